@@ -1,0 +1,1 @@
+//! `debug.cbor` as plain data: contexts, their chains and their names.

@@ -1,0 +1,9 @@
+//! PopLiner.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod debug_info;
+pub mod memory;
+pub mod profile;
+pub mod solve;

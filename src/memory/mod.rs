@@ -1,0 +1,5 @@
+//! Bytes of any range of layers, per tile.
+
+mod costs;
+
+pub use costs::RangeCosts;

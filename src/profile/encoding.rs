@@ -1,0 +1,325 @@
+//! The encodings inside the blobs of `profile.pop`, both ways.
+//!
+//! * **varint**: unsigned, big-endian groups of 7 bits; the high bit marks the
+//!   *last* byte. `80` is 0, `81` is 1, `01 96` is 150.
+//! * **list**: varints back to back.
+//! * **run-length list**: repeated { header `h`; `n = h >> 1`; with `h & 1` set
+//!   `n` literal varints follow, otherwise one varint that stands `n` times }.
+//! * **difference list**: a run-length list of adjacent differences.
+//!
+//! A few bytes can claim 2^60 values, so nothing here expands a blob without a
+//! bound that the caller takes from the target (tiles) or the file (ids).
+//! [`Runs`] does not expand at all.
+
+use thiserror::Error;
+
+/// Why a blob could not be decoded.
+#[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
+pub enum BlobError {
+    /// The blob ends inside a varint or inside a run.
+    #[error("it is cut off in the middle of a value")]
+    Truncated,
+    /// A varint, or a sum of differences, does not fit 64 bits.
+    #[error("it holds a value beyond 64 bits")]
+    Overflow,
+    /// More values than the caller allows.
+    #[error("it expands to more than {limit} values")]
+    TooLong {
+        /// The bound that was passed.
+        limit: usize,
+    },
+    /// Not one value for each tile (or IPU).
+    #[error("it holds {found} values where {expected} belong")]
+    WrongLength {
+        /// How many values belong there.
+        expected: usize,
+        /// How many were found.
+        found: usize,
+    },
+}
+
+/// Iterator over the varints of a plain list.
+#[derive(Debug, Clone)]
+pub struct Varints<'a> {
+    bytes: std::slice::Iter<'a, u8>,
+}
+
+impl<'a> Varints<'a> {
+    /// Reads `blob` from its first byte.
+    pub fn new(blob: &'a [u8]) -> Self {
+        Self { bytes: blob.iter() }
+    }
+}
+
+impl Iterator for Varints<'_> {
+    type Item = Result<u64, BlobError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut value = 0u64;
+        let mut byte = *self.bytes.next()?;
+        loop {
+            if value >> 57 != 0 {
+                return Some(Err(BlobError::Overflow));
+            }
+            value = value << 7 | u64::from(byte & 0x7f);
+            if byte & 0x80 != 0 {
+                return Some(Ok(value));
+            }
+            match self.bytes.next() {
+                Some(next) => byte = *next,
+                None => return Some(Err(BlobError::Truncated)),
+            }
+        }
+    }
+}
+
+/// `count` equal values in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// How many times the value stands there; at least 1.
+    pub count: u64,
+    /// The value.
+    pub value: u64,
+}
+
+/// Iterator over the runs of a run-length list, without expanding it: literal
+/// values come as runs of one, empty runs are passed over.
+#[derive(Debug, Clone)]
+pub struct Runs<'a> {
+    varints: Varints<'a>,
+    literals: u64,
+}
+
+impl<'a> Runs<'a> {
+    /// Reads `blob` from its first byte.
+    pub fn new(blob: &'a [u8]) -> Self {
+        Self {
+            varints: Varints::new(blob),
+            literals: 0,
+        }
+    }
+
+    #[inline]
+    fn value(&mut self) -> Result<u64, BlobError> {
+        self.varints.next().unwrap_or(Err(BlobError::Truncated))
+    }
+}
+
+impl Iterator for Runs<'_> {
+    type Item = Result<Run, BlobError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.literals == 0 {
+            let header = match self.varints.next()? {
+                Ok(header) => header,
+                Err(error) => return Some(Err(error)),
+            };
+            let count = header >> 1;
+            if header & 1 == 1 {
+                self.literals = count;
+            } else {
+                let run = self.value().map(|value| Run { count, value });
+                if count > 0 || run.is_err() {
+                    return Some(run);
+                }
+            }
+        }
+        self.literals -= 1;
+        Some(self.value().map(|value| Run { count: 1, value }))
+    }
+}
+
+/// Decodes a plain list of at most `limit` values.
+pub fn decode_list(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
+    let mut values = Vec::new();
+    for value in Varints::new(blob) {
+        if values.len() == limit {
+            return Err(BlobError::TooLong { limit });
+        }
+        values.push(value?);
+    }
+    Ok(values)
+}
+
+/// Decodes a run-length list of at most `limit` values.
+pub fn decode_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
+    let mut values = Vec::new();
+    for run in Runs::new(blob) {
+        let Run { count, value } = run?;
+        if count > (limit - values.len()) as u64 {
+            return Err(BlobError::TooLong { limit });
+        }
+        values.resize(values.len() + count as usize, value);
+    }
+    Ok(values)
+}
+
+/// Decodes a run-length list of adjacent differences (from 0) into running
+/// sums, at most `limit` of them: the ascending variable ids of
+/// `compute_sets.var_ids_diff_rle`.
+pub fn decode_diff_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
+    let mut sums = Vec::new();
+    let mut sum = 0u64;
+    for run in Runs::new(blob) {
+        let Run { count, value } = run?;
+        if count > (limit - sums.len()) as u64 {
+            return Err(BlobError::TooLong { limit });
+        }
+        for _ in 0..count {
+            sum = sum.checked_add(value).ok_or(BlobError::Overflow)?;
+            sums.push(sum);
+        }
+    }
+    Ok(sums)
+}
+
+/// Checks that a decoded blob has one value for each of `expected` tiles or IPUs.
+pub fn expect_len(values: Vec<u64>, expected: usize) -> Result<Vec<u64>, BlobError> {
+    match values.len() {
+        found if found == expected => Ok(values),
+        found => Err(BlobError::WrongLength { expected, found }),
+    }
+}
+
+/// Appends `value` to `blob` as a varint.
+pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
+    let groups = (64 - value.leading_zeros()).div_ceil(7).max(1);
+    for group in (1..groups).rev() {
+        blob.push((value >> (7 * group)) as u8 & 0x7f);
+    }
+    blob.push(value as u8 & 0x7f | 0x80);
+}
+
+/// Encodes a plain list.
+pub fn encode_list(values: &[u64]) -> Vec<u8> {
+    let mut blob = Vec::with_capacity(values.len());
+    for &value in values {
+        push_varint(&mut blob, value);
+    }
+    blob
+}
+
+/// Encodes a run-length list: three or more equal values become a run, what
+/// lies between runs becomes literals. Values must be below 2^63 runs long.
+pub fn encode_rle(values: &[u64]) -> Vec<u8> {
+    let mut blob = Vec::new();
+    let mut literals: Vec<u64> = Vec::new();
+    for group in values.chunk_by(|a, b| a == b) {
+        if group.len() < 3 {
+            literals.extend(group);
+            continue;
+        }
+        push_literals(&mut blob, &mut literals);
+        push_varint(&mut blob, (group.len() as u64) << 1);
+        push_varint(&mut blob, group[0]);
+    }
+    push_literals(&mut blob, &mut literals);
+    blob
+}
+
+fn push_literals(blob: &mut Vec<u8>, literals: &mut Vec<u64>) {
+    if literals.is_empty() {
+        return;
+    }
+    push_varint(blob, (literals.len() as u64) << 1 | 1);
+    for value in literals.drain(..) {
+        push_varint(blob, value);
+    }
+}
+
+/// Encodes ascending ids as a run-length list of adjacent differences.
+///
+/// # Panics
+/// When `ids` do not ascend.
+pub fn encode_diff_rle(ids: &[u64]) -> Vec<u8> {
+    let mut previous = 0;
+    let differences: Vec<u64> = ids
+        .iter()
+        .map(|&id| id - std::mem::replace(&mut previous, id))
+        .collect();
+    encode_rle(&differences)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_examples_of_the_format_page() {
+        for (bytes, value) in [(&[0x80][..], 0), (&[0x81], 1), (&[0x01, 0x96], 150)] {
+            assert_eq!(decode_list(bytes, 1), Ok(vec![value]));
+            assert_eq!(encode_list(&[value]), bytes);
+        }
+    }
+
+    #[test]
+    fn runs_and_literals() {
+        // header 5 = two literals, header 6 = three times one value.
+        let blob = [0x85, 0x81, 0x82, 0x86, 0x89];
+        assert_eq!(decode_rle(&blob, 5), Ok(vec![1, 2, 9, 9, 9]));
+        assert_eq!(encode_rle(&[1, 2, 9, 9, 9]), blob);
+        assert_eq!(decode_diff_rle(&blob, 5), Ok(vec![1, 3, 12, 21, 30]));
+    }
+
+    #[test]
+    fn damaged_blobs_are_errors_and_never_expand() {
+        assert_eq!(decode_list(&[0x01], 9), Err(BlobError::Truncated));
+        assert_eq!(decode_rle(&[0x85, 0x81], 9), Err(BlobError::Truncated));
+        assert_eq!(decode_rle(&[0x86], 9), Err(BlobError::Truncated));
+        assert_eq!(decode_list(&[0x7f; 11], 9), Err(BlobError::Overflow));
+        assert_eq!(
+            decode_list(&[0x81; 3], 2),
+            Err(BlobError::TooLong { limit: 2 })
+        );
+        let mut huge = Vec::new();
+        push_varint(&mut huge, 1 << 61);
+        push_varint(&mut huge, 1);
+        assert_eq!(
+            decode_rle(&huge, 1472),
+            Err(BlobError::TooLong { limit: 1472 })
+        );
+        assert_eq!(
+            decode_diff_rle(&huge, 1472),
+            Err(BlobError::TooLong { limit: 1472 })
+        );
+        let wrong = BlobError::WrongLength {
+            expected: 3,
+            found: 2,
+        };
+        assert_eq!(expect_len(vec![1, 2], 3), Err(wrong));
+    }
+
+    #[test]
+    fn empty_runs_end() {
+        // Headers 0 (no repetition of 1) and 1 (no literals).
+        assert_eq!(decode_rle(&[0x80, 0x81, 0x81], 4), Ok(vec![]));
+    }
+
+    proptest! {
+        #[test]
+        fn lists_round_trip(values in proptest::collection::vec(any::<u64>(), 0..50)) {
+            prop_assert_eq!(decode_list(&encode_list(&values), 50), Ok(values));
+        }
+
+        #[test]
+        fn run_length_lists_round_trip(values in proptest::collection::vec(0u64..4, 0..200)) {
+            prop_assert_eq!(decode_rle(&encode_rle(&values), 200), Ok(values));
+        }
+
+        #[test]
+        fn ascending_ids_round_trip(mut ids in proptest::collection::vec(0u64..500, 0..100)) {
+            ids.sort_unstable();
+            prop_assert_eq!(decode_diff_rle(&encode_diff_rle(&ids), 100), Ok(ids));
+        }
+
+        #[test]
+        fn any_bytes_decode_or_fail(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            for values in [decode_list(&bytes, 99), decode_rle(&bytes, 99), decode_diff_rle(&bytes, 99)] {
+                prop_assert!(values.is_err() || values.unwrap().len() <= 99);
+            }
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! `profile.pop` as plain data.
+
+pub mod encoding;

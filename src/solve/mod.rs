@@ -1,0 +1,1 @@
+//! Range costs to a plan: which layers stand in which pipeline stage.
