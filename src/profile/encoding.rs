@@ -28,6 +28,12 @@ pub enum BlobError {
         /// The bound that was passed.
         limit: usize,
     },
+    /// More bytes than 32 bits hold, on one tile.
+    #[error("it gives {value} to one tile, more than any tile has")]
+    BeyondTile {
+        /// The value.
+        value: u64,
+    },
     /// Not one value for each tile (or IPU).
     #[error("it holds {found} values where {expected} belong")]
     WrongLength {

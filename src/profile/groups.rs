@@ -1,0 +1,101 @@
+//! Lists of variables under an id: those of a compute set, those of a region.
+
+use super::ids::Ids;
+
+/// For each group (a compute set, the regions of an exchange) its lowered
+/// variables, as positions in [`Variables`](super::Variables).
+///
+/// Members lie in one array in the order of the file. A group is usually one
+/// stretch of it; a table whose rows are not ordered by group makes several.
+#[derive(Debug, Clone)]
+pub struct Groups {
+    ids: Ids,
+    members: Vec<u32>,
+    /// For each group, where its stretches begin in `stretches`; one more at the end.
+    starts: Vec<u32>,
+    stretches: Vec<(u32, u32)>,
+}
+
+impl Groups {
+    /// The position of the group with this id; `None` when it has no member.
+    pub fn position(&self, id: u64) -> Option<u32> {
+        self.ids.position(id)
+    }
+
+    /// The members of the group at `position`, in stretches. A member can
+    /// stand there more than once.
+    pub fn members(&self, position: u32) -> impl Iterator<Item = &[u32]> + '_ {
+        let group = position as usize;
+        let stretches = self.starts[group] as usize..self.starts[group + 1] as usize;
+        self.stretches[stretches]
+            .iter()
+            .map(|&(from, to)| &self.members[from as usize..to as usize])
+    }
+}
+
+/// Takes members group by group, as the rows come.
+#[derive(Debug, Default)]
+pub(super) struct GroupsBuilder {
+    members: Vec<u32>,
+    /// Group id and first member of each stretch.
+    stretches: Vec<(u64, u32)>,
+}
+
+impl GroupsBuilder {
+    /// Adds a variable to the group `id`.
+    #[inline]
+    pub(super) fn push(&mut self, id: u64, member: u32) {
+        if self.stretches.last().is_none_or(|&(last, _)| last != id) {
+            self.stretches.push((id, self.members.len() as u32));
+        }
+        self.members.push(member);
+    }
+
+    pub(super) fn finish(mut self) -> Groups {
+        self.members.shrink_to_fit();
+        let ends = self.stretches.iter().skip(1).map(|&(_, start)| start);
+        let ends = ends.chain([self.members.len() as u32]);
+        let mut stretches: Vec<(u64, u32, u32)> = self
+            .stretches
+            .iter()
+            .zip(ends)
+            .map(|(&(id, from), to)| (id, from, to))
+            .collect();
+        stretches.sort_by_key(|&(id, from, _)| (id, from));
+        let mut ids = Vec::new();
+        let mut starts = Vec::new();
+        for (n, &(id, ..)) in stretches.iter().enumerate() {
+            if ids.last() != Some(&id) {
+                ids.push(id);
+                starts.push(n as u32);
+            }
+        }
+        starts.push(stretches.len() as u32);
+        Groups {
+            ids: Ids::new(&ids).expect("ids that ascend stand once"),
+            members: self.members,
+            starts,
+            stretches: stretches.into_iter().map(|(_, a, b)| (a, b)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_in_one_stretch_and_in_several() {
+        let mut builder = GroupsBuilder::default();
+        for (id, member) in [(5, 1), (5, 2), (3, 9), (5, 4), (3, 8)] {
+            builder.push(id, member);
+        }
+        let groups = builder.finish();
+        let of = |id| -> Vec<u32> {
+            let position = groups.position(id).unwrap();
+            groups.members(position).flatten().copied().collect()
+        };
+        assert_eq!((of(5), of(3)), (vec![1, 2, 4], vec![9, 8]));
+        assert_eq!(groups.position(4), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! From the ids of a table to positions in an array.
+
+use super::ProfileError;
+use rustc_hash::FxHashMap;
+
+/// Positions of the rows of a table by their ids.
+///
+/// Poplar counts ids from 0 without gaps, and then nothing is stored: the id is
+/// the position. Otherwise ids that are not far apart are looked up in an
+/// array, all others in a hash map.
+#[derive(Debug, Clone)]
+pub struct Ids(Lookup);
+
+#[derive(Debug, Clone)]
+enum Lookup {
+    Same(u32),
+    Array(Vec<u32>),
+    Map(FxHashMap<u64, u32>),
+}
+
+/// Marks an id of the array that no row has.
+const ABSENT: u32 = u32::MAX;
+
+/// How many places of the array one row may take before a map is smaller.
+const SPARSE: u64 = 8;
+
+impl Ids {
+    /// Indexes `ids`, the id of each row in order. When two rows have one id,
+    /// the id comes back as the error.
+    pub fn new(ids: &[u64]) -> Result<Self, u64> {
+        if ids.iter().enumerate().all(|(n, &id)| n as u64 == id) {
+            return Ok(Self::dense(ids.len() as u32));
+        }
+        let highest = ids.iter().max().copied().unwrap_or(0);
+        if highest / SPARSE < ids.len() as u64 {
+            return Self::array(ids, highest as usize);
+        }
+        let mut map = FxHashMap::default();
+        for (&id, position) in ids.iter().zip(0..) {
+            if map.insert(id, position).is_some() {
+                return Err(id);
+            }
+        }
+        Ok(Self(Lookup::Map(map)))
+    }
+
+    /// The same for the ids of a table's column, with an error that names it.
+    pub(super) fn of(
+        table: &'static str,
+        column: &'static str,
+        ids: &[u64],
+    ) -> Result<Self, ProfileError> {
+        Self::new(ids).map_err(|id| ProfileError::cell(table, column, id, "it stands there twice"))
+    }
+
+    /// Ids from 0 to `len - 1`, each the position of its row.
+    pub fn dense(len: u32) -> Self {
+        Self(Lookup::Same(len))
+    }
+
+    fn array(ids: &[u64], highest: usize) -> Result<Self, u64> {
+        let mut array = vec![ABSENT; highest + 1];
+        for (&id, position) in ids.iter().zip(0..) {
+            if std::mem::replace(&mut array[id as usize], position) != ABSENT {
+                return Err(id);
+            }
+        }
+        Ok(Self(Lookup::Array(array)))
+    }
+
+    /// The position of the row with this id.
+    #[inline]
+    pub fn position(&self, id: u64) -> Option<u32> {
+        match &self.0 {
+            Lookup::Same(len) => (id < u64::from(*len)).then_some(id as u32),
+            Lookup::Array(array) => array
+                .get(usize::try_from(id).ok()?)
+                .copied()
+                .filter(|&position| position != ABSENT),
+            Lookup::Map(map) => map.get(&id).copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_lookup_finds_what_is_there_and_nothing_else() {
+        for ids in [vec![], vec![0, 1, 2], vec![7, 3, 5], vec![1 << 40, 0, 9]] {
+            let index = Ids::new(&ids).unwrap();
+            for (position, &id) in ids.iter().enumerate() {
+                assert_eq!(index.position(id), Some(position as u32));
+            }
+            for id in [4, 10, 1 << 41, u64::MAX] {
+                assert_eq!(index.position(id), None, "{id} in {ids:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_id_that_stands_twice_is_named() {
+        assert_eq!(Ids::new(&[1, 2, 1]).unwrap_err(), 1);
+        assert_eq!(Ids::new(&[1 << 50, 1 << 50]).unwrap_err(), 1 << 50);
+    }
+}

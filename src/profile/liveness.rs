@@ -1,0 +1,185 @@
+//! Liveness: the steps of the compiled program and where classes are live.
+
+use super::database::Database;
+use super::ids::Ids;
+use super::{ProfileError, Programs};
+use std::ops::Range;
+
+/// One liveness step. Its index is its position in the order of the step ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// `depth_first_steps.id`.
+    pub id: u64,
+    /// The program that this step runs, as a position in [`Programs::all`].
+    pub program: u32,
+    /// The index of the step that leads here; `None` at the root.
+    pub parent: Option<u32>,
+}
+
+pub(super) fn read_steps(
+    database: &Database,
+    programs: &Programs,
+) -> Result<Vec<Step>, ProfileError> {
+    let table = "depth_first_steps";
+    let columns = &["id", "program_id", "parent_step_id"];
+    let mut rows = Vec::new();
+    database.scan(table, columns, |row| {
+        let program = row.unsigned(1)?;
+        let unknown = || row.problem(1, format!("there is no program with the id {program}"));
+        let program = programs.position(program).ok_or_else(unknown)?;
+        rows.push((row.unsigned(0)?, program, row.optional(2)?));
+        Ok(())
+    })?;
+    rows.sort_unstable_by_key(|&(id, ..)| id);
+    let ids: Vec<u64> = rows.iter().map(|&(id, ..)| id).collect();
+    let ids = Ids::of(table, "id", &ids)?;
+    let step = |(id, program, parent): (u64, u32, Option<u64>)| {
+        let index = |parent: u64| {
+            let problem = format!("there is no step {parent}");
+            let unknown = || ProfileError::cell(table, "parent_step_id", id, problem);
+            ids.position(parent).ok_or_else(unknown)
+        };
+        let parent = parent.map(index).transpose()?;
+        Ok(Step {
+            id,
+            program,
+            parent,
+        })
+    };
+    rows.into_iter().map(step).collect()
+}
+
+/// On which steps the variables of each equivalence class are live.
+#[derive(Debug, Clone)]
+pub struct LiveClasses {
+    ids: Ids,
+    /// By class: is it live on every step?
+    always_live: Vec<bool>,
+    /// By class, where its ranges begin in `ranges`; one more at the end.
+    starts: Vec<u32>,
+    ranges: Vec<(u32, u32)>,
+    steps: u32,
+}
+
+impl LiveClasses {
+    pub(super) fn read(database: &Database, steps: &[Step]) -> Result<Self, ProfileError> {
+        let table = "eq_classes";
+        let mut class_ids = Vec::new();
+        let mut always_live = Vec::new();
+        database.scan(table, &["id", "is_always_live"], |row| {
+            class_ids.push(row.unsigned(0)?);
+            always_live.push(row.unsigned(1)? != 0);
+            Ok(())
+        })?;
+        let ids = Ids::of(table, "id", &class_ids)?;
+        let mut ranges = read_ranges(database, &ids, steps)?;
+        ranges.sort_unstable();
+        Ok(Self::new(ids, always_live, &ranges, steps.len() as u32))
+    }
+
+    /// Joins what touches, so that no step of a class counts twice. `ranges`
+    /// are (class, from, to), in order.
+    fn new(ids: Ids, always_live: Vec<bool>, ranges: &[(u32, u32, u32)], steps: u32) -> Self {
+        let mut starts = vec![0];
+        let mut merged: Vec<(u32, u32)> = Vec::new();
+        let mut rest = ranges;
+        for (class, &always) in (0u32..).zip(&always_live) {
+            let own = rest.partition_point(|range| range.0 == class);
+            let first = merged.len();
+            if always {
+                merged.push((0, steps));
+            }
+            for &(_, from, to) in rest[..own].iter().filter(|_| !always) {
+                match merged[first..].last_mut() {
+                    Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                    _ => merged.push((from, to)),
+                }
+            }
+            rest = &rest[own..];
+            starts.push(merged.len() as u32);
+        }
+        Self {
+            ids,
+            always_live,
+            starts,
+            ranges: merged,
+            steps,
+        }
+    }
+
+    /// How many classes there are.
+    pub fn len(&self) -> usize {
+        self.always_live.len()
+    }
+
+    /// Is there no class at all?
+    pub fn is_empty(&self) -> bool {
+        self.always_live.is_empty()
+    }
+
+    /// How many liveness steps there are.
+    pub fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// The position of the class with this id.
+    pub fn position(&self, id: u64) -> Option<u32> {
+        self.ids.position(id)
+    }
+
+    /// Is the class at `position` live on every step? (`eq_classes`)
+    pub fn is_always_live(&self, position: u32) -> bool {
+        self.always_live[position as usize]
+    }
+
+    /// The step indices on which the class at `position` is live: disjoint
+    /// half-open ranges in ascending order (checked on a real profile).
+    pub fn ranges(&self, position: u32) -> &[(u32, u32)] {
+        let class = position as usize;
+        &self.ranges[self.starts[class] as usize..self.starts[class + 1] as usize]
+    }
+}
+
+/// The rows of `eq_class_step` as (class position, step indices from and to),
+/// half-open. The table holds step ids; an end is the id after the last step.
+fn read_ranges(
+    database: &Database,
+    ids: &Ids,
+    steps: &[Step],
+) -> Result<Vec<(u32, u32, u32)>, ProfileError> {
+    let index = |id: u64| steps.partition_point(|step| step.id < id) as u32;
+    let columns = &["eq_class_id", "step_id_from", "step_id_to"];
+    let mut ranges = Vec::new();
+    database.scan("eq_class_step", columns, |row| {
+        let class = ids
+            .position(row.unsigned(0)?)
+            .ok_or_else(|| row.problem(0, "no row of `eq_classes` has this id"))?;
+        let span: Range<u64> = row.unsigned(1)?..row.unsigned(2)?;
+        if span.start > span.end {
+            let reversed = format!("the range {}..{} is reversed", span.start, span.end);
+            return Err(row.problem(2, reversed));
+        }
+        let (from, to) = (index(span.start), index(span.end));
+        if from < to {
+            ranges.push((class, from, to));
+        }
+        Ok(())
+    })?;
+    Ok(ranges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_touch_or_overlap_become_one() {
+        let ranges = [(0, 1, 3), (0, 3, 4), (0, 6, 9), (0, 7, 8), (2, 5, 6)];
+        let ids = Ids::dense(4);
+        let classes = LiveClasses::new(ids, vec![false, false, false, true], &ranges, 9);
+        assert_eq!(classes.ranges(0), [(1, 4), (6, 9)]);
+        assert_eq!(classes.ranges(1), []);
+        assert_eq!(classes.ranges(2), [(5, 6)]);
+        assert_eq!(classes.ranges(3), [(0, 9)]);
+    }
+}

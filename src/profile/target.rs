@@ -1,0 +1,123 @@
+//! The first things read: format version and target.
+
+use super::ProfileError;
+use super::database::Database;
+use std::fmt;
+
+/// Version of the report format, from `version_info`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FormatVersion {
+    /// First number; 3 since profiles are SQLite.
+    pub major: u64,
+    /// Second number.
+    pub minor: u64,
+    /// Third number.
+    pub point: u64,
+}
+
+/// The only version that was seen in a real file (Poplar 3.3.0).
+const KNOWN: (u64, u64) = (3, 8);
+
+impl FormatVersion {
+    pub(super) fn read(database: &Database) -> Result<Self, ProfileError> {
+        let table = "version_info";
+        if !database.has_table(table) {
+            return Err(ProfileError::NotAProfile { table });
+        }
+        let mut version = None;
+        database.scan(table, &["major", "minor", "point"], |row| {
+            version = Some(Self {
+                major: row.unsigned(0)?,
+                minor: row.unsigned(1)?,
+                point: row.unsigned(2)?,
+            });
+            Ok(())
+        })?;
+        version.ok_or(ProfileError::NoRow { table })
+    }
+
+    /// A version that nobody could check deserves a word.
+    pub(super) fn warnings(self) -> Vec<String> {
+        if (self.major, self.minor) == KNOWN {
+            return Vec::new();
+        }
+        let (major, minor) = KNOWN;
+        vec![format!(
+            "the profile has report format {self}; only {major}.{minor} was checked against real \
+             files, so look at the figures with care"
+        )]
+    }
+}
+
+impl fmt::Display for FormatVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.point)
+    }
+}
+
+/// The machine that the model was compiled for, from `target_info`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Tiles of one IPU: 1216 on Mk1, 1472 on Mk2 and Bow.
+    pub tiles_per_ipu: u32,
+    /// Tiles of all IPUs together.
+    pub num_tiles: u32,
+    /// Memory of one tile in bytes: 262,144 on Mk1, 638,976 on Mk2 and Bow.
+    pub bytes_per_tile: u64,
+    /// IPUs that the model was compiled for.
+    pub num_ipus: u64,
+    /// Replicas that the model was compiled for.
+    pub num_replicas: u64,
+    /// Poplar's name of the hardware, such as `ipu2`.
+    pub architecture: String,
+}
+
+/// No machine has more tiles than this (256 IPUs of 1472 tiles have 376,832).
+const MOST_TILES: u64 = 1 << 20;
+
+impl Target {
+    pub(super) fn read(database: &Database) -> Result<Self, ProfileError> {
+        let table = "target_info";
+        let columns = &[
+            "tiles_per_ipu",
+            "num_tiles",
+            "bytes_per_tile",
+            "num_ipus",
+            "num_replicas",
+            "architecture",
+        ];
+        let mut target = None;
+        database.scan(table, columns, |row| {
+            for column in 0..2 {
+                if !(1..=MOST_TILES).contains(&row.unsigned(column)?) {
+                    return Err(row.problem(column, "no machine has that many tiles"));
+                }
+            }
+            target = Some(Self {
+                tiles_per_ipu: row.small(0)?,
+                num_tiles: row.small(1)?,
+                bytes_per_tile: row.unsigned(2)?,
+                num_ipus: row.unsigned(3)?,
+                num_replicas: row.unsigned(4)?,
+                architecture: row.text(5)?,
+            });
+            Ok(())
+        })?;
+        target.ok_or(ProfileError::NoRow { table })
+    }
+
+    /// Refuses what the rules do not cover (analysis.md, section 7).
+    pub(super) fn check_single_ipu(&self) -> Result<(), ProfileError> {
+        let single =
+            self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1;
+        if single && self.num_tiles <= u32::from(u16::MAX) {
+            return Ok(());
+        }
+        Err(ProfileError::Unsupported(format!(
+            "the profile was compiled for {} IPUs ({} tiles of {} each IPU) and {} replicas; only \
+             profiles of one IPU without replication can be split: compile the whole model for \
+             one IPU, without pipelining or replication, and record that",
+            self.num_ipus, self.num_tiles, self.tiles_per_ipu, self.num_replicas
+        )))
+    }
+}

@@ -1,0 +1,134 @@
+//! One number for each tile, kept as runs.
+
+use super::encoding::{BlobError, Run, Runs, Varints};
+
+/// Bytes (or counts) by tile, as runs of equal values; tiles that no run
+/// covers hold 0. Most programs treat thousands of tiles alike, so this is
+/// far smaller than an array.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TileBytes {
+    runs: Vec<TileRun>,
+}
+
+/// Tiles `from..to` (end exclusive) with the same value, which is not 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TileRun {
+    /// The first tile.
+    pub from: u32,
+    /// The tile after the last.
+    pub to: u32,
+    /// The value of each of these tiles.
+    pub value: u32,
+}
+
+impl TileBytes {
+    /// Decodes a run-length blob with one value for each of `tiles` tiles. An
+    /// empty blob stands for 0 everywhere.
+    pub(super) fn from_rle(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
+        Self::collect(Runs::new(blob), tiles, blob.is_empty())
+    }
+
+    /// The same for a plain list.
+    pub(super) fn from_list(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
+        let values = Varints::new(blob).map(|v| v.map(|value| Run { count: 1, value }));
+        Self::collect(values, tiles, blob.is_empty())
+    }
+
+    fn collect(
+        runs: impl Iterator<Item = Result<Run, BlobError>>,
+        tiles: u32,
+        empty: bool,
+    ) -> Result<Self, BlobError> {
+        let limit = tiles as usize;
+        let mut bytes = Self::default();
+        let mut tile = 0u32;
+        for run in runs {
+            let Run { count, value } = run?;
+            if count > u64::from(tiles - tile) {
+                return Err(BlobError::TooLong { limit });
+            }
+            let value = u32::try_from(value).map_err(|_| BlobError::BeyondTile { value })?;
+            bytes.push(tile, tile + count as u32, value);
+            tile += count as u32;
+        }
+        if tile != tiles && !empty {
+            let found = tile as usize;
+            return Err(BlobError::WrongLength {
+                expected: limit,
+                found,
+            });
+        }
+        Ok(bytes)
+    }
+
+    /// Appends a run behind the last one.
+    fn push(&mut self, from: u32, to: u32, value: u32) {
+        match self.runs.last_mut() {
+            Some(last) if last.to == from && last.value == value => last.to = to,
+            _ if value == 0 || from == to => {}
+            _ => self.runs.push(TileRun { from, to, value }),
+        }
+    }
+
+    /// The runs that are not 0, by tile.
+    pub fn runs(&self) -> &[TileRun] {
+        &self.runs
+    }
+
+    /// The value of `tile`.
+    pub fn get(&self, tile: u32) -> u32 {
+        let after = self.runs.partition_point(|run| run.from <= tile);
+        match after.checked_sub(1).map(|last| self.runs[last]) {
+            Some(run) if tile < run.to => run.value,
+            _ => 0,
+        }
+    }
+
+    /// The sum over all tiles.
+    pub fn total(&self) -> u64 {
+        let bytes = |run: &TileRun| u64::from(run.to - run.from) * u64::from(run.value);
+        self.runs.iter().map(bytes).sum()
+    }
+}
+
+impl FromIterator<u32> for TileBytes {
+    /// One value for each tile, from tile 0 on.
+    fn from_iter<T: IntoIterator<Item = u32>>(values: T) -> Self {
+        let mut bytes = Self::default();
+        for (value, tile) in values.into_iter().zip(0..) {
+            bytes.push(tile, tile + 1, value);
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::encoding::{encode_list, encode_rle};
+    use proptest::prelude::*;
+
+    #[test]
+    fn wrong_lengths_and_values_are_errors() {
+        let blob = encode_rle(&[3, 3, 3, 3]);
+        let too_long = BlobError::TooLong { limit: 3 };
+        assert_eq!(TileBytes::from_rle(&blob, 3), Err(too_long));
+        assert!(TileBytes::from_rle(&blob, 5).is_err());
+        assert!(TileBytes::from_rle(&encode_rle(&[1 << 40]), 1).is_err());
+        assert_eq!(TileBytes::from_rle(&[], 5), Ok(TileBytes::default()));
+    }
+
+    proptest! {
+        #[test]
+        fn both_encodings_give_the_values_back(values in proptest::collection::vec(0u64..4, 1..60)) {
+            let tiles = values.len() as u32;
+            let bytes = TileBytes::from_rle(&encode_rle(&values), tiles).unwrap();
+            prop_assert_eq!(&bytes, &TileBytes::from_list(&encode_list(&values), tiles).unwrap());
+            prop_assert_eq!(&bytes, &values.iter().map(|&v| v as u32).collect());
+            for (tile, &value) in values.iter().enumerate() {
+                prop_assert_eq!(u64::from(bytes.get(tile as u32)), value);
+            }
+            prop_assert_eq!(bytes.total(), values.iter().sum::<u64>());
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Lowered variables: a piece of memory on one tile each.
+
+use super::database::Database;
+use super::encoding::{BlobError, Run, Runs};
+use super::groups::{Groups, GroupsBuilder};
+use super::ids::Ids;
+use super::{LiveClasses, ProfileError, Target};
+
+/// The class of a variable that was never allocated to a tile.
+pub const NEVER_LIVE: u32 = u32::MAX;
+
+/// Every lowered variable, as parallel arrays: a large model has 10^7 of them.
+#[derive(Debug, Clone)]
+pub struct Variables {
+    ids: Ids,
+    /// The tile that each lies on.
+    pub tiles: Vec<u16>,
+    /// The size of each in bytes.
+    pub bytes: Vec<u32>,
+    /// The equivalence class of each, as a position in
+    /// [`LiveClasses`]; [`NEVER_LIVE`] for a class that the profile has no
+    /// row for (class 0 holds the variables that were never allocated).
+    pub classes: Vec<u32>,
+    /// The category of each, as a position in `category_names`.
+    pub categories: Vec<u8>,
+    /// The names of `var_categories`, such as `variable` or `vertexCode`.
+    pub category_names: Vec<String>,
+}
+
+const TABLE: &str = "vars_info";
+const COLUMNS: &[&str] = &[
+    "var_id",
+    "tile",
+    "size_bytes",
+    "category",
+    "equivalence_class",
+];
+
+impl Variables {
+    pub(super) fn read(
+        database: &Database,
+        target: &Target,
+        classes: &LiveClasses,
+    ) -> Result<Self, ProfileError> {
+        if !database.has_table(TABLE) || database.rowid_bounds(TABLE)?.is_none() {
+            return Err(ProfileError::NoLoweredVariables);
+        }
+        let (category_ids, category_names) = read_categories(database)?;
+        let mut var_ids = Vec::new();
+        let mut variables = Self {
+            ids: Ids::dense(0),
+            tiles: Vec::new(),
+            bytes: Vec::new(),
+            classes: Vec::new(),
+            categories: Vec::new(),
+            category_names,
+        };
+        database.scan(TABLE, COLUMNS, |row| {
+            let tile = row.unsigned(1)?;
+            if tile >= u64::from(target.num_tiles) {
+                return Err(row.problem(1, format!("there is no tile {tile}")));
+            }
+            let category = category_ids
+                .position(row.unsigned(3)?)
+                .ok_or_else(|| row.problem(3, "no row of `var_categories` has this id"))?;
+            let class = classes.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
+            var_ids.push(row.unsigned(0)?);
+            variables.tiles.push(tile as u16);
+            variables.bytes.push(row.small(2)?);
+            variables.categories.push(category as u8);
+            variables.classes.push(class);
+            Ok(())
+        })?;
+        variables.ids = Ids::of(TABLE, "var_id", &var_ids)?;
+        Ok(variables)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tiles.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.tiles.is_empty()
+    }
+
+    /// The position of the variable with this `var_id`.
+    #[inline]
+    pub fn position(&self, id: u64) -> Option<u32> {
+        self.ids.position(id)
+    }
+}
+
+fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), ProfileError> {
+    let table = "var_categories";
+    let (mut ids, mut names) = (Vec::new(), Vec::new());
+    database.scan(table, &["id", "name"], |row| {
+        if names.len() > usize::from(u8::MAX) {
+            return Err(row.problem(0, "a profile has at most 256 categories"));
+        }
+        ids.push(row.unsigned(0)?);
+        names.push(row.text(1)?);
+        Ok(())
+    })?;
+    let ids = Ids::of(table, "id", &ids)?;
+    Ok((ids, names))
+}
+
+/// The variables of each compute set (`compute_sets.var_ids_diff_rle`).
+pub(super) fn read_compute_sets(
+    database: &Database,
+    variables: &Variables,
+) -> Result<Groups, ProfileError> {
+    let mut groups = GroupsBuilder::default();
+    let columns = &["compute_set", "var_ids_diff_rle"];
+    database.scan("compute_sets", columns, |row| {
+        let id = row.unsigned(0)?;
+        let mut var_id = 0u64;
+        let mut left = variables.len() as u64;
+        for run in Runs::new(row.blob(1)?) {
+            let Run { count, value } = run.map_err(row.bad_blob(1))?;
+            let limit = variables.len();
+            left = left
+                .checked_sub(count)
+                .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong { limit }))?;
+            for _ in 0..count {
+                var_id = var_id
+                    .checked_add(value)
+                    .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
+                groups.push(id, known(variables, var_id).map_err(|p| row.problem(1, p))?);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(groups.finish())
+}
+
+/// The variables of each region set (`exchange_regions`).
+pub(super) fn read_regions(
+    database: &Database,
+    variables: &Variables,
+) -> Result<Groups, ProfileError> {
+    let mut groups = GroupsBuilder::default();
+    database.scan("exchange_regions", &["id", "var_id"], |row| {
+        let member = known(variables, row.unsigned(1)?).map_err(|p| row.problem(1, p))?;
+        groups.push(row.unsigned(0)?, member);
+        Ok(())
+    })?;
+    Ok(groups.finish())
+}
+
+fn known(variables: &Variables, var_id: u64) -> Result<u32, String> {
+    let unknown = || format!("no row of `{TABLE}` has the variable id {var_id}");
+    variables.position(var_id).ok_or_else(unknown)
+}
