@@ -1,1 +1,164 @@
 //! `debug.cbor` as plain data: contexts, their chains and their names.
+//!
+//! The file is read once, as a stream. Of each context only what the analysis
+//! uses is kept: its id, its parent, the layer of software that wrote it, its
+//! name and the few texts listed in [`Field`]. A file that was cut off gives
+//! what arrived before the cut, see [`DebugInfo::truncation`].
+
+mod cbor;
+mod chain;
+mod context;
+mod error;
+mod index;
+mod outlining;
+mod reader;
+mod strings;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use context::{NO_NAME, Record};
+use index::IdIndex;
+use strings::Texts;
+
+pub use chain::Chain;
+pub use context::{Field, Layer};
+pub use error::DebugInfoError;
+pub use reader::Truncation;
+
+/// Where a context stands in a [`DebugInfo`], from 0 in the order of the file.
+///
+/// Only meaningful for the `DebugInfo` that gave it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Position(u32);
+
+/// The contexts of one `debug.cbor`.
+#[derive(Debug, Default)]
+pub struct DebugInfo {
+    records: Vec<Record>,
+    fields: Vec<(Field, u32)>,
+    texts: Texts,
+    names: Texts,
+    index: IdIndex,
+    layers: u16,
+    truncation: Option<Truncation>,
+    warnings: Vec<String>,
+}
+
+impl DebugInfo {
+    /// Reads the file at `path`, which may also be a named pipe.
+    ///
+    /// # Errors
+    /// [`DebugInfoError`], without the file's name: the caller knows it. A file
+    /// that is cut off is no error, see [`DebugInfo::truncation`].
+    pub fn read(path: &Path) -> Result<DebugInfo, DebugInfoError> {
+        Self::from_reader(File::open(path)?)
+    }
+
+    /// Reads a whole document from `reader`, which needs no buffer of its own.
+    ///
+    /// # Errors
+    /// As [`DebugInfo::read`].
+    pub fn from_reader(reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
+        reader::read(reader)
+    }
+
+    /// No contexts at all, as for a run without a `debug.cbor`.
+    pub fn empty() -> DebugInfo {
+        DebugInfo::default()
+    }
+
+    /// Number of contexts.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there is no context.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The context with this id; `None` for 0 and for ids the file lacks.
+    pub fn position(&self, id: u64) -> Option<Position> {
+        self.index.find(id).map(Position)
+    }
+
+    /// The id of a context. It is never 0.
+    pub fn id(&self, p: Position) -> u64 {
+        self.record(p).id
+    }
+
+    /// Which software wrote the context.
+    pub fn layer(&self, p: Position) -> Layer {
+        self.record(p).layer
+    }
+
+    /// Whether any context is of this layer.
+    pub fn has_layer(&self, layer: Layer) -> bool {
+        self.layers & layer.bit() != 0
+    }
+
+    /// A text of the context: `None` when it is absent or of another type than
+    /// text, `Some("")` when it is there and empty. Bytes that are no UTF-8
+    /// stand as U+FFFD.
+    pub fn text(&self, p: Position, field: Field) -> Option<&str> {
+        let record = self.record(p);
+        let first = record.first_field as usize;
+        let fields = self
+            .fields
+            .get(first..first + record.field_count as usize)?;
+        let (_, text) = fields.iter().find(|(kept, _)| *kept == field)?;
+        self.texts.get(*text)
+    }
+
+    /// The context's name from the string table; empty when it has none, or
+    /// when the string table was lost.
+    pub fn name(&self, p: Position) -> &str {
+        match self.record(p).name {
+            NO_NAME => "",
+            name => self.names.get(name).unwrap_or(""),
+        }
+    }
+
+    /// The context with this id, its parent, and so on to the root.
+    ///
+    /// An unknown id has an empty chain; an unknown parent ends it; a cycle
+    /// ends it where it closes, so no context comes twice (analysis.md,
+    /// section 1).
+    pub fn chain(&self, id: u64) -> Chain<'_> {
+        Chain::new(self, self.position(id))
+    }
+
+    /// The pairs (outlined id, replaced id) of a Call that stands for outlined
+    /// operations: the operation in the called function, and the one that stood
+    /// at this call site (analysis.md, section 5).
+    ///
+    /// Empty unless both lists are there, well formed and of equal length.
+    pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
+        let list = |field| self.text(p, field).and_then(outlining::parse_ids);
+        match (list(Field::OutlinedIds), list(Field::ReplacedIds)) {
+            (Some(outlined), Some(replaced)) if outlined.len() == replaced.len() => {
+                outlined.into_iter().zip(replaced).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Where reading stopped, if the document did not end as it should.
+    pub fn truncation(&self) -> Option<&Truncation> {
+        self.truncation.as_ref()
+    }
+
+    /// Sentences for the user on what was odd in the file.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn record(&self, p: Position) -> &Record {
+        static NONE: Record = Record::NONE;
+        self.records.get(p.0 as usize).unwrap_or(&NONE)
+    }
+}

@@ -1,0 +1,347 @@
+//! One context: which of its keys are kept, and how it is stored.
+
+use std::io::Read;
+use std::ops::Range;
+
+use ciborium_ll::Header;
+
+use super::cbor::{Count, Fault, Items};
+
+/// Which software wrote a context.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Layer {
+    /// Poplar: variables, compute sets, programs.
+    Poplar,
+    /// PopLibs.
+    Poplibs,
+    /// PopART's builder.
+    PopartBuilder,
+    /// The ONNX graph that PopART read.
+    Onnx,
+    /// PopART.
+    Popart,
+    /// PopTorch.
+    Poptorch,
+    /// PopXL.
+    Popxl,
+    /// TensorFlow or JAX, before XLA.
+    XlaOp,
+    /// An instruction of XLA.
+    HloInstruction,
+    /// XLA's Poplar backend.
+    PoplarDriver,
+    /// Another one, or none given.
+    Other,
+}
+
+impl Layer {
+    fn from_text(text: &[u8]) -> Self {
+        match text {
+            b"poplar" => Layer::Poplar,
+            b"poplibs" => Layer::Poplibs,
+            b"popartbuilder" => Layer::PopartBuilder,
+            b"onnx" => Layer::Onnx,
+            b"popart" => Layer::Popart,
+            b"poptorch" => Layer::Poptorch,
+            b"popxl" => Layer::Popxl,
+            b"xla_op" => Layer::XlaOp,
+            b"hloinstruction" => Layer::HloInstruction,
+            b"poplar_driver" => Layer::PoplarDriver,
+            _ => Layer::Other,
+        }
+    }
+
+    pub(super) fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+/// The texts that are kept of a context, each only in the layers named here.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Field {
+    /// `api` of `poplibs` and `popxl`.
+    Api,
+    /// `opName` of `onnx`; `op_name` of `poptorch` and `xla_op`.
+    OpName,
+    /// `hlo_name` of `hloinstruction`.
+    HloName,
+    /// `opid` of `popart`, such as `ai.onnx.Add:6`.
+    Opid,
+    /// `instanceId` of `popart`.
+    InstanceId,
+    /// `tensorId` of `popart` and `popartbuilder`.
+    TensorId,
+    /// `inputs` of `popart`, `popxl` and `popartbuilder`, `input` of `onnx`:
+    /// a list of texts, joined by `/`.
+    Inputs,
+    /// `outlinedDebugContextIds` of `popart`, see
+    /// [`outlined_pairs`](super::DebugInfo::outlined_pairs).
+    OutlinedIds,
+    /// `replacedDebugContextIds` of `popart`.
+    ReplacedIds,
+}
+
+/// A key of a context that is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Key {
+    Id,
+    ParentId,
+    Name,
+    Layer,
+    Text(TextKey),
+}
+
+/// The keys that hold a text or a list of texts. Which of them is a [`Field`]
+/// is known only with the layer, which may come later in the map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum TextKey {
+    Api,
+    OpNameCamel,
+    OpNameSnake,
+    HloName,
+    Opid,
+    InstanceId,
+    TensorId,
+    Inputs,
+    Input,
+    OutlinedIds,
+    ReplacedIds,
+}
+
+impl TextKey {
+    const ALL: [TextKey; 11] = [
+        TextKey::Api,
+        TextKey::OpNameCamel,
+        TextKey::OpNameSnake,
+        TextKey::HloName,
+        TextKey::Opid,
+        TextKey::InstanceId,
+        TextKey::TensorId,
+        TextKey::Inputs,
+        TextKey::Input,
+        TextKey::OutlinedIds,
+        TextKey::ReplacedIds,
+    ];
+
+    fn is_list(self) -> bool {
+        matches!(self, TextKey::Inputs | TextKey::Input)
+    }
+
+    /// What the key means in a context of this layer. No kept key means two
+    /// things within one layer, so the category is not asked.
+    fn field(self, layer: Layer) -> Option<Field> {
+        use Layer::*;
+        let (field, layers): (Field, &[Layer]) = match self {
+            TextKey::Api => (Field::Api, &[Poplibs, Popxl]),
+            TextKey::OpNameCamel => (Field::OpName, &[Onnx]),
+            TextKey::OpNameSnake => (Field::OpName, &[Poptorch, XlaOp]),
+            TextKey::HloName => (Field::HloName, &[HloInstruction]),
+            TextKey::Opid => (Field::Opid, &[Popart]),
+            TextKey::InstanceId => (Field::InstanceId, &[Popart]),
+            TextKey::TensorId => (Field::TensorId, &[Popart, PopartBuilder]),
+            TextKey::Inputs => (Field::Inputs, &[Popart, Popxl, PopartBuilder]),
+            TextKey::Input => (Field::Inputs, &[Onnx]),
+            TextKey::OutlinedIds => (Field::OutlinedIds, &[Popart]),
+            TextKey::ReplacedIds => (Field::ReplacedIds, &[Popart]),
+        };
+        layers.contains(&layer).then_some(field)
+    }
+}
+
+/// The longest key that is looked at.
+const LONGEST_KEY: usize = b"replacedDebugContextIds".len();
+
+fn key(text: &[u8]) -> Option<Key> {
+    Some(match text {
+        b"id" => Key::Id,
+        b"parentId" => Key::ParentId,
+        b"name" => Key::Name,
+        b"layer" => Key::Layer,
+        b"api" => Key::Text(TextKey::Api),
+        b"opName" => Key::Text(TextKey::OpNameCamel),
+        b"op_name" => Key::Text(TextKey::OpNameSnake),
+        b"hlo_name" => Key::Text(TextKey::HloName),
+        b"opid" => Key::Text(TextKey::Opid),
+        b"instanceId" => Key::Text(TextKey::InstanceId),
+        b"tensorId" => Key::Text(TextKey::TensorId),
+        b"inputs" => Key::Text(TextKey::Inputs),
+        b"input" => Key::Text(TextKey::Input),
+        b"outlinedDebugContextIds" => Key::Text(TextKey::OutlinedIds),
+        b"replacedDebugContextIds" => Key::Text(TextKey::ReplacedIds),
+        _ => return None,
+    })
+}
+
+/// The `name` of a context that has none.
+pub(super) const NO_NAME: u32 = u32::MAX;
+/// Stands for every index that no string table can reach.
+const FAR_NAME: u32 = u32::MAX - 1;
+
+/// A stored context.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record {
+    /// Never 0.
+    pub id: u64,
+    /// 0 for a root.
+    pub parent: u64,
+    /// Index into the string table, or [`NO_NAME`].
+    pub name: u32,
+    /// The first of its entries among the fields of all contexts.
+    pub first_field: u32,
+    /// How many entries it has.
+    pub field_count: u8,
+    pub layer: Layer,
+    /// Whether following the parents leads back here.
+    pub on_cycle: bool,
+}
+
+impl Record {
+    pub const NONE: Record = Record {
+        id: 0,
+        parent: 0,
+        name: NO_NAME,
+        first_field: 0,
+        field_count: 0,
+        layer: Layer::Other,
+        on_cycle: false,
+    };
+}
+
+/// The context being read. One is used for all, to keep its room.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub record: Record,
+    /// Kept texts back to back.
+    bytes: Vec<u8>,
+    texts: [Option<(usize, usize)>; TextKey::ALL.len()],
+}
+
+impl Draft {
+    pub fn new() -> Self {
+        Self {
+            record: Record::NONE,
+            bytes: Vec::new(),
+            texts: [None; TextKey::ALL.len()],
+        }
+    }
+
+    /// Reads the context whose map header, with this length, was just read.
+    ///
+    /// A value of an unexpected type counts as absent. Of a key that comes
+    /// twice the last value of the expected type counts.
+    pub fn read<R: Read>(&mut self, items: &mut Items<R>, len: Option<usize>) -> Result<(), Fault> {
+        self.record = Record::NONE;
+        self.bytes.clear();
+        self.texts = [None; TextKey::ALL.len()];
+        let mut count = Count::new(len);
+        while let Some(header) = items.next(&mut count)? {
+            let key = self.read_key(items, header)?;
+            let value = items.value()?;
+            match key {
+                Some(key) => self.read_value(items, key, value)?,
+                None => items.skip(value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn read_key<R: Read>(
+        &mut self,
+        items: &mut Items<R>,
+        header: Header,
+    ) -> Result<Option<Key>, Fault> {
+        match header {
+            Header::Text(len) if len.is_none_or(|len| len <= LONGEST_KEY) => {
+                let start = self.bytes.len();
+                items.text(len, &mut self.bytes)?;
+                let key = key(&self.bytes[start..]);
+                self.bytes.truncate(start);
+                Ok(key)
+            }
+            other => {
+                items.skip(other)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn read_value<R: Read>(
+        &mut self,
+        items: &mut Items<R>,
+        key: Key,
+        value: Header,
+    ) -> Result<(), Fault> {
+        match (key, value) {
+            (Key::Id, Header::Positive(id)) => self.record.id = id,
+            (Key::ParentId, Header::Positive(id)) => self.record.parent = id,
+            (Key::Name, Header::Positive(index)) => {
+                self.record.name =
+                    u32::try_from(index).map_or(FAR_NAME, |index| index.min(FAR_NAME));
+            }
+            (Key::Layer, Header::Text(len)) => {
+                let text = self.read_text(items, len)?;
+                self.record.layer = Layer::from_text(&self.bytes[text.clone()]);
+                self.bytes.truncate(text.start);
+            }
+            (Key::Text(key), Header::Text(len)) if !key.is_list() => {
+                let text = self.read_text(items, len)?;
+                self.texts[key as usize] = Some((text.start, text.end));
+            }
+            (Key::Text(key), Header::Array(len)) if key.is_list() => {
+                if let Some(text) = self.read_list(items, len)? {
+                    self.texts[key as usize] = Some((text.start, text.end));
+                }
+            }
+            (_, other) => items.skip(other)?,
+        }
+        Ok(())
+    }
+
+    fn read_text<R: Read>(
+        &mut self,
+        items: &mut Items<R>,
+        len: Option<usize>,
+    ) -> Result<Range<usize>, Fault> {
+        let start = self.bytes.len();
+        items.text(len, &mut self.bytes)?;
+        Ok(start..self.bytes.len())
+    }
+
+    /// Joins a list of texts by `/`; `None` if anything in it is no text.
+    fn read_list<R: Read>(
+        &mut self,
+        items: &mut Items<R>,
+        len: Option<usize>,
+    ) -> Result<Option<Range<usize>>, Fault> {
+        let start = self.bytes.len();
+        let mut only_texts = true;
+        let mut first = true;
+        let mut count = Count::new(len);
+        while let Some(header) = items.next(&mut count)? {
+            match header {
+                Header::Text(len) if only_texts => {
+                    if !std::mem::replace(&mut first, false) {
+                        self.bytes.push(b'/');
+                    }
+                    items.text(len, &mut self.bytes)?;
+                }
+                other => {
+                    only_texts &= matches!(other, Header::Text(_));
+                    items.skip(other)?;
+                }
+            }
+        }
+        if !only_texts {
+            self.bytes.truncate(start);
+        }
+        Ok(only_texts.then_some(start..self.bytes.len()))
+    }
+
+    /// The fields that the context's layer gives a meaning to.
+    pub fn fields(&self) -> impl Iterator<Item = (Field, &[u8])> {
+        TextKey::ALL.into_iter().filter_map(|key| {
+            let (start, end) = self.texts[key as usize]?;
+            Some((key.field(self.record.layer)?, &self.bytes[start..end]))
+        })
+    }
+}
