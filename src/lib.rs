@@ -5,5 +5,6 @@
 
 pub mod debug_info;
 pub mod memory;
+pub mod model;
 pub mod profile;
 pub mod solve;

@@ -72,17 +72,20 @@ impl LiveClasses {
             Ok(())
         })?;
         let ids = Ids::of(table, "id", &class_ids)?;
-        let mut ranges = read_ranges(database, &ids, steps)?;
-        ranges.sort_unstable();
-        Ok(Self::new(ids, always_live, &ranges, steps.len() as u32))
+        let ranges = read_ranges(database, &ids, steps)?;
+        let classes = Self::new(always_live, ranges, steps.len() as u32);
+        Ok(Self { ids, ..classes })
     }
 
-    /// Joins what touches, so that no step of a class counts twice. `ranges`
-    /// are (class, from, to), in order.
-    fn new(ids: Ids, always_live: Vec<bool>, ranges: &[(u32, u32, u32)], steps: u32) -> Self {
+    /// Makes classes with the ids 0, 1, ...: for each whether it is live on
+    /// every one of the `steps`, and in `ranges`, as (class, from, to), the
+    /// half-open step ranges of all others. Ranges that touch or overlap
+    /// become one, so that no step of a class counts twice.
+    pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
+        ranges.sort_unstable();
         let mut starts = vec![0];
         let mut merged: Vec<(u32, u32)> = Vec::new();
-        let mut rest = ranges;
+        let mut rest = &ranges[..];
         for (class, &always) in (0u32..).zip(&always_live) {
             let own = rest.partition_point(|range| range.0 == class);
             let first = merged.len();
@@ -99,7 +102,7 @@ impl LiveClasses {
             starts.push(merged.len() as u32);
         }
         Self {
-            ids,
+            ids: Ids::dense(always_live.len() as u32),
             always_live,
             starts,
             ranges: merged,
@@ -175,8 +178,7 @@ mod tests {
     #[test]
     fn ranges_that_touch_or_overlap_become_one() {
         let ranges = [(0, 1, 3), (0, 3, 4), (0, 6, 9), (0, 7, 8), (2, 5, 6)];
-        let ids = Ids::dense(4);
-        let classes = LiveClasses::new(ids, vec![false, false, false, true], &ranges, 9);
+        let classes = LiveClasses::new(vec![false, false, false, true], ranges.into(), 9);
         assert_eq!(classes.ranges(0), [(1, 4), (6, 9)]);
         assert_eq!(classes.ranges(1), []);
         assert_eq!(classes.ranges(2), [(5, 6)]);

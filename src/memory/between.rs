@@ -1,0 +1,155 @@
+//! What layers share and hand on (analysis.md, section 8).
+
+use super::MemoryModel;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+/// Bytes shared between layers. Rows and columns are positions of the layer
+/// order, the pseudo-layer included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Between {
+    layers: usize,
+    windows: Vec<Option<(u32, u32)>>,
+    shared: Vec<Shared>,
+}
+
+/// Variables, on any tile, with one liveness and one set of layers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Shared {
+    layers: Box<[u32]>,
+    ranges: Box<[(u32, u32)]>,
+    bytes: u64,
+}
+
+/// Bytes by row and column.
+pub type Matrix = Vec<Vec<u64>>;
+
+impl MemoryModel<'_> {
+    /// Gathers the variables that layers use, over all tiles.
+    pub fn between(&self) -> Between {
+        let add = |mut sums: FxHashMap<(u32, u32), u64>, tile| {
+            for item in self.model.variables.on_tile(tile) {
+                let set = self.users.of_set[item.set as usize];
+                if set != 0 {
+                    *sums.entry((item.class, set)).or_default() += u64::from(item.bytes);
+                }
+            }
+            sums
+        };
+        let join = |a: FxHashMap<_, _>, b: FxHashMap<_, _>| {
+            let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
+            for (key, bytes) in small {
+                *large.entry(key).or_default() += bytes;
+            }
+            large
+        };
+        let tiles = 0..self.model.variables.tiles();
+        let sums = tiles.into_par_iter().fold(FxHashMap::default, add);
+        let sums = sums.reduce(FxHashMap::default, join);
+        let shared = sums.into_iter().map(|((class, set), bytes)| Shared {
+            layers: self.users.sets.layers(set).into(),
+            ranges: self.model.classes.ranges(class).into(),
+            bytes,
+        });
+        Between {
+            layers: self.layers(),
+            windows: self.windows.clone(),
+            shared: shared.collect(),
+        }
+    }
+}
+
+impl Between {
+    /// Bytes of the variables that the row's and the column's layer both use;
+    /// on the diagonal, of those that the layer uses.
+    pub fn affinity(&self) -> Matrix {
+        let mut matrix = vec![vec![0; self.layers]; self.layers];
+        for shared in &self.shared {
+            for &row in &shared.layers {
+                for &column in &shared.layers {
+                    matrix[row as usize][column as usize] += shared.bytes;
+                }
+            }
+        }
+        matrix
+    }
+
+    /// Bytes of the variables that begin to be live in the row's layer and
+    /// reach into the column's.
+    pub fn communication(&self) -> Matrix {
+        let mut matrix = vec![vec![0; self.layers]; self.layers];
+        let mut flows = Vec::new();
+        for shared in &self.shared {
+            flows.clear();
+            for &range in &shared.ranges {
+                let (from, to) = self.ends(shared, range);
+                let pairs = from.iter().flat_map(|&a| to.iter().map(move |&b| (a, b)));
+                flows.extend(pairs);
+            }
+            flows.sort_unstable();
+            flows.dedup();
+            for &(row, column) in &flows {
+                matrix[row as usize][column as usize] += shared.bytes;
+            }
+        }
+        matrix
+    }
+
+    /// By boundary (number n lies between the layers n and n + 1): bytes of
+    /// the distinct variables that flow across it, in either direction, from
+    /// any layer on one side to any on the other.
+    pub fn cut_bytes(&self) -> Vec<u64> {
+        let mut changes = vec![0i128; self.layers];
+        let mut crossed: Vec<(u32, u32)> = Vec::new();
+        for shared in self.shared.iter().filter(|shared| shared.layers.len() > 1) {
+            crossed.clear();
+            for &range in &shared.ranges {
+                crossed.extend(self.span(shared, range));
+            }
+            crossed.sort_unstable();
+            let mut done = 0;
+            for &(first, last) in &crossed {
+                let first = first.max(done);
+                if first < last {
+                    changes[first as usize] += i128::from(shared.bytes);
+                    changes[last as usize] -= i128::from(shared.bytes);
+                    done = last;
+                }
+            }
+        }
+        let mut bytes = 0;
+        let boundaries = changes.iter().take(self.layers.saturating_sub(1));
+        boundaries
+            .map(|change| {
+                bytes += change;
+                bytes as u64
+            })
+            .collect()
+    }
+
+    /// The layers in whose window this live range begins, and those that it
+    /// reaches into.
+    fn ends(&self, shared: &Shared, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
+        let with = |test: &dyn Fn(u32, u32) -> bool| {
+            let layers = shared.layers.iter().copied();
+            layers
+                .filter(|&layer| {
+                    self.windows[layer as usize].is_some_and(|(first, last)| test(first, last))
+                })
+                .collect()
+        };
+        let from = with(&|first, last| first <= start && start <= last);
+        let to = with(&|first, last| first < end && end <= last + 1);
+        (from, to)
+    }
+
+    /// The lowest and the highest layer that take part in the flow of this
+    /// live range. Every boundary between them is crossed: whatever side the
+    /// layers of one kind stand on, one of the other kind is reached.
+    fn span(&self, shared: &Shared, range: (u32, u32)) -> Option<(u32, u32)> {
+        let (from, to) = self.ends(shared, range);
+        let lowest = (*from.first()?).min(*to.first()?);
+        let highest = (*from.last()?).max(*to.last()?);
+        Some((lowest, highest))
+    }
+}

@@ -1,0 +1,155 @@
+//! Code and vertex state by the layers that need it (analysis.md, section 7).
+
+use super::layer_sets::Users;
+use crate::model::{BodyCode, Model};
+use crate::profile::{TileBytes, TileRun};
+use rustc_hash::FxHashMap;
+
+/// What a piece of memory that is no variable holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum CodeKind {
+    VertexCode,
+    VertexState,
+    ExchangeCode,
+    ControlCode,
+}
+
+/// Bytes by tile that a stage needs as soon as it has one of these layers,
+/// and that count once in it.
+#[derive(Debug, Clone)]
+pub(super) struct CodeItem {
+    pub(super) kind: CodeKind,
+    /// The layers, as a set of [`Users::sets`].
+    pub(super) set: u32,
+    pub(super) bytes: Vec<TileSum>,
+}
+
+/// Tiles `from..to` (end exclusive) with the same sum of bytes, not 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TileSum {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) bytes: u64,
+}
+
+/// All code of the model, joined by kind and set of layers.
+pub(super) fn collect(model: &Model, users: &mut Users) -> Vec<CodeItem> {
+    let mut parts: FxHashMap<(CodeKind, u32), Vec<TileRun>> = FxHashMap::default();
+    for (body, &set) in model.bodies.iter().zip(&users.of_body) {
+        let BodyCode {
+            vertex_state,
+            exchange_code,
+            control_code,
+            ..
+        } = &body.code;
+        for (kind, bytes) in [
+            (CodeKind::VertexState, vertex_state),
+            (CodeKind::ExchangeCode, exchange_code),
+            (CodeKind::ControlCode, control_code),
+        ] {
+            parts.entry((kind, set)).or_default().extend(bytes.runs());
+        }
+    }
+    vertex_code(model, users, |set, run| {
+        let key = (CodeKind::VertexCode, set);
+        parts.entry(key).or_default().push(run);
+    });
+    let tiles = model.target.num_tiles;
+    let mut items: Vec<CodeItem> = parts
+        .into_iter()
+        .map(|((kind, set), runs)| CodeItem {
+            kind,
+            set,
+            bytes: add_up(&runs, tiles),
+        })
+        .filter(|item| !item.bytes.is_empty())
+        .collect();
+    items.sort_by_key(|item| (item.set, item.kind as u8));
+    items
+}
+
+/// The code of each vertex type, tile by tile with the layers that
+/// instantiate it there.
+fn vertex_code(model: &Model, users: &mut Users, mut add: impl FnMut(u32, TileRun)) {
+    let mut by_type: FxHashMap<u32, Vec<(u32, &TileBytes)>> = FxHashMap::default();
+    for (body, &set) in model.bodies.iter().zip(&users.of_body) {
+        for (vertex_type, present) in &body.code.vertex_types {
+            by_type
+                .entry(*vertex_type)
+                .or_default()
+                .push((set, present));
+        }
+    }
+    let mut types: Vec<_> = by_type.into_iter().collect();
+    types.sort_unstable_by_key(|&(vertex_type, _)| vertex_type);
+    for (vertex_type, uses) in types {
+        let code = &model.vertex_code[vertex_type as usize];
+        for (from, to, set) in layers_by_tile(&uses, users) {
+            for run in code.runs() {
+                let (from, to) = (run.from.max(from), run.to.min(to));
+                if from < to {
+                    add(set, TileRun { from, to, ..*run });
+                }
+            }
+        }
+    }
+}
+
+/// Stretches of tiles (from, end exclusive) with the set of all layers that
+/// are there.
+fn layers_by_tile(uses: &[(u32, &TileBytes)], users: &mut Users) -> Vec<(u32, u32, u32)> {
+    // (tile, layer, +1 where a use begins and -1 where it ends)
+    let mut events: Vec<(u32, u32, i32)> = Vec::new();
+    for &(set, present) in uses {
+        for run in present.runs() {
+            for &layer in users.sets.layers(set) {
+                events.push((run.from, layer, 1));
+                events.push((run.to, layer, -1));
+            }
+        }
+    }
+    events.sort_unstable();
+    let mut here: std::collections::BTreeMap<u32, i32> = Default::default();
+    let mut stretches = Vec::new();
+    let mut from = 0;
+    for at in events.chunk_by(|a, b| a.0 == b.0) {
+        let to = at[0].0;
+        if !here.is_empty() && from < to {
+            let layers: Vec<u32> = here.keys().copied().collect();
+            stretches.push((from, to, users.sets.intern(&layers)));
+        }
+        for &(_, layer, change) in at {
+            let count = here.entry(layer).or_default();
+            *count += change;
+            if *count == 0 {
+                here.remove(&layer);
+            }
+        }
+        from = to;
+    }
+    stretches
+}
+
+fn add_up(runs: &[TileRun], tiles: u32) -> Vec<TileSum> {
+    let mut changes = vec![0i128; tiles as usize + 1];
+    for run in runs {
+        changes[run.from as usize] += i128::from(run.value);
+        changes[run.to as usize] -= i128::from(run.value);
+    }
+    let mut sums: Vec<TileSum> = Vec::new();
+    let mut bytes = 0i128;
+    for (tile, change) in (0..tiles).zip(changes) {
+        bytes += change;
+        let here = bytes as u64;
+        match sums.last_mut() {
+            Some(last) if last.to == tile && last.bytes == here => last.to = tile + 1,
+            _ if here == 0 => {}
+            _ => sums.push(TileSum {
+                from: tile,
+                to: tile + 1,
+                bytes: here,
+            }),
+        }
+    }
+    sums
+}

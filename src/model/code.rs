@@ -1,0 +1,116 @@
+//! Code and vertex state of operations, by tile (analysis.md, section 7).
+
+use super::ModelError;
+use crate::profile::{ComputeSet, ProgramKind, Programs, Target, TileBytes};
+use rustc_hash::FxHashMap;
+
+/// What the programs of one body take on each tile besides variables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BodyCode {
+    /// The vertex types that its compute sets instantiate (positions in
+    /// [`Model::vertex_code`](super::Model::vertex_code)), each with 1 on
+    /// every tile that has an instance. Their code counts once in a stage.
+    pub vertex_types: Vec<(u32, TileBytes)>,
+    /// Bytes of vertex state: instances times size, over its compute sets.
+    pub vertex_state: TileBytes,
+    /// Bytes of internal exchange code, over its `DoExchange` programs.
+    pub exchange_code: TileBytes,
+    /// Bytes of control code, over its programs without children.
+    pub control_code: TileBytes,
+}
+
+impl BodyCode {
+    /// Sums over `body`, distinct programs of the operation context `uid`.
+    pub(super) fn new(
+        programs: &Programs,
+        body: &[u32],
+        uid: u64,
+        target: &Target,
+    ) -> Result<Self, ModelError> {
+        let tiles = target.num_tiles;
+        let body = || body.iter().map(|&program| &programs.all[program as usize]);
+        let compute_sets = || {
+            body().filter_map(|program| match program.kind {
+                ProgramKind::OnTileExecute(set) => Some(&programs.compute_sets[set as usize]),
+                _ => None,
+            })
+        };
+        let exchanges = body().filter_map(|program| match &program.kind {
+            ProgramKind::DoExchange(code) => Some((code, 1)),
+            _ => None,
+        });
+        let leaves = body().filter(|program| program.children.is_empty());
+        let control = leaves.map(|program| (&program.control_code, 1));
+        let states = compute_sets()
+            .flat_map(|set| &set.vertices)
+            .map(|(kind, instances)| {
+                let size = programs.vertex_types[*kind as usize].state_bytes;
+                (instances, u64::from(size))
+            });
+        let sum = |what, parts: &mut dyn Iterator<Item = (&TileBytes, u64)>| {
+            add_up(parts, tiles).map_err(|tile| ModelError::CodeTooLarge { what, uid, tile })
+        };
+        Ok(Self {
+            vertex_types: instantiated(compute_sets(), tiles),
+            vertex_state: sum("vertex state", &mut { states })?,
+            exchange_code: sum("exchange code", &mut { exchanges })?,
+            control_code: sum("control code", &mut { control })?,
+        })
+    }
+}
+
+/// The sum of `parts`, each times its factor. The error is a tile whose sum
+/// is beyond 32 bits.
+fn add_up(
+    parts: &mut dyn Iterator<Item = (&TileBytes, u64)>,
+    tiles: u32,
+) -> Result<TileBytes, u32> {
+    // Runs change the sum at their two ends only.
+    let mut changes = vec![0i128; tiles as usize + 1];
+    let mut any = false;
+    for (part, factor) in parts {
+        for run in part.runs() {
+            let bytes = i128::from(run.value) * i128::from(factor);
+            changes[run.from as usize] += bytes;
+            changes[run.to as usize] -= bytes;
+            any = true;
+        }
+    }
+    if !any {
+        return Ok(TileBytes::default());
+    }
+    let mut sum = 0;
+    (0..tiles)
+        .map(|tile| {
+            sum += changes[tile as usize];
+            u32::try_from(sum).map_err(|_| tile)
+        })
+        .collect()
+}
+
+/// Each vertex type that has an instance, with 1 on the tiles where.
+fn instantiated<'a>(
+    compute_sets: impl Iterator<Item = &'a ComputeSet>,
+    tiles: u32,
+) -> Vec<(u32, TileBytes)> {
+    let mut by_type: FxHashMap<u32, Vec<&TileBytes>> = FxHashMap::default();
+    for (vertex_type, instances) in compute_sets.flat_map(|set| &set.vertices) {
+        by_type.entry(*vertex_type).or_default().push(instances);
+    }
+    let mut types: Vec<(u32, TileBytes)> = by_type
+        .into_iter()
+        .map(|(vertex_type, parts)| (vertex_type, present(&parts, tiles)))
+        .filter(|(_, tiles)| !tiles.runs().is_empty())
+        .collect();
+    types.sort_unstable_by_key(|&(vertex_type, _)| vertex_type);
+    types
+}
+
+/// 1 on every tile where any of `parts` is not 0.
+fn present(parts: &[&TileBytes], tiles: u32) -> TileBytes {
+    let mut any = vec![0u32; tiles as usize];
+    for run in parts.iter().flat_map(|part| part.runs()) {
+        any[run.from as usize..run.to as usize].fill(1);
+    }
+    any.into_iter().collect()
+}

@@ -1,0 +1,74 @@
+//! Which operation a program belongs to (analysis.md, section 3).
+
+use crate::debug_info::{DebugInfo, Layer, Position};
+use rustc_hash::FxHashMap;
+
+/// The operation context of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OperationContext {
+    /// The context whose id is the operation's uid.
+    pub(super) position: Position,
+    /// Made by the compiler: the chain has no context of the operation layer,
+    /// and the operation has no name of its own.
+    pub(super) is_anonymous: bool,
+}
+
+/// The layer that operations are told apart by; `None` for plain Poplar.
+pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<Layer> {
+    [Layer::Popart, Layer::XlaOp, Layer::HloInstruction]
+        .into_iter()
+        .find(|&layer| debug_info.has_layer(layer))
+}
+
+/// Finds operation contexts, remembering those that were found: many programs
+/// share one debug id.
+pub(super) struct OperationContexts<'a> {
+    debug_info: &'a DebugInfo,
+    layer: Option<Layer>,
+    found: FxHashMap<u64, Option<OperationContext>>,
+}
+
+impl<'a> OperationContexts<'a> {
+    pub(super) fn new(debug_info: &'a DebugInfo) -> Self {
+        Self {
+            debug_info,
+            layer: operation_layer(debug_info),
+            found: FxHashMap::default(),
+        }
+    }
+
+    /// The operation context of a program with this debug id; `None` for 0
+    /// and for ids that the file does not have.
+    pub(super) fn of(&mut self, debug_id: u64) -> Option<OperationContext> {
+        if let Some(&known) = self.found.get(&debug_id) {
+            return known;
+        }
+        let context = self.find(debug_id);
+        self.found.insert(debug_id, context);
+        context
+    }
+
+    /// The id of a context.
+    pub(super) fn id(&self, context: OperationContext) -> u64 {
+        self.debug_info.id(context.position)
+    }
+
+    fn find(&self, debug_id: u64) -> Option<OperationContext> {
+        let chain = || self.debug_info.chain(debug_id);
+        let named = |position| OperationContext {
+            position,
+            is_anonymous: false,
+        };
+        let of_layer = |wanted| move |&p: &Position| self.debug_info.layer(p) == wanted;
+        let Some(layer) = self.layer else {
+            let outermost = chain().filter(of_layer(Layer::Poplibs)).last();
+            return outermost.or_else(|| chain().next()).map(named);
+        };
+        chain().find(of_layer(layer)).map(named).or_else(|| {
+            Some(OperationContext {
+                position: chain().last()?,
+                is_anonymous: true,
+            })
+        })
+    }
+}

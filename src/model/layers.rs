@@ -1,0 +1,230 @@
+//! Operations to layers (analysis.md, section 6).
+
+use super::Operation;
+use regex::Regex;
+use rustc_hash::FxHashMap;
+use std::fmt;
+
+/// The regex for layer names that the original tool had.
+pub const DEFAULT_LAYER_REGEX: &str = r"(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
+
+/// The regex for inputs of the first layer that the original tool had.
+pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
+
+/// In which order layers stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LayerOrder {
+    /// That of their first appearance in the program.
+    #[default]
+    Steps,
+    /// By name, with numbers compared as numbers.
+    Natural,
+}
+
+/// How layers are found.
+#[derive(Debug, Clone)]
+pub struct LayerOptions {
+    /// Matches the layer in names and inputs of operations.
+    pub layer_regex: Regex,
+    /// Matches inputs of operations that belong to the first layer.
+    pub inputs_regex: Regex,
+    /// In which order layers stand.
+    pub order: LayerOrder,
+}
+
+/// Why an operation got its layer, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note {
+    /// Its name says it.
+    Name,
+    /// It only makes a tensor.
+    TensorFilter,
+    /// Its inputs say it.
+    InputNames,
+    /// A Call goes with the operation that follows it.
+    FollowingOperation,
+    /// Its inputs are those of the first layer.
+    InputsRegexLayer0,
+    /// Its inputs name so many layers.
+    InputLayers(usize),
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Name => Ok(()),
+            Note::TensorFilter => f.write_str("tensor_filter"),
+            Note::InputNames => f.write_str("deduced_from_input_names"),
+            Note::FollowingOperation => f.write_str("deduced_from_following_operation"),
+            Note::InputsRegexLayer0 => f.write_str("inputs_regex_layer_0"),
+            Note::InputLayers(count) => write!(f, "{count}_input_layers"),
+        }
+    }
+}
+
+/// The position of the pseudo-layer in the layer order: that of the
+/// operations without a layer.
+pub const NO_LAYER: u32 = 0;
+
+/// Which layer each operation of a model stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layering {
+    /// The names of the layers in their order. Position 0 is the pseudo-layer
+    /// of the operations without a layer, which has no name.
+    pub names: Vec<String>,
+    /// By operation: its layer's position, [`NO_LAYER`] for none.
+    pub layers: Vec<u32>,
+    /// By operation: why.
+    pub notes: Vec<Note>,
+    /// Sentences about a model that fits the regexes badly.
+    pub warnings: Vec<String>,
+}
+
+/// A layer is known by the capture groups of its match, not by its name.
+type Groups = Vec<String>;
+
+impl Layering {
+    /// Finds the layer of every operation.
+    pub fn new(operations: &[Operation], options: &LayerOptions) -> Self {
+        let mut found: FxHashMap<Groups, u32> = FxHashMap::default();
+        let (mut layers, notes) = assign(operations, options, &mut found);
+        let keys = in_order(found, &mut layers, options.order);
+        let first = if keys.is_empty() { NO_LAYER } else { 1 };
+        for (layer, note) in layers.iter_mut().zip(&notes) {
+            if *note == Note::InputsRegexLayer0 {
+                *layer = first;
+            }
+        }
+        let mut names = vec![String::new()];
+        names.extend(keys.iter().map(|groups| groups.concat()));
+        let warnings = warnings(operations, &layers, &notes);
+        Self {
+            names,
+            layers,
+            notes,
+            warnings,
+        }
+    }
+
+    /// How many positions the layer order has, the pseudo-layer included.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Was no layer found?
+    pub fn is_empty(&self) -> bool {
+        self.names.len() == 1
+    }
+}
+
+/// Applies the rules from the last operation to the first. Layers are numbered
+/// from 1 as they are met, and noted in `found`.
+fn assign(
+    operations: &[Operation],
+    options: &LayerOptions,
+    found: &mut FxHashMap<Groups, u32>,
+) -> (Vec<u32>, Vec<Note>) {
+    let mut current = NO_LAYER;
+    let mut layers = vec![NO_LAYER; operations.len()];
+    let mut notes = vec![Note::Name; operations.len()];
+    let mut number = |groups: Groups| {
+        let next = found.len() as u32 + 1;
+        *found.entry(groups).or_insert(next)
+    };
+    for (index, operation) in operations.iter().enumerate().rev() {
+        let (layer, note) = if operation.is_tensor {
+            (NO_LAYER, Note::TensorFilter)
+        } else if let Some(groups) = only(matches(&options.layer_regex, &operation.name)) {
+            current = number(groups);
+            (current, Note::Name)
+        } else {
+            let in_inputs = matches(&options.layer_regex, &operation.inputs);
+            let count = in_inputs.len();
+            if let Some(groups) = only(in_inputs) {
+                current = number(groups);
+                (current, Note::InputNames)
+            } else if count == 0 && operation.name.starts_with("Call") {
+                (current, Note::FollowingOperation)
+            } else if options.inputs_regex.is_match(&operation.inputs) {
+                (NO_LAYER, Note::InputsRegexLayer0)
+            } else {
+                current = NO_LAYER;
+                (NO_LAYER, Note::InputLayers(count))
+            }
+        };
+        (layers[index], notes[index]) = (layer, note);
+    }
+    (layers, notes)
+}
+
+/// The distinct matches in `text`, by their capture groups (a group that took
+/// no part is empty; without groups, the whole match).
+fn matches(regex: &Regex, text: &str) -> Vec<Groups> {
+    let mut distinct: Vec<Groups> = Vec::new();
+    for captures in regex.captures_iter(text) {
+        let from = usize::from(captures.len() > 1);
+        let groups = captures.iter().skip(from);
+        let groups: Groups = groups
+            .map(|group| group.map_or_else(String::new, |m| m.as_str().to_string()))
+            .collect();
+        if !distinct.contains(&groups) {
+            distinct.push(groups);
+        }
+    }
+    distinct
+}
+
+fn only(mut matches: Vec<Groups>) -> Option<Groups> {
+    (matches.len() == 1).then(|| matches.remove(0))
+}
+
+/// Brings the layers into their order, renumbers `layers` from 1 by it, and
+/// gives the layers' groups in that order.
+fn in_order(found: FxHashMap<Groups, u32>, layers: &mut [u32], order: LayerOrder) -> Vec<Groups> {
+    let mut first_seen = vec![usize::MAX; found.len() + 1];
+    for (index, &layer) in layers.iter().enumerate().rev() {
+        first_seen[layer as usize] = index;
+    }
+    let mut ordered: Vec<(Groups, u32)> = found.into_iter().collect();
+    ordered.sort_by_key(|&(_, number)| first_seen[number as usize]);
+    if order == LayerOrder::Natural {
+        ordered.sort_by(|(a, _), (b, _)| {
+            alphanumeric_sort::compare_str(a.concat(), b.concat()).then_with(|| a.cmp(b))
+        });
+    }
+    let mut renumbered = vec![NO_LAYER; ordered.len() + 1];
+    for (position, (_, number)) in (1..).zip(&ordered) {
+        renumbered[*number as usize] = position;
+    }
+    for layer in layers {
+        *layer = renumbered[*layer as usize];
+    }
+    ordered.into_iter().map(|(groups, _)| groups).collect()
+}
+
+fn warnings(operations: &[Operation], layers: &[u32], notes: &[Note]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let candidates = operations.iter().filter(|op| !op.is_tensor).count();
+    let layered = layers.iter().filter(|&&layer| layer != NO_LAYER).count();
+    if layered * 2 < candidates {
+        warnings.push(format!(
+            "only {layered} of {candidates} operations got a layer; check --layer-name-regex \
+             against the names in --operation-breakdown"
+        ));
+    }
+    let unclear = operations.iter().zip(notes).find(|(operation, note)| {
+        matches!(note, Note::InputLayers(2..)) && operation.name.starts_with("Call")
+    });
+    if let Some((operation, _)) = unclear {
+        warnings.push(format!(
+            "the operation '{}' calls code that was outlined across layers; compile the model \
+             again with the environment variable POPART_POPLINER_OUTLINER_REGEX set to the layer \
+             regex, and record a new profile",
+            operation.name
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Section 6, rule by rule, on operations made by hand.
+
+use super::*;
+
+fn operation(name: &str, inputs: &str) -> Operation {
+    Operation {
+        body: 0,
+        name: name.into(),
+        inputs: inputs.into(),
+        is_tensor: false,
+    }
+}
+
+fn layering_with(regex: &str, order: LayerOrder, operations: &[Operation]) -> Layering {
+    let options = LayerOptions {
+        layer_regex: Regex::new(regex).unwrap(),
+        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
+        order,
+    };
+    Layering::new(operations, &options)
+}
+
+fn layering(operations: &[Operation]) -> Layering {
+    layering_with(DEFAULT_LAYER_REGEX, LayerOrder::Steps, operations)
+}
+
+/// The name of each operation's layer and its note, as the breakdown shows them.
+fn shown(layering: &Layering) -> Vec<(String, String)> {
+    let rows = layering.layers.iter().zip(&layering.notes);
+    rows.map(|(&layer, note)| (layering.names[layer as usize].clone(), note.to_string()))
+        .collect()
+}
+
+#[test]
+fn the_name_decides_before_the_inputs() {
+    let found = layering(&[
+        operation("Layer1/MatMul", "Layer0/out"),
+        operation("Gelu", "bert/encoder/layer/0/out/bias"),
+        operation("bert/encoder.3/x", ""),
+    ]);
+    let expected = [("1", ""), ("0", "deduced_from_input_names"), ("3", "")];
+    assert_eq!(shown(&found), expected.map(|(a, b)| (a.into(), b.into())));
+    assert_eq!(found.names, ["", "1", "0", "3"]);
+}
+
+#[test]
+fn two_matches_in_a_name_are_none_and_equal_ones_are_one() {
+    let found = layering(&[
+        operation("Layer1/Layer2/Add", ""),
+        operation("Layer2/Layer2/Add", ""),
+    ]);
+    assert_eq!(found.layers, [NO_LAYER, 1]);
+    assert_eq!(found.notes[0], Note::InputLayers(0));
+}
+
+#[test]
+fn a_call_goes_with_what_follows_until_something_without_a_layer_stands_between() {
+    let found = layering(&[
+        operation("Call(1)", "x"),
+        operation("Loss", ""),
+        operation("Call(2)", "x"),
+        operation("Layer5/Add", ""),
+        operation("Call(3)", "x"),
+    ]);
+    assert_eq!(found.layers, [0, 0, 1, 1, 0]);
+    assert_eq!(found.notes[2], Note::FollowingOperation);
+    assert_eq!(found.notes[1].to_string(), "0_input_layers");
+    assert_eq!(found.notes[4], Note::FollowingOperation);
+}
+
+#[test]
+fn tensors_and_first_layer_inputs_leave_the_current_layer_alone() {
+    let mut tensor = operation("Tensor/Layer9/w", "");
+    tensor.is_tensor = true;
+    let found = layering(&[
+        operation("Call(1)", ""),
+        tensor,
+        operation("Gather", "bert/word_embeddings/weight"),
+        operation("Layer7/Add", ""),
+    ]);
+    assert_eq!(found.layers, [1, 0, 1, 1]);
+    assert_eq!(found.notes[1], Note::TensorFilter);
+    assert_eq!(found.notes[2], Note::InputsRegexLayer0);
+}
+
+#[test]
+fn inputs_of_the_first_layer_without_any_layer_keep_their_note() {
+    let found = layering(&[operation("Gather", "Embedding_Dict")]);
+    assert_eq!(found.layers, [NO_LAYER]);
+    assert_eq!(found.notes, [Note::InputsRegexLayer0]);
+    assert!(found.is_empty());
+}
+
+#[test]
+fn natural_order_compares_numbers() {
+    let operations: Vec<Operation> = ["Layer10/a", "Layer9/a", "Layer1/a"]
+        .map(|name| operation(name, ""))
+        .into();
+    let natural = layering_with(DEFAULT_LAYER_REGEX, LayerOrder::Natural, &operations);
+    assert_eq!(natural.names, ["", "1", "9", "10"]);
+    assert_eq!(natural.layers, [3, 2, 1]);
+    assert_eq!(layering(&operations).names, ["", "10", "9", "1"]);
+}
+
+#[test]
+fn layers_are_told_apart_by_their_groups_and_named_by_joining_them() {
+    let operations = [
+        operation("a1_2", ""),
+        operation("a_12", ""),
+        operation("b3", ""),
+    ];
+    let found = layering_with(r"a(\d*)_(\d+)|b3", LayerOrder::Steps, &operations);
+    assert_eq!(found.names, ["", "12", "12", ""]);
+    assert_eq!(found.layers, [1, 2, 3]);
+    let whole = layering_with(r"b\d", LayerOrder::Steps, &operations);
+    assert_eq!(whole.names, ["", "b3"]);
+}
+
+#[test]
+fn warnings_for_few_layers_and_calls_across_layers() {
+    let found = layering(&[
+        operation("Call(1)", "Layer1/x/Layer2/y"),
+        operation("Loss", ""),
+        operation("Layer1/Add", ""),
+    ]);
+    assert_eq!(found.notes[0], Note::InputLayers(2));
+    assert_eq!(found.warnings.len(), 2, "{:?}", found.warnings);
+    assert!(found.warnings[0].contains("1 of 3"));
+    assert!(found.warnings[1].contains("POPART_POPLINER_OUTLINER_REGEX"));
+}

@@ -1,0 +1,119 @@
+//! Profile and contexts to a [`Model`]: operations in the order of the
+//! program, what memory each owns, and (with regexes) their layers.
+//!
+//! [`Model::build`] follows analysis.md, sections 2 to 5; nothing of it
+//! depends on how layers are named, so one model serves any number of
+//! [`Layering`]s (section 6).
+
+mod code;
+mod contexts;
+mod error;
+mod layers;
+mod names;
+mod operations;
+mod variables;
+mod walk;
+mod windows;
+
+pub use code::BodyCode;
+pub use error::ModelError;
+pub use layers::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
+};
+pub use variables::{BodySets, Item, NO_BODY, VariableItems};
+
+use crate::debug_info::DebugInfo;
+use crate::profile::{LiveClasses, Profile, Target, TileBytes};
+
+/// A model as it was compiled: operations and what each costs.
+#[derive(Debug)]
+pub struct Model {
+    /// The machine that it was compiled for.
+    pub target: Target,
+    /// Every operation, in the order of its first program in the walk.
+    pub operations: Vec<Operation>,
+    /// What operations own. Operations of one outlined body share it.
+    pub bodies: Vec<Body>,
+    /// On which steps each equivalence class is live.
+    pub classes: LiveClasses,
+    /// The lowered variables by tile, equal ones joined.
+    pub variables: VariableItems,
+    /// The sets of bodies that `variables` refers to.
+    pub body_sets: BodySets,
+    /// Bytes of code by tile of each vertex type that `bodies` refer to.
+    pub vertex_code: Vec<TileBytes>,
+    /// What was unusual, as sentences.
+    pub warnings: Vec<String>,
+}
+
+/// An operation of the model at one place in the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// What it owns, as a position in [`Model::bodies`].
+    pub body: u32,
+    /// Its full name (analysis.md, section 5).
+    pub name: Box<str>,
+    /// The inputs of its operation context, joined by `/`, every `.` read as `/`.
+    pub inputs: Box<str>,
+    /// Does it only make a tensor? Such an operation never has a layer.
+    pub is_tensor: bool,
+}
+
+/// What the operations of one uid own (analysis.md, section 4): the first of
+/// them in the walk defines it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// The id of the operation context.
+    pub uid: u64,
+    /// Index of the first and last step of its programs, inclusive; `None`
+    /// when no step runs them.
+    pub window: Option<(u32, u32)>,
+    /// Code and vertex state by tile.
+    pub code: BodyCode,
+}
+
+impl Model {
+    /// Builds the model of a profile and its debug contexts.
+    ///
+    /// # Errors
+    /// [`ModelError`] when the program tree is cyclic or cannot be walked.
+    pub fn build(profile: Profile, debug_info: &DebugInfo) -> Result<Self, ModelError> {
+        let contexts = contexts::OperationContexts::new(debug_info);
+        let found = operations::find(&profile.programs, contexts)?;
+        let steps = windows::StepIndex::new(&profile.programs, &profile.steps);
+        let operations = names::name_all(&found, &profile.programs, debug_info);
+        let bodies = found
+            .bodies
+            .iter()
+            .map(|body| {
+                Ok(Body {
+                    uid: body.uid,
+                    window: steps.window(&body.programs, &found.paths, body.path),
+                    code: BodyCode::new(
+                        &profile.programs,
+                        &body.programs,
+                        body.uid,
+                        &profile.target,
+                    )?,
+                })
+            })
+            .collect::<Result<_, ModelError>>()?;
+        let (variables, body_sets) = variables::collect(&profile, &found.bodies);
+        let vertex_types = profile.programs.vertex_types.into_iter();
+        Ok(Self {
+            target: profile.target,
+            operations,
+            bodies,
+            classes: profile.classes,
+            variables,
+            body_sets,
+            vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
+            warnings: profile.warnings,
+        })
+    }
+
+    /// How many liveness steps the program has.
+    pub fn steps(&self) -> u32 {
+        self.classes.steps()
+    }
+}

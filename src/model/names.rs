@@ -1,0 +1,224 @@
+//! Names of operations (analysis.md, section 5).
+
+use super::Operation;
+use super::contexts::operation_layer;
+use super::operations::{Found, FoundOperation};
+use super::walk::Path;
+use crate::debug_info::{DebugInfo, Field, Layer, Position};
+use crate::profile::{ProgramKind, Programs};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Names all operations, in order.
+pub(super) fn name_all(
+    found: &Found,
+    programs: &Programs,
+    debug_info: &DebugInfo,
+) -> Vec<Operation> {
+    let mut namer = Namer {
+        debug_info,
+        layer: operation_layer(debug_info),
+        programs,
+        found,
+        pairs: FxHashMap::default(),
+        bases: FxHashMap::default(),
+    };
+    let mut operations: Vec<Operation> = found
+        .operations
+        .iter()
+        .map(|operation| namer.operation(operation))
+        .collect();
+    let tensors: FxHashSet<u32> = operations
+        .iter()
+        .filter(|operation| operation.is_tensor)
+        .map(|operation| operation.body)
+        .collect();
+    for operation in &mut operations {
+        operation.is_tensor = tensors.contains(&operation.body);
+    }
+    operations
+}
+
+/// The outlined operations of a Call, each with the one it replaced.
+type Pairs = FxHashMap<u64, u64>;
+
+struct Namer<'a> {
+    debug_info: &'a DebugInfo,
+    layer: Option<Layer>,
+    programs: &'a Programs,
+    found: &'a Found,
+    pairs: FxHashMap<Position, Pairs>,
+    /// By call path, the contexts whose pairs count, the innermost first.
+    bases: FxHashMap<Path, Vec<Position>>,
+}
+
+impl Namer<'_> {
+    fn operation(&mut self, operation: &FoundOperation) -> Operation {
+        let context = operation.context.position;
+        let text = |field| self.debug_info.text(context, field);
+        let inputs = text(Field::Inputs).unwrap_or("").replace('.', "/");
+        let (instance, tensor) = (text(Field::InstanceId), text(Field::TensorId));
+        let name = match operation.context.is_anonymous {
+            true => String::new(),
+            false => self.context_name(operation),
+        };
+        let is_plain = name.is_empty() || name == "Call";
+        let full_name = match is_plain {
+            true => plain_name(&name, instance, tensor),
+            false => name,
+        };
+        Operation {
+            body: operation.body,
+            name: full_name.into(),
+            inputs: inputs.into(),
+            is_tensor: is_plain && tensor.is_some(),
+        }
+    }
+
+    /// The name that the contexts give; empty when they give none.
+    fn context_name(&mut self, operation: &FoundOperation) -> String {
+        let context = operation.context.position;
+        let uid = self.debug_info.id(context);
+        let shown = self.replaced(operation.path, uid).unwrap_or(uid);
+        match self.layer {
+            Some(Layer::Popart) => self.popart_name(shown),
+            Some(Layer::XlaOp) => self.first_text(shown, Layer::XlaOp, Field::OpName),
+            Some(_) => self.first_text(shown, Layer::HloInstruction, Field::HloName),
+            None => self.poplar_name(shown, operation),
+        }
+    }
+
+    fn popart_name(&self, shown: u64) -> String {
+        for layer in [Layer::Poptorch, Layer::Onnx] {
+            let name = self.first_text(shown, layer, Field::OpName);
+            if !name.is_empty() {
+                return name;
+            }
+        }
+        let chain = || self.debug_info.chain(shown);
+        let of_popxl = chain()
+            .filter(|&p| self.debug_info.layer(p) == Layer::Popxl)
+            .map(|p| self.debug_info.name(p))
+            .find(|name| !name.is_empty());
+        if let Some(name) = of_popxl {
+            return name.to_string();
+        }
+        let opid = chain()
+            .next()
+            .and_then(|p| self.debug_info.text(p, Field::Opid));
+        match opid.map(op_type) {
+            Some("Call") => "Call".to_string(),
+            _ => String::new(),
+        }
+    }
+
+    /// The first text that is not empty of this field, among the contexts of
+    /// this layer in a chain.
+    fn first_text(&self, shown: u64, layer: Layer, field: Field) -> String {
+        self.debug_info
+            .chain(shown)
+            .filter(|&p| self.debug_info.layer(p) == layer)
+            .filter_map(|p| self.debug_info.text(p, field))
+            .find(|text| !text.is_empty())
+            .unwrap_or("")
+            .to_string()
+    }
+
+    fn poplar_name(&self, shown: u64, operation: &FoundOperation) -> String {
+        let own = self.debug_info.chain(shown).next();
+        let name = own.map_or("", |p| self.debug_info.name(p));
+        let api = || own.and_then(|p| self.debug_info.text(p, Field::Api));
+        let compute_sets = operation.programs.iter().filter_map(|&program| {
+            match self.programs.all[program as usize].kind {
+                ProgramKind::OnTileExecute(set) => {
+                    Some(&*self.programs.compute_sets[set as usize].name)
+                }
+                _ => None,
+            }
+        });
+        [name, api().unwrap_or("")]
+            .into_iter()
+            .chain(compute_sets)
+            .find(|name| !name.is_empty())
+            .unwrap_or("")
+            .to_string()
+    }
+
+    /// The operation that stood where the outlined operation `uid` is called
+    /// from on this path: the innermost Call that has a pair for it decides.
+    fn replaced(&mut self, path: Path, uid: u64) -> Option<u64> {
+        self.find_bases(path);
+        let bases = self.bases.get(&path)?;
+        bases
+            .iter()
+            .find_map(|base| self.pairs.get(base)?.get(&uid).copied())
+    }
+
+    /// Finds the context of each Call on the path whose pairs count: the first
+    /// in its chain that has pairs, or, where an enclosing Call's pairs replace
+    /// that very context, what stood there (assumed, for nested outlining).
+    fn find_bases(&mut self, path: Path) {
+        if self.bases.contains_key(&path) {
+            return;
+        }
+        let mut outermost_first: Vec<Position> = Vec::new();
+        let calls: Vec<u32> = self.found.paths.innermost_first(path).collect();
+        for &call in calls.iter().rev() {
+            let debug_id = self.programs.all[call as usize].debug_id;
+            let Some(own) = self.first_with_pairs(debug_id) else {
+                continue;
+            };
+            let own_id = self.debug_info.id(own);
+            let enclosing = outermost_first.iter().rev();
+            let mut replaced = enclosing.filter_map(|base| self.pairs[base].get(&own_id).copied());
+            let base = match replaced.next() {
+                Some(id) => self.debug_info.position(id),
+                None => Some(own),
+            };
+            if let Some(base) = base {
+                self.load_pairs(base);
+                outermost_first.push(base);
+            }
+        }
+        outermost_first.reverse();
+        self.bases.insert(path, outermost_first);
+    }
+
+    fn first_with_pairs(&mut self, debug_id: u64) -> Option<Position> {
+        let debug_info = self.debug_info;
+        debug_info
+            .chain(debug_id)
+            .find(|&position| !self.load_pairs(position).is_empty())
+    }
+
+    fn load_pairs(&mut self, position: Position) -> &Pairs {
+        let debug_info = self.debug_info;
+        self.pairs
+            .entry(position)
+            .or_insert_with(|| debug_info.outlined_pairs(position).into_iter().collect())
+    }
+}
+
+/// `ai.onnx.Add:6` is of type `Add`.
+fn op_type(opid: &str) -> &str {
+    let without_version = opid.split(':').next().unwrap_or(opid);
+    without_version
+        .rsplit('.')
+        .next()
+        .unwrap_or(without_version)
+}
+
+/// What a Call, a tensor or a nameless operation is called.
+fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
+    let mut full = match (name, tensor) {
+        ("", Some(_)) => "Tensor".to_string(),
+        ("", None) => "Anonymous".to_string(),
+        (name, _) => name.to_string(),
+    };
+    if let Some(instance) = instance {
+        full.push_str(&format!("({instance})"));
+    }
+    if let Some(tensor) = tensor {
+        full.push_str(&format!("/{tensor}"));
+    }
+    full
+}

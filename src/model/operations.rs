@@ -1,0 +1,85 @@
+//! Programs to operations (analysis.md, section 4).
+
+use super::ModelError;
+use super::contexts::{OperationContext, OperationContexts};
+use super::walk::{CallPaths, Path, walk};
+use crate::profile::Programs;
+use rustc_hash::FxHashMap;
+
+/// The operations of a program tree, without names.
+pub(super) struct Found {
+    pub(super) paths: CallPaths,
+    pub(super) operations: Vec<FoundOperation>,
+    pub(super) bodies: Vec<FoundBody>,
+}
+
+/// One (call path, operation context).
+pub(super) struct FoundOperation {
+    pub(super) path: Path,
+    pub(super) context: OperationContext,
+    /// Position in [`Found::bodies`].
+    pub(super) body: u32,
+    /// Its programs in the order of the walk, each once.
+    pub(super) programs: Vec<u32>,
+}
+
+/// What the first operation of a uid defines for all of that uid.
+pub(super) struct FoundBody {
+    pub(super) uid: u64,
+    pub(super) path: Path,
+    pub(super) programs: Vec<u32>,
+}
+
+/// Walks the tree and sorts its programs into operations, in the order of the
+/// first program of each.
+pub(super) fn find(
+    programs: &Programs,
+    mut contexts: OperationContexts<'_>,
+) -> Result<Found, ModelError> {
+    let mut operations: Vec<FoundOperation> = Vec::new();
+    let mut by_key = FxHashMap::default();
+    let paths = walk(programs, |path, program| {
+        let debug_id = programs.all[program as usize].debug_id;
+        let Some(context) = contexts.of(debug_id) else {
+            return;
+        };
+        let index = *by_key.entry((path, context.position)).or_insert_with(|| {
+            operations.push(FoundOperation {
+                path,
+                context,
+                body: 0,
+                programs: Vec::new(),
+            });
+            operations.len() - 1
+        });
+        operations[index].programs.push(program);
+    })?;
+    let bodies = share_bodies(&mut operations, &contexts);
+    Ok(Found {
+        paths,
+        operations,
+        bodies,
+    })
+}
+
+fn share_bodies(
+    operations: &mut [FoundOperation],
+    contexts: &OperationContexts<'_>,
+) -> Vec<FoundBody> {
+    let mut bodies: Vec<FoundBody> = Vec::new();
+    let mut by_context = FxHashMap::default();
+    for operation in operations {
+        let body = by_context
+            .entry(operation.context.position)
+            .or_insert_with(|| {
+                bodies.push(FoundBody {
+                    uid: contexts.id(operation.context),
+                    path: operation.path,
+                    programs: operation.programs.clone(),
+                });
+                bodies.len() as u32 - 1
+            });
+        operation.body = *body;
+    }
+    bodies
+}

@@ -1,0 +1,231 @@
+//! Which operations use which lowered variables.
+
+use super::operations::FoundBody;
+use crate::profile::{Groups, NEVER_LIVE, Profile, ProgramKind, Programs};
+
+/// Sets of bodies, each kept once. Set 0 is empty; any other is a smaller one
+/// and one more body, which comes later in the order than all of that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BodySets {
+    /// By set: the set without its last body, and that body.
+    nodes: Vec<(u32, u32)>,
+}
+
+/// The set without a body.
+pub const NO_BODY: u32 = 0;
+
+impl Default for BodySets {
+    /// The empty set alone.
+    fn default() -> Self {
+        Self {
+            nodes: vec![(NO_BODY, u32::MAX)],
+        }
+    }
+}
+
+impl BodySets {
+    /// Adds a set: `smaller`, which must be there, and `body`, which must come
+    /// behind all bodies of it.
+    pub fn push(&mut self, smaller: u32, body: u32) -> u32 {
+        self.nodes.push((smaller, body));
+        self.nodes.len() as u32 - 1
+    }
+
+    /// How many sets there are, the empty one included.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Is there no set? Never so: the empty set is always there.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Every set but the empty one, in an order in which smaller sets come
+    /// first: (set, the set without its last body, that body).
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        let nodes = (0u32..).zip(&self.nodes).skip(1);
+        nodes.map(|(set, &(smaller, body))| (set, smaller, body))
+    }
+
+    /// The bodies of a set, the last first.
+    pub fn bodies(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut set = set;
+        std::iter::from_fn(move || {
+            let (smaller, body) = self.nodes[set as usize];
+            (set != NO_BODY).then(|| {
+                set = smaller;
+                body
+            })
+        })
+    }
+}
+
+/// Lowered variables of one tile that are alike in all that matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Item {
+    /// Their equivalence class, as a position in the profile's classes.
+    pub class: u32,
+    /// The bodies that use them; [`NO_BODY`] when none does.
+    pub set: u32,
+    /// Their bytes together.
+    pub bytes: u32,
+}
+
+/// All allocated variables, tile by tile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VariableItems {
+    /// By tile, where its items begin in `items`; one more at the end.
+    starts: Vec<u32>,
+    items: Vec<Item>,
+}
+
+impl VariableItems {
+    /// Sorts `items` (with the tile of each) by tile, class and set, and
+    /// joins equal ones. What would pass 4 GiB stays apart.
+    pub fn new(tiles: u32, items: impl Iterator<Item = (u16, Item)> + Clone) -> Self {
+        let mut starts = vec![0u32; tiles as usize + 1];
+        for (tile, _) in items.clone() {
+            starts[usize::from(tile) + 1] += 1;
+        }
+        for tile in 1..starts.len() {
+            starts[tile] += starts[tile - 1];
+        }
+        let mut next = starts.clone();
+        let nothing = Item {
+            class: 0,
+            set: 0,
+            bytes: 0,
+        };
+        let mut sorted = vec![nothing; next.last().copied().unwrap_or(0) as usize];
+        for (tile, item) in items {
+            let place = &mut next[usize::from(tile)];
+            sorted[*place as usize] = item;
+            *place += 1;
+        }
+        join_equal(&mut starts, &mut sorted);
+        Self {
+            starts,
+            items: sorted,
+        }
+    }
+
+    /// How many tiles there are.
+    pub fn tiles(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
+    /// The items of `tile`, by class, then by set.
+    pub fn on_tile(&self, tile: u32) -> &[Item] {
+        let tile = tile as usize;
+        &self.items[self.starts[tile] as usize..self.starts[tile + 1] as usize]
+    }
+}
+
+/// Sorts the items of each tile and joins equal ones in place.
+fn join_equal(starts: &mut [u32], items: &mut Vec<Item>) {
+    let mut kept = 0usize;
+    let mut from = 0usize;
+    for end in starts.iter_mut().skip(1) {
+        let to = *end as usize;
+        items[from..to].sort_unstable();
+        let first = kept;
+        for index in from..to {
+            let item = items[index];
+            let last = (kept > first).then(|| items[kept - 1]);
+            let joined = last
+                .filter(|last| (last.class, last.set) == (item.class, item.set))
+                .and_then(|last| last.bytes.checked_add(item.bytes));
+            match joined {
+                Some(bytes) => items[kept - 1].bytes = bytes,
+                None => {
+                    items[kept] = item;
+                    kept += 1;
+                }
+            }
+        }
+        from = to;
+        *end = kept as u32;
+    }
+    items.truncate(kept);
+    items.shrink_to_fit();
+}
+
+/// Finds the bodies of each variable and joins what is alike.
+pub(super) fn collect(profile: &Profile, bodies: &[FoundBody]) -> (VariableItems, BodySets) {
+    let (set_of, sets) = sets_of_variables(profile, bodies);
+    let variables = &profile.variables;
+    let columns = variables
+        .tiles
+        .iter()
+        .zip(&variables.classes)
+        .zip(&variables.bytes)
+        .zip(&set_of);
+    let items = columns
+        .filter(|(((_, class), bytes), _)| **class != NEVER_LIVE && **bytes > 0)
+        .map(|(((&tile, &class), &bytes), &set)| (tile, Item { class, set, bytes }));
+    (VariableItems::new(profile.target.num_tiles, items), sets)
+}
+
+/// The set of bodies that use each variable, body after body.
+fn sets_of_variables(profile: &Profile, bodies: &[FoundBody]) -> (Vec<u32>, BodySets) {
+    let mut sets = BodySets::default();
+    let mut set_of = vec![NO_BODY; profile.variables.len()];
+    // The set that each set becomes when the body at hand is added, with the
+    // body for which that was noted.
+    let mut grown: Vec<(u32, u32)> = vec![(u32::MAX, NO_BODY)];
+    for (body, found) in (0u32..).zip(bodies) {
+        for members in groups(profile, &found.programs) {
+            for &variable in members {
+                let set = &mut set_of[variable as usize];
+                if sets.nodes[*set as usize].1 == body && *set != NO_BODY {
+                    continue;
+                }
+                let (noted, larger) = grown[*set as usize];
+                if noted == body {
+                    *set = larger;
+                    continue;
+                }
+                let larger = sets.push(*set, body);
+                grown[*set as usize] = (body, larger);
+                grown.push((u32::MAX, NO_BODY));
+                *set = larger;
+            }
+        }
+    }
+    (set_of, sets)
+}
+
+/// The variables of all programs of a body, group by group, each group once.
+fn groups<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
+    let (of_sets, of_regions) = positions(profile, programs);
+    let members = |groups: &'a Groups, positions: Vec<u32>| {
+        positions
+            .into_iter()
+            .flat_map(|position| groups.members(position))
+    };
+    members(&profile.compute_set_variables, of_sets)
+        .chain(members(&profile.region_variables, of_regions))
+        .collect()
+}
+
+/// The distinct groups of compute sets and of regions.
+fn positions(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let Programs {
+        all, compute_sets, ..
+    } = &profile.programs;
+    let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
+    for program in programs.iter().map(|&program| &all[program as usize]) {
+        if let ProgramKind::OnTileExecute(set) = program.kind {
+            let id = compute_sets[set as usize].id;
+            of_sets.extend(profile.compute_set_variables.position(id));
+        }
+        let regions = program.regions.iter();
+        of_regions.extend(regions.filter_map(|&id| profile.region_variables.position(id)));
+    }
+    for positions in [&mut of_sets, &mut of_regions] {
+        positions.sort_unstable();
+        positions.dedup();
+    }
+    (of_sets, of_regions)
+}

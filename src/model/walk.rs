@@ -1,0 +1,119 @@
+//! The walk over the program tree (analysis.md, section 2).
+
+use super::ModelError;
+use crate::profile::{ProgramKind, Programs};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A list of Call programs from the outermost to the innermost, as an index
+/// into [`CallPaths`].
+pub(super) type Path = u32;
+
+/// The path of programs that no Call leads to.
+pub(super) const NO_CALL: Path = 0;
+
+/// Call paths, each kept once: a path is another one and one more Call.
+#[derive(Debug)]
+pub(super) struct CallPaths {
+    nodes: Vec<(Path, u32)>,
+    longer: FxHashMap<(Path, u32), Path>,
+}
+
+impl CallPaths {
+    pub(super) fn new() -> Self {
+        Self {
+            nodes: vec![(NO_CALL, u32::MAX)],
+            longer: FxHashMap::default(),
+        }
+    }
+
+    /// `path` with `call` (a position in `Programs::all`) behind it.
+    pub(super) fn push(&mut self, path: Path, call: u32) -> Path {
+        *self.longer.entry((path, call)).or_insert_with(|| {
+            self.nodes.push((path, call));
+            self.nodes.len() as Path - 1
+        })
+    }
+
+    /// The Calls of `path`, the innermost first.
+    pub(super) fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
+        let mut path = path;
+        std::iter::from_fn(move || {
+            let (outer, call) = *self.nodes.get(path as usize)?;
+            (path != NO_CALL).then(|| {
+                path = outer;
+                call
+            })
+        })
+    }
+}
+
+/// More visits than this are not made; real models have some 10^5.
+const MOST_VISITS: usize = 1 << 26;
+
+/// A program on the way from the root to the current one.
+struct Frame {
+    program: u32,
+    path: Path,
+    next_child: usize,
+}
+
+/// Calls `visit` with each program and its call path, depth first, parents
+/// before children. On one call path a program is visited once: a second
+/// visit would add nothing to any operation.
+pub(super) fn walk(
+    programs: &Programs,
+    mut visit: impl FnMut(Path, u32),
+) -> Result<CallPaths, ModelError> {
+    let mut paths = CallPaths::new();
+    let mut visited = FxHashSet::default();
+    let mut on_way = vec![false; programs.all.len()];
+    for &root in &programs.roots {
+        let mut way: Vec<Frame> = Vec::new();
+        let mut next = Some((NO_CALL, root));
+        loop {
+            if let Some((path, program)) = next.take() {
+                if on_way[program as usize] {
+                    let id = programs.all[program as usize].id;
+                    return Err(ModelError::CyclicProgram(id));
+                }
+                if visited.insert((path, program)) {
+                    if visited.len() > MOST_VISITS {
+                        return Err(ModelError::TooManyVisits(MOST_VISITS));
+                    }
+                    visit(path, program);
+                    on_way[program as usize] = true;
+                    way.push(Frame {
+                        program,
+                        path,
+                        next_child: 0,
+                    });
+                }
+            }
+            let Some(frame) = way.last_mut() else { break };
+            next = next_child(programs, &mut paths, frame);
+            if next.is_none() {
+                on_way[frame.program as usize] = false;
+                way.pop();
+            }
+        }
+    }
+    Ok(paths)
+}
+
+/// The next program below `frame`: a child, or the body of a Call (which has
+/// no children of its own).
+fn next_child(
+    programs: &Programs,
+    paths: &mut CallPaths,
+    frame: &mut Frame,
+) -> Option<(Path, u32)> {
+    let program = &programs.all[frame.program as usize];
+    let child = frame.next_child;
+    frame.next_child += 1;
+    match program.kind {
+        ProgramKind::Call(body) => {
+            (child == 0).then(|| (paths.push(frame.path, frame.program), body))
+        }
+        _ => Some((frame.path, *program.children.get(child)?)),
+    }
+}

@@ -1,0 +1,102 @@
+//! The steps of an operation (analysis.md, section 4).
+
+use super::walk::{CallPaths, NO_CALL, Path};
+use crate::profile::{ProgramKind, Programs, Step};
+
+/// The steps of each program, and the Calls above each step.
+pub(super) struct StepIndex {
+    /// By program, where its steps begin in `steps`; one more at the end.
+    starts: Vec<u32>,
+    steps: Vec<u32>,
+    /// By step, the Calls that lead to it.
+    calls: Vec<Path>,
+    paths: CallPaths,
+}
+
+impl StepIndex {
+    pub(super) fn new(programs: &Programs, steps: &[Step]) -> Self {
+        let mut starts = vec![0u32; programs.all.len() + 1];
+        for step in steps {
+            starts[step.program as usize + 1] += 1;
+        }
+        for program in 1..starts.len() {
+            starts[program] += starts[program - 1];
+        }
+        let mut next = starts.clone();
+        let mut by_program = vec![0u32; steps.len()];
+        for (index, step) in (0..).zip(steps) {
+            let place = &mut next[step.program as usize];
+            by_program[*place as usize] = index;
+            *place += 1;
+        }
+        let (calls, paths) = calls_above(programs, steps);
+        Self {
+            starts,
+            steps: by_program,
+            calls,
+            paths,
+        }
+    }
+
+    /// First and last step (inclusive) of an operation with these programs on
+    /// this call path. A body may be listed once or once for each call: the
+    /// steps count whose Calls end with the longest part of the path.
+    pub(super) fn window(
+        &self,
+        programs: &[u32],
+        paths: &CallPaths,
+        path: Path,
+    ) -> Option<(u32, u32)> {
+        let mut longest = 0;
+        let mut window: Option<(u32, u32)> = None;
+        for &program in programs {
+            let own = self.starts[program as usize]..self.starts[program as usize + 1];
+            for &step in &self.steps[own.start as usize..own.end as usize] {
+                let above = self.paths.innermost_first(self.calls[step as usize]);
+                let pairs = above.zip(paths.innermost_first(path));
+                let shared = pairs.take_while(|(a, b)| a == b).count();
+                if shared > longest {
+                    longest = shared;
+                    window = None;
+                }
+                if shared == longest {
+                    let (first, last) = window.unwrap_or((step, step));
+                    window = Some((first.min(step), last.max(step)));
+                }
+            }
+        }
+        window
+    }
+}
+
+/// The call path of each step, from its parents. A chain of parents that is a
+/// cycle counts as one that ends there.
+fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
+    const UNKNOWN: Path = Path::MAX;
+    let mut paths = CallPaths::new();
+    let mut calls = vec![UNKNOWN; steps.len()];
+    let mut open = Vec::new();
+    for start in 0..steps.len() {
+        let mut step = start;
+        while calls[step] == UNKNOWN {
+            calls[step] = NO_CALL;
+            open.push(step);
+            match steps[step].parent {
+                Some(parent) => step = parent as usize,
+                None => break,
+            }
+        }
+        while let Some(step) = open.pop() {
+            let Some(parent) = steps[step].parent else {
+                continue;
+            };
+            let program = steps[parent as usize].program;
+            let above = calls[parent as usize];
+            calls[step] = match programs.all[program as usize].kind {
+                ProgramKind::Call(_) => paths.push(above, program),
+                _ => above,
+            };
+        }
+    }
+    (calls, paths)
+}
