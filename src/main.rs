@@ -1,1 +1,32 @@
-fn main() {}
+//! The command: parses, runs, and turns the outcome into an exit code.
+
+use clap::Parser;
+use popliner::cli::Options;
+use popliner::messages;
+use popliner::run::{Exit, run};
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = run(&options, &mut out).and_then(|exit| {
+        out.flush()?;
+        Ok(exit)
+    });
+    let exit = outcome.unwrap_or_else(|error| {
+        if is_closed_pipe(&error) {
+            return Exit::Done;
+        }
+        messages::error(&error);
+        Exit::of(&error)
+    });
+    exit.into()
+}
+
+/// Whoever read the results had enough: that is no error.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{Body, BodyCode, BodySets, Item, NO_BODY, Note, Operation, VariableItems};
-use crate::profile::{LiveClasses, Target};
+use crate::profile::{LiveClasses, Recorded, Target};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -153,6 +153,9 @@ impl Plain {
                 .iter()
                 .map(|c| c.iter().copied().collect())
                 .collect(),
+            programs: Vec::new(),
+            recorded: Recorded::default(),
+            bottleneck: None,
             warnings: Vec::new(),
         };
         let layering = Layering {

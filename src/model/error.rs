@@ -1,9 +1,10 @@
 //! What can keep a profile from becoming a model.
 
+use crate::profile::ProfileError;
 use thiserror::Error;
 
 /// Why no model could be built. The caller adds the profile's name.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Error)]
 pub enum ModelError {
     /// A program leads to itself.
     #[error(
@@ -17,6 +18,9 @@ pub enum ModelError {
          has; the tables `programs` or `program_type_call` are damaged"
     )]
     TooManyVisits(usize),
+    /// The names of variables could not be read.
+    #[error(transparent)]
+    Names(#[from] ProfileError),
     /// Code of one operation that no tile can hold.
     #[error(
         "the {what} of one operation (debug context {uid}) adds up to more than 4 GiB on tile \

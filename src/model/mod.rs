@@ -5,25 +5,29 @@
 //! depends on how layers are named, so one model serves any number of
 //! [`Layering`]s (section 6).
 
+mod bottleneck;
 mod code;
 mod contexts;
 mod error;
 mod layers;
 mod names;
 mod operations;
+mod owners;
 mod variables;
 mod walk;
 mod windows;
 
+pub use bottleneck::{Bottleneck, NamedVariable};
 pub use code::BodyCode;
 pub use error::ModelError;
 pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
 };
+pub use owners::{OwnedKind, OwnedProgram};
 pub use variables::{BodySets, Item, NO_BODY, VariableItems};
 
 use crate::debug_info::DebugInfo;
-use crate::profile::{LiveClasses, Profile, Target, TileBytes};
+use crate::profile::{LiveClasses, Profile, Recorded, Target, TileBytes};
 
 /// A model as it was compiled: operations and what each costs.
 #[derive(Debug)]
@@ -42,6 +46,12 @@ pub struct Model {
     pub body_sets: BodySets,
     /// Bytes of code by tile of each vertex type that `bodies` refer to.
     pub vertex_code: Vec<TileBytes>,
+    /// The programs that run compute sets or exchanges, and who owns them.
+    pub programs: Vec<OwnedProgram>,
+    /// What the compiler recorded of memory.
+    pub recorded: Recorded,
+    /// Where the whole model takes most memory, if that was asked for.
+    pub bottleneck: Option<Bottleneck>,
     /// What was unusual, as sentences.
     pub warnings: Vec<String>,
 }
@@ -73,11 +83,17 @@ pub struct Body {
 }
 
 impl Model {
-    /// Builds the model of a profile and its debug contexts.
+    /// Builds the model of a profile and its debug contexts. With
+    /// `with_bottleneck` it is found, and the variables that are live there
+    /// are looked up by name in the profile.
     ///
     /// # Errors
     /// [`ModelError`] when the program tree is cyclic or cannot be walked.
-    pub fn build(profile: Profile, debug_info: &DebugInfo) -> Result<Self, ModelError> {
+    pub fn build(
+        profile: Profile,
+        debug_info: &DebugInfo,
+        with_bottleneck: bool,
+    ) -> Result<Self, ModelError> {
         let contexts = contexts::OperationContexts::new(debug_info);
         let found = operations::find(&profile.programs, contexts)?;
         let steps = windows::StepIndex::new(&profile.programs, &profile.steps);
@@ -98,7 +114,12 @@ impl Model {
                 })
             })
             .collect::<Result<_, ModelError>>()?;
-        let (variables, body_sets) = variables::collect(&profile, &found.bodies);
+        let (set_of, body_sets) = variables::sets_of_variables(&profile, &found.bodies);
+        let variables = variables::collect(&profile, &set_of);
+        let bottleneck = with_bottleneck
+            .then(|| Bottleneck::new(&profile, &variables, &set_of))
+            .transpose()?;
+        let programs = owners::find(&profile.programs, &found.bodies);
         let vertex_types = profile.programs.vertex_types.into_iter();
         Ok(Self {
             target: profile.target,
@@ -108,6 +129,9 @@ impl Model {
             variables,
             body_sets,
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
+            programs,
+            recorded: profile.recorded,
+            bottleneck,
             warnings: profile.warnings,
         })
     }

@@ -151,24 +151,23 @@ fn join_equal(starts: &mut [u32], items: &mut Vec<Item>) {
     items.shrink_to_fit();
 }
 
-/// Finds the bodies of each variable and joins what is alike.
-pub(super) fn collect(profile: &Profile, bodies: &[FoundBody]) -> (VariableItems, BodySets) {
-    let (set_of, sets) = sets_of_variables(profile, bodies);
+/// Joins the variables that are alike; `set_of` has the bodies of each.
+pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> VariableItems {
     let variables = &profile.variables;
     let columns = variables
         .tiles
         .iter()
         .zip(&variables.classes)
         .zip(&variables.bytes)
-        .zip(&set_of);
+        .zip(set_of);
     let items = columns
         .filter(|(((_, class), bytes), _)| **class != NEVER_LIVE && **bytes > 0)
         .map(|(((&tile, &class), &bytes), &set)| (tile, Item { class, set, bytes }));
-    (VariableItems::new(profile.target.num_tiles, items), sets)
+    VariableItems::new(profile.target.num_tiles, items)
 }
 
-/// The set of bodies that use each variable, body after body.
-fn sets_of_variables(profile: &Profile, bodies: &[FoundBody]) -> (Vec<u32>, BodySets) {
+/// The set of bodies that use each variable, by its position.
+pub(super) fn sets_of_variables(profile: &Profile, bodies: &[FoundBody]) -> (Vec<u32>, BodySets) {
     let mut sets = BodySets::default();
     let mut set_of = vec![NO_BODY; profile.variables.len()];
     // The set that each set becomes when the body at hand is added, with the

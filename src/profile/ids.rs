@@ -58,6 +58,11 @@ impl Ids {
         Self(Lookup::Same(len))
     }
 
+    /// Is every id its row's position?
+    pub fn is_dense(&self) -> bool {
+        matches!(self.0, Lookup::Same(_))
+    }
+
     fn array(ids: &[u64], highest: usize) -> Result<Self, u64> {
         let mut array = vec![ABSENT; highest + 1];
         for (&id, position) in ids.iter().zip(0..) {

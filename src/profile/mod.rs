@@ -12,7 +12,9 @@ mod error;
 mod groups;
 mod ids;
 mod liveness;
+mod names;
 mod programs;
+mod recorded;
 mod target;
 mod tile_bytes;
 mod variables;
@@ -22,12 +24,13 @@ pub use groups::Groups;
 pub use ids::Ids;
 pub use liveness::{LiveClasses, Step};
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
+pub use recorded::{Recorded, RecordedTile};
 pub use target::{FormatVersion, Target};
 pub use tile_bytes::{TileBytes, TileRun};
 pub use variables::{NEVER_LIVE, Variables};
 
 use database::Database;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Everything of a `profile.pop` that the analysis uses.
 #[derive(Debug)]
@@ -48,8 +51,11 @@ pub struct Profile {
     pub compute_set_variables: Groups,
     /// The lowered variables of each exchange target (region set).
     pub region_variables: Groups,
+    /// What the compiler recorded of memory.
+    pub recorded: Recorded,
     /// What was unusual but could be read, as sentences.
     pub warnings: Vec<String>,
+    path: PathBuf,
 }
 
 impl Profile {
@@ -72,7 +78,9 @@ impl Profile {
         let compute_set_variables = variables::read_compute_sets(&database, &variables)?;
         let region_variables = variables::read_regions(&database, &variables)?;
         Ok(Self {
+            recorded: Recorded::read(&database, &target)?,
             warnings: version.warnings(),
+            path: path.to_owned(),
             version,
             target,
             programs,

@@ -26,6 +26,8 @@ pub struct Programs {
 pub struct Program {
     /// `programs.id`.
     pub id: u64,
+    /// Its name; mostly empty.
+    pub name: Box<str>,
     /// What it does.
     pub kind: ProgramKind,
     /// Its children in order, as positions in [`Programs::all`].
@@ -118,6 +120,7 @@ impl Programs {
 /// A row of `programs`, with ids where [`Program`] has positions.
 struct ProgramRow {
     id: u64,
+    name: Box<str>,
     kind: Box<str>,
     variant_index: Option<u64>,
     children: Vec<u64>,
@@ -135,6 +138,7 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
         "debug_id",
         "control_code_bytes_by_tile",
         "compilation_step_id",
+        "name",
     ];
     let mut compilation_step = None;
     let mut rows = Vec::new();
@@ -158,6 +162,7 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
         };
         rows.push(ProgramRow {
             id: row.unsigned(0)?,
+            name: row.text(7)?.into(),
             kind: kind.clone(),
             variant_index: row.optional(2)?,
             children,
@@ -214,6 +219,7 @@ impl Details {
         };
         Ok(Program {
             id: row.id,
+            name: row.name,
             kind,
             children: row.children.iter().map(child).collect::<Result<_, _>>()?,
             debug_id: row.debug_id,

@@ -13,6 +13,8 @@ pub const NEVER_LIVE: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 pub struct Variables {
     ids: Ids,
+    /// The id of each; `None` when it is the position.
+    var_ids: Option<Vec<u64>>,
     /// The tile that each lies on.
     pub tiles: Vec<u16>,
     /// The size of each in bytes.
@@ -49,6 +51,7 @@ impl Variables {
         let mut var_ids = Vec::new();
         let mut variables = Self {
             ids: Ids::dense(0),
+            var_ids: None,
             tiles: Vec::new(),
             bytes: Vec::new(),
             classes: Vec::new(),
@@ -72,6 +75,7 @@ impl Variables {
             Ok(())
         })?;
         variables.ids = Ids::of(TABLE, "var_id", &var_ids)?;
+        variables.var_ids = Some(var_ids).filter(|_| !variables.ids.is_dense());
         Ok(variables)
     }
 
@@ -83,6 +87,14 @@ impl Variables {
     /// Is there none?
     pub fn is_empty(&self) -> bool {
         self.tiles.is_empty()
+    }
+
+    /// The `var_id` of the variable at `position`.
+    pub fn id(&self, position: u32) -> u64 {
+        match &self.var_ids {
+            Some(ids) => ids[position as usize],
+            None => u64::from(position),
+        }
     }
 
     /// The position of the variable with this `var_id`.

@@ -1,0 +1,143 @@
+//! The stages as a table, and the verdict, for people.
+
+use super::{Report, Stage, grouped, printable};
+use comfy_table::{CellAlignment, Table, presets};
+
+/// One row for each stage.
+pub fn table(report: &Report) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header([
+        "Stage",
+        "Layers",
+        "Fullest tile",
+        "Bytes there",
+        "Of the limit",
+    ]);
+    for (number, stage) in report.stages.iter().enumerate() {
+        table.add_row([
+            number.to_string(),
+            layers(&stage.layers),
+            stage.max_tile.to_string(),
+            grouped(stage.mem.max_tile_mem),
+            percentage(stage.mem.max_tile_mem, report.limit),
+        ]);
+    }
+    for column in [0, 2, 3, 4] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
+/// `SUCCESS: [ None 0 1 2 | 3 4 5 ]`, or `FAILURE:` with what is missing.
+pub fn verdict(report: &Report) -> String {
+    let stages = report
+        .stages
+        .iter()
+        .map(|stage| names(&stage.layers).join(" "));
+    let split = format!("[ {} ]", stages.collect::<Vec<_>>().join(" | "));
+    match report.fullest() {
+        Some((number, stage)) if !report.fits() => {
+            let over = stage.mem.max_tile_mem - report.limit;
+            let mut lines = format!(
+                "FAILURE: {split} is the best, but tile {} of stage {number} is {} bytes over \
+                 the limit of {}",
+                stage.max_tile,
+                grouped(over),
+                grouped(report.limit)
+            );
+            lines.extend(too_large(report));
+            lines
+        }
+        _ => format!("SUCCESS: {split}"),
+    }
+}
+
+/// A line for each layer that no number of IPUs makes fit.
+fn too_large(report: &Report) -> impl Iterator<Item = String> + '_ {
+    report.too_large.iter().map(|layer| {
+        let name = match &layer.name {
+            Some(name) => format!("layer {}", printable(name)),
+            None => "the operations without a layer (None)".to_string(),
+        };
+        let over = layer.mem.max_tile_mem.saturating_sub(report.limit);
+        format!(
+            "\n  {name} alone needs {} bytes on tile {}, {} over the limit: more IPUs do not help",
+            grouped(layer.mem.max_tile_mem),
+            layer.max_tile,
+            grouped(over)
+        )
+    })
+}
+
+fn names(layers: &[Option<String>]) -> Vec<String> {
+    let name = |layer: &Option<String>| layer.as_deref().map_or("None".into(), printable);
+    layers.iter().map(name).collect()
+}
+
+/// More layers than this are shown by the first and the last of them.
+const SHOWN: usize = 8;
+
+fn layers(layers: &[Option<String>]) -> String {
+    let names = names(layers);
+    match names.as_slice() {
+        [first, .., last] if names.len() > SHOWN => {
+            format!("{first} ... {last} ({})", names.len())
+        }
+        few => few.join(" "),
+    }
+}
+
+/// In tenths of a per cent, rounded up: what is over the limit never shows
+/// as 100 %.
+fn percentage(bytes: u64, limit: u64) -> String {
+    let tenths = (u128::from(bytes) * 1000).div_ceil(u128::from(limit.max(1)));
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
+/// The names of the layers of one stage, for messages.
+pub fn stage_layers(stage: &Stage) -> String {
+    layers(&stage.layers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::report;
+
+    #[test]
+    fn the_table_and_the_verdict_of_a_split_that_does_not_fit() {
+        let expected = [
+            " Stage  Layers         Fullest tile  Bytes there  Of the limit",
+            "     0  None 0                    0      600,024        94.0 %",
+            "     1  1\\u{1b}[31m 2             1      700,024       109.6 %",
+        ];
+        assert_eq!(table(&report()), expected.join("\n"));
+        let expected = "\
+FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
+  layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
+        assert_eq!(verdict(&report()), expected);
+    }
+
+    #[test]
+    fn a_split_that_fits() {
+        let mut report = report();
+        report.stages.pop();
+        assert_eq!(verdict(&report), "SUCCESS: [ None 0 ]");
+    }
+
+    #[test]
+    fn long_lists_of_layers_are_cut_short() {
+        let many: Vec<_> = (0..9).map(|n| Some(n.to_string())).collect();
+        assert_eq!(layers(&many), "0 ... 8 (9)");
+        assert_eq!(layers(&many[..3]), "0 1 2");
+    }
+
+    #[test]
+    fn a_byte_over_the_limit_is_more_than_all_of_it() {
+        assert_eq!(percentage(638_977, 638_976), "100.1 %");
+        assert_eq!(percentage(638_976, 638_976), "100.0 %");
+    }
+}
