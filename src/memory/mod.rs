@@ -7,8 +7,10 @@
 //! ([`MemoryModel::between`]).
 
 mod between;
+mod breakdown;
 mod code;
 mod costs;
+mod coverage;
 mod layer_sets;
 mod peak;
 mod stage;
@@ -18,6 +20,7 @@ mod tests;
 
 pub use between::Between;
 pub use costs::RangeCosts;
+pub use coverage::{CodeCategory, Explaining};
 pub use stage::{Parts, StageMemory};
 
 use crate::model::{Layering, Model, NO_LAYER};

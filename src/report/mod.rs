@@ -4,13 +4,17 @@
 //! stands in a file of its own: [`json`] for standard output, [`terminal`] for
 //! standard error.
 
+pub mod breakdown;
+pub mod diagnosis;
 pub mod json;
+mod tables;
 pub mod terminal;
 mod text;
 
 use crate::memory::{Parts, StageMemory};
 use serde::Serialize;
 use std::ops::Range;
+pub use tables::{Format, Table};
 pub use text::{grouped, printable};
 
 /// A split and how it was judged.

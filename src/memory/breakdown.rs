@@ -1,0 +1,83 @@
+//! The memory of every operation by itself (analysis.md, section 7: a row of
+//! the operation breakdown is a stage of that one operation).
+
+use super::peak::Liveness;
+use super::{MemoryModel, Parts};
+use crate::model::{Body, Item};
+use rayon::prelude::*;
+
+impl MemoryModel<'_> {
+    /// By body: its memory summed over all tiles, as a stage of one operation
+    /// that has a layer. (One without a layer brings no variables.)
+    pub fn bodies(&self) -> Vec<Parts> {
+        let model = self.model;
+        let add = |(mut sums, mut scratch): (Vec<u64>, Scratch), tile| {
+            self.add_tile(tile, &mut sums, &mut scratch);
+            (sums, scratch)
+        };
+        let nothing = || vec![0u64; model.bodies.len()];
+        let tiles = (0..model.target.num_tiles).into_par_iter();
+        let variables = tiles
+            .fold(|| (nothing(), Scratch::default()), add)
+            .map(|(sums, _)| sums)
+            .reduce(nothing, |mut a, b| {
+                a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+                a
+            });
+        let bodies = model.bodies.iter().zip(variables);
+        bodies
+            .map(|(body, variables)| Parts {
+                variables,
+                vertex_code: self.vertex_code(body),
+                vertex_state: body.code.vertex_state.total(),
+                exchange_code: body.code.exchange_code.total(),
+                control_code: body.code.control_code.total(),
+            })
+            .collect()
+    }
+
+    /// Adds the peak of each body's variables on one tile.
+    fn add_tile(&self, tile: u32, sums: &mut [u64], scratch: &mut Scratch) {
+        let model = self.model;
+        let Scratch { uses, liveness } = scratch;
+        uses.clear();
+        for &item in model.variables.on_tile(tile) {
+            let bodies = model.body_sets.bodies(item.set);
+            uses.extend(bodies.map(|body| (body, item)));
+        }
+        uses.sort_unstable_by_key(|&(body, _)| body);
+        for of_body in uses.chunk_by(|a, b| a.0 == b.0) {
+            let body = of_body[0].0 as usize;
+            let Some(window) = model.bodies[body].window else {
+                continue;
+            };
+            liveness.restart(window);
+            for (_, item) in of_body {
+                liveness.add(item.bytes, model.classes.ranges(item.class));
+            }
+            sums[body] += liveness.peak().0;
+        }
+    }
+
+    fn vertex_code(&self, body: &Body) -> u64 {
+        let mut bytes = 0;
+        for (vertex_type, present) in &body.code.vertex_types {
+            let code = self.model.vertex_code[*vertex_type as usize].runs();
+            for here in present.runs() {
+                let overlap = code.iter().map(|run| {
+                    let tiles = run.to.min(here.to).saturating_sub(run.from.max(here.from));
+                    u64::from(tiles) * u64::from(run.value)
+                });
+                bytes += overlap.sum::<u64>();
+            }
+        }
+        bytes
+    }
+}
+
+/// What one thread uses again for each tile.
+#[derive(Default)]
+struct Scratch {
+    uses: Vec<(u32, Item)>,
+    liveness: Liveness,
+}

@@ -1,0 +1,121 @@
+//! The breakdowns of operations and layers, and the totals, as tables.
+
+use super::Table;
+use crate::memory::{Parts, StageMemory};
+use crate::model::{Layering, Model, NO_LAYER};
+use crate::profile::RecordedTile;
+
+/// The name that the pseudo-layer has in tables.
+const NO_NAME: &str = "None";
+
+/// The names of all layers as tables show them.
+pub fn layer_names(layering: &Layering) -> Vec<String> {
+    let mut names = layering.names.clone();
+    names[NO_LAYER as usize] = NO_NAME.to_string();
+    names
+}
+
+/// One row for each operation, in order. `bodies` is the memory of each body.
+pub fn operations(model: &Model, layering: &Layering, bodies: &[Parts]) -> Table {
+    let mut table = Table::new(
+        "operation-breakdown",
+        &[
+            "Layer",
+            "Note",
+            "Full name",
+            "Vertex state",
+            "Vertex code",
+            "Exchange code",
+            "Control code",
+            "Variables",
+        ],
+    );
+    let names = layer_names(layering);
+    let layers = layering.layers.iter().zip(&layering.notes);
+    for (operation, (&layer, note)) in model.operations.iter().zip(layers) {
+        let mut parts = bodies[operation.body as usize];
+        if layer == NO_LAYER {
+            parts.variables = 0;
+        }
+        let mut row = vec![
+            names[layer as usize].clone(),
+            note.to_string(),
+            operation.name.to_string(),
+        ];
+        row.extend(cells(&parts));
+        table.rows.push(row);
+    }
+    table
+}
+
+/// One row for each layer, the pseudo-layer first.
+pub fn layers(layering: &Layering, memory: &[StageMemory]) -> Table {
+    let mut table = Table::new(
+        "layer-breakdown",
+        &[
+            "Name",
+            "Vertex state",
+            "Vertex code",
+            "Exchange code",
+            "Control code",
+            "Variables",
+            "Total (MB)",
+        ],
+    );
+    for (name, memory) in layer_names(layering).into_iter().zip(memory) {
+        let sums = memory.sums();
+        let mut row = vec![name];
+        row.extend(cells(&sums));
+        row.push(megabytes(sums.total()));
+        table.rows.push(row);
+    }
+    table
+}
+
+fn cells(parts: &Parts) -> [String; 5] {
+    [
+        parts.vertex_state,
+        parts.vertex_code,
+        parts.exchange_code,
+        parts.control_code,
+        parts.variables,
+    ]
+    .map(|bytes| bytes.to_string())
+}
+
+/// Millions of bytes with three decimals, rounded to the nearest.
+fn megabytes(bytes: u64) -> String {
+    let thousands = bytes / 1000 + u64::from(bytes % 1000 >= 500);
+    format!("{}.{:03}", thousands / 1000, thousands % 1000)
+}
+
+/// The whole model as one stage, then tiles as the compiler recorded them.
+pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
+    let header = ["Tile", "Always live", "Not always live", "Total"];
+    let mut table = Table::new("memory-totals", &header);
+    let whole = ["all, as one stage", "", "", &whole.to_string()].map(String::from);
+    table.rows.push(whole.to_vec());
+    for (tile, recorded) in tiles {
+        let cells = [
+            u64::from(*tile),
+            recorded.always_live,
+            recorded.not_always_live,
+            recorded.total,
+        ];
+        table.rows.push(cells.map(|cell| cell.to_string()).to_vec());
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn megabytes_are_rounded_to_the_nearest_thousand_bytes() {
+        let cases = [(0, "0.000"), (499, "0.000"), (500, "0.001"), (1_234_567, "1.235")];
+        for (bytes, text) in cases {
+            assert_eq!(megabytes(bytes), text);
+        }
+    }
+}

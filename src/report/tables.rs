@@ -1,0 +1,108 @@
+//! Tables for programs: TSV or CSV on standard output.
+
+use std::io::{self, Write};
+
+/// How tables are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// Columns apart by tabs.
+    #[default]
+    Tsv,
+    /// Columns apart by commas.
+    Csv,
+}
+
+/// Rows under one header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// What the table is called where several are printed.
+    pub name: &'static str,
+    /// The names of the columns.
+    pub header: Vec<String>,
+    /// The cells, as many in each row as there are columns.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(name: &'static str, header: &[&str]) -> Self {
+        Self {
+            name,
+            header: header.iter().map(|&column| column.to_string()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// A square matrix with the layers' names on both sides.
+    pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
+        let mut header = vec!["Layer".to_string()];
+        header.extend_from_slice(layers);
+        let row = |(layer, cells): (&String, &Vec<u64>)| {
+            let mut row = vec![layer.clone()];
+            row.extend(cells.iter().map(u64::to_string));
+            row
+        };
+        Self {
+            name,
+            header,
+            rows: layers.iter().zip(cells).map(row).collect(),
+        }
+    }
+
+    /// Writes the header and all rows. Cells are quoted where they need it,
+    /// by the rules of CSV in either format.
+    ///
+    /// # Errors
+    /// When `out` cannot be written to.
+    pub fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
+        let delimiter = match format {
+            Format::Tsv => b'\t',
+            Format::Csv => b',',
+        };
+        let mut writer = csv::WriterBuilder::new()
+            .delimiter(delimiter)
+            .from_writer(out);
+        writer.write_record(&self.header)?;
+        for row in &self.rows {
+            writer.write_record(row)?;
+        }
+        writer.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(table: &Table, format: Format) -> String {
+        let mut out = Vec::new();
+        table.write(format, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn cells_are_quoted_where_they_need_it_and_read_back() {
+        let mut table = Table::new("test", &["Name", "Bytes"]);
+        let names = ["a,b", "say \"x\"", "two\nlines", "tab\there", ""];
+        for name in names {
+            table.rows.push(vec![name.into(), "1".into()]);
+        }
+        for (format, delimiter) in [(Format::Tsv, b'\t'), (Format::Csv, b',')] {
+            let text = written(&table, format);
+            let mut reader = csv::ReaderBuilder::new()
+                .delimiter(delimiter)
+                .from_reader(text.as_bytes());
+            let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+            let read: Vec<&str> = rows.iter().map(|row| &row[0]).collect();
+            assert_eq!(read, names);
+        }
+    }
+
+    #[test]
+    fn a_matrix_has_the_layers_on_both_sides() {
+        let layers = ["None".to_string(), "0".to_string()];
+        let table = Table::matrix("affinity", &layers, &[vec![1, 2], vec![3, 4]]);
+        let expected = "Layer\tNone\t0\nNone\t1\t2\n0\t3\t4\n";
+        assert_eq!(written(&table, Format::Tsv), expected);
+    }
+}
