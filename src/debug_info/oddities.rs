@@ -60,7 +60,21 @@ impl Oddities {
             ),
             None => None,
         };
-        let counted = [
+        let trailing = self.trailing.map(|end| {
+            format!(
+                "the debug file goes on after its document, which ends at byte {end}; \
+                 the rest is ignored"
+            )
+        });
+        broken
+            .into_iter()
+            .chain(self.counts())
+            .chain(trailing)
+            .collect()
+    }
+
+    fn counts(&self) -> impl Iterator<Item = String> {
+        let counts = [
             (
                 self.duplicates as u64,
                 "contexts ignored because an earlier one has the same id",
@@ -82,14 +96,9 @@ impl Oddities {
                 "texts that are not valid UTF-8, shown with U+FFFD in place of the bad bytes",
             ),
         ];
-        let counted = counted
-            .into_iter()
+        (counts.into_iter())
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("the debug file is damaged: {what}: {count}"));
-        let trailing = self.trailing.map(|end| {
-            format!("the debug file goes on after its document, which ends at byte {end}; the rest is ignored")
-        });
-        broken.into_iter().chain(counted).chain(trailing).collect()
+            .map(|(count, what)| format!("the debug file is damaged: {what}: {count}"))
     }
 
     fn broken_off(&self, truncation: &Truncation) -> String {

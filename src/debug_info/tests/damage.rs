@@ -59,6 +59,19 @@ fn cut_within_the_string_table() {
 }
 
 #[test]
+fn cut_within_a_second_string_table() {
+    let contexts = Value::Array(vec![context(1, 0, "poplar", &[("name", int(1))])]);
+    let whole = bytes(&map(&[
+        ("contexts", contexts),
+        ("stringTable", texts(&["a", "b"])),
+        ("stringTable", texts(&["c", "d"])),
+    ]));
+    let info = read(&whole[..whole.len() - 1]).unwrap();
+    assert!(info.truncation().unwrap().string_table_lost);
+    assert_eq!(info.name(at(&info, 1)), "");
+}
+
+#[test]
 fn cut_with_the_string_table_in_front() {
     let contexts = Value::Array(vec![context(1, 0, "poplar", &[("name", int(0))]), int(1)]);
     let whole = bytes(&map(&[
