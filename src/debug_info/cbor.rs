@@ -1,17 +1,15 @@
 //! Pulling CBOR items from a stream, and stepping over those not wanted.
 //!
-//! The decoder is ciborium's own. Its `push` is never used: it assumes
-//! shortest-form headers, so offsets would drift on others.
+//! This is own code because a debug file is hundreds of megabytes, nearly all of
+//! it stepped over: with ciborium's decoder reading takes four times as long.
+//! The tests hold it against that decoder.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 
-use ciborium_ll::{Decoder, Error, Header};
+use super::item::{BadItem, Item};
+use super::window::Window;
 
-/// Bytes read from the file at a time.
-const BUFFER: usize = 1 << 20;
-/// Bytes of one text taken at a time, whatever length it claims.
-const CHUNK: usize = 1 << 14;
-/// Nesting beyond this is called malformed; it bounds the room for `open`.
+/// Nesting beyond this is called malformed; it bounds the room for `outer`.
 const MAX_DEPTH: usize = 1 << 20;
 
 /// Why no further item can be had.
@@ -35,9 +33,12 @@ pub(super) enum Count {
 }
 
 impl Count {
-    /// From the length in the header of an array or map.
-    pub fn new(len: Option<usize>) -> Self {
-        len.map_or(Count::UntilBreak, |len| Count::Left(len as u64))
+    /// What is to come of a container, from its head.
+    pub fn of(head: Item) -> Self {
+        match head {
+            Item::Array(len) | Item::Map(len) => Count::Left(len),
+            _ => Count::UntilBreak,
+        }
     }
 }
 
@@ -46,208 +47,197 @@ impl Count {
 enum Open {
     /// So many items are left; a pair of a map is two.
     Left(u64),
-    /// An indefinite array.
+    /// An array up to the break.
     Array,
-    /// An indefinite map where a key or the break is next.
+    /// A map up to the break, where that or a key is next.
     MapKey,
-    /// An indefinite map where a value is next.
+    /// A map up to the break, where a value is next.
     MapValue,
 }
 
 /// The items of a stream.
-pub(super) struct Items<R: Read> {
-    decoder: Decoder<BufReader<R>>,
-    open: Vec<Open>,
-    chunk: Box<[u8]>,
+pub(super) struct Items<R> {
+    window: Window<R>,
+    /// The containers around the one that is being stepped over.
+    outer: Vec<Open>,
 }
 
 impl<R: Read> Items<R> {
     pub fn new(reader: R) -> Self {
         Self {
-            decoder: Decoder::from(BufReader::with_capacity(BUFFER, reader)),
-            open: Vec::new(),
-            chunk: vec![0; CHUNK].into_boxed_slice(),
+            window: Window::new(reader),
+            outer: Vec::new(),
         }
     }
 
     /// Offset of the next item, in bytes.
-    pub fn offset(&mut self) -> u64 {
-        self.decoder.offset() as u64
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        self.window.offset()
     }
 
-    /// The next header, whatever it is.
-    #[inline]
-    pub fn header(&mut self) -> Result<Header, Fault> {
-        self.decoder.pull().map_err(|error| match error {
-            Error::Io(error) => Fault::from(error),
-            Error::Syntax(offset) => Fault::Syntax(offset as u64),
-        })
+    /// How many bytes have arrived: after [`Fault::Cut`] the stream's length.
+    pub fn received(&self) -> u64 {
+        self.window.received()
     }
 
-    /// The header of the value that must come next, without its tags.
+    /// The bytes that come next: at least as many as are asked for (a window
+    /// at most), unless the stream ends before. They are not used up.
     #[inline]
-    pub fn value(&mut self) -> Result<Header, Fault> {
+    pub fn ahead(&mut self, wanted: usize) -> Result<&[u8], Fault> {
+        self.window.ahead(wanted).map_err(Fault::Io)
+    }
+
+    /// Uses up bytes that [`Items::ahead`] gave.
+    #[inline]
+    pub fn advance(&mut self, used: usize) {
+        self.window.advance(used);
+    }
+
+    /// The next item, whatever it is.
+    #[inline]
+    pub fn item(&mut self) -> Result<Item, Fault> {
+        match Item::decode(self.ahead(Item::LONGEST)?) {
+            Ok((item, used)) => {
+                self.advance(used);
+                Ok(item)
+            }
+            Err(BadItem::Cut) => Err(Fault::Cut),
+            Err(BadItem::Syntax) => Err(Fault::Syntax(self.offset())),
+        }
+    }
+
+    /// The value that must come next, without its tags.
+    #[inline]
+    pub fn value(&mut self) -> Result<Item, Fault> {
         loop {
             let offset = self.offset();
-            match self.header()? {
-                Header::Tag(_) => {}
-                Header::Break => return Err(Fault::Syntax(offset)),
-                header => return Ok(header),
+            match self.item()? {
+                Item::Tag(_) => {}
+                Item::Break => return Err(Fault::Syntax(offset)),
+                item => return Ok(item),
             }
         }
     }
 
-    /// The header of the next item of an array, or key of a map, without its
-    /// tags; `None` at the end.
+    /// The value that comes next, without its tags; `None` at the break.
     #[inline]
-    pub fn next(&mut self, count: &mut Count) -> Result<Option<Header>, Fault> {
+    fn value_or_break(&mut self) -> Result<Option<Item>, Fault> {
+        match self.item()? {
+            Item::Break => Ok(None),
+            Item::Tag(_) => self.value().map(Some),
+            item => Ok(Some(item)),
+        }
+    }
+
+    /// The next item of an array, or key of a map, without its tags; `None` at
+    /// the end.
+    #[inline]
+    pub fn next(&mut self, count: &mut Count) -> Result<Option<Item>, Fault> {
         match count {
             Count::Left(0) => Ok(None),
             Count::Left(left) => {
                 *left -= 1;
                 self.value().map(Some)
             }
-            Count::UntilBreak => match self.header()? {
-                Header::Break => Ok(None),
-                Header::Tag(_) => self.value().map(Some),
-                header => Ok(Some(header)),
-            },
+            Count::UntilBreak => self.value_or_break(),
         }
     }
 
-    /// Appends the text, or byte string, whose header was just read.
-    pub fn text(&mut self, len: Option<usize>, into: &mut Vec<u8>) -> Result<(), Fault> {
-        match len {
-            Some(len) => self.take(len, into),
-            None => self.segments(Header::Text(None), |items, len| items.take(len, into)),
+    /// Appends the bytes of the text whose head was just read to `into`, which
+    /// grows with what arrives and not with what the head claims.
+    pub fn text(&mut self, head: Item, into: &mut Vec<u8>) -> Result<(), Fault> {
+        match head {
+            Item::Text(len) => self.take(len, |piece| into.extend_from_slice(piece)),
+            _ => self.segments(head, |piece| into.extend_from_slice(piece)),
         }
     }
 
-    fn take(&mut self, mut len: usize, into: &mut Vec<u8>) -> Result<(), Fault> {
-        while len > 0 {
-            let step = len.min(CHUNK);
-            let start = into.len();
-            into.resize(start + step, 0);
-            self.exact(start, into)?;
-            len -= step;
+    #[inline]
+    fn take(&mut self, len: u64, each: impl FnMut(&[u8])) -> Result<(), Fault> {
+        match self.window.take(len, each) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Fault::Cut),
+            Err(error) => Err(Fault::Io(error)),
         }
-        Ok(())
     }
 
-    fn exact(&mut self, start: usize, into: &mut [u8]) -> Result<(), Fault> {
-        use ciborium_io::Read;
-        Ok(self.decoder.read_exact(&mut into[start..])?)
-    }
-
-    /// The segments of a text or byte string of indefinite length.
-    fn segments(
-        &mut self,
-        of: Header,
-        mut each: impl FnMut(&mut Self, usize) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+    /// The segments of a string in segments, up to the break.
+    fn segments(&mut self, head: Item, mut each: impl FnMut(&[u8])) -> Result<(), Fault> {
         loop {
             let offset = self.offset();
-            match (self.header()?, of) {
-                (Header::Break, _) => return Ok(()),
-                (Header::Text(Some(len)), Header::Text(_)) => each(self, len)?,
-                (Header::Bytes(Some(len)), Header::Bytes(_)) => each(self, len)?,
+            match (head, self.item()?) {
+                (_, Item::Break) => return Ok(()),
+                (Item::TextSegments, Item::Text(len)) => self.take(len, &mut each)?,
+                (Item::ByteSegments, Item::Bytes(len)) => self.take(len, &mut each)?,
                 _ => return Err(Fault::Syntax(offset)),
             }
         }
     }
 
-    /// Steps over the value whose header was just read, however deep.
-    pub fn skip(&mut self, header: Header) -> Result<(), Fault> {
-        let mut next = header;
-        self.open.clear();
-        loop {
-            self.enter(next)?;
-            match self.resume()? {
-                Some(header) => next = header,
-                None => return Ok(()),
-            }
+    /// Steps over the value whose head was just read, however deep it is.
+    #[inline]
+    pub fn skip(&mut self, head: Item) -> Result<(), Fault> {
+        match self.enter(head)? {
+            Some(open) => self.skip_container(open),
+            None => Ok(()),
         }
     }
 
-    /// Steps over a scalar or string, or opens a container.
-    fn enter(&mut self, header: Header) -> Result<(), Fault> {
-        let open = match header {
-            Header::Text(Some(len)) | Header::Bytes(Some(len)) => return self.pass(len),
-            Header::Text(None) | Header::Bytes(None) => return self.segments(header, Self::pass),
-            Header::Array(Some(len)) => Open::Left(len as u64),
-            Header::Map(Some(len)) => Open::Left((len as u64).saturating_mul(2)),
-            Header::Array(None) => Open::Array,
-            Header::Map(None) => Open::MapKey,
-            _ => return Ok(()),
-        };
-        if self.open.len() == MAX_DEPTH {
-            return Err(Fault::Syntax(self.offset()));
-        }
-        self.open.push(open);
-        Ok(())
-    }
-
-    /// The next header inside the open containers, closing those that end.
-    fn resume(&mut self) -> Result<Option<Header>, Fault> {
+    fn skip_container(&mut self, mut open: Open) -> Result<(), Fault> {
+        self.outer.clear();
         loop {
-            let Some(open) = self.open.last_mut() else {
-                return Ok(None);
-            };
-            let may_break = match open {
-                Open::Left(0) => {
-                    self.open.pop();
+            if let Some(item) = self.next_inside(&mut open)? {
+                let Some(inner) = self.enter(item)? else {
                     continue;
+                };
+                if self.outer.len() == MAX_DEPTH {
+                    return Err(Fault::Syntax(self.offset()));
                 }
-                Open::Left(left) => {
-                    *left -= 1;
-                    false
+                self.outer.push(std::mem::replace(&mut open, inner));
+            } else {
+                match self.outer.pop() {
+                    Some(outer) => open = outer,
+                    None => return Ok(()),
                 }
-                Open::Array => true,
-                Open::MapKey => {
-                    *open = Open::MapValue;
-                    true
-                }
-                Open::MapValue => {
-                    *open = Open::MapKey;
-                    false
-                }
-            };
-            if !may_break {
-                return self.value().map(Some);
             }
-            match self.next(&mut Count::UntilBreak)? {
-                Some(header) => return Ok(Some(header)),
-                None => self.open.pop(),
-            };
         }
     }
 
-    fn pass(&mut self, mut len: usize) -> Result<(), Fault> {
-        use ciborium_io::Read;
-        while len > 0 {
-            let step = len.min(CHUNK);
-            self.decoder.read_exact(&mut self.chunk[..step])?;
-            len -= step;
+    /// Steps over a scalar or string, or gives the container that was opened.
+    #[inline]
+    fn enter(&mut self, head: Item) -> Result<Option<Open>, Fault> {
+        match head {
+            Item::Text(len) | Item::Bytes(len) => self.take(len, |_| {})?,
+            Item::TextSegments | Item::ByteSegments => self.segments(head, |_| {})?,
+            Item::Array(len) => return Ok(Some(Open::Left(len))),
+            // More pairs than can be counted cannot arrive either.
+            Item::Map(len) => return Ok(Some(Open::Left(len.saturating_mul(2)))),
+            Item::OpenArray => return Ok(Some(Open::Array)),
+            Item::OpenMap => return Ok(Some(Open::MapKey)),
+            Item::Uint(_) | Item::Other | Item::Tag(_) | Item::Break => {}
         }
-        Ok(())
+        Ok(None)
     }
 
-    /// Whether any byte follows.
-    pub fn has_more(&mut self) -> Result<bool, Fault> {
-        match self.header() {
-            Err(Fault::Cut) => Ok(false),
-            Err(Fault::Io(error)) => Err(Fault::Io(error)),
-            _ => Ok(true),
-        }
-    }
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::UnexpectedEof {
-            Fault::Cut
-        } else {
-            Fault::Io(error)
+    /// The next item of an open container, `None` at its end.
+    #[inline]
+    fn next_inside(&mut self, open: &mut Open) -> Result<Option<Item>, Fault> {
+        match open {
+            Open::Left(0) => Ok(None),
+            Open::Left(left) => {
+                *left -= 1;
+                self.value().map(Some)
+            }
+            Open::Array => self.value_or_break(),
+            Open::MapKey => {
+                *open = Open::MapValue;
+                self.value_or_break()
+            }
+            Open::MapValue => {
+                *open = Open::MapKey;
+                self.value().map(Some)
+            }
         }
     }
 }

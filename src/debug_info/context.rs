@@ -3,9 +3,8 @@
 use std::io::Read;
 use std::ops::Range;
 
-use ciborium_ll::Header;
-
 use super::cbor::{Count, Fault, Items};
+use super::item::Item;
 
 /// Which software wrote a context.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -149,7 +148,7 @@ impl TextKey {
 }
 
 /// The longest key that is looked at.
-const LONGEST_KEY: usize = b"replacedDebugContextIds".len();
+const LONGEST_KEY: u64 = "replacedDebugContextIds".len() as u64;
 
 fn key(text: &[u8]) -> Option<Key> {
     Some(match text {
@@ -225,17 +224,16 @@ impl Draft {
         }
     }
 
-    /// Reads the context whose map header, with this length, was just read.
+    /// Reads the context whose map head was just read, with this count.
     ///
     /// A value of an unexpected type counts as absent. Of a key that comes
     /// twice the last value of the expected type counts.
-    pub fn read<R: Read>(&mut self, items: &mut Items<R>, len: Option<usize>) -> Result<(), Fault> {
+    pub fn read<R: Read>(&mut self, items: &mut Items<R>, mut count: Count) -> Result<(), Fault> {
         self.record = Record::NONE;
         self.bytes.clear();
         self.texts = [None; TextKey::ALL.len()];
-        let mut count = Count::new(len);
-        while let Some(header) = items.next(&mut count)? {
-            let key = self.read_key(items, header)?;
+        while let Some(head) = items.next(&mut count)? {
+            let key = self.read_key(items, head)?;
             let value = items.value()?;
             match key {
                 Some(key) => self.read_value(items, key, value)?,
@@ -245,17 +243,24 @@ impl Draft {
         Ok(())
     }
 
+    #[inline]
     fn read_key<R: Read>(
         &mut self,
         items: &mut Items<R>,
-        header: Header,
+        head: Item,
     ) -> Result<Option<Key>, Fault> {
-        match header {
-            Header::Text(len) if len.is_none_or(|len| len <= LONGEST_KEY) => {
-                let start = self.bytes.len();
-                items.text(len, &mut self.bytes)?;
-                let key = key(&self.bytes[start..]);
-                self.bytes.truncate(start);
+        match head {
+            Item::Text(len) if len <= LONGEST_KEY => {
+                let len = len as usize;
+                let text = items.ahead(len)?.get(..len).ok_or(Fault::Cut)?;
+                let key = key(text);
+                items.advance(len);
+                Ok(key)
+            }
+            Item::TextSegments => {
+                let text = self.read_text(items, head)?;
+                let key = key(&self.bytes[text.clone()]);
+                self.bytes.truncate(text.start);
                 Ok(key)
             }
             other => {
@@ -269,26 +274,25 @@ impl Draft {
         &mut self,
         items: &mut Items<R>,
         key: Key,
-        value: Header,
+        value: Item,
     ) -> Result<(), Fault> {
         match (key, value) {
-            (Key::Id, Header::Positive(id)) => self.record.id = id,
-            (Key::ParentId, Header::Positive(id)) => self.record.parent = id,
-            (Key::Name, Header::Positive(index)) => {
-                self.record.name =
-                    u32::try_from(index).map_or(FAR_NAME, |index| index.min(FAR_NAME));
+            (Key::Id, Item::Uint(id)) => self.record.id = id,
+            (Key::ParentId, Item::Uint(id)) => self.record.parent = id,
+            (Key::Name, Item::Uint(index)) => {
+                self.record.name = u32::try_from(index).map_or(FAR_NAME, |near| near.min(FAR_NAME));
             }
-            (Key::Layer, Header::Text(len)) => {
-                let text = self.read_text(items, len)?;
+            (Key::Layer, Item::Text(_) | Item::TextSegments) => {
+                let text = self.read_text(items, value)?;
                 self.record.layer = Layer::from_text(&self.bytes[text.clone()]);
                 self.bytes.truncate(text.start);
             }
-            (Key::Text(key), Header::Text(len)) if !key.is_list() => {
-                let text = self.read_text(items, len)?;
+            (Key::Text(key), Item::Text(_) | Item::TextSegments) if !key.is_list() => {
+                let text = self.read_text(items, value)?;
                 self.texts[key as usize] = Some((text.start, text.end));
             }
-            (Key::Text(key), Header::Array(len)) if key.is_list() => {
-                if let Some(text) = self.read_list(items, len)? {
+            (Key::Text(key), Item::Array(_) | Item::OpenArray) if key.is_list() => {
+                if let Some(text) = self.read_list(items, value)? {
                     self.texts[key as usize] = Some((text.start, text.end));
                 }
             }
@@ -300,10 +304,10 @@ impl Draft {
     fn read_text<R: Read>(
         &mut self,
         items: &mut Items<R>,
-        len: Option<usize>,
+        head: Item,
     ) -> Result<Range<usize>, Fault> {
         let start = self.bytes.len();
-        items.text(len, &mut self.bytes)?;
+        items.text(head, &mut self.bytes)?;
         Ok(start..self.bytes.len())
     }
 
@@ -311,24 +315,21 @@ impl Draft {
     fn read_list<R: Read>(
         &mut self,
         items: &mut Items<R>,
-        len: Option<usize>,
+        head: Item,
     ) -> Result<Option<Range<usize>>, Fault> {
         let start = self.bytes.len();
         let mut only_texts = true;
-        let mut first = true;
-        let mut count = Count::new(len);
-        while let Some(header) = items.next(&mut count)? {
-            match header {
-                Header::Text(len) if only_texts => {
-                    if !std::mem::replace(&mut first, false) {
-                        self.bytes.push(b'/');
-                    }
-                    items.text(len, &mut self.bytes)?;
-                }
-                other => {
-                    only_texts &= matches!(other, Header::Text(_));
-                    items.skip(other)?;
-                }
+        let mut count = Count::of(head);
+        let mut separator: &[u8] = b"";
+        while let Some(head) = items.next(&mut count)? {
+            let is_text = matches!(head, Item::Text(_) | Item::TextSegments);
+            only_texts &= is_text;
+            if only_texts {
+                self.bytes.extend_from_slice(separator);
+                separator = b"/";
+                items.text(head, &mut self.bytes)?;
+            } else {
+                items.skip(head)?;
             }
         }
         if !only_texts {

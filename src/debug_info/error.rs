@@ -44,3 +44,20 @@ pub enum DebugInfoError {
         limit: u64,
     },
 }
+
+/// Says what a file that is no debug file may be, from its first bytes.
+pub(super) fn looks_like(head: &[u8]) -> String {
+    let is_text = match std::str::from_utf8(head) {
+        Ok(text) => !text.contains('\0'),
+        // The bytes may end within a character.
+        Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
+    };
+    match head {
+        [0x1f, 0x8b, ..] => "a gzip file".to_owned(),
+        [b'P', b'K', 3, 4, ..] => "a zip archive".to_owned(),
+        [0x7f, b'E', b'L', b'F', ..] => "an ELF executable".to_owned(),
+        _ if is_text => "a text file".to_owned(),
+        [first, ..] => format!("a file that begins with the byte {first:#04x}"),
+        [] => "an empty file".to_owned(),
+    }
+}

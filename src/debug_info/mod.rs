@@ -10,11 +10,14 @@ mod chain;
 mod context;
 mod error;
 mod index;
+mod item;
+mod oddities;
 mod outlining;
 mod reader;
 mod strings;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::fs::File;
 use std::io::Read;
@@ -27,7 +30,7 @@ use strings::Texts;
 pub use chain::Chain;
 pub use context::{Field, Layer};
 pub use error::DebugInfoError;
-pub use reader::Truncation;
+pub use oddities::Truncation;
 
 /// Where a context stands in a [`DebugInfo`], from 0 in the order of the file.
 ///

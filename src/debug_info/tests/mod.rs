@@ -1,0 +1,110 @@
+//! Tests of the reader on documents made here, and on the real samples.
+
+mod damage;
+mod decoder;
+mod fields;
+mod ids;
+mod properties;
+mod samples;
+mod shapes;
+
+use ciborium::Value;
+
+use super::{DebugInfo, DebugInfoError, Field, Layer, Position};
+
+/// The bytes of one value.
+fn bytes(value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    ciborium::into_writer(value, &mut bytes).unwrap();
+    bytes
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn int(value: u64) -> Value {
+    Value::Integer(value.into())
+}
+
+fn texts(items: &[&str]) -> Value {
+    Value::Array(items.iter().map(|item| text(item)).collect())
+}
+
+/// A map with these entries in this order.
+fn map(entries: &[(&str, Value)]) -> Value {
+    let entry = |(key, value): &(&str, Value)| (text(key), value.clone());
+    Value::Map(entries.iter().map(entry).collect())
+}
+
+/// A context as Poplar writes it, with a parent unless that is 0.
+fn context(id: u64, parent: u64, layer: &str, rest: &[(&str, Value)]) -> Value {
+    let mut entries = vec![("id", int(id)), ("layer", text(layer))];
+    if parent != 0 {
+        entries.push(("parentId", int(parent)));
+    }
+    entries.extend_from_slice(rest);
+    map(&entries)
+}
+
+/// A document around contexts that are encoded already, as Poplar lays it out.
+fn document_of(contexts: &[Vec<u8>], table: &Value) -> Vec<u8> {
+    let mut document = vec![0xa2];
+    document.extend(bytes(&text("contexts")));
+    document.push(0x9f);
+    contexts.iter().for_each(|bytes| document.extend(bytes));
+    document.push(0xff);
+    document.extend(bytes(&text("stringTable")));
+    document.extend(bytes(table));
+    document
+}
+
+fn document(contexts: &[Value], names: &[&str]) -> Vec<u8> {
+    let contexts: Vec<Vec<u8>> = contexts.iter().map(bytes).collect();
+    document_of(&contexts, &texts(names))
+}
+
+fn read(bytes: &[u8]) -> Result<DebugInfo, DebugInfoError> {
+    DebugInfo::from_reader(bytes)
+}
+
+/// Reads a document in which nothing is odd.
+fn read_sound(bytes: &[u8]) -> DebugInfo {
+    let info = read(bytes).unwrap();
+    assert_eq!(info.warnings(), [""; 0]);
+    assert_eq!(info.truncation(), None);
+    info
+}
+
+/// The context with this id, which must be there.
+fn at(info: &DebugInfo, id: u64) -> Position {
+    let position = info.position(id).unwrap();
+    assert_eq!(info.id(position), id);
+    position
+}
+
+fn chain_ids(info: &DebugInfo, id: u64) -> Vec<u64> {
+    info.chain(id).map(|position| info.id(position)).collect()
+}
+
+/// All that is known of every context, to compare two readings.
+fn everything(info: &DebugInfo) -> Vec<(u64, Layer, Vec<Option<String>>)> {
+    let known = |place: u32| {
+        let position = Position(place);
+        let texts = ALL_FIELDS.map(|field| info.text(position, field).map(str::to_owned));
+        (info.id(position), info.layer(position), texts.to_vec())
+    };
+    (0..info.len() as u32).map(known).collect()
+}
+
+const ALL_FIELDS: [Field; 9] = [
+    Field::Api,
+    Field::OpName,
+    Field::HloName,
+    Field::Opid,
+    Field::InstanceId,
+    Field::TensorId,
+    Field::Inputs,
+    Field::OutlinedIds,
+    Field::ReplacedIds,
+];

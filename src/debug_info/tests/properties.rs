@@ -1,0 +1,229 @@
+//! Properties that hold for any document and any bytes.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Any value, as it may stand behind an unknown key.
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        any::<u64>().prop_map(int),
+        any::<i64>().prop_map(|value| Value::Integer(value.into())),
+        any::<f64>().prop_map(Value::Float),
+        any::<bool>().prop_map(Value::Bool),
+        Just(Value::Null),
+        ".{0,40}".prop_map(Value::Text),
+        prop::collection::vec(any::<u8>(), 0..300).prop_map(Value::Bytes),
+    ];
+    leaf.prop_recursive(4, 24, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::Array),
+            prop::collection::vec((inner.clone(), inner.clone()), 0..4).prop_map(Value::Map),
+            inner.prop_map(|value| Value::Tag(5, Box::new(value))),
+        ]
+    })
+}
+
+/// A context: the keys that are looked at with right or odd values, in any order.
+fn any_context(id: u64) -> impl Strategy<Value = Value> {
+    let known = prop::sample::select(vec![
+        "api",
+        "opName",
+        "op_name",
+        "hlo_name",
+        "opid",
+        "instanceId",
+        "tensorId",
+        "inputs",
+        "input",
+        "outlinedDebugContextIds",
+        "replacedDebugContextIds",
+        "parentId",
+        "name",
+        "x",
+    ]);
+    let value = prop_oneof![
+        ".{0,6}".prop_map(Value::Text),
+        (0u64..12).prop_map(int),
+        prop::collection::vec("[a-z]{0,3}".prop_map(Value::Text), 0..3).prop_map(Value::Array),
+        any_value(),
+    ];
+    let layer = prop::sample::select(vec![
+        "poplar", "poplibs", "onnx", "popart", "popxl", "xla_op",
+    ]);
+    (
+        prop::collection::vec((known, value), 0..6),
+        layer,
+        any::<prop::sample::Index>(),
+    )
+        .prop_map(move |(entries, layer, place)| {
+            let mut entries: Vec<(&str, Value)> = entries;
+            let place = place.index(entries.len() + 1);
+            entries.insert(place, ("layer", text(layer)));
+            entries.insert(place, ("id", int(id)));
+            map(&entries)
+        })
+}
+
+fn any_contexts() -> impl Strategy<Value = Vec<Value>> {
+    (0u64..8).prop_flat_map(|count| (1..=count).map(any_context).collect::<Vec<_>>())
+}
+
+/// The texts that the format page gives a meaning to, read from the tree that
+/// ciborium builds: slow, and nothing in common with the reader.
+fn slowly(context: &Value) -> (u64, String, Vec<Option<String>>) {
+    let entries = context.as_map().unwrap();
+    let all = |key: &str| {
+        let key = text(key);
+        entries
+            .iter()
+            .filter(move |entry| entry.0 == key)
+            .map(|entry| untagged(&entry.1))
+    };
+    let one = |key: &str| {
+        all(key)
+            .filter_map(Value::as_text)
+            .next_back()
+            .map(str::to_owned)
+    };
+    let list = |key: &str| {
+        let join = |items: &Vec<Value>| {
+            let texts: Option<Vec<&str>> =
+                items.iter().map(|item| untagged(item).as_text()).collect();
+            texts.map(|texts| texts.join("/"))
+        };
+        all(key)
+            .filter_map(|value| value.as_array().and_then(join))
+            .next_back()
+    };
+    let layer = one("layer").unwrap();
+    let within =
+        |layers: &[&str], value: Option<String>| value.filter(|_| layers.contains(&layer.as_str()));
+    let op_name = match layer.as_str() {
+        "onnx" => one("opName"),
+        "xla_op" => one("op_name"),
+        _ => None,
+    };
+    let inputs = match layer.as_str() {
+        "onnx" => list("input"),
+        "popart" | "popxl" => list("inputs"),
+        _ => None,
+    };
+    let texts = vec![
+        within(&["poplibs", "popxl"], one("api")),
+        op_name,
+        within(&["hloinstruction"], one("hlo_name")),
+        within(&["popart"], one("opid")),
+        within(&["popart"], one("instanceId")),
+        within(&["popart"], one("tensorId")),
+        inputs,
+        within(&["popart"], one("outlinedDebugContextIds")),
+        within(&["popart"], one("replacedDebugContextIds")),
+    ];
+    let id = all("id").next().and_then(Value::as_integer).unwrap();
+    (id.try_into().unwrap(), layer, texts)
+}
+
+fn untagged(value: &Value) -> &Value {
+    match value {
+        Value::Tag(_, inner) => untagged(inner),
+        other => other,
+    }
+}
+
+fn layer_of(name: &str) -> Layer {
+    match name {
+        "poplar" => Layer::Poplar,
+        "poplibs" => Layer::Poplibs,
+        "onnx" => Layer::Onnx,
+        "popart" => Layer::Popart,
+        "popxl" => Layer::Popxl,
+        "xla_op" => Layer::XlaOp,
+        other => panic!("{other}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn reads_what_a_slow_reader_reads(contexts in any_contexts()) {
+        let info = read(&document(&contexts, &["a", "b"])).unwrap();
+        let slow: Vec<_> = contexts
+            .iter()
+            .map(slowly)
+            .map(|(id, layer, texts)| (id, layer_of(&layer), texts))
+            .collect();
+        prop_assert_eq!(everything(&info), slow);
+        prop_assert_eq!(info.truncation(), None);
+    }
+
+    #[test]
+    fn any_cut_gives_a_prefix(contexts in any_contexts()) {
+        let whole = document(&contexts, &["a", "b"]);
+        let all = everything(&read(&whole).unwrap());
+        let mut before = 0;
+        for len in 1..whole.len() {
+            let info = read(&whole[..len]).unwrap();
+            let truncation = info.truncation().unwrap();
+            prop_assert_eq!((truncation.offset, truncation.damaged), (len as u64, false));
+            prop_assert_eq!(truncation.contexts, info.len());
+            prop_assert!(info.len() >= before);
+            before = info.len();
+            prop_assert_eq!(everything(&info), &all[..before]);
+        }
+        prop_assert_eq!(before, all.len());
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read(&bytes);
+        let start = b"\xbf\x68contexts\x9f\xa1\x62id\x01";
+        let info = read(&[start, bytes.as_slice()].concat());
+        // The one context was whole, so only the document's shape can be refused.
+        match info {
+            Ok(info) => prop_assert!(info.position(1).is_some()),
+            Err(DebugInfoError::Shape { .. }) => {}
+            Err(other) => prop_assert!(false, "{other}"),
+        }
+    }
+
+    #[test]
+    fn changed_bytes_are_survived(
+        contexts in any_contexts(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut whole = document(&contexts, &["a", "b"]);
+        for (place, byte) in changes {
+            let place = place.index(whole.len());
+            whole[place] = byte;
+        }
+        if let Ok(info) = read(&whole) {
+            for (id, _, _) in everything(&info) {
+                prop_assert!(info.chain(id).count() <= info.len());
+            }
+        }
+    }
+
+    #[test]
+    fn chains_end_and_repeat_nothing(
+        parents in prop::collection::vec(0u64..40, 1..40),
+        stretch in prop::sample::select(vec![1u64, 1 << 40]),
+    ) {
+        let contexts: Vec<Value> = (1..)
+            .zip(&parents)
+            .map(|(id, parent)| context(id * stretch, parent * stretch, "poplar", &[]))
+            .collect();
+        let info = read_sound(&document(&contexts, &[]));
+        for start in 0..=41 {
+            let mut expected = Vec::new();
+            let mut seen = HashSet::new();
+            let mut here = start;
+            while (1..=parents.len() as u64).contains(&here) && seen.insert(here) {
+                expected.push(here * stretch);
+                here = parents[here as usize - 1];
+            }
+            prop_assert_eq!(chain_ids(&info, start * stretch), expected);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Everything that the format allows around and inside the contexts.
+
+use super::*;
+
+/// A context `{"id": 1, "layer": "popart", "opid": "x"}` with `odd` before `opid`.
+fn around(odd: &[u8]) -> Vec<u8> {
+    let mut context = vec![0xbf];
+    for part in [text("id"), int(1), text("layer"), text("popart")] {
+        context.extend(bytes(&part));
+    }
+    context.extend_from_slice(odd);
+    context.extend(bytes(&text("opid")));
+    context.extend(bytes(&text("x")));
+    context.push(0xff);
+    document_of(&[context], &texts(&["a name"]))
+}
+
+fn reads_past(odd: &[u8]) {
+    let info = read_sound(&around(odd));
+    let position = at(&info, 1);
+    assert_eq!(info.text(position, Field::Opid), Some("x"), "{odd:x?}");
+    assert_eq!(info.layer(position), Layer::Popart, "{odd:x?}");
+}
+
+#[test]
+fn values_of_unknown_keys_are_stepped_over() {
+    let values: [&[u8]; 27] = [
+        b"\x00",
+        b"\x1b\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"\x20",
+        b"\x3b\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"\xf4",
+        b"\xf5",
+        b"\xf6",
+        b"\xf7",
+        b"\xf8\x20",
+        b"\xf9\x7c\x00",
+        b"\xfa\x7f\xc0\x00\x00",
+        b"\xfb\x3f\xf0\x00\x00\x00\x00\x00\x00",
+        b"\x40",
+        b"\x43abc",
+        b"\x5f\x41a\x42bc\xff",
+        b"\x60",
+        b"\x7f\x61a\x60\x62bc\xff",
+        b"\x62\xff\xfe",
+        b"\x80",
+        b"\x9f\xff",
+        b"\x9f\x01\x82\x02\x03\x9f\x04\xff\xff",
+        b"\xa0",
+        b"\xbf\xff",
+        b"\xa1\x01\xa1\x61k\x80",
+        b"\xbf\x61a\xbf\xff\x02\x9f\xff\xff",
+        b"\xc1\xd9\xd9\xf7\xdb\x00\x00\x00\x00\x00\x00\x00\x01\x82\xc0\x01\x02",
+        b"\x58\x03\xff\xff\xff",
+    ];
+    for value in values {
+        let mut entry = bytes(&text("unknown"));
+        entry.extend_from_slice(value);
+        reads_past(&entry);
+        // The same as a key, with a plain value.
+        let mut entry = value.to_vec();
+        entry.push(0x00);
+        reads_past(&entry);
+    }
+}
+
+#[test]
+fn known_values_are_found_in_every_encoding() {
+    let contexts: [&[u8]; 4] = [
+        // definite, with lengths and integers longer than needed
+        b"\xb8\x03\x78\x02id\x1b\0\0\0\0\0\0\0\x05\x65layer\x79\0\x06popart\x66inputs\x98\x02\x61a\x61b",
+        // everything indefinite
+        b"\xbf\x7f\x61i\x61d\xff\x05\x65layer\x7f\x63pop\x63art\xff\x66inputs\x9f\x7f\x61a\xff\x61b\xff\xff",
+        // tags in front of all of it
+        b"\xc1\xa3\xc1\x62id\xc1\x05\xc1\x65layer\xc1\x66popart\xc1\x66inputs\xc1\x82\xc1\x61a\xc1\x61b",
+        b"\xbf\xc1\x62id\x05\x65layer\x66popart\x66inputs\x9f\xc1\x61a\x61b\xff\xff",
+    ];
+    for context in contexts {
+        let info = read_sound(&document_of(&[context.to_vec()], &texts(&[])));
+        let position = at(&info, 5);
+        assert_eq!(info.layer(position), Layer::Popart);
+        assert_eq!(info.text(position, Field::Inputs), Some("a/b"));
+    }
+}
+
+#[test]
+fn a_character_may_lie_across_two_segments() {
+    let context = b"\xbf\x62id\x01\x65layer\x66popart\x64opid\x7f\x61\xc3\x61\xb6\xff\xff";
+    let info = read_sound(&document_of(&[context.to_vec()], &texts(&[])));
+    assert_eq!(info.text(at(&info, 1), Field::Opid), Some("ö"));
+}
+
+#[test]
+fn the_document_may_be_laid_out_otherwise() {
+    let context = context(1, 0, "poplar", &[("name", int(0))]);
+    let contexts = ("contexts", Value::Array(vec![context]));
+    let table = ("stringTable", texts(&["name"]));
+    let more = ("more", map(&[("contexts", int(1))]));
+    let check = |document: &[u8]| {
+        let info = read_sound(document);
+        assert_eq!((info.len(), info.name(at(&info, 1))), (1, "name"));
+    };
+    let plain = bytes(&map(&[contexts.clone(), table.clone()]));
+    check(&plain);
+    check(&bytes(&map(&[table.clone(), contexts.clone()])));
+    check(&bytes(&map(&[
+        more.clone(),
+        contexts.clone(),
+        more.clone(),
+        table.clone(),
+        more,
+    ])));
+    check(&[b"\xd9\xd9\xf7", plain.as_slice()].concat());
+    check(&[b"\xd9\xd9\xf7\xd9\xd9\xf7", plain.as_slice()].concat());
+    check(&[b"\xbf", &plain[1..], b"\xff"].concat());
+}
+
+#[test]
+fn keys_of_the_document_that_come_twice() {
+    let one = |id| Value::Array(vec![context(id, 0, "poplar", &[("name", int(0))])]);
+    let document = map(&[
+        ("contexts", one(1)),
+        ("stringTable", texts(&["old", "longer"])),
+        ("contexts", one(2)),
+        ("stringTable", texts(&["new"])),
+        ("stringTable", int(5)),
+    ]);
+    let info = read_sound(&bytes(&document));
+    assert_eq!(info.len(), 2);
+    assert_eq!(info.name(at(&info, 1)), "new");
+    assert_eq!(info.name(at(&info, 2)), "new");
+}
+
+#[test]
+fn nesting_of_any_real_depth() {
+    for opener in [
+        &b"\x81"[..],
+        b"\x9f",
+        b"\xa1\x00",
+        b"\xbf\x00",
+        b"\xc1",
+        b"\x82\x00",
+    ] {
+        let mut entry = bytes(&text("deep"));
+        entry.extend(opener.repeat(100_000));
+        entry.push(0x00);
+        if opener[0] & 0x1f == 0x1f {
+            entry.extend(b"\xff".repeat(100_000));
+        }
+        reads_past(&entry);
+    }
+}
+
+#[test]
+fn nesting_beyond_the_limit_is_damage() {
+    let mut deep = bytes(&text("deep"));
+    deep.extend(b"\x81".repeat((1 << 20) + 2));
+    let first = bytes(&context(1, 0, "poplar", &[]));
+    let mut second = vec![0xbf];
+    second.extend(deep);
+    let info = read(&document_of(&[first, second], &texts(&[]))).unwrap();
+    assert_eq!(info.len(), 1);
+    assert!(info.truncation().unwrap().damaged);
+}
+
+#[test]
+fn text_longer_than_the_window() {
+    let long = "ä".repeat(300_000);
+    let rest = [("skipped", text(&long)), ("opid", text(&long))];
+    let info = read_sound(&document(&[context(1, 0, "popart", &rest)], &[&long]));
+    assert_eq!(info.text(at(&info, 1), Field::Opid), Some(long.as_str()));
+}
+
+#[test]
+fn no_contexts_at_all() {
+    let info = read_sound(&document(&[], &[]));
+    assert!(info.is_empty());
+    let empty = DebugInfo::empty();
+    assert_eq!(
+        (empty.len(), empty.position(1), empty.chain(1).count()),
+        (0, None, 0)
+    );
+}
