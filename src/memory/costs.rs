@@ -46,6 +46,12 @@ impl RangeCosts {
         from + self.peaks[from].len()
     }
 
+    /// Peaks of the ranges that start at `from`, by length: index `n` belongs
+    /// to `from..from + n + 1`. Never falls from one to the next.
+    pub fn peaks_from(&self, from: usize) -> &[u64] {
+        self.peaks.get(from).map_or(&[], Vec::as_slice)
+    }
+
     /// Every range that fits with its peak, by start, then by length.
     pub fn iter(&self) -> impl Iterator<Item = (Range<usize>, u64)> + '_ {
         self.peaks.iter().enumerate().flat_map(|(from, row)| {

@@ -1,0 +1,79 @@
+//! What can go wrong between range costs and a plan.
+
+use std::ops::Range;
+
+use super::objectives::Objective;
+
+/// Why no answer is given. A problem without any split is not an error.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SolveError {
+    /// `cut_bytes` does not belong to the costs.
+    #[error("{found} boundaries with bytes over a cut, but the layer order has {expected}")]
+    CutBytes {
+        /// Boundaries between the positions of the costs.
+        expected: usize,
+        /// Length of `cut_bytes`.
+        found: usize,
+    },
+    /// A range costs less than a range inside it, which no stage memory does
+    /// (analysis.md section 7).
+    #[error(
+        "internal error: the layers at positions {}..{} need {peak} bytes, but those at {}..{} \
+         inside them {}; please report this with the profile",
+        range.start, range.end, inner.start, inner.end, or_over(.inner_peak)
+    )]
+    NotMonotone {
+        /// The longer range.
+        range: Range<usize>,
+        /// Its peak in bytes.
+        peak: u64,
+        /// The range inside it.
+        inner: Range<usize>,
+        /// The peak of that in bytes; `None`: it is over the limit.
+        inner_peak: Option<u64>,
+    },
+    /// A sum of squared peaks would not fit in 128 bits.
+    #[error(
+        "{peak} bytes on one tile for the layers at positions {}..{} are too many to compare splits",
+        range.start, range.end
+    )]
+    TooLarge {
+        /// The range with the highest peak.
+        range: Range<usize>,
+        /// That peak in bytes.
+        peak: u64,
+    },
+    /// The integer program and the dynamic program found different optima.
+    #[error(
+        "internal error: the integer program found {} as {objective}, the dynamic program {}; \
+         no split is given, please report this with the profile",
+        or_none(.integer_program), or_none(.dynamic_program)
+    )]
+    Disagreement {
+        /// The first objective they differ in.
+        objective: Objective,
+        /// The integer program's number; `None`: it found no split.
+        integer_program: Option<u128>,
+        /// The dynamic program's number; `None`: it found no split.
+        dynamic_program: Option<u128>,
+    },
+    /// The integer program could not be solved to a proven optimum.
+    #[error("internal error: no proven {objective}: {reason}; please report this with the profile")]
+    Unproven {
+        /// The objective it was solved for.
+        objective: Objective,
+        /// What the solver said or what its answer lacks.
+        reason: String,
+    },
+}
+
+fn or_none(value: &Option<u128>) -> String {
+    value.map_or_else(|| "no split".to_owned(), |value| value.to_string())
+}
+
+fn or_over(peak: &Option<u64>) -> String {
+    peak.map_or_else(
+        || "are over the limit".to_owned(),
+        |peak| format!("need {peak}"),
+    )
+}

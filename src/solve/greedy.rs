@@ -1,0 +1,145 @@
+//! The original tool's search (analysis.md section 9): fill stage after
+//! stage up to a share of the tile memory.
+
+use std::ops::Range;
+
+use crate::memory::RangeCosts;
+
+/// Layers that a stage starts with, in the order they are tried.
+const MIN_LAYERS: [usize; 3] = [3, 2, 1];
+/// Shares of the tile memory to fill up to, in the order they are tried.
+const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+
+/// What the greedy search settled on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Greedy {
+    /// Whether every position stands in one of at most as many stages as
+    /// were allowed. Otherwise this is the best effort.
+    pub fits: bool,
+    /// The stages (ends exclusive) in order from position 0, without a gap.
+    ///
+    /// A best effort is the last attempt as far as it came: it may end
+    /// before the last layer (even be empty), at the layer that overflows
+    /// the tile memory by itself, or have more stages than were allowed.
+    pub stages: Vec<Range<usize>>,
+    /// Share of the tile memory that stages were filled up to.
+    pub proportion: f64,
+    /// Layers that each stage started with.
+    pub min_layers: usize,
+}
+
+/// Searches as the original does (analysis.md section 9), with at most
+/// `max_stages` stages on tiles of `mem_per_tile` bytes. Ranges that are
+/// missing from `costs` are over the limit.
+pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greedy {
+    let mut last = None;
+    for min_layers in MIN_LAYERS {
+        for proportion in PROPORTIONS {
+            let target = mem_per_tile as f64 * proportion;
+            let stages = fill(costs, target, min_layers);
+            let placed = stages.last().map_or(0, |stage| stage.end) == costs.layers();
+            let attempt = Greedy {
+                fits: placed && stages.len() <= max_stages,
+                stages,
+                proportion,
+                min_layers,
+            };
+            if attempt.fits {
+                return attempt;
+            }
+            last = Some(attempt);
+        }
+    }
+    last.expect("both lists of attempts have entries")
+}
+
+/// One attempt: stages up to the end, or up to one that overflows `target`
+/// (bytes) with the layers it starts with.
+fn fill(costs: &RangeCosts, target: f64, min_layers: usize) -> Vec<Range<usize>> {
+    let layers = costs.layers();
+    let fits = |range: Range<usize>| costs.peak(range).is_some_and(|peak| peak as f64 <= target);
+    let mut stages = Vec::new();
+    let mut start = 0;
+    while start < layers {
+        let first = if layers - start < min_layers {
+            1
+        } else {
+            min_layers
+        };
+        let mut end = start + first;
+        if !fits(start..end) {
+            break;
+        }
+        while end < layers && fits(start..end + 1) {
+            end += 1;
+        }
+        stages.push(start..end);
+        start = end;
+    }
+    stages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::testing::additive;
+
+    #[test]
+    fn three_layers_at_half_the_memory_come_first() {
+        let found = greedy(&additive(&[1; 9], u64::MAX), 8, 4);
+        assert!(found.fits);
+        assert_eq!((found.min_layers, found.proportion), (3, 0.5));
+        assert_eq!(found.stages, [0..4, 4..8, 8..9]);
+    }
+
+    #[test]
+    fn fewer_stages_are_reached_by_a_higher_proportion() {
+        let found = greedy(&additive(&[1; 9], u64::MAX), 8, 2);
+        assert!(found.fits);
+        assert_eq!((found.min_layers, found.proportion), (3, 0.7));
+        assert_eq!(found.stages, [0..5, 5..9]);
+    }
+
+    #[test]
+    fn a_stage_starts_with_one_layer_when_fewer_than_the_minimum_remain() {
+        // Minimum 3, target 5: 0..3 is full; two remain, and 3..4 takes both.
+        let found = greedy(&additive(&[2, 2, 1, 3, 2], u64::MAX), 10, 2);
+        assert_eq!((found.min_layers, found.proportion), (3, 0.5));
+        assert_eq!(found.stages, [0..3, 3..5]);
+    }
+
+    #[test]
+    fn the_minimum_falls_when_its_layers_never_fit_together() {
+        let found = greedy(&additive(&[6, 6, 6], u64::MAX), 10, 3);
+        assert!(found.fits);
+        assert_eq!((found.min_layers, found.proportion), (1, 0.6));
+        assert_eq!(found.stages, [0..1, 1..2, 2..3]);
+    }
+
+    #[test]
+    fn targets_are_floating_point() {
+        // 10 x 0.7 is exactly 7 in 64-bit floating point; 7 is not over it.
+        let found = greedy(&additive(&[7], u64::MAX), 10, 1);
+        assert_eq!((found.min_layers, found.proportion), (3, 0.7));
+        // 3 x 0.6 = 1.7999999999999998 is below 2.
+        let found = greedy(&additive(&[2], u64::MAX), 3, 1);
+        assert_eq!((found.min_layers, found.proportion), (3, 0.7));
+    }
+
+    #[test]
+    fn the_best_effort_ends_before_the_layer_that_overflows() {
+        let found = greedy(&additive(&[1, 1, 20, 1], 10), 10, 4);
+        assert!(!found.fits);
+        assert_eq!((found.min_layers, found.proportion), (1, 1.0));
+        assert_eq!((found.stages.len(), found.stages[0].clone()), (1, 0..2));
+        let first = greedy(&additive(&[20, 1], 10), 10, 4);
+        assert_eq!((first.fits, first.stages), (false, vec![]));
+    }
+
+    #[test]
+    fn the_best_effort_may_have_too_many_stages() {
+        let found = greedy(&additive(&[6, 6, 6], u64::MAX), 10, 2);
+        assert!(!found.fits);
+        assert_eq!(found.stages, [0..1, 1..2, 2..3]);
+    }
+}

@@ -1,0 +1,174 @@
+//! The integer program as microlp sees it. What a range costs, and which
+//! ranges may be chosen, is decided elsewhere.
+
+use good_lp::solvers::{SolutionStatus, microlp::microlp};
+use good_lp::{
+    Expression, ProblemVariables, ResolutionError, Solution, SolverModel, Variable,
+    constraint::{Constraint, eq, leq},
+    variable, variables,
+};
+use std::ops::Range;
+
+use super::plan::Plan;
+
+/// How far a binary may be off 0 or 1 and still be read as that.
+const INTEGRALITY: f64 = 1e-6;
+
+/// Shifted costs are cut off here. A path that has a cost this high cannot
+/// be best while a path below it exists, and one always does: the best path
+/// costs 0.
+const COST_CAP: u128 = 1 << 20;
+
+/// A range to choose or not, with its shifted cost.
+#[derive(Debug)]
+pub(super) struct Choice {
+    pub range: Range<usize>,
+    pub cost: u128,
+}
+
+/// The cheapest plan made of `choices`, of at most `max_stages` stages.
+///
+/// A binary for each range; at every layer boundary as many chosen ranges
+/// end as start, one starts at the first and one ends at the last.
+pub(super) fn cheapest_plan(
+    layers: usize,
+    max_stages: usize,
+    choices: &[Choice],
+) -> Result<Option<Plan>, String> {
+    let mut variables = variables!();
+    let chosen = variables.add_vector(variable().binary(), choices.len());
+    let costs = choices
+        .iter()
+        .map(|choice| choice.cost.min(COST_CAP) as f64);
+    let objective = weighted(&chosen, costs);
+    let ranges = choices.iter().map(|choice| choice.range.clone());
+    let mut rows = conservation(layers, &chosen, ranges);
+    rows.push(leq(
+        weighted(&chosen, chosen.iter().map(|_| 1.0)),
+        max_stages as f64,
+    ));
+    let Some(values) = solve(variables, objective, rows, &chosen)? else {
+        return Ok(None);
+    };
+    let picked = choices.iter().zip(values).filter(|(_, chosen)| *chosen);
+    let mut stages: Vec<_> = picked.map(|(choice, _)| choice.range.clone()).collect();
+    stages.sort_by_key(|stage| stage.start);
+    let plan = Plan::new(stages, layers).ok_or("the chosen ranges are no split")?;
+    Ok(Some(plan))
+}
+
+/// One row for each boundary but the last, whose row follows from the others:
+/// edges that leave it minus edges that enter it, 1 at the first boundary.
+fn conservation(
+    layers: usize,
+    edges: &[Variable],
+    ends: impl Iterator<Item = Range<usize>>,
+) -> Vec<Constraint> {
+    let mut rows = vec![Expression::default(); layers + 1];
+    for (&edge, range) in edges.iter().zip(ends) {
+        rows[range.start].add_mul(1.0, edge);
+        rows[range.end].add_mul(-1.0, edge);
+    }
+    rows.truncate(layers);
+    let supply = |boundary| if boundary == 0 { 1.0 } else { 0.0 };
+    let rows = rows.into_iter().enumerate();
+    rows.map(|(boundary, row)| eq(row, supply(boundary)))
+        .collect()
+}
+
+fn weighted(variables: &[Variable], weights: impl Iterator<Item = f64>) -> Expression {
+    let mut sum = Expression::with_capacity(variables.len());
+    for (&variable, weight) in variables.iter().zip(weights) {
+        sum.add_mul(weight, variable);
+    }
+    sum
+}
+
+/// Minimises `objective` to proven optimality and reads the binaries;
+/// `None` when the program is infeasible.
+fn solve(
+    variables: ProblemVariables,
+    objective: Expression,
+    rows: Vec<Constraint>,
+    binaries: &[Variable],
+) -> Result<Option<Vec<bool>>, String> {
+    let mut model = variables.minimise(objective).using(microlp);
+    for row in rows {
+        model.add_constraint(row);
+    }
+    let solution = match model.solve() {
+        Ok(solution) => solution,
+        Err(ResolutionError::Infeasible) => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    if !matches!(solution.status(), SolutionStatus::Optimal) {
+        return Err("the solver stopped before it had a proof".to_owned());
+    }
+    let values = binaries
+        .iter()
+        .map(|&binary| read_binary(solution.value(binary)));
+    values
+        .collect::<Option<_>>()
+        .map(Some)
+        .ok_or_else(|| "a binary is neither 0 nor 1".to_owned())
+}
+
+fn read_binary(value: f64) -> Option<bool> {
+    let rounded = value.round();
+    let near = (value - rounded).abs() <= INTEGRALITY;
+    match rounded {
+        0.0 if near => Some(false),
+        1.0 if near => Some(true),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(range: Range<usize>, cost: u128) -> Choice {
+        Choice { range, cost }
+    }
+
+    #[test]
+    fn the_cheapest_path_over_the_boundaries_is_chosen() {
+        let choices = [
+            choice(0..1, 0),
+            choice(0..2, 3),
+            choice(1..3, 0),
+            choice(0..3, 4),
+            choice(2..3, 0),
+        ];
+        let plan = cheapest_plan(3, 3, &choices).unwrap().unwrap();
+        assert_eq!(plan.stages(), [0..1, 1..3]);
+        let alone = cheapest_plan(3, 1, &choices).unwrap().unwrap();
+        assert_eq!(alone.stages(), vec![0..3]);
+    }
+
+    #[test]
+    fn costs_beyond_the_cap_are_not_chosen() {
+        let choices = [choice(0..1, 0), choice(0..2, u128::MAX), choice(1..2, 1)];
+        let plan = cheapest_plan(2, 2, &choices).unwrap().unwrap();
+        assert_eq!(plan.stages(), [0..1, 1..2]);
+    }
+
+    #[test]
+    fn a_gap_between_the_choices_is_infeasible() {
+        assert_eq!(
+            cheapest_plan(3, 3, &[choice(0..1, 0), choice(2..3, 0)]),
+            Ok(None)
+        );
+        assert_eq!(cheapest_plan(1, 1, &[]), Ok(None));
+        let two = [choice(0..1, 0), choice(1..2, 0)];
+        assert_eq!(cheapest_plan(2, 1, &two), Ok(None));
+    }
+
+    #[test]
+    fn a_value_between_0_and_1_is_not_read() {
+        assert_eq!(read_binary(0.5), None);
+        assert_eq!(read_binary(2.0), None);
+        assert_eq!(read_binary(f64::NAN), None);
+        assert_eq!(read_binary(1.0 - 1e-9), Some(true));
+    }
+}
