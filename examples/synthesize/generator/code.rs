@@ -1,0 +1,237 @@
+//! Vertices and code: what compute sets and exchanges put on each tile.
+
+use super::model::Model;
+use super::options::Settings;
+use super::random::{Random, topic};
+use super::templates::Kind;
+use super::tree::{Tree, Window};
+
+/// One vertex type.
+#[derive(Debug, Clone)]
+pub struct VertexType {
+    /// Its name.
+    pub name: String,
+    /// `c++` or `asm`.
+    pub source: &'static str,
+    /// Bytes of its code, once on every tile that has an instance.
+    pub code: u64,
+    /// Bytes of state of one instance: plain data, edge pointers, copy
+    /// pointers.
+    pub state: [u64; 3],
+}
+
+impl VertexType {
+    /// Bytes of state of one instance.
+    pub fn size(&self) -> u64 {
+        self.state.iter().sum()
+    }
+
+    /// Whether it copies and so has descriptors.
+    pub fn copies(&self) -> bool {
+        self.state[2] > 0
+    }
+}
+
+/// Vertices by compute set, and code by tile.
+#[derive(Debug)]
+pub struct Code {
+    /// All vertex types; ids are positions.
+    pub types: Vec<VertexType>,
+    /// Per compute set: its vertex types.
+    pub sets: Vec<Vec<usize>>,
+    /// Compute sets' tiles.
+    pub windows: Vec<Window>,
+    /// Per exchange: tiles, and the one whose code it has.
+    pub exchanges: Vec<(Window, usize)>,
+    /// Per tree (control program, then functions) and tile: control code.
+    pub control: Vec<Vec<u64>>,
+    random: Random,
+}
+
+/// Plants vertex types and gives each compute set one to three of them.
+pub fn build(settings: &Settings, model: &Model, tree: &Tree) -> Code {
+    let variants = (tree.compute_sets.len() / 60).clamp(2, 24);
+    let types = vertex_types(settings, variants);
+    let mut sets = Vec::new();
+    for (index, set) in tree.compute_sets.iter().enumerate() {
+        let pool = pool_of(model.ops[set.op].kind) * variants;
+        let hash = settings.random.hash([topic::VERTEX, index as u64, 0, 0]);
+        let mut own = vec![pool + hash as usize % variants];
+        if hash >> 20 & 3 == 0 {
+            own.push(COPY_POOL * variants + (hash >> 24) as usize % variants);
+        }
+        if hash >> 32 & 7 == 0 {
+            own.push(pool + (hash >> 36) as usize % variants);
+        }
+        own.sort_unstable();
+        own.dedup();
+        sets.push(own);
+    }
+    let exchanges = tree.exchanges.iter().enumerate();
+    Code {
+        types,
+        sets,
+        windows: tree.compute_sets.iter().map(|set| set.window).collect(),
+        exchanges: exchanges
+            .map(|(own, exchange)| (exchange.window, exchange.shares.unwrap_or(own)))
+            .collect(),
+        control: control_code(settings, tree),
+        random: settings.random,
+    }
+}
+
+const POOLS: [(&str, &str); 7] = [
+    (
+        "poplin::ConvPartial1x1Out<half,half,true,false,16,4,false>",
+        "asm",
+    ),
+    ("poplin::ConvPartialnx1<half,float,true,false,16,4>", "asm"),
+    ("popnn::NonLinearityGrad<half>", "c++"),
+    (
+        "popops::ContinuousReduce<popops::ReduceAdd,float,float>",
+        "asm",
+    ),
+    ("popops::map::Fused", "c++"),
+    ("popops::MultiSlice<half>", "c++"),
+    ("poplar_rt::StridedCopy", "asm"),
+];
+const COPY_POOL: usize = 6;
+
+fn pool_of(kind: Kind) -> usize {
+    match kind {
+        Kind::MatMul => 0,
+        Kind::Conv => 1,
+        Kind::Norm => 3,
+        Kind::Softmax => 2,
+        Kind::Elementwise | Kind::Update => 4,
+        Kind::Gather => 5,
+        Kind::Call => COPY_POOL,
+    }
+}
+
+fn vertex_types(settings: &Settings, variants: usize) -> Vec<VertexType> {
+    let mut types = Vec::new();
+    for (pool, (name, source)) in POOLS.into_iter().enumerate() {
+        for variant in 0..variants {
+            let about = [topic::VERTEX, pool as u64, variant as u64, 1];
+            let hash = settings.random.hash(about);
+            let copies = pool == COPY_POOL;
+            types.push(VertexType {
+                name: format!("{name}_v{variant}"),
+                source,
+                code: 40 + 4 * (hash % 250),
+                state: [
+                    4 + 4 * (hash >> 10) % 12,
+                    if copies {
+                        0
+                    } else {
+                        4 + 4 * ((hash >> 20) % 4)
+                    },
+                    if copies { 8 } else { 0 },
+                ]
+                .map(|bytes| bytes / 4 * 4),
+            });
+        }
+    }
+    types
+}
+
+fn control_code(settings: &Settings, tree: &Tree) -> Vec<Vec<u64>> {
+    let mut trees = vec![vec![0; settings.tiles as usize]; 1 + tree.functions.len()];
+    for (id, program) in tree.programs.iter().enumerate() {
+        let function = tree.functions.partition_point(|&root| root as usize <= id);
+        let (bytes, window) = program.code;
+        let first = window.first as usize;
+        for tile in &mut trees[function][first..first + window.count as usize] {
+            *tile += bytes;
+        }
+    }
+    trees
+}
+
+impl Code {
+    /// Instances of the `slot`-th vertex type of a compute set on a tile.
+    #[inline]
+    pub fn instances(&self, set: usize, slot: usize, tile: u32) -> u64 {
+        match self.windows[set].holds(tile) {
+            true => {
+                let about = [
+                    topic::VERTEX,
+                    set as u64,
+                    slot as u64,
+                    2 + u64::from(tile / 64),
+                ];
+                1 + self.random.below(6, about)
+            }
+            false => 0,
+        }
+    }
+
+    /// Bytes of a compute set on a tile: vertex data, edge pointers, copy
+    /// pointers, descriptors, and the part of the edge pointers that is
+    /// variable-sized field data.
+    pub fn set_bytes(&self, set: usize, tile: u32) -> SetBytes {
+        let mut bytes = SetBytes::default();
+        for (slot, &kind) in self.sets[set].iter().enumerate() {
+            let count = self.instances(set, slot, tile);
+            let [data, edge, copy] = self.types[kind].state.map(|own| own * count);
+            bytes.data += data;
+            bytes.edge += edge;
+            bytes.copy += copy;
+            if count > 0 && self.types[kind].copies() {
+                bytes.descriptor += 7;
+            }
+        }
+        if set % 9 == 4 && self.windows[set].holds(tile) {
+            bytes.field = 24;
+            bytes.edge += 24;
+        }
+        bytes
+    }
+
+    /// Bytes of an exchange's code on a tile.
+    #[inline]
+    pub fn exchange_bytes(&self, exchange: usize, tile: u32) -> u64 {
+        let (window, original) = self.exchanges[exchange];
+        match window.holds(tile) {
+            true => {
+                let about = [topic::EXCHANGE, original as u64, 3, u64::from(tile / 32)];
+                8 + 4 * self.random.below(12, about)
+            }
+            false => 0,
+        }
+    }
+
+    /// Which vertex types have code on a tile, by id.
+    pub fn types_on(&self, tile: u32) -> Vec<bool> {
+        let mut present = vec![false; self.types.len()];
+        for (set, own) in self.sets.iter().enumerate() {
+            if self.windows[set].holds(tile) {
+                own.iter().for_each(|&kind| present[kind] = true);
+            }
+        }
+        present
+    }
+}
+
+/// Bytes of one compute set on one tile.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SetBytes {
+    /// Vertex data.
+    pub data: u64,
+    /// Edge pointers, field data included.
+    pub edge: u64,
+    /// Copy pointers.
+    pub copy: u64,
+    /// Copy descriptors.
+    pub descriptor: u64,
+    /// Variable-sized field data.
+    pub field: u64,
+}
+
+impl SetBytes {
+    /// Bytes of vertex instances alone.
+    pub fn state(&self) -> u64 {
+        self.data + self.edge + self.copy - self.field
+    }
+}

@@ -1,0 +1,309 @@
+//! Debug contexts of the planted model: ids, parents and names, in the chains
+//! that each framework makes.
+
+use std::collections::HashMap;
+
+use super::model::{Model, Op};
+use super::options::{Framework, Settings};
+use super::random::topic;
+
+/// What a context describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// `poptorch`: the user's operation.
+    Poptorch,
+    /// `popartbuilder`: the call that made an ONNX node.
+    Builder,
+    /// `popartbuilder` without content, above what PopART makes by itself.
+    BareBuilder,
+    /// `onnx`: the node.
+    Onnx,
+    /// `popart`, category `op`.
+    Popart,
+    /// `popart`, category `tensor`.
+    Tensor,
+    /// `xla_op`.
+    Xla,
+    /// `hloinstruction`.
+    Hlo,
+    /// `poplar_driver`.
+    Driver,
+    /// `poplibs`: a library call.
+    Poplibs,
+    /// `poplibs`: a library call with arguments.
+    PoplibsCall,
+    /// `poplar`, category `var`.
+    Var,
+    /// `poplar`, category `varConst`.
+    VarConst,
+    /// `poplar`, category `computeSet`.
+    ComputeSet,
+    /// `poplar`, category `program`, with the type of the program.
+    Program(&'static str),
+    /// `poplar`, category `compilation`.
+    Compilation,
+}
+
+impl Body {
+    /// Whether a context of this kind never has children.
+    pub fn is_leaf(self) -> bool {
+        matches!(
+            self,
+            Body::Var | Body::VarConst | Body::ComputeSet | Body::Program(_)
+        )
+    }
+}
+
+/// One context; its id is its position in [`Contexts::list`] plus 1.
+#[derive(Debug, Clone, Copy)]
+pub struct Context {
+    /// Id of the parent, 0 for a root.
+    pub parent: u32,
+    /// Index into the string table.
+    pub name: u32,
+    /// What it describes.
+    pub body: Body,
+    /// The operation that it belongs to; `u32::MAX` for none.
+    pub op: u32,
+    /// The layer whose name it has; differs from the operation's own for the
+    /// contexts that an outlined body replaced.
+    pub layer: u32,
+}
+
+/// No operation, no layer.
+pub const NONE: u32 = u32::MAX;
+
+/// The contexts that the programs of one operation refer to.
+#[derive(Debug, Clone, Default)]
+pub struct OpContexts {
+    /// The operation context of the analysis.
+    pub op: u32,
+    /// The library call that stages hang below.
+    pub poplibs: u32,
+    /// Per stage: context of the compute set, context of the programs.
+    pub stages: Vec<(u32, u32)>,
+    /// Contexts of variables.
+    pub vars: Vec<u32>,
+}
+
+/// All contexts.
+#[derive(Debug, Default)]
+pub struct Contexts {
+    /// In order of their ids, from 1.
+    pub list: Vec<Context>,
+    /// Ends of the blocks that are written one after the other: first the
+    /// framework's own, then one block per operation.
+    pub blocks: Vec<usize>,
+    /// Strings of the string table.
+    pub strings: Vec<String>,
+    /// Per operation.
+    pub ops: Vec<OpContexts>,
+    /// Per call site: ids of the operations that stood there, in the order of
+    /// the function's.
+    pub replaced: Vec<Vec<u32>>,
+    /// Per operation with weights: context of the programs that load them.
+    pub uploads: Vec<u32>,
+    /// The root of what the compiler makes.
+    pub compilation: u32,
+    index: HashMap<String, u32>,
+    bare: u32,
+}
+
+/// Plants the contexts of `model`, and more of the same until there are about
+/// as many as `settings` want.
+pub fn build(settings: &Settings, model: &Model) -> Contexts {
+    let needed = build_padded(settings, model, 0);
+    let missing = settings.contexts.saturating_sub(needed.list.len());
+    match missing / model.ops.len() {
+        0 => needed,
+        padding => build_padded(settings, model, padding),
+    }
+}
+
+fn build_padded(settings: &Settings, model: &Model, padding: usize) -> Contexts {
+    let mut contexts = Contexts::default();
+    contexts.intern("");
+    contexts.compilation = contexts.push(0, "", Body::Compilation, NONE);
+    if is_popart(settings) {
+        contexts.bare = contexts.push(0, "", Body::BareBuilder, NONE);
+    }
+    contexts.blocks.push(contexts.list.len());
+    for (index, op) in model.ops.iter().enumerate() {
+        contexts.op(settings, op, index as u32, padding);
+        contexts.blocks.push(contexts.list.len());
+    }
+    contexts.replaced(settings, model);
+    contexts.blocks.push(contexts.list.len());
+    contexts
+}
+
+fn is_popart(settings: &Settings) -> bool {
+    matches!(settings.framework, Framework::Popart | Framework::Poptorch)
+}
+
+impl Contexts {
+    /// The index of `text` in the string table.
+    pub fn intern(&mut self, text: &str) -> u32 {
+        if let Some(&index) = self.index.get(text) {
+            return index;
+        }
+        let index = self.strings.len() as u32;
+        self.strings.push(text.to_owned());
+        self.index.insert(text.to_owned(), index);
+        index
+    }
+
+    fn push(&mut self, parent: u32, name: &str, body: Body, op: u32) -> u32 {
+        let name = self.intern(name);
+        self.list.push(Context {
+            parent,
+            name,
+            body,
+            op,
+            layer: NONE,
+        });
+        self.list.len() as u32
+    }
+
+    fn op(&mut self, settings: &Settings, op: &Op, index: u32, padding: usize) {
+        let top = self.framework_chain(settings, op, index);
+        let poplibs = self.push(top, &op.name, Body::Poplibs, index);
+        let own = match settings.framework {
+            Framework::Poplar => poplibs,
+            Framework::Tensorflow => top - 2,
+            _ => top,
+        };
+        let mut result = OpContexts {
+            op: own,
+            poplibs,
+            ..OpContexts::default()
+        };
+        let inner = match op.stages {
+            0..=2 => poplibs,
+            _ => self.push(
+                poplibs,
+                &format!("{}/Convolve", op.name),
+                Body::Poplibs,
+                index,
+            ),
+        };
+        for stage in 0..op.stages {
+            let parent = if stage % 3 == 2 { poplibs } else { inner };
+            let name = format!("{}/{}", op.name, stage_name(stage));
+            let set = self.push(parent, &name, Body::ComputeSet, index);
+            let program = self.push(parent, "", Body::Program("Execute"), index);
+            result.stages.push((set, program));
+            result
+                .vars
+                .push(self.push(parent, &format!("{name}/out"), Body::Var, index));
+        }
+        self.upload(settings, op, index);
+        self.pad(settings, index, inner, padding, &mut result);
+        self.ops.push(result);
+    }
+
+    /// The framework's contexts of one operation; gives the lowest of them
+    /// (0 for plain Poplar).
+    fn framework_chain(&mut self, settings: &Settings, op: &Op, index: u32) -> u32 {
+        match settings.framework {
+            Framework::Poplar => 0,
+            Framework::Tensorflow => {
+                let xla = self.push(0, &op.name, Body::Xla, index);
+                let hlo = self.push(xla, &op.name, Body::Hlo, index);
+                self.push(hlo, &op.name, Body::Driver, index)
+            }
+            _ => {
+                let parent = match op.name.is_empty() {
+                    false => self.onnx_chain(settings, index, NONE),
+                    true if index.is_multiple_of(2) => self.bare,
+                    true => 0,
+                };
+                self.push(parent, &op.name, Body::Popart, index)
+            }
+        }
+    }
+
+    fn onnx_chain(&mut self, settings: &Settings, index: u32, layer: u32) -> u32 {
+        let mut parent = 0;
+        let mut bodies = vec![Body::Builder, Body::Onnx];
+        if settings.framework == Framework::Poptorch {
+            bodies.insert(0, Body::Poptorch);
+        }
+        for body in bodies {
+            parent = self.push(parent, "", body, index);
+            self.list[parent as usize - 1].layer = layer;
+        }
+        parent
+    }
+
+    /// The context of the programs that load an operation's weights: below a
+    /// tensor in PopART, on its own elsewhere.
+    fn upload(&mut self, settings: &Settings, op: &Op, index: u32) {
+        if op.weight == 0 {
+            self.uploads.push(0);
+            return;
+        }
+        let parent = match is_popart(settings) {
+            true => self.push(0, "", Body::Tensor, index),
+            false => 0,
+        };
+        let upload = self.push(parent, "weights", Body::Program("StreamCopy"), index);
+        self.uploads.push(upload);
+    }
+
+    /// More library calls and variables below an operation, as real files have
+    /// them by the hundred.
+    fn pad(
+        &mut self,
+        settings: &Settings,
+        index: u32,
+        inner: u32,
+        padding: usize,
+        result: &mut OpContexts,
+    ) {
+        const NAMES: [&str; 6] = ["partials", "reduce", "rearrange", "cast", "slice", "in"];
+        let mut parent = inner;
+        for number in 0..padding as u64 {
+            let choice = settings
+                .random
+                .below(10, [topic::CONTEXT, index.into(), number, 0]);
+            let name = NAMES[(number % 6) as usize];
+            match choice {
+                0..4 => {
+                    let level = if number % 3 == 0 { inner } else { parent };
+                    parent = self.push(level, name, Body::PoplibsCall, index);
+                }
+                4..7 => result.vars.push(self.push(parent, name, Body::Var, index)),
+                7 => drop(self.push(parent, name, Body::VarConst, index)),
+                8 => drop(self.push(parent, name, Body::ComputeSet, index)),
+                _ => drop(self.push(parent, "", Body::Program("Copy"), index)),
+            }
+        }
+    }
+
+    /// What stood at a call site before outlining: only PopART keeps it. The
+    /// first call's operations are those of the body itself.
+    fn replaced(&mut self, settings: &Settings, model: &Model) {
+        for call in &model.calls {
+            let ops = &model.functions[call.function].ops;
+            let mut ids = Vec::new();
+            for &op in ops.iter().filter(|_| is_popart(settings)) {
+                let own = self.ops[op].op;
+                if call.layer == 0 {
+                    ids.push(own);
+                    continue;
+                }
+                let parent = self.onnx_chain(settings, op as u32, call.layer);
+                let id = self.push(parent, "", Body::Popart, op as u32);
+                self.list[id as usize - 1].layer = call.layer;
+                ids.push(id);
+            }
+            self.replaced.push(ids);
+        }
+    }
+}
+
+fn stage_name(stage: u32) -> &'static str {
+    const NAMES: [&str; 5] = ["OnTileCopyPre", "Conv", "Reduce", "Transpose", "OnTileCopy"];
+    NAMES[stage as usize % NAMES.len()]
+}

@@ -1,0 +1,170 @@
+//! Equivalence classes of liveness.
+
+use std::collections::HashMap;
+
+use super::groups::{Group, Role};
+use super::options::Settings;
+use super::random::topic;
+use super::tree::Tree;
+
+/// Half-open step ranges, ascending and apart.
+pub type Ranges = Vec<(u32, u32)>;
+
+/// The class of variables that are never allocated; it has no row anywhere.
+pub const UNALLOCATED: u32 = 0;
+
+/// Classes with fixed meaning; the others follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fixed {
+    /// Code, vertex state and everything of the run-time: always live.
+    Code = 1,
+    /// Weights: always live.
+    Weights = 2,
+    /// Constants: always live.
+    Constants = 3,
+    /// Control ids, live until the switch has read them.
+    Control = 4,
+    /// Host messages with live ranges.
+    Host = 5,
+}
+
+/// All classes and which group has which.
+#[derive(Debug, Default)]
+pub struct Classes {
+    /// Ranges by class id; class 0 has none.
+    pub ranges: Vec<Ranges>,
+    /// Whether the class is always live, by id.
+    pub always: Vec<bool>,
+    /// Per group: the classes that its variables have, by tile.
+    pub of_group: Vec<Vec<u32>>,
+    index: HashMap<Ranges, u32>,
+}
+
+/// No group gets more classes than this.
+const MAX_VARIANTS: u32 = 64;
+
+/// Derives the classes from the uses of the groups, and splits them by tile
+/// until there are as many as `settings` want.
+pub fn build(settings: &Settings, tree: &Tree, groups: &[Group]) -> Classes {
+    let steps = tree.steps.len() as u32;
+    let mut classes = fixed(tree, steps);
+    let ranges: Vec<Option<Ranges>> = groups.iter().map(|g| group_ranges(tree, g)).collect();
+    for (group, ranges) in groups.iter().zip(&ranges) {
+        let class = match ranges {
+            None if group.role == Role::Constant => Fixed::Constants as u32,
+            None => Fixed::Weights as u32,
+            Some(ranges) => classes.intern(ranges.clone()),
+        };
+        classes.of_group.push(vec![class]);
+    }
+    for number in 1..MAX_VARIANTS {
+        for (index, ranges) in ranges.iter().enumerate() {
+            if classes.ranges.len() > settings.classes {
+                return classes;
+            }
+            if let Some(ranges) = ranges {
+                let class = classes.intern(variant(settings, ranges, index, number, steps));
+                classes.of_group[index].push(class);
+            }
+        }
+    }
+    classes
+}
+
+/// The classes that every file has.
+fn fixed(tree: &Tree, steps: u32) -> Classes {
+    let mut classes = Classes::default();
+    classes.push(Vec::new(), false);
+    for _ in [Fixed::Code, Fixed::Weights, Fixed::Constants] {
+        classes.push(vec![(0, steps)], true);
+    }
+    classes.push(vec![(0, control_end(tree))], false);
+    classes.push(vec![(0, 3), (steps - 2, steps)], false);
+    classes
+}
+
+/// The step of the switch, the last that reads the control ids.
+fn control_end(tree: &Tree) -> u32 {
+    let root = &tree.programs[tree.roots[0] as usize];
+    let last = root.children.last().expect("the root has children");
+    tree.listings[*last as usize][0] + 1
+}
+
+impl Classes {
+    fn push(&mut self, ranges: Ranges, always: bool) -> u32 {
+        self.ranges.push(ranges);
+        self.always.push(always);
+        self.ranges.len() as u32 - 1
+    }
+
+    fn intern(&mut self, ranges: Ranges) -> u32 {
+        if let Some(&class) = self.index.get(&ranges) {
+            return class;
+        }
+        let class = self.push(ranges.clone(), false);
+        self.index.insert(ranges, class);
+        class
+    }
+
+    /// The class of a group's variable on a tile: neighbouring tiles agree.
+    #[inline]
+    pub fn on_tile(&self, settings: &Settings, group: usize, tile: u32) -> u32 {
+        let own = &self.of_group[group];
+        let about = [topic::CLASS, group as u64, u64::from(tile / 8), 0];
+        own[settings.random.below(own.len() as u64, about) as usize]
+    }
+}
+
+/// When a group is live; `None` = always.
+fn group_ranges(tree: &Tree, group: &Group) -> Option<Ranges> {
+    match group.role {
+        Role::Weight | Role::Constant => None,
+        Role::Activation | Role::Gradient => {
+            let pieces = pieces(tree, group);
+            let first = pieces.iter().map(|piece| piece.0).min()?;
+            let end = pieces.iter().map(|piece| piece.1).max()?;
+            Some(vec![(first, end)])
+        }
+        _ => Some(pieces(tree, group)),
+    }
+}
+
+/// One range for each operation that uses the group and each time that its
+/// steps are listed; ranges that touch become one.
+fn pieces(tree: &Tree, group: &Group) -> Ranges {
+    let mut by_op: HashMap<(usize, usize), (u32, u32)> = HashMap::new();
+    for &(stage, _) in &group.uses {
+        let stage = &tree.stages[stage];
+        let firsts = &tree.listings[stage.programs.0 as usize];
+        let lasts = &tree.listings[stage.programs.1 as usize];
+        for (time, (&first, &last)) in firsts.iter().zip(lasts).enumerate() {
+            let range = by_op.entry((stage.op, time)).or_insert((first, last + 1));
+            *range = (range.0.min(first), range.1.max(last + 1));
+        }
+    }
+    let mut ranges: Ranges = by_op.into_values().collect();
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, before| {
+        let touches = next.0 <= before.1;
+        if touches {
+            before.1 = before.1.max(next.1);
+        }
+        touches
+    });
+    ranges
+}
+
+/// On some tiles a variable stays live a little longer, or is written again.
+fn variant(settings: &Settings, ranges: &Ranges, group: usize, number: u32, steps: u32) -> Ranges {
+    let mut ranges = ranges.clone();
+    let hash = settings.random.hash([topic::CLASS, group as u64, 0, 1]);
+    let Some(last) = ranges.last_mut() else {
+        return ranges;
+    };
+    last.1 = (last.1 + number * (1 + hash as u32 % 3)).min(steps);
+    let again = last.1 + 4 + (hash >> 8) as u32 % 64;
+    if number % 3 == 2 && ranges.len() < 3 && again + 3 <= steps {
+        ranges.push((again, again + 3));
+    }
+    ranges
+}

@@ -1,0 +1,87 @@
+//! Writes `profile.pop` and `debug.cbor` of a planted model.
+//!
+//! Decided first, in memory ([`plan`]): operations, programs, steps, classes and
+//! variables by *group* (an unlowered variable over its tiles). Written then,
+//! row by row: sizes and classes of the lowered variables are hashes of the
+//! seed, so that 10^7 of them need no more than their ids in memory. The truth
+//! tables are summed from the rows as they are written.
+
+mod backward;
+mod code;
+mod contexts;
+mod debug_writer;
+mod groups;
+mod liveness;
+mod memory_tables;
+mod model;
+pub mod options;
+mod overhead;
+mod plan;
+mod profile_writer;
+mod program_tables;
+mod random;
+mod schema;
+mod templates;
+mod tree;
+mod truth;
+mod variable_tables;
+mod vertex_tables;
+
+use anyhow::Context as _;
+
+/// What was written.
+#[derive(Debug)]
+pub struct Summary {
+    /// Lowered variables.
+    pub variables: usize,
+    /// Of these: used by operations of more than one layer.
+    pub shared: usize,
+    /// Programs.
+    pub programs: usize,
+    /// Liveness steps.
+    pub steps: usize,
+    /// Equivalence classes with a row.
+    pub classes: usize,
+    /// Debug contexts.
+    pub contexts: usize,
+}
+
+/// Plans the model of `settings` and writes both files into its directory,
+/// replacing what has their names there.
+pub fn generate(settings: options::Settings) -> anyhow::Result<Summary> {
+    let out = settings.out.clone();
+    std::fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+    let plan = plan::build(settings);
+    let profile = out.join("profile.pop");
+    if profile.exists() {
+        std::fs::remove_file(&profile)
+            .with_context(|| format!("cannot replace {}", profile.display()))?;
+    }
+    profile_writer::write(&plan, &profile)?;
+    let debug = out.join("debug.cbor");
+    debug_writer::write(&plan, &debug)
+        .with_context(|| format!("cannot write {}", debug.display()))?;
+    Ok(summary(&plan))
+}
+
+fn summary(plan: &plan::Plan) -> Summary {
+    let layers = |group: &groups::Group| {
+        let ops = group
+            .uses
+            .iter()
+            .map(|&(stage, _)| plan.tree.stages[stage].op);
+        let mut layers: Vec<u32> = ops.filter_map(|op| plan.model.ops[op].layer).collect();
+        layers.sort_unstable();
+        layers.dedup();
+        layers.len()
+    };
+    let shared = plan.groups.iter().filter(|group| layers(group) > 1);
+    Summary {
+        variables: plan.variables as usize,
+        shared: shared.map(|group| group.window.count as usize).sum(),
+        programs: plan.tree.programs.len(),
+        steps: plan.tree.steps.len(),
+        classes: plan.classes.ranges.len() - 1,
+        contexts: plan.contexts.list.len(),
+    }
+}

@@ -1,0 +1,355 @@
+//! The operations of the planted model, in execution order.
+
+use super::options::{Framework, Outlined, Settings};
+use super::random::topic;
+use super::templates::{self, Kind, Template};
+
+/// Which part of the model an operation belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Before the first layer.
+    Embedding,
+    /// The forward pass of a layer.
+    Forward,
+    /// After the last layer, with the loss.
+    Head,
+    /// The backward pass of a layer, or of embedding and head.
+    Backward,
+    /// Weight updates.
+    Optimiser,
+}
+
+/// One operation of the model.
+#[derive(Debug, Clone)]
+pub struct Op {
+    /// What the framework calls it; empty when the framework's compiler made it.
+    pub name: String,
+    /// The framework's operator.
+    pub op_type: &'static str,
+    /// What it computes.
+    pub kind: Kind,
+    /// Which part of the model it is.
+    pub phase: Phase,
+    /// The layer that the rules of the analysis will find for it.
+    pub layer: Option<u32>,
+    /// The layer whose memory it was made for; differs from `layer` where the
+    /// rules cannot see it.
+    pub made_for: Option<u32>,
+    /// Names of its input tensors.
+    pub inputs: Vec<String>,
+    /// Names of its output tensors.
+    pub outputs: Vec<String>,
+    /// Share of the weights of its layer.
+    pub weight: u32,
+    /// Share of the activations of its layer.
+    pub activation: u32,
+    /// The function whose body it stands in.
+    pub function: Option<usize>,
+    /// The call site, for a call.
+    pub call: Option<usize>,
+    /// The forward operation of a backward one, the first operation of its
+    /// layer that an optimiser step updates.
+    pub partner: Option<usize>,
+    /// Program stages.
+    pub stages: u32,
+}
+
+/// An outlined body.
+#[derive(Debug, Clone, Default)]
+pub struct Function {
+    /// Its operations.
+    pub ops: Vec<usize>,
+}
+
+/// A call of a function.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// The function called.
+    pub function: usize,
+    /// The layer it stands in.
+    pub layer: u32,
+}
+
+/// The planted model.
+#[derive(Debug, Clone, Default)]
+pub struct Model {
+    /// All operations; those of functions after the first call.
+    pub ops: Vec<Op>,
+    /// Execution order of what stands in the main program.
+    pub order: Vec<usize>,
+    /// Outlined bodies.
+    pub functions: Vec<Function>,
+    /// Call sites, in execution order.
+    pub calls: Vec<Call>,
+    /// Forward operations by layer and template; an outlined one is the same
+    /// in every layer.
+    pub forward: Vec<Vec<usize>>,
+}
+
+/// Plants the model that `settings` describe.
+pub fn build(settings: &Settings) -> Model {
+    let mut builder = Builder {
+        settings,
+        model: Model::default(),
+    };
+    builder.embedding();
+    for layer in 0..settings.layers {
+        builder.forward(layer);
+    }
+    builder.head();
+    if settings.training() {
+        builder.head_gradient();
+        for layer in (0..settings.layers).rev() {
+            builder.backward(layer);
+        }
+        builder.embedding_gradient();
+        builder.optimiser();
+    }
+    builder.model
+}
+
+/// How heavy a layer is beside the average, in thousandths: (weights,
+/// activations). Convolutional networks trade activations for weights on the
+/// way, the others grow a little and unevenly.
+pub fn layer_scale(settings: &Settings, layer: u32) -> (u64, u64) {
+    let jitter = settings
+        .random
+        .below(360, [topic::LAYER, layer.into(), 0, 0]);
+    let way = 1000 * u64::from(layer) / u64::from(settings.layers.max(2) - 1);
+    match settings.framework {
+        Framework::Tensorflow => (300 + way * 14 / 10 + jitter / 2, 1700 - way * 13 / 10),
+        _ => (820 + jitter, 900 + jitter / 3 + way / 4),
+    }
+}
+
+pub(super) struct Builder<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) model: Model,
+}
+
+impl Builder<'_> {
+    pub(super) fn framework(&self) -> Framework {
+        self.settings.framework
+    }
+
+    /// Whether the framework's own compiler makes gradients without names.
+    pub(super) fn nameless_gradients(&self) -> bool {
+        matches!(self.framework(), Framework::Popart | Framework::Poptorch)
+    }
+
+    fn push(&mut self, op: Op) -> usize {
+        self.model.ops.push(op);
+        self.model.ops.len() - 1
+    }
+
+    pub(super) fn run(&mut self, op: Op) -> usize {
+        let index = self.push(op);
+        self.model.order.push(index);
+        index
+    }
+
+    fn last_output(&self) -> String {
+        self.model
+            .ops
+            .last()
+            .and_then(|op| op.outputs.first().cloned())
+            .unwrap_or_else(|| "input_ids".to_owned())
+    }
+
+    /// An operation outside the layers.
+    pub(super) fn outside(
+        &self,
+        phase: Phase,
+        name: &str,
+        kind: Kind,
+        [weight, activation]: [u32; 2],
+    ) -> Op {
+        Op {
+            name: name.to_owned(),
+            op_type: outside_type(kind),
+            kind,
+            phase,
+            layer: None,
+            made_for: None,
+            inputs: vec![self.last_output()],
+            outputs: vec![format!("{name}:0")],
+            weight,
+            activation,
+            function: None,
+            call: None,
+            partner: None,
+            stages: kind.stages(),
+        }
+    }
+
+    fn embedding(&mut self) {
+        use Kind::{Conv, Elementwise, Gather, Norm};
+        let parts: &[(&str, Kind, [u32; 2])] = match self.framework() {
+            Framework::Popart => &[
+                ("Embedding/Gather", Gather, [90, 20]),
+                ("Embedding/Position/Gather", Gather, [20, 10]),
+                ("Embedding/Norm", Norm, [2, 10]),
+            ],
+            Framework::Poptorch => &[
+                ("bert/embeddings/word_embeddings/Gather", Gather, [90, 20]),
+                (
+                    "bert/embeddings/position_embeddings/Gather",
+                    Gather,
+                    [20, 10],
+                ),
+                ("bert/embeddings/LayerNorm/Norm", Norm, [2, 10]),
+            ],
+            Framework::Tensorflow => &[
+                ("model/stem/conv/Conv2D", Conv, [10, 50]),
+                ("model/stem/bn/FusedBatchNormV3", Norm, [1, 20]),
+                ("model/stem/pool/MaxPool", Elementwise, [0, 20]),
+            ],
+            Framework::Poplar => &[("embed/lookup", Gather, [60, 20])],
+        };
+        for &(name, kind, shares) in parts {
+            let mut op = self.outside(Phase::Embedding, name, kind, shares);
+            self.embedding_inputs(&mut op);
+            self.run(op);
+        }
+    }
+
+    /// The look-up in the word table is one of the operations that the layer-0
+    /// inputs regex is there for.
+    fn embedding_inputs(&self, op: &mut Op) {
+        let (table, layer) = match op.name.as_str() {
+            "Embedding/Gather" => ("Embedding_Dict", Some(0)),
+            "bert/embeddings/word_embeddings/Gather" => {
+                ("bert.embeddings.word_embeddings.weight", Some(0))
+            }
+            "bert/embeddings/position_embeddings/Gather" => {
+                ("bert.embeddings.position_embeddings.weight", None)
+            }
+            _ => return,
+        };
+        op.inputs = vec![table.to_owned(), "input_ids".to_owned()];
+        op.layer = layer;
+    }
+
+    fn head(&mut self) {
+        use Kind::{MatMul, Softmax};
+        let [dense, loss] = match self.framework() {
+            Framework::Popart => ["CLS/MatMul", "CLS/Softmax"],
+            Framework::Poptorch => [
+                "cls/predictions/decoder/MatMul",
+                "loss/NegativeLogLikelihood",
+            ],
+            Framework::Tensorflow => ["model/head/dense/MatMul", "model/head/softmax/Softmax"],
+            Framework::Poplar => ["head/matmul", "loss/softmax"],
+        };
+        let mut op = self.outside(Phase::Head, dense, MatMul, [60, 30]);
+        op.inputs = vec!["sequence_output".to_owned(), "head_weight".to_owned()];
+        self.run(op);
+        let op = self.outside(Phase::Head, loss, Softmax, [0, 40]);
+        self.run(op);
+    }
+
+    fn layer_op(&self, layer: u32, template: &Template) -> Op {
+        let framework = self.framework();
+        let name = templates::name(framework, layer, template.path);
+        let mut inputs = vec![self.last_output()];
+        if template.weight > 0 {
+            inputs.push(templates::weight_name(framework, layer, template.path));
+        }
+        Op {
+            outputs: vec![format!("{name}:0")],
+            op_type: template.op_type,
+            layer: Some(layer),
+            made_for: Some(layer),
+            inputs,
+            weight: template.weight,
+            activation: template.activation,
+            ..self.outside(Phase::Forward, &name, template.kind, [0, 0])
+        }
+    }
+
+    fn forward(&mut self, layer: u32) {
+        let outlining = self.settings.outlined != Outlined::None;
+        let mut indices = Vec::new();
+        let mut called = false;
+        for (slot, template) in templates::of(self.framework()).iter().enumerate() {
+            if !(template.outlined && outlining) {
+                let op = self.layer_op(layer, template);
+                indices.push(self.run(op));
+                continue;
+            }
+            if !called {
+                self.call(layer);
+                called = true;
+            }
+            indices.push(self.outlined_op(layer, slot, template));
+        }
+        self.model.forward.push(indices);
+    }
+
+    /// A call site. Every other one has inputs that name no layer, so that its
+    /// layer follows from the operation after it.
+    fn call(&mut self, layer: u32) {
+        if self.model.functions.is_empty() {
+            self.model.functions.push(Function::default());
+        }
+        let site = self.model.calls.len();
+        self.model.calls.push(Call { function: 0, layer });
+        let nameless = self.nameless_gradients();
+        let name = match (nameless, self.framework()) {
+            (true, _) => String::new(),
+            (false, framework) => templates::name(framework, layer, "call"),
+        };
+        let input = match layer % 2 {
+            0 => self.last_output(),
+            _ => format!("graph_input_{site}"),
+        };
+        let shares = self.outlined_shares();
+        let op = Op {
+            op_type: "Call",
+            layer: Some(layer),
+            made_for: Some(layer),
+            inputs: vec![input],
+            outputs: vec![format!("call_{site}:0")],
+            call: Some(site),
+            ..self.outside(Phase::Forward, &name, Kind::Call, shares)
+        };
+        self.run(op);
+    }
+
+    /// Weights and activations stay with the call sites: the body works on
+    /// copies.
+    fn outlined_shares(&self) -> [u32; 2] {
+        let outlined = templates::of(self.framework())
+            .iter()
+            .filter(|t| t.outlined);
+        outlined.fold([0, 0], |[weight, activation], t| {
+            [weight + t.weight, activation + t.activation]
+        })
+    }
+
+    /// The first call's layer names the body; later layers share it.
+    fn outlined_op(&mut self, layer: u32, slot: usize, template: &Template) -> usize {
+        if layer > 0 {
+            return self.model.forward[0][slot];
+        }
+        let mut op = self.layer_op(layer, template);
+        op.function = Some(0);
+        op.weight = 0;
+        let index = self.push(op);
+        self.model.functions[0].ops.push(index);
+        index
+    }
+}
+
+fn outside_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::MatMul => "MatMul",
+        Kind::Conv => "Conv2D",
+        Kind::Norm => "GroupNormalization",
+        Kind::Softmax => "Softmax",
+        Kind::Elementwise => "Add",
+        Kind::Gather => "Gather",
+        Kind::Update => "AdamVarUpdate",
+        Kind::Call => "Call",
+    }
+}

@@ -1,0 +1,187 @@
+//! What can be asked for on the command line, and what it comes to.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+use super::random::Random;
+
+/// Writes a synthetic `profile.pop` and `debug.cbor`.
+#[derive(Debug, Clone, Parser)]
+pub struct Options {
+    /// Directory for the two files; made when missing.
+    #[arg(long)]
+    pub out: PathBuf,
+    /// A ready set of values; options given beside it win.
+    #[arg(long, value_enum)]
+    pub preset: Option<Preset>,
+    /// Which software the model claims to come from.
+    #[arg(long, value_enum)]
+    pub framework: Option<Framework>,
+    /// Layers of the model.
+    #[arg(long)]
+    pub layers: Option<u32>,
+    /// Tiles of the one IPU.
+    #[arg(long)]
+    pub tiles: Option<u32>,
+    /// Memory of a tile, in bytes.
+    #[arg(long)]
+    pub bytes_per_tile: Option<u64>,
+    /// Training adds the backward pass and an optimiser.
+    #[arg(long, value_enum)]
+    pub mode: Option<Mode>,
+    /// How the steps of an outlined body that several layers call are listed.
+    #[arg(long, value_enum)]
+    pub outlined: Option<Outlined>,
+    /// Variables of user data that an average layer has on an average tile.
+    #[arg(long)]
+    pub vars_per_layer_tile: Option<u32>,
+    /// Bytes of user data that an average layer has on an average tile.
+    #[arg(long)]
+    pub bytes_per_layer_tile: Option<u64>,
+    /// Lowered variables in all; overrides --vars-per-layer-tile.
+    #[arg(long)]
+    pub variables: Option<u64>,
+    /// Part of the user variables that operations of several layers use.
+    #[arg(long)]
+    pub shared_fraction: Option<f64>,
+    /// Equivalence classes to aim at; never fewer than the model needs.
+    #[arg(long)]
+    pub classes: Option<usize>,
+    /// Liveness steps to aim at; never fewer than the model needs.
+    #[arg(long)]
+    pub steps: Option<usize>,
+    /// Debug contexts to aim at; never fewer than the model needs.
+    #[arg(long)]
+    pub contexts: Option<usize>,
+    /// Makes the model outgrow its IPU: total above bytes per tile, the rest
+    /// recorded as overflowed.
+    #[arg(long)]
+    pub overflow: bool,
+    /// Seed of every choice.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Page size of the SQLite file; small pages keep small files small.
+    #[arg(long)]
+    pub page_size: Option<u32>,
+}
+
+/// Ready sets of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// The scale of the largest public BERT profiles: 1 GB and 10^7 variables.
+    Big,
+}
+
+/// Whose names and chains of contexts are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Framework {
+    /// PopART from an ONNX model: a BERT.
+    Popart,
+    /// PyTorch through PopTorch: a BERT.
+    Poptorch,
+    /// TensorFlow through XLA: a convolutional network.
+    Tensorflow,
+    /// Poplar and PopLibs alone: a multi-layer perceptron.
+    Poplar,
+}
+
+/// Inference or training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Forward only.
+    Inference,
+    /// Forward, backward in reverse layer order, optimiser.
+    Training,
+}
+
+/// Whether operations are outlined into functions, and how their steps appear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Outlined {
+    /// No functions.
+    None,
+    /// Functions; `depth_first_steps` lists a body under its first call.
+    Once,
+    /// Functions; `depth_first_steps` lists a body under every call.
+    PerCall,
+}
+
+/// The options with every default filled in.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Directory for the two files.
+    pub out: PathBuf,
+    /// Software that the model claims to come from.
+    pub framework: Framework,
+    /// Layers of the model, at least 1.
+    pub layers: u32,
+    /// Tiles of the IPU, at least 4.
+    pub tiles: u32,
+    /// Bytes of memory of a tile.
+    pub bytes_per_tile: u64,
+    /// Whether there is a backward pass.
+    pub mode: Mode,
+    /// Whether there are functions.
+    pub outlined: Outlined,
+    /// User variables of an average layer on an average tile.
+    pub vars_per_layer_tile: u32,
+    /// User bytes of an average layer on an average tile.
+    pub bytes_per_layer_tile: u64,
+    /// Lowered variables to aim at.
+    pub variables: Option<u64>,
+    /// Part of the user variables that several layers use.
+    pub shared_fraction: f64,
+    /// Equivalence classes to aim at.
+    pub classes: usize,
+    /// Liveness steps to aim at.
+    pub steps: usize,
+    /// Debug contexts to aim at.
+    pub contexts: usize,
+    /// Source of every choice.
+    pub random: Random,
+    /// SQLite page size in bytes.
+    pub page_size: u32,
+}
+
+impl Options {
+    /// Fills in the preset and the defaults.
+    pub fn settle(&self) -> Settings {
+        let big = self.preset == Some(Preset::Big);
+        let layers = self.layers.unwrap_or(if big { 48 } else { 12 }).max(1);
+        let bytes_per_tile = self.bytes_per_tile.unwrap_or(638_976);
+        let enough_to_overflow = match self.overflow {
+            true => 2 * bytes_per_tile / u64::from(layers),
+            false => 0,
+        };
+        let bytes_per_layer_tile = self.bytes_per_layer_tile.unwrap_or(60_000);
+        Settings {
+            out: self.out.clone(),
+            framework: self.framework.unwrap_or(Framework::Popart),
+            layers,
+            tiles: self.tiles.unwrap_or(1472).max(4),
+            bytes_per_tile,
+            mode: self
+                .mode
+                .unwrap_or(if big { Mode::Training } else { Mode::Inference }),
+            outlined: self
+                .outlined
+                .unwrap_or(if big { Outlined::Once } else { Outlined::None }),
+            vars_per_layer_tile: self.vars_per_layer_tile.unwrap_or(40).max(1),
+            bytes_per_layer_tile: bytes_per_layer_tile.max(enough_to_overflow),
+            variables: self.variables.or(big.then_some(10_000_000)),
+            shared_fraction: self.shared_fraction.unwrap_or(0.25).clamp(0.0, 1.0),
+            classes: self.classes.unwrap_or(if big { 100_000 } else { 0 }),
+            steps: self.steps.unwrap_or(if big { 20_000 } else { 0 }),
+            contexts: self.contexts.unwrap_or(if big { 1_000_000 } else { 0 }),
+            random: Random(self.seed.unwrap_or(1)),
+            page_size: self.page_size.unwrap_or(4096),
+        }
+    }
+}
+
+impl Settings {
+    /// Whether there is a backward pass and an optimiser.
+    pub fn training(&self) -> bool {
+        self.mode == Mode::Training
+    }
+}

@@ -1,0 +1,184 @@
+//! Everything that is decided before the first row is written.
+
+use super::code::{self, Code};
+use super::contexts::{self, Contexts};
+use super::groups::{self, Group, Role};
+use super::liveness::{self, Classes};
+use super::model::{self, Model};
+use super::options::{Framework, Settings};
+use super::overhead::{self, category};
+use super::random::topic;
+use super::tree::{self, Tree, Type};
+
+/// The whole planted model; of the order of the numbers of programs, classes,
+/// contexts and 4 bytes for each variable.
+#[derive(Debug)]
+pub struct Plan {
+    /// What was asked for.
+    pub settings: Settings,
+    /// Operations.
+    pub model: Model,
+    /// Debug contexts.
+    pub contexts: Contexts,
+    /// Programs, compute sets, exchanges, steps.
+    pub tree: Tree,
+    /// Variables of user data.
+    pub groups: Vec<Group>,
+    /// Liveness.
+    pub classes: Classes,
+    /// Vertices and code.
+    pub code: Code,
+    /// Per group: var ids by tile of its window.
+    pub var_ids: Vec<Vec<u32>>,
+    /// Per tile: var id of its first variable outside the groups.
+    pub first_extra: Vec<u32>,
+    /// Lowered variables in all.
+    pub variables: u32,
+}
+
+/// Plans what `settings` describe.
+pub fn build(settings: Settings) -> Plan {
+    let mut model = model::build(&settings);
+    tree::stretch(&settings, &mut model);
+    let contexts = contexts::build(&settings, &model);
+    let tree = tree::build(&settings, &model, &contexts);
+    let code = code::build(&settings, &model, &tree);
+    let groups = plan_groups(&settings, &model, &tree, &code);
+    let classes = liveness::build(&settings, &tree, &groups);
+    let mut plan = Plan {
+        var_ids: groups.iter().map(|_| Vec::new()).collect(),
+        settings,
+        model,
+        contexts,
+        tree,
+        groups,
+        classes,
+        code,
+        first_extra: Vec::new(),
+        variables: 0,
+    };
+    plan.number();
+    plan
+}
+
+/// Plants groups; when a number of variables is wanted, as many as make it.
+fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> Vec<Group> {
+    let mut per_layer = u64::from(settings.vars_per_layer_tile);
+    let mut planted = groups::build(settings, model, tree, per_layer);
+    let Some(wanted) = settings.variables else {
+        return planted;
+    };
+    let extras: u64 = (0..settings.tiles)
+        .map(|tile| overhead::on_tile(settings, tree, code, tile).len() as u64)
+        .sum();
+    let count = |groups: &[Group], messages: bool| -> u64 {
+        let own = groups
+            .iter()
+            .filter(|group| (group.role == Role::Message) == messages);
+        own.map(|group| u64::from(group.window.count)).sum()
+    };
+    for _ in 0..4 {
+        let fixed = extras + count(&planted, true);
+        let have = count(&planted, false).max(1);
+        per_layer = (per_layer * wanted.saturating_sub(fixed) / have).max(1);
+        planted = groups::build(settings, model, tree, per_layer);
+    }
+    planted
+}
+
+impl Plan {
+    fn number(&mut self) {
+        let mut next = 0u32;
+        for tile in 0..self.settings.tiles {
+            for (group, ids) in self.groups.iter().zip(&mut self.var_ids) {
+                if group.window.holds(tile) {
+                    ids.push(next);
+                    next += 1;
+                }
+            }
+            self.first_extra.push(next);
+            next += overhead::on_tile(&self.settings, &self.tree, &self.code, tile).len() as u32;
+        }
+        self.variables = next;
+    }
+
+    /// The var id of a group on a tile of its window.
+    #[inline]
+    pub fn var_id(&self, group: usize, tile: u32) -> u64 {
+        let window = self.groups[group].window;
+        u64::from(self.var_ids[group][(tile - window.first) as usize])
+    }
+
+    /// Bytes of a group on a tile of its window: tiles differ, some hold far
+    /// more than the others, and each layer has some tiles of its own that do.
+    #[inline]
+    pub fn bytes(&self, group: usize, tile: u32) -> u64 {
+        let random = self.settings.random;
+        let own = &self.groups[group];
+        let mut per_mille = 850 + random.below(200, [topic::TILE, tile.into(), 0, 0]);
+        if random.below(29, [topic::TILE, tile.into(), 1, 0]) == 0 {
+            per_mille += 300;
+        }
+        let layer = own.layer.map_or(0, |layer| u64::from(layer) + 1);
+        if random.below(7, [topic::TILE, u64::from(tile / 4), 2, layer]) == 0 {
+            per_mille += 350;
+        }
+        let jitter = 900 + random.below(200, [topic::SIZE, group as u64, tile.into(), 0]);
+        (own.bytes * per_mille * jitter / 1_000_000 / 4 * 4).max(4)
+    }
+
+    /// The groups on a tile, in the order of their var ids.
+    pub fn groups_on(&self, tile: u32) -> impl Iterator<Item = usize> + '_ {
+        let holds = move |&(_, group): &(usize, &Group)| group.window.holds(tile);
+        self.groups
+            .iter()
+            .enumerate()
+            .filter(holds)
+            .map(|(index, _)| index)
+    }
+
+    /// The category id of this file for a position in
+    /// [`overhead::CATEGORIES`]: PopTorch's files count them backwards, so
+    /// that nobody relies on fixed numbers.
+    pub fn category_id(&self, category: usize) -> usize {
+        match self.settings.framework {
+            Framework::Poptorch => overhead::CATEGORIES.len() - 1 - category,
+            _ => category,
+        }
+    }
+
+    /// The program type id of this file; TensorFlow's files have their own.
+    pub fn type_id(&self, kind: Type) -> u32 {
+        let real = match kind {
+            Type::Sequence => 1,
+            Type::OnTileExecute => 2,
+            Type::Repeat => 3,
+            Type::Call => 8,
+            Type::OnEveryTileSwitch => 9,
+            Type::DoExchange => 11,
+            Type::CodeCopy => 13,
+            Type::StreamCopyBegin => 17,
+            Type::StreamCopyMid => 18,
+            Type::StreamCopyEnd => 19,
+            Type::WriteUndef => 20,
+            Type::Sync => 25,
+            Type::Sans => 27,
+            Type::SyncAns => 28,
+        };
+        match self.settings.framework {
+            Framework::Tensorflow => 40 - real,
+            _ => real,
+        }
+    }
+}
+
+/// The category of a group's variables.
+pub fn category_of(role: Role) -> usize {
+    match role {
+        Role::Weight | Role::Activation | Role::Gradient | Role::Work => category::VARIABLE,
+        Role::Message => category::MESSAGE,
+        Role::Rearrangement => category::REARRANGEMENT,
+        Role::OutputEdge => category::OUTPUT_EDGE,
+        Role::Constant => category::CONSTANT,
+    }
+}

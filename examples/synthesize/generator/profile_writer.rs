@@ -1,0 +1,117 @@
+//! Writes `profile.pop`: the order of tables, and those without big numbers.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use popliner::profile::encoding::encode_list;
+use rusqlite::{Connection, params};
+
+use super::options::Framework;
+use super::plan::Plan;
+use super::{memory_tables, program_tables, schema, variable_tables, vertex_tables};
+
+/// Writes the profile of `plan` in one transaction, row by row.
+pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
+    let mut connection =
+        Connection::open(path).with_context(|| format!("cannot create {}", path.display()))?;
+    connection.execute_batch(&format!(
+        "PRAGMA page_size = {}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+         PRAGMA cache_size = -65536;",
+        plan.settings.page_size
+    ))?;
+    let transaction = connection.transaction()?;
+    schema::create(&transaction)?;
+    target(plan, &transaction)?;
+    versions(plan, &transaction)?;
+    vertex_tables::write(plan, &transaction)?;
+    program_tables::write(plan, &transaction)?;
+    let truth = variable_tables::write(plan, &transaction)?;
+    memory_tables::write(plan, &truth, &transaction)?;
+    parameters(plan, &transaction)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Where interleaved memory starts: after the first third, as on a Mk2 tile.
+pub fn plain_bytes(plan: &Plan) -> u64 {
+    plan.settings.bytes_per_tile / 3 / 16_384 * 16_384
+}
+
+fn target(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+    let tiles = u64::from(plan.settings.tiles);
+    let bytes = plan.settings.bytes_per_tile;
+    let (architecture, clock) = match bytes <= 262_144 {
+        true => ("ipu1", 1_600_000_000u64),
+        false => ("ipu2", 1_850_000_000),
+    };
+    let elements: Vec<u64> = (0..bytes / 16_384)
+        .map(|element| element * 16_384)
+        .collect();
+    connection.execute(
+        "INSERT INTO target_info VALUES (?1, ?2, ?3, 10, 1, ?4, ?4, ?1, 1, 1, ?4, ?1, ?5, 'IPU',
+         64, ?6, ?7, ?8, 311296, 2, 6, 4, 8, 4, 1, 600, 256, 5, 5, 10, 64, 4, 4, 4, 8, 4, 2, 16,
+         8, 16, 0, 16, 64, 262144, 65535, 4)",
+        params![
+            tiles * bytes,
+            bytes,
+            clock,
+            tiles,
+            architecture,
+            encode_list(&elements),
+            plain_bytes(plan),
+            encode_list(&[0, plain_bytes(plan)]),
+        ],
+    )?;
+    let mut delay = connection.prepare("INSERT INTO relative_sync_delay VALUES (?1, ?2)")?;
+    for tile in 0..tiles {
+        delay.execute(params![tile, tile / 2 % 24])?;
+    }
+    Ok(())
+}
+
+fn versions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+    let sets = &plan.code.sets;
+    connection.execute(
+        "INSERT INTO graph_info VALUES (?1, ?2, ?3, ?4)",
+        params![
+            sets.len(),
+            sets.len() * 3,
+            plan.variables,
+            sets.iter().map(Vec::len).sum::<usize>()
+        ],
+    )?;
+    connection.execute_batch(
+        "INSERT INTO date_time VALUES ('2023-07-04 12:00:00');
+         INSERT INTO poplar_version VALUES ('3.3.0 (synthetic)', 'synthetic', 3, 3, 0);
+         INSERT INTO version_info VALUES (3, 8, 0, 0, 'graph_profile');
+         INSERT INTO instrumentation_settings VALUES (1, 'Tile', 1, 1);
+         INSERT INTO compilation_info VALUES ('synthetic');
+         INSERT INTO optimization_info VALUES ('Constant replication count', 0.0);
+         INSERT INTO compilation_trace VALUES (1000, 'createCompiledGraphBinary', 0);",
+    )
+}
+
+fn parameters(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+    let out_of_memory = match plan.settings.framework {
+        Framework::Poplar => "false",
+        _ => "true",
+    };
+    let mut insert =
+        connection.prepare("INSERT INTO compilation_parameters VALUES (?1, ?2, ?3)")?;
+    for (name, value, is_default) in [
+        ("autoReport.directory", "./report", 0),
+        ("autoReport.outputDebugInfo", "true", 0),
+        ("autoReport.outputGraphProfile", "true", 0),
+        ("autoReport.outputLoweredVars", "true", 0),
+        ("debug.allowOutOfMemory", out_of_memory, 0),
+        ("opt.enableInternalExchangeReuse", "true", 1),
+        ("profiler.format", "v3", 1),
+        ("profiler.includeCycleEstimates", "true", 0),
+    ] {
+        insert.execute(params![name, value, is_default])?;
+    }
+    connection.execute_batch(
+        "INSERT INTO target_parameters VALUES ('GatewayMode', '1', 0);
+         INSERT INTO target_parameters VALUES ('IpuLinkDomainSize', '64', 1);",
+    )
+}

@@ -1,0 +1,65 @@
+//! Reproducible randomness: every choice is a hash of the seed and of what the
+//! choice is about, so nothing depends on the order in which things are made.
+
+/// One round of the splitmix64 finaliser.
+fn finalise(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The choices of one generated model.
+#[derive(Debug, Clone, Copy)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// A hash of the seed and `about`.
+    #[inline]
+    pub fn hash(self, about: [u64; 4]) -> u64 {
+        about
+            .iter()
+            .fold(self.0, |hash, &value| finalise(hash ^ value))
+    }
+
+    /// A number below `bound` (0 when `bound` is 0).
+    #[inline]
+    pub fn below(self, bound: u64, about: [u64; 4]) -> u64 {
+        match bound {
+            0 => 0,
+            bound => self.hash(about) % bound,
+        }
+    }
+
+    /// True in `per_mille` of 1000 cases.
+    #[inline]
+    pub fn chance(self, per_mille: u64, about: [u64; 4]) -> bool {
+        self.below(1000, about) < per_mille
+    }
+}
+
+/// What a choice is about: the first number of every hash.
+pub mod topic {
+    /// Bytes of a variable.
+    pub const SIZE: u64 = 1;
+    /// How much a tile holds beside the others.
+    pub const TILE: u64 = 2;
+    /// Weight of a layer.
+    pub const LAYER: u64 = 3;
+    /// Shape of a program stage.
+    pub const STAGE: u64 = 4;
+    /// Vertices of a compute set.
+    pub const VERTEX: u64 = 5;
+    /// Exchanges.
+    pub const EXCHANGE: u64 = 6;
+    /// Placement and use of variables.
+    pub const VARIABLE: u64 = 7;
+    /// Which layers share a variable.
+    pub const SHARED: u64 = 8;
+    /// Liveness classes.
+    pub const CLASS: u64 = 9;
+    /// Debug contexts.
+    pub const CONTEXT: u64 = 10;
+    /// Cycle estimates.
+    pub const CYCLES: u64 = 11;
+}

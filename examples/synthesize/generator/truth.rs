@@ -1,0 +1,155 @@
+//! What the profile records about memory, computed from the variables that
+//! were written.
+//!
+//! The rule: on each tile, what is always live has addresses of its own; the
+//! rest shares the bytes that its fullest step needs. So `total` is the always
+//! live bytes plus the most that is live of the rest at any step. In
+//! `memory_by_category` a category has its always-live bytes as
+//! *non-overlapped* and what it has live at the first of the fullest steps as
+//! *overlapped*: over all categories and columns that is `total`. Addresses are
+//! given out category by category, from the bottom: plain memory first, then
+//! interleaved, and what does not fit on the tile is *overflowed*.
+
+use super::liveness::Classes;
+use super::overhead::CATEGORIES;
+
+/// Columns of `memory_by_category`: {interleaved, not interleaved, overflowed}
+/// x {non-overlapped, overlapped}.
+pub const COLUMNS: [&str; 6] = [
+    "interleaved_non_overlapped",
+    "interleaved_overlapped",
+    "non_interleaved_non_overlapped",
+    "non_interleaved_overlapped",
+    "overflowed_non_overlapped",
+    "overflowed_overlapped",
+];
+
+const INTERLEAVED: usize = 0;
+const PLAIN: usize = 1;
+const OVERFLOWED: usize = 2;
+
+/// One lowered variable, as far as memory goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Variable {
+    /// Position in [`CATEGORIES`].
+    pub category: usize,
+    /// Equivalence class.
+    pub class: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A row of `memory_by_tile`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TileRow {
+    /// Bytes {interleaved, not interleaved, overflowed}.
+    pub regions: [u64; 3],
+    /// The same with the gaps that alignment leaves.
+    pub with_gaps: [u64; 3],
+    /// Always-live bytes.
+    pub always: u64,
+    /// Most bytes of the rest at any step.
+    pub peak: u64,
+}
+
+/// Sums over all tiles.
+#[derive(Debug)]
+pub struct Truth {
+    /// Per step: how much more is live of what is not always live than before.
+    pub deltas: Vec<i64>,
+    /// Per tile.
+    pub tiles: Vec<TileRow>,
+    /// Per category and column: bytes by tile.
+    pub categories: Vec<[Vec<u64>; 6]>,
+    plain_bytes: u64,
+    tile_bytes: u64,
+}
+
+impl Truth {
+    /// No tile yet.
+    pub fn new(steps: usize, plain_bytes: u64, tile_bytes: u64) -> Self {
+        Self {
+            deltas: vec![0; steps + 1],
+            tiles: Vec::new(),
+            categories: vec![Default::default(); CATEGORIES.len()],
+            plain_bytes,
+            tile_bytes,
+        }
+    }
+
+    /// Adds the next tile.
+    pub fn add(&mut self, classes: &Classes, variables: &[Variable]) {
+        let mut deltas = vec![0i64; self.deltas.len()];
+        let mut always = 0;
+        for variable in variables {
+            if classes.always[variable.class as usize] {
+                always += variable.bytes;
+                continue;
+            }
+            for &(from, to) in &classes.ranges[variable.class as usize] {
+                deltas[from as usize] += variable.bytes as i64;
+                deltas[to as usize] -= variable.bytes as i64;
+            }
+        }
+        let (peak_step, peak) = fullest(&deltas);
+        for (sum, delta) in self.deltas.iter_mut().zip(&deltas) {
+            *sum += delta;
+        }
+        let mut row = TileRow {
+            always,
+            peak,
+            ..TileRow::default()
+        };
+        self.place(&mut row, &by_category(classes, variables, peak_step));
+        self.tiles.push(row);
+    }
+
+    /// Gives out addresses block by block.
+    fn place(&mut self, row: &mut TileRow, blocks: &[[u64; 2]]) {
+        let bounds = [self.plain_bytes, self.tile_bytes, u64::MAX];
+        let mut at = 0;
+        for (category, sizes) in blocks.iter().enumerate() {
+            let mut columns = [0; 6];
+            for (overlapped, &size) in sizes.iter().enumerate() {
+                let mut left = size;
+                for (bound, region) in bounds.into_iter().zip([PLAIN, INTERLEAVED, OVERFLOWED]) {
+                    let part = left.min(bound.saturating_sub(at));
+                    at += part;
+                    left -= part;
+                    row.regions[region] += part;
+                    row.with_gaps[region] += part.next_multiple_of(8);
+                    columns[2 * region + overlapped] += part;
+                }
+            }
+            for (column, bytes) in self.categories[category].iter_mut().zip(columns) {
+                column.push(bytes);
+            }
+        }
+    }
+}
+
+/// The first of the steps with most bytes, and those bytes.
+fn fullest(deltas: &[i64]) -> (u32, u64) {
+    let (mut live, mut best, mut at) = (0i64, 0i64, 0);
+    for (step, delta) in deltas.iter().enumerate() {
+        live += delta;
+        if live > best {
+            (best, at) = (live, step as u32);
+        }
+    }
+    (at, best as u64)
+}
+
+fn by_category(classes: &Classes, variables: &[Variable], step: u32) -> Vec<[u64; 2]> {
+    let mut blocks = vec![[0; 2]; CATEGORIES.len()];
+    for variable in variables {
+        let class = variable.class as usize;
+        let live = |&(from, to): &(u32, u32)| from <= step && step < to;
+        if classes.always[class] {
+            blocks[variable.category][0] += variable.bytes;
+        } else if classes.ranges[class].iter().any(live) {
+            blocks[variable.category][1] += variable.bytes;
+        }
+    }
+    blocks
+}

@@ -1,0 +1,23 @@
+//! Writes a synthetic `profile.pop` and `debug.cbor` in the schema of Poplar
+//! 3.3.0, for tests and measurements. See `--help`.
+
+#![forbid(unsafe_code)]
+
+mod generator;
+
+use clap::Parser;
+
+fn main() -> anyhow::Result<()> {
+    let options = generator::options::Options::parse();
+    let summary = generator::generate(options.settle())?;
+    eprintln!(
+        "{} variables ({} of them in several layers), {} programs, {} steps, {} classes, {} contexts",
+        summary.variables,
+        summary.shared,
+        summary.programs,
+        summary.steps,
+        summary.classes,
+        summary.contexts
+    );
+    Ok(())
+}
