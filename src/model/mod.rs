@@ -30,7 +30,7 @@ use crate::debug_info::DebugInfo;
 use crate::profile::{LiveClasses, Profile, Recorded, Target, TileBytes};
 
 /// A model as it was compiled: operations and what each costs.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Model {
     /// The machine that it was compiled for.
     pub target: Target,

@@ -2,6 +2,7 @@
 
 use super::operations::FoundBody;
 use crate::profile::{Groups, NEVER_LIVE, Profile, ProgramKind, Programs};
+use rayon::prelude::*;
 
 /// Sets of bodies, each kept once. Set 0 is empty; any other is a smaller one
 /// and one more body, which comes later in the order than all of that.
@@ -29,6 +30,20 @@ impl BodySets {
     pub fn push(&mut self, smaller: u32, body: u32) -> u32 {
         self.nodes.push((smaller, body));
         self.nodes.len() as u32 - 1
+    }
+
+    /// Takes all sets but the empty one, from set 1 on, as (smaller set, last
+    /// body). `None` unless each smaller set stands before, and each body comes
+    /// behind those of the smaller set and is one of `bodies`.
+    pub fn from_nodes(mut nodes: Vec<(u32, u32)>, bodies: u32) -> Option<Self> {
+        nodes.insert(0, (NO_BODY, u32::MAX));
+        let follows = |(set, &(smaller, body)): (usize, &(u32, u32))| {
+            let smaller = smaller as usize;
+            let behind = smaller == 0 || nodes[..set].get(smaller).is_some_and(|n| n.1 < body);
+            smaller < set && behind && body < bodies
+        };
+        let fine = nodes.iter().enumerate().skip(1).all(follows);
+        fine.then_some(Self { nodes })
     }
 
     /// How many sets there are, the empty one included.
@@ -108,6 +123,29 @@ impl VariableItems {
             starts,
             items: sorted,
         }
+    }
+
+    /// Takes items that are in order already: by tile the number of its items,
+    /// and the items of all tiles, on each by class, then by set. `None` when
+    /// the numbers do not add up or a tile is not in order.
+    pub fn from_sorted(counts: &[u32], items: Vec<Item>) -> Option<Self> {
+        let mut starts = Vec::with_capacity(counts.len() + 1);
+        let mut end = 0u32;
+        starts.push(end);
+        for &count in counts {
+            end = end.checked_add(count)?;
+            starts.push(end);
+        }
+        if end as usize != items.len() {
+            return None;
+        }
+        let found = Self { starts, items };
+        let is_sorted = |tile| {
+            let items = found.on_tile(tile);
+            items.is_sorted_by_key(|item| (item.class, item.set))
+        };
+        let fine = (0..found.tiles()).into_par_iter().all(is_sorted);
+        fine.then_some(found)
     }
 
     /// How many tiles there are.

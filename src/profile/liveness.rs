@@ -61,6 +61,29 @@ pub struct LiveClasses {
     steps: u32,
 }
 
+/// Equal if they are live on the same steps. Ids serve reading only: a model
+/// knows classes by their position.
+impl PartialEq for LiveClasses {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            ids: _,
+            always_live,
+            starts,
+            ranges,
+            steps,
+        } = self;
+        (always_live, starts, ranges, steps)
+            == (
+                &other.always_live,
+                &other.starts,
+                &other.ranges,
+                &other.steps,
+            )
+    }
+}
+
+impl Eq for LiveClasses {}
+
 impl LiveClasses {
     pub(super) fn read(database: &Database, steps: &[Step]) -> Result<Self, ProfileError> {
         let table = "eq_classes";

@@ -107,7 +107,7 @@ impl Target {
     }
 
     /// Refuses what the rules do not cover (analysis.md, section 7).
-    pub(super) fn check_single_ipu(&self) -> Result<(), ProfileError> {
+    pub(crate) fn check_single_ipu(&self) -> Result<(), ProfileError> {
         let single =
             self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1;
         if single && self.num_tiles <= u32::from(u16::MAX) {

@@ -61,6 +61,19 @@ impl TileBytes {
         Ok(bytes)
     }
 
+    /// Takes `runs` as [`TileBytes::runs`] gives them: in ascending order and
+    /// on `tiles` tiles, none empty or 0, and none that goes on with the value
+    /// of the one before. `None` when they are not like that.
+    pub fn from_runs(runs: Vec<TileRun>, tiles: u32) -> Option<Self> {
+        let whole = |run: &TileRun| run.from < run.to && run.to <= tiles && run.value != 0;
+        let apart = |pair: &[TileRun]| {
+            pair[0].to < pair[1].from
+                || (pair[0].to == pair[1].from && pair[0].value != pair[1].value)
+        };
+        let fine = runs.iter().all(whole) && runs.windows(2).all(apart);
+        fine.then_some(Self { runs })
+    }
+
     /// Appends a run behind the last one.
     fn push(&mut self, from: u32, to: u32, value: u32) {
         match self.runs.last_mut() {
