@@ -11,4 +11,5 @@ pub mod model;
 pub mod profile;
 pub mod report;
 pub mod run;
+pub mod saved;
 pub mod solve;

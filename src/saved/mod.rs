@@ -1,0 +1,150 @@
+//! The analysed model as one file: [`save`] writes it, [`load`] reads it back.
+//!
+//! What is saved is a [`Model`] before layers are named, so a loaded one serves
+//! any regexes and order, and equals the saved one in everything.
+//!
+//! # The format, version 1
+//!
+//! Numbers of fixed size are little-endian.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | magic: `89 50 6f 70 4c 0d 0a 0a` |
+//! | 4 | version of the format |
+//! | 4 | number of frames |
+//! | 8 | size of the whole file |
+//! | 12 for each frame | its kind, its stored bytes, its bytes when decompressed, 32 bits each |
+//! | the rest but 8 | the frames, back to back: Zstandard, each on its own |
+//! | 8 | XXH3 (64 bits, seed 0) of all bytes before |
+//!
+//! A frame that compresses to less than 1/32 is filled up to that with a
+//! skippable frame, and a reader refuses one that claims to hold more: so the
+//! size of the file bounds the memory that reading it takes.
+//!
+//! Frames stand in the order of their kinds. Inside, numbers are varints
+//! (LEB128), a text is its length in bytes and UTF-8, and values by tile are
+//! the number of runs and for each run the tiles left out before it, how many
+//! tiles it covers, and its value. A *list* is cut into frames of about 1 MiB,
+//! each of which begins with the number of its entries; everything else is one
+//! frame.
+//!
+//! | kind | holds |
+//! |---|---|
+//! | 1 shape | target: tiles per IPU, tiles, bytes per tile, IPUs, replicas, architecture; numbers of steps, operations, bodies, classes, sets, vertex types, programs, recorded tiles, categories, warnings; 0, or 1 and the bottleneck: tile, step, bytes, number of variables |
+//! | 2 operations (list) | 2 x body, + 1 if it only makes a tensor; name; inputs |
+//! | 3 bodies (list) | uid; 0, or first step + 1 and last - first; number of vertex types, each with its tiles; vertex state, exchange code and control code by tile |
+//! | 4 classes | for each 1 if it is always live, else 2 x its number of ranges; for each range the steps before it and the steps in it |
+//! | 5 sets | for each but the empty one how far before it the smaller set stands, and the difference of its last body to that of the set before (zigzag) |
+//! | 6 vertex code (list) | code by tile |
+//! | 7 programs (list) | id; 0 `OnTileExecute`, 1 `DoExchange`; name; bytes; 0 or body + 1 |
+//! | 8 recorded tiles (list) | total, always live, not always live |
+//! | 9 categories (list) | name; bytes by tile |
+//! | 10 bottleneck variables (list) | name; category; bytes; set |
+//! | 11 warnings (list) | text |
+//! | 12 uses | number of uses; the distinct (class, set) of all items, ascending: difference of the class; the set, within a class less the one before and 1 |
+//! | 13 tiles | number of items by tile; number of frames of items; number of tiles in each |
+//! | 14 items (list) | how many bytes the next part takes; by tile and item the use, as the difference to the one before on that tile; by item the bytes |
+//!
+//! Every position is checked against what it points to, so nothing that works
+//! on a loaded model meets one that is not there.
+
+mod columns;
+mod error;
+mod format;
+mod items;
+mod read;
+mod records;
+mod shape;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use error::SavedError;
+
+use crate::model::Model;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// Saves `model` at `path`. The bytes go to a temporary file in the same
+/// folder, which takes the final name once all of it is on disk; what stood
+/// there is replaced. On failure the temporary file is removed.
+///
+/// # Errors
+/// [`SavedError::Io`] when the folder cannot be written to or `path` is
+/// something other than a file; [`SavedError::TooLarge`].
+pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
+    // Through a link, so that the link stays one.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if path.exists() {
+        only_files(path)?;
+    }
+    let bytes = to_bytes(model)?;
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let mut file = temporary(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(&bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// A file that is removed unless it gets its final name, with the permissions
+/// of any other new file.
+fn temporary(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".popliner-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
+/// A folder, pipe or device would be replaced, or read without end.
+fn only_files(path: &Path) -> io::Result<()> {
+    match fs::metadata(path)?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is no regular file",
+        )),
+    }
+}
+
+/// Loads the model that was saved at `path`.
+///
+/// # Errors
+/// [`SavedError`] says whether the file is of another kind or version, cut off
+/// or altered.
+pub fn load(path: &Path) -> Result<Model, SavedError> {
+    only_files(path)?;
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut file)
+        .take(format::HEADER as u64)
+        .read_to_end(&mut bytes)?;
+    let size = format::stated_size(&bytes)?;
+    let found = file.metadata()?.len();
+    format::check_size(found, size)?;
+    bytes.reserve_exact((size as usize).saturating_sub(bytes.len()));
+    file.take(size).read_to_end(&mut bytes)?;
+    from_bytes(&bytes)
+}
+
+/// The bytes that [`save`] writes: always the same for the same model.
+///
+/// # Errors
+/// [`SavedError::TooLarge`].
+pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
+    write::encode(model)
+}
+
+/// The model in the bytes of a file.
+///
+/// # Errors
+/// As [`load`].
+pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
+    read::decode(bytes)
+}

@@ -1,0 +1,109 @@
+//! What is one frame as a whole: classes and sets of bodies.
+
+use super::SavedError;
+use super::columns::{Input, Output};
+use super::shape::Shape;
+use crate::model::BodySets;
+use crate::profile::LiveClasses;
+
+/// By class: twice the number of its ranges, and for each the steps between it
+/// and the range before it and how many steps it covers. For an always-live
+/// class 1, and nothing else.
+pub(super) fn write_classes(classes: &LiveClasses, output: &mut Output) {
+    for class in 0..classes.len() as u32 {
+        if classes.is_always_live(class) {
+            output.number(1u32);
+            continue;
+        }
+        let ranges = classes.ranges(class);
+        output.number(ranges.len() as u64 * 2);
+        let mut end = 0;
+        for &(from, to) in ranges {
+            output.number(from.wrapping_sub(end));
+            output.number(to.wrapping_sub(from));
+            end = to;
+        }
+    }
+}
+
+pub(super) fn read_classes(mut input: Input<'_>, shape: &Shape) -> Result<LiveClasses, SavedError> {
+    if shape.classes as usize > input.left() {
+        return Err(input.problem("it ends too early"));
+    }
+    let mut always_live = Vec::with_capacity(shape.classes as usize);
+    let mut ranges = Vec::new();
+    for class in 0..shape.classes {
+        let ranges_twice = input.number()?;
+        always_live.push(ranges_twice == 1);
+        if ranges_twice % 2 == 1 && ranges_twice != 1 {
+            return Err(input.problem("an always-live class has ranges of its own"));
+        }
+        let mut end = None;
+        for _ in 0..ranges_twice / 2 {
+            let range = read_range(&mut input, end, shape.steps)?;
+            ranges.push((class, range.0, range.1));
+            end = Some(range.1);
+        }
+    }
+    input.finish()?;
+    Ok(LiveClasses::new(always_live, ranges, shape.steps))
+}
+
+/// A range that begins behind `end`, where the one before it ends: ranges of a
+/// class never touch.
+fn read_range(
+    input: &mut Input<'_>,
+    end: Option<u32>,
+    steps: u32,
+) -> Result<(u32, u32), SavedError> {
+    let (gap, length) = (input.number()?, input.number()?);
+    let from = u64::from(end.unwrap_or(0)).checked_add(gap);
+    let to = from.and_then(|from| from.checked_add(length));
+    match (from, to) {
+        (Some(from), Some(to)) if from < to && to <= u64::from(steps) => {
+            if end.is_none() || gap > 0 {
+                return Ok((from as u32, to as u32));
+            }
+            Err(input.problem("two ranges of a class touch"))
+        }
+        _ => Err(input.problem("a range is empty or beyond the last step")),
+    }
+}
+
+/// By set, but for the empty one: how far before it the smaller set stands,
+/// and its last body as the difference to that of the set before it, twice,
+/// negative ones as the odd numbers between.
+pub(super) fn write_sets(sets: &BodySets, output: &mut Output) {
+    let mut last = 0;
+    for (set, smaller, body) in sets.iter() {
+        output.number(set - smaller);
+        let difference = i64::from(body) - last;
+        output.number(((difference << 1) ^ (difference >> 63)) as u64);
+        last = i64::from(body);
+    }
+}
+
+pub(super) fn read_sets(mut input: Input<'_>, shape: &Shape) -> Result<BodySets, SavedError> {
+    let nodes = shape.sets.saturating_sub(1) as usize;
+    if nodes > input.left() / 2 {
+        return Err(input.problem("it ends too early"));
+    }
+    let mut sets = Vec::with_capacity(nodes);
+    let mut last = 0i64;
+    for set in 1..=nodes as u32 {
+        let smaller = set.checked_sub(input.small()?);
+        let smaller = smaller.ok_or_else(|| input.problem("a smaller set is not there"))?;
+        let difference = input.number()?;
+        let difference = (difference >> 1) as i64 ^ -((difference & 1) as i64);
+        last = last.wrapping_add(difference);
+        let body = u32::try_from(last).map_err(|_| input.problem("a body is not there"))?;
+        sets.push((smaller, body));
+    }
+    let sets = BodySets::from_nodes(sets, shape.bodies)
+        .ok_or_else(|| input.problem("a set does not consist of a smaller one and a later body"))?;
+    if sets.len() != shape.sets as usize {
+        return Err(input.problem("the empty set is missing"));
+    }
+    input.finish()?;
+    Ok(sets)
+}

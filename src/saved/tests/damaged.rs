@@ -1,0 +1,109 @@
+//! Files that were cut, altered, or are something else.
+
+use super::super::*;
+use super::models::full;
+use proptest::prelude::*;
+
+/// Every bit of every byte: an error, or what was saved.
+#[test]
+fn any_changed_bit_is_noticed() {
+    let model = full();
+    let good = to_bytes(&model).unwrap();
+    for place in 0..good.len() {
+        for bit in 0..8 {
+            let mut bad = good.clone();
+            bad[place] ^= 1 << bit;
+            if let Ok(loaded) = from_bytes(&bad) {
+                assert_eq!(loaded, model, "bit {bit} of byte {place}");
+            }
+        }
+    }
+    let mut bad = good.clone();
+    *bad.last_mut().unwrap() ^= 1;
+    assert!(matches!(from_bytes(&bad), Err(SavedError::Altered)));
+    bad = good.clone();
+    bad[format::HEADER + 1] ^= 1;
+    assert!(matches!(from_bytes(&bad), Err(SavedError::Altered)));
+    bad = good;
+    bad.push(0);
+    assert!(matches!(from_bytes(&bad), Err(SavedError::Altered)));
+}
+
+#[test]
+fn a_file_that_is_cut_anywhere_says_so() {
+    let good = to_bytes(&full()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    for length in 0..good.len() {
+        let error = from_bytes(&good[..length]).unwrap_err();
+        let is_cut = |error: &SavedError| match error {
+            SavedError::Truncated { found, .. } => *found == length as u64,
+            _ => false,
+        };
+        assert!(is_cut(&error), "{length}: {error}");
+        if length % 37 == 0 {
+            fs::write(&path, &good[..length]).unwrap();
+            let error = load(&path).unwrap_err();
+            assert!(is_cut(&error), "{length}: {error}");
+        }
+    }
+    let error = from_bytes(&good[..100]).unwrap_err().to_string();
+    let sizes = format!("it has 100 bytes and should have {}", good.len());
+    assert!(error.contains(&sizes), "{error}");
+}
+
+/// `bytes` with what stands at `place` replaced.
+fn with(bytes: &[u8], place: usize, part: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[place..place + part.len()].copy_from_slice(part);
+    bytes
+}
+
+#[test]
+fn other_versions_and_other_files_are_named() {
+    let good = to_bytes(&full()).unwrap();
+    let newer = from_bytes(&with(&good, 8, &7u32.to_le_bytes())).unwrap_err();
+    let expected = SavedError::OtherVersion { found: 7, known: 1 };
+    assert_eq!(newer.to_string(), expected.to_string());
+    assert!(newer.to_string().contains("--save-to-file"), "{newer}");
+    let mut sqlite = b"SQLite format 3\0".to_vec();
+    sqlite.resize(4096, 0);
+    let sqlite = from_bytes(&sqlite).unwrap_err();
+    assert!(matches!(sqlite, SavedError::NotSaved { .. }), "{sqlite}");
+    let sqlite = sqlite.to_string();
+    assert!(sqlite.contains("profile.pop") && sqlite.contains("--load-from-file"));
+    for other in [&b"\xbf\x68contexts"[..], b"x", &good[1..]] {
+        let error = from_bytes(other).unwrap_err();
+        assert!(
+            matches!(error, SavedError::NotSaved { hint: "" }),
+            "{error}"
+        );
+    }
+    // A transfer that turned line ends into others.
+    let text = with(&good, 5, b"\n\n\n");
+    assert!(matches!(
+        from_bytes(&text),
+        Err(SavedError::NotSaved { .. })
+    ));
+    // A size that no file has, and one that is too small for header and checksum.
+    let huge = with(&good, 16, &u64::MAX.to_le_bytes());
+    assert!(matches!(
+        from_bytes(&huge),
+        Err(SavedError::Truncated { .. })
+    ));
+    for size in 24..32u64 {
+        let small = with(&good, 16, &size.to_le_bytes());
+        assert!(from_bytes(&small[..size as usize]).is_err());
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_are_never_a_model(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(from_bytes(&bytes).is_err());
+        let mut with_header = to_bytes(&full()).unwrap()[..16].to_vec();
+        with_header.extend((bytes.len() as u64 + 24).to_le_bytes());
+        with_header.extend(&bytes);
+        prop_assert!(from_bytes(&with_header).is_err());
+    }
+}

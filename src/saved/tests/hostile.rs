@@ -1,0 +1,379 @@
+//! Files with a right checksum around wrong contents.
+
+use super::super::columns::{Input, Output};
+use super::super::format::{Frame, Kind, assemble, take_apart};
+use super::super::shape::Shape;
+use super::super::*;
+use super::models::{any_model, full, target};
+use crate::memory::MemoryModel;
+use crate::model::{
+    BodySets, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, Item, LayerOptions, LayerOrder, Layering,
+    VariableItems,
+};
+use crate::profile::{LiveClasses, TileBytes, TileRun};
+use proptest::prelude::*;
+use regex::Regex;
+use xxhash_rust::xxh3::xxh3_64;
+
+const KINDS: [Kind; 14] = [
+    Kind::Shape,
+    Kind::Operations,
+    Kind::Bodies,
+    Kind::Classes,
+    Kind::Sets,
+    Kind::VertexCode,
+    Kind::Programs,
+    Kind::RecordedTiles,
+    Kind::Categories,
+    Kind::BottleneckVariables,
+    Kind::Warnings,
+    Kind::Uses,
+    Kind::Tiles,
+    Kind::Items,
+];
+
+/// What the frames of `model` hold.
+fn contents(model: &Model) -> Vec<(Kind, Vec<u8>)> {
+    let file = to_bytes(model).unwrap();
+    let frames = take_apart(&file).unwrap();
+    let content = |section: &format::Section<'_>| {
+        let kind = *KINDS.iter().find(|kind| section.is(**kind)).unwrap();
+        let mut content = Vec::new();
+        section.decompress(kind, &mut content).unwrap();
+        (kind, content)
+    };
+    frames.iter().map(content).collect()
+}
+
+fn file(contents: &[(Kind, Vec<u8>)]) -> Vec<u8> {
+    let frames = contents.iter().map(|(kind, raw)| Frame::new(*kind, raw));
+    assemble(&frames.collect::<Result<Vec<_>, _>>().unwrap()).unwrap()
+}
+
+/// Does with a model what is done with every model.
+fn weigh(model: &Model) {
+    let options = LayerOptions {
+        layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
+        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
+        order: LayerOrder::Steps,
+    };
+    let layering = Layering::new(&model.operations, &options);
+    let memory = MemoryModel::new(model, &layering);
+    let layers = memory.layers();
+    assert_eq!(memory.range_costs(u64::MAX).layers(), layers);
+    assert_eq!(memory.stages(std::slice::from_ref(&(0..layers))).len(), 1);
+    let cuts = memory.between().cut_bytes();
+    assert!(cuts.len() <= layers);
+    for variable in model.bottleneck.iter().flat_map(|found| &found.variables) {
+        let bodies = model.body_sets.bodies(variable.set);
+        assert!(
+            bodies
+                .into_iter()
+                .all(|body| model.bodies.len() > body as usize)
+        );
+    }
+}
+
+/// An error, or a model that can be used and saved.
+fn refused_or_sound(file: &[u8]) -> bool {
+    let Ok(model) = from_bytes(file) else {
+        return true;
+    };
+    weigh(&model);
+    from_bytes(&to_bytes(&model).unwrap()).unwrap() == model
+}
+
+#[test]
+fn any_changed_byte_inside_a_frame_is_refused_or_harmless() {
+    let contents = contents(&full());
+    assert_eq!(contents.len(), KINDS.len(), "the model has all kinds");
+    let mut accepted = 0;
+    for frame in 0..contents.len() {
+        for place in 0..contents[frame].1.len() {
+            let byte = contents[frame].1[place];
+            for other in [0, 1, 2, 0x7f, 0x80, 0xff, byte ^ 1, byte.wrapping_add(1)] {
+                let mut contents = contents.clone();
+                contents[frame].1[place] = other;
+                let file = file(&contents);
+                assert!(
+                    refused_or_sound(&file),
+                    "{:?} {place} {other}",
+                    contents[frame].0
+                );
+                accepted += u32::from(from_bytes(&file).is_ok());
+            }
+            let mut cut = contents.clone();
+            cut[frame].1.truncate(place);
+            assert!(from_bytes(&file(&cut)).is_err());
+        }
+        let mut longer = contents.clone();
+        longer[frame].1.push(0);
+        assert!(from_bytes(&file(&longer)).is_err());
+    }
+    assert!(
+        accepted > 100,
+        "some changes make another model: {accepted}"
+    );
+}
+
+#[test]
+fn frames_that_are_missing_or_stand_twice_are_refused() {
+    let contents = contents(&full());
+    for frame in 0..contents.len() {
+        let mut missing = contents.clone();
+        let twice = missing.remove(frame);
+        assert!(from_bytes(&file(&missing)).is_err(), "{:?}", twice.0);
+        let mut doubled = contents.clone();
+        doubled.insert(frame, twice);
+        assert!(from_bytes(&file(&doubled)).is_err());
+        let mut swapped = contents.clone();
+        swapped.swap(frame, (frame + 1) % contents.len());
+        assert!(from_bytes(&file(&swapped)).is_err());
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_contents_are_refused_or_harmless(
+        model in any_model(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        frame in any::<prop::sample::Index>(),
+    ) {
+        let mut contents = contents(&model);
+        let frame = frame.index(contents.len());
+        for (place, byte) in changes {
+            let content = &mut contents[frame].1;
+            if !content.is_empty() {
+                let place = place.index(content.len());
+                content[place] = byte;
+            }
+        }
+        prop_assert!(refused_or_sound(&file(&contents)));
+    }
+}
+
+/// Loads what `change` makes of a good model.
+fn error_after(change: impl FnOnce(&mut Model)) -> String {
+    let mut model = full();
+    change(&mut model);
+    match from_bytes(&to_bytes(&model).unwrap()) {
+        Err(error @ SavedError::Invalid(_)) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn one_item(class: u32, set: u32) -> VariableItems {
+    let item = Item {
+        class,
+        set,
+        bytes: 1,
+    };
+    VariableItems::new(4, [(0, item)].into_iter())
+}
+
+#[test]
+fn positions_that_lead_nowhere_are_named() {
+    let five_tiles: TileBytes = [1, 2, 3, 4, 5].into_iter().collect();
+    let errors = [
+        (
+            error_after(|m| m.operations[0].body = 2),
+            "there is no body 2",
+        ),
+        (
+            error_after(|m| m.programs[0].body = Some(2)),
+            "belongs to a body",
+        ),
+        (
+            error_after(|m| m.bodies[0].window = Some((9, 9))),
+            "there is no step 9",
+        ),
+        (
+            error_after(|m| m.bodies[0].window = Some((2, 9))),
+            "there is no step",
+        ),
+        (
+            error_after(|m| m.bodies[0].window = Some((2, 1))),
+            "there is no step",
+        ),
+        (
+            error_after(|m| m.bodies[0].code.vertex_types[1].0 = 2),
+            "no vertex type 2",
+        ),
+        (
+            error_after(|m| m.bodies[0].code.vertex_types.swap(0, 1)),
+            "not in order",
+        ),
+        (
+            error_after(|m| m.vertex_code[0] = five_tiles.clone()),
+            "beyond the last tile",
+        ),
+        (
+            error_after(|m| m.bodies[1].code.control_code = five_tiles.clone()),
+            "last tile",
+        ),
+        (
+            error_after(|m| m.recorded.categories[0].1 = five_tiles),
+            "last tile",
+        ),
+        (
+            error_after(|m| m.recorded.tiles.truncate(3)),
+            "recorded tiles",
+        ),
+        (
+            error_after(|m| m.bottleneck.as_mut().unwrap().tile = 4),
+            "there is no tile 4",
+        ),
+        (
+            error_after(|m| m.bottleneck.as_mut().unwrap().step = 9),
+            "there is no step 9",
+        ),
+        (
+            error_after(|m| m.bottleneck.as_mut().unwrap().variables[0].set = 3),
+            "there is no set of bodies 3",
+        ),
+        (
+            error_after(|m| m.variables = one_item(4, 0)),
+            "a class or set is not there",
+        ),
+        (
+            error_after(|m| m.variables = one_item(0, 3)),
+            "a class or set is not there",
+        ),
+        (error_after(|m| _ = m.body_sets.push(0, 2)), "a later body"),
+        (error_after(|m| _ = m.body_sets.push(2, 1)), "a later body"),
+        (error_after(|m| m.target = target(0)), "there is no tile"),
+        (error_after(|m| m.target.num_ipus = 2), "2 IPUs"),
+        (
+            error_after(|m| m.classes = LiveClasses::new(vec![false; 4], vec![(0, 1, 10)], 9)),
+            "beyond the last step",
+        ),
+    ];
+    for (error, expected) in errors {
+        assert!(error.contains(expected), "{error:?} has no {expected:?}");
+    }
+}
+
+#[test]
+fn lengths_are_not_believed() {
+    let contents = contents(&full());
+    let read = |raw: &[u8]| Shape::read(Input::new("shape", raw));
+    let shape = read(&contents[0].1).unwrap();
+    let lies: [fn(&mut Shape); 10] = [
+        |shape| shape.operations = u32::MAX,
+        |shape| shape.bodies = u32::MAX,
+        |shape| shape.classes = u32::MAX,
+        |shape| shape.sets = u32::MAX,
+        |shape| shape.sets = 0,
+        |shape| shape.vertex_types = u32::MAX,
+        |shape| shape.warnings = 0,
+        |shape| shape.steps = u32::MAX,
+        |shape| shape.steps = (1 << 22) + 1,
+        |shape| shape.bottleneck = None,
+    ];
+    for lie in lies {
+        let mut shape = shape.clone();
+        lie(&mut shape);
+        let mut output = Output::default();
+        shape.write(&mut output);
+        let mut contents = contents.clone();
+        contents[0].1 = output.0;
+        assert!(from_bytes(&file(&contents)).is_err(), "{shape:?}");
+    }
+}
+
+/// The file with another number in the table, and the checksum that goes with it.
+fn with_entry(file: &[u8], frame: usize, column: usize, value: u32) -> Vec<u8> {
+    let mut file = file.to_vec();
+    let place = format::HEADER + frame * 12 + column * 4;
+    file[place..place + 4].copy_from_slice(&value.to_le_bytes());
+    let end = file.len() - 8;
+    let checksum = xxh3_64(&file[..end]);
+    file[end..].copy_from_slice(&checksum.to_le_bytes());
+    file
+}
+
+#[test]
+fn the_table_of_frames_is_not_believed() {
+    let good = to_bytes(&full()).unwrap();
+    for frame in 0..KINDS.len() {
+        for column in 0..3 {
+            for value in [0, 1, 99, 1 << 20, 1 << 30, u32::MAX] {
+                let bad = with_entry(&good, frame, column, value);
+                let is_same = value == frame as u32 + 1 && column == 0;
+                assert!(
+                    is_same || from_bytes(&bad).is_err(),
+                    "{frame} {column} {value}"
+                );
+            }
+        }
+    }
+    // Frames of all kinds, more than there is room for.
+    let mut bad = good.clone();
+    bad[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
+    let error = from_bytes(&with_entry(&bad, 0, 0, 1)).unwrap_err();
+    assert!(error.to_string().contains("table of frames"), "{error}");
+    let error = from_bytes(&with_entry(&good, 0, 2, 1 << 30)).unwrap_err();
+    assert!(
+        error.to_string().contains("cannot hold 1073741824"),
+        "{error}"
+    );
+}
+
+/// 3 MB of zeros make a frame of 100 bytes; it is filled up when it is
+/// written, and refused when it is not.
+#[test]
+fn a_small_frame_cannot_hold_much() {
+    let mut contents = contents(&full());
+    let shape = contents[0].1.len();
+    contents[0].1.resize(3 << 20, 0);
+    let bloated = file(&contents);
+    assert!(bloated.len() > (3 << 20) / 32);
+    assert!(from_bytes(&bloated).is_err(), "{shape} bytes are a shape");
+    // States less than it holds.
+    let error = from_bytes(&with_entry(&bloated, 0, 2, shape as u32)).unwrap_err();
+    assert!(
+        error.to_string().contains("cannot be decompressed"),
+        "{error}"
+    );
+}
+
+#[test]
+fn parts_that_do_not_fit_together_are_none() {
+    assert_eq!(
+        BodySets::from_nodes(vec![(0, 0), (1, 1)], 2).unwrap().len(),
+        3
+    );
+    for nodes in [
+        vec![(1, 0)],
+        vec![(2, 0), (0, 1)],
+        vec![(0, 2)],
+        vec![(0, 1), (1, 1)],
+        vec![(0, 1), (1, 0)],
+        vec![(u32::MAX, 0)],
+    ] {
+        assert_eq!(BodySets::from_nodes(nodes.clone(), 2), None, "{nodes:?}");
+    }
+    let run = |from, to, value| TileRun { from, to, value };
+    assert!(TileBytes::from_runs(vec![run(0, 1, 3), run(1, 4, 2), run(5, 6, 2)], 6).is_some());
+    for runs in [
+        vec![run(0, 7, 1)],
+        vec![run(2, 2, 1)],
+        vec![run(3, 2, 1)],
+        vec![run(0, 1, 0)],
+        vec![run(2, 3, 1), run(0, 1, 1)],
+        vec![run(0, 3, 1), run(2, 4, 2)],
+        vec![run(0, 1, 1), run(1, 2, 1)],
+    ] {
+        assert_eq!(TileBytes::from_runs(runs.clone(), 6), None, "{runs:?}");
+    }
+    let item = |class, set| Item {
+        class,
+        set,
+        bytes: 1,
+    };
+    let items = vec![item(1, 0), item(1, 0), item(0, 1), item(0, 2)];
+    assert!(VariableItems::from_sorted(&[2, 0, 2], items.clone()).is_some());
+    for counts in [&[4][..], &[1, 3], &[2, 1], &[2, 3], &[], &[u32::MAX, 5]] {
+        assert_eq!(VariableItems::from_sorted(counts, items.clone()), None);
+    }
+}

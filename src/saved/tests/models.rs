@@ -1,0 +1,312 @@
+//! Models to save: one by hand with something in every field, and any number
+//! of small random ones.
+
+use crate::model::{
+    Body, BodyCode, BodySets, Bottleneck, Item, Model, NO_BODY, NamedVariable, Operation,
+    OwnedKind, OwnedProgram, VariableItems,
+};
+use crate::profile::{LiveClasses, Recorded, RecordedTile, Target, TileBytes};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+/// The machine of a model with so many tiles.
+pub(super) fn target(tiles: u32) -> Target {
+    Target {
+        tiles_per_ipu: tiles,
+        num_tiles: tiles,
+        bytes_per_tile: 638_976,
+        num_ipus: 1,
+        num_replicas: 1,
+        architecture: "ipu2".into(),
+    }
+}
+
+fn by_tile(values: &[u32]) -> TileBytes {
+    values.iter().copied().collect()
+}
+
+/// A model on 4 tiles and 9 steps with something in every field.
+pub(super) fn full() -> Model {
+    let mut body_sets = BodySets::default();
+    let first = body_sets.push(NO_BODY, 0);
+    let both = body_sets.push(first, 1);
+    let item = |class, set, bytes| Item { class, set, bytes };
+    // Two alike that are too large to be joined.
+    let items = [
+        (0, item(0, NO_BODY, 12)),
+        (0, item(2, both, u32::MAX)),
+        (0, item(2, both, 5)),
+        (2, item(1, first, 300)),
+        (3, item(1, first, 304)),
+        (3, item(2, NO_BODY, 1)),
+    ];
+    let ranges = vec![(1, 0, 2), (1, 4, 9), (2, 3, 4)];
+    Model {
+        target: target(4),
+        operations: operations(),
+        bodies: bodies(),
+        classes: LiveClasses::new(vec![true, false, false, false], ranges, 9),
+        variables: VariableItems::new(4, items.into_iter()),
+        body_sets,
+        vertex_code: vec![by_tile(&[8, 8, 0, 9]), TileBytes::default()],
+        programs: programs(),
+        recorded: Recorded {
+            tiles: (0..4).map(recorded).collect(),
+            categories: vec![("variable".into(), by_tile(&[1, 2, 3, 4]))],
+        },
+        bottleneck: Some(Bottleneck {
+            tile: 3,
+            step: 8,
+            bytes: 1 << 40,
+            variables: vec![NamedVariable {
+                name: "weights#0".into(),
+                category: "variable".into(),
+                bytes: 304,
+                set: both,
+            }],
+        }),
+        warnings: vec!["look out".into(), String::new()],
+    }
+}
+
+fn operations() -> Vec<Operation> {
+    let operation = |body, name: &str, inputs: &str, is_tensor| Operation {
+        body,
+        name: name.into(),
+        inputs: inputs.into(),
+        is_tensor,
+    };
+    vec![
+        operation(1, "layer1/MatMul,\"ü\"\n", "a/layer1/b", false),
+        operation(0, "", "", true),
+        operation(0, "layer2/Add", "", false),
+    ]
+}
+
+fn bodies() -> Vec<Body> {
+    let code = BodyCode {
+        vertex_types: vec![(0, by_tile(&[1, 1, 0, 1])), (1, by_tile(&[0, 0, 1, 0]))],
+        vertex_state: by_tile(&[0, 20, 20, u32::MAX]),
+        exchange_code: by_tile(&[7, 0, 7, 7]),
+        control_code: by_tile(&[4, 4, 4, 4]),
+    };
+    let body = |uid, window, code| Body { uid, window, code };
+    vec![
+        body(u64::MAX, Some((2, 8)), code),
+        body(3, None, BodyCode::default()),
+    ]
+}
+
+fn programs() -> Vec<OwnedProgram> {
+    let program = |id, kind, name: &str, bytes, body| OwnedProgram {
+        id,
+        kind,
+        name: name.into(),
+        bytes,
+        body,
+    };
+    vec![
+        program(1 << 40, OwnedKind::OnTileExecute, "cs", 500, Some(1)),
+        program(0, OwnedKind::DoExchange, "", u64::MAX, None),
+    ]
+}
+
+fn recorded(tile: u64) -> RecordedTile {
+    RecordedTile {
+        total: 600_000 + tile,
+        always_live: u64::MAX - tile,
+        not_always_live: 3,
+    }
+}
+
+/// How many of each a random model has.
+#[derive(Debug, Clone, Copy)]
+struct Sizes {
+    tiles: u32,
+    steps: u32,
+    bodies: u32,
+    classes: u32,
+    vertex_types: u32,
+}
+
+/// Any small model.
+pub(super) fn any_model() -> impl Strategy<Value = Model> {
+    let sizes = (1..6u32, 0..8u32, 0..5u32, 0..6u32, 0..4u32);
+    sizes.prop_flat_map(|(tiles, steps, bodies, classes, vertex_types)| {
+        let sizes = Sizes {
+            tiles,
+            steps,
+            bodies,
+            classes,
+            vertex_types,
+        };
+        any_sets(bodies).prop_flat_map(move |sets| any_model_of(sizes, sets))
+    })
+}
+
+fn any_model_of(sizes: Sizes, body_sets: BodySets) -> impl Strategy<Value = Model> {
+    let sets = body_sets.len() as u32;
+    let parts = (
+        any_list(sizes.bodies, any_operation),
+        vec(any_body(sizes), sizes.bodies as usize),
+        any_classes(sizes),
+        any_items(sizes, sets),
+        vec(any_tile_bytes(sizes.tiles), sizes.vertex_types as usize),
+        vec(any_program(sizes.bodies), 0..4),
+        any_recorded(sizes.tiles),
+        option::of(any_bottleneck(sizes, sets)),
+        vec(".{0,9}", 0..3),
+    );
+    parts.prop_map(move |parts| Model {
+        target: target(sizes.tiles),
+        operations: parts.0,
+        bodies: parts.1,
+        classes: parts.2,
+        variables: parts.3,
+        body_sets: body_sets.clone(),
+        vertex_code: parts.4,
+        programs: parts.5,
+        recorded: parts.6,
+        bottleneck: parts.7,
+        warnings: parts.8,
+    })
+}
+
+/// A list whose entries refer to one of `bodies`; empty if there is none.
+fn any_list<T: std::fmt::Debug, S: Strategy<Value = T>>(
+    bodies: u32,
+    entry: impl Fn(u32) -> S,
+) -> impl Strategy<Value = Vec<T>> {
+    let most = if bodies == 0 { 0 } else { 6 };
+    vec(entry(bodies), 0..=most)
+}
+
+fn any_operation(bodies: u32) -> impl Strategy<Value = Operation> {
+    let parts = (0..bodies.max(1), ".{0,9}", "[a-z/]{0,9}", any::<bool>());
+    parts.prop_map(|(body, name, inputs, is_tensor)| Operation {
+        body,
+        name: name.into(),
+        inputs: inputs.into(),
+        is_tensor,
+    })
+}
+
+fn any_bytes() -> impl Strategy<Value = u32> {
+    prop_oneof![3 => 0..3u32, 1 => any::<u32>()]
+}
+
+fn any_tile_bytes(tiles: u32) -> impl Strategy<Value = TileBytes> {
+    vec(any_bytes(), tiles as usize).prop_map(|values| by_tile(&values))
+}
+
+fn any_body(sizes: Sizes) -> impl Strategy<Value = Body> {
+    let window = (0..sizes.steps.max(1), 0..sizes.steps.max(1));
+    let types = vec(
+        option::of(any_tile_bytes(sizes.tiles)),
+        sizes.vertex_types as usize,
+    );
+    let code = vec(any_tile_bytes(sizes.tiles), 3);
+    let parts = (any::<u64>(), option::of(window), types, code);
+    parts.prop_map(move |(uid, window, types, mut code)| {
+        let window = window.filter(|_| sizes.steps > 0);
+        let types = (0..).zip(types).filter_map(|(n, tiles)| Some((n, tiles?)));
+        Body {
+            uid,
+            window: window.map(|(a, b)| (a.min(b), a.max(b))),
+            code: BodyCode {
+                vertex_types: types.collect(),
+                vertex_state: code.pop().unwrap(),
+                exchange_code: code.pop().unwrap(),
+                control_code: code.pop().unwrap(),
+            },
+        }
+    })
+}
+
+fn any_classes(sizes: Sizes) -> impl Strategy<Value = LiveClasses> {
+    let range = (0..sizes.classes.max(1), 0..=sizes.steps, 0..=sizes.steps);
+    let always = vec(any::<bool>(), sizes.classes as usize);
+    (always, vec(range, 0..9)).prop_map(move |(always, mut ranges)| {
+        ranges.retain(|range| range.1 < range.2);
+        LiveClasses::new(always, ranges, sizes.steps)
+    })
+}
+
+fn any_sets(bodies: u32) -> impl Strategy<Value = BodySets> {
+    vec((any::<prop::sample::Index>(), 0..bodies.max(1)), 0..9).prop_map(move |nodes| {
+        let mut sets = BodySets::default();
+        for (smaller, body) in nodes {
+            let smaller = smaller.index(sets.len()) as u32;
+            let last = sets.bodies(smaller).next();
+            if body < bodies && last.is_none_or(|last| last < body) {
+                sets.push(smaller, body);
+            }
+        }
+        sets
+    })
+}
+
+fn any_items(sizes: Sizes, sets: u32) -> impl Strategy<Value = VariableItems> {
+    let most = if sizes.classes == 0 { 0 } else { 12 };
+    let item = (
+        0..sizes.tiles as u16,
+        0..sizes.classes.max(1),
+        0..sets,
+        any_bytes(),
+    );
+    vec(item, 0..=most).prop_map(move |items| {
+        let items = items.iter().map(|&(tile, class, set, bytes)| {
+            let item = Item { class, set, bytes };
+            (tile, item)
+        });
+        VariableItems::new(sizes.tiles, items)
+    })
+}
+
+fn any_program(bodies: u32) -> impl Strategy<Value = OwnedProgram> {
+    let body = option::of(0..bodies.max(1));
+    let parts = (any::<u64>(), any::<bool>(), ".{0,9}", any::<u64>(), body);
+    parts.prop_map(move |(id, is_exchange, name, bytes, body)| OwnedProgram {
+        id,
+        kind: match is_exchange {
+            true => OwnedKind::DoExchange,
+            false => OwnedKind::OnTileExecute,
+        },
+        name: name.into(),
+        bytes,
+        body: body.filter(|_| bodies > 0),
+    })
+}
+
+fn any_recorded(tiles: u32) -> impl Strategy<Value = Recorded> {
+    let tile = (any::<u64>(), any::<u64>(), any::<u64>());
+    let tile = tile.prop_map(|(total, always_live, not_always_live)| RecordedTile {
+        total,
+        always_live,
+        not_always_live,
+    });
+    let all_tiles = option::of(vec(tile, tiles as usize));
+    let categories = vec(("[a-z]{0,5}", any_tile_bytes(tiles)), 0..3);
+    (all_tiles, categories).prop_map(|(tiles, categories)| Recorded {
+        tiles: tiles.unwrap_or_default(),
+        categories,
+    })
+}
+
+fn any_bottleneck(sizes: Sizes, sets: u32) -> impl Strategy<Value = Bottleneck> {
+    let variable = (".{0,9}", "[a-z]{0,5}", any_bytes(), 0..sets);
+    let variable = variable.prop_map(|(name, category, bytes, set)| NamedVariable {
+        name: name.into(),
+        category: category.into(),
+        bytes,
+        set,
+    });
+    let place = (0..sizes.tiles, 0..sizes.steps.max(1), any::<u64>());
+    (place, vec(variable, 0..4)).prop_map(|((tile, step, bytes), variables)| Bottleneck {
+        tile,
+        step,
+        bytes,
+        variables,
+    })
+}
