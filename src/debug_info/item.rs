@@ -1,5 +1,7 @@
 //! The heads of CBOR items (RFC 8949, section 3).
 
+use ciborium_ll::{Decoder, Error, Header};
+
 /// The head of an item. Those whose value nothing asks for are told apart only
 /// as far as stepping over them needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,42 +48,19 @@ impl Item {
     /// Decodes the head at the start of `bytes`; gives its length in bytes too.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<(Item, usize), BadItem> {
-        let &first = bytes.first().ok_or(BadItem::Cut)?;
-        let (argument, used) = match first & 0x1f {
-            short @ 0..24 => (u64::from(short), 1),
-            24 => (u64::from(argument::<1>(bytes)?[0]), 2),
-            25 => (u64::from(u16::from_be_bytes(argument(bytes)?)), 3),
-            26 => (u64::from(u32::from_be_bytes(argument(bytes)?)), 5),
-            27 => (u64::from_be_bytes(argument(bytes)?), 9),
-            31 => return Ok((Self::open(first)?, 1)),
-            _ => return Err(BadItem::Syntax),
+        let mut decoder = Decoder::from(bytes);
+        let item = match decoder.pull() {
+            Ok(Header::Positive(value)) => Item::Uint(value),
+            Ok(Header::Bytes(len)) => len.map_or(Item::ByteSegments, |len| Item::Bytes(len as u64)),
+            Ok(Header::Text(len)) => len.map_or(Item::TextSegments, |len| Item::Text(len as u64)),
+            Ok(Header::Array(len)) => len.map_or(Item::OpenArray, |len| Item::Array(len as u64)),
+            Ok(Header::Map(len)) => len.map_or(Item::OpenMap, |len| Item::Map(len as u64)),
+            Ok(Header::Tag(tag)) => Item::Tag(tag),
+            Ok(Header::Break) => Item::Break,
+            Ok(Header::Negative(_) | Header::Float(_) | Header::Simple(_)) => Item::Other,
+            Err(Error::Io(_)) => return Err(BadItem::Cut),
+            Err(Error::Syntax(_)) => return Err(BadItem::Syntax),
         };
-        let item = match first >> 5 {
-            0 => Item::Uint(argument),
-            2 => Item::Bytes(argument),
-            3 => Item::Text(argument),
-            4 => Item::Array(argument),
-            5 => Item::Map(argument),
-            6 => Item::Tag(argument),
-            _ => Item::Other,
-        };
-        Ok((item, used))
+        Ok((item, decoder.offset()))
     }
-
-    fn open(first: u8) -> Result<Item, BadItem> {
-        match first >> 5 {
-            2 => Ok(Item::ByteSegments),
-            3 => Ok(Item::TextSegments),
-            4 => Ok(Item::OpenArray),
-            5 => Ok(Item::OpenMap),
-            7 => Ok(Item::Break),
-            _ => Err(BadItem::Syntax),
-        }
-    }
-}
-
-/// The `N` bytes after the first.
-#[inline]
-fn argument<const N: usize>(bytes: &[u8]) -> Result<[u8; N], BadItem> {
-    bytes[1..].first_chunk().copied().ok_or(BadItem::Cut)
 }

@@ -1,0 +1,101 @@
+//! From the arguments to a model.
+
+use super::usage;
+use crate::cli::Options;
+use crate::debug_info::DebugInfo;
+use crate::messages::Messages;
+use crate::model::Model;
+use crate::profile::Profile;
+use crate::report::printable;
+use crate::saved;
+use anyhow::{Context, Result};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Reads the model from the files that the arguments name, and saves it if
+/// that was asked for.
+pub(super) fn read(options: &Options, messages: Messages) -> Result<Model> {
+    let start = Instant::now();
+    let path = &options.profile;
+    let model = match options.load_from_file {
+        true => load(options)?,
+        false => analyse(options, messages)?,
+    };
+    for warning in &model.warnings {
+        messages.warning(format_args!("{}: {}", Shown(path), printable(warning)));
+    }
+    messages.detail(format_args!("model after {:.2?}", start.elapsed()));
+    if let Some(file) = &options.save_to_file {
+        saved::save(&model, file).with_context(|| Shown(file).to_string())?;
+        messages.info(format_args!("the model is saved in {}", Shown(file)));
+    }
+    Ok(model)
+}
+
+fn load(options: &Options) -> Result<Model> {
+    if options.debug.is_some() {
+        return Err(usage(
+            "with --load-from-file the saved file is the only argument: leave DEBUG out",
+        ));
+    }
+    let path = &options.profile;
+    saved::load(path).with_context(|| Shown(path).to_string())
+}
+
+/// Reads both files, one beside the other, and joins them.
+fn analyse(options: &Options, messages: Messages) -> Result<Model> {
+    let start = Instant::now();
+    let path = &options.profile;
+    let (profile, debug_info) = rayon::join(
+        || Profile::read(path).with_context(|| Shown(path).to_string()),
+        || read_debug_info(options, messages),
+    );
+    let (profile, debug_info) = (profile?, debug_info?);
+    messages.detail(format_args!(
+        "read {} variables and {} contexts in {:.2?}",
+        profile.variables.len(),
+        debug_info.len(),
+        start.elapsed()
+    ));
+    let with_bottleneck = options.diagnose || options.save_to_file.is_some();
+    Model::build(profile, &debug_info, with_bottleneck).with_context(|| Shown(path).to_string())
+}
+
+fn read_debug_info(options: &Options, messages: Messages) -> Result<DebugInfo> {
+    let path = debug_path(options)?;
+    let debug_info = DebugInfo::read(&path).with_context(|| Shown(&path).to_string())?;
+    for warning in debug_info.warnings() {
+        messages.warning(format_args!("{}: {warning}", Shown(&path)));
+    }
+    Ok(debug_info)
+}
+
+/// The second argument, or where Poplar writes the file.
+fn debug_path(options: &Options) -> Result<PathBuf> {
+    if let Some(path) = &options.debug {
+        return Ok(path.clone());
+    }
+    let folder = options.profile.parent().unwrap_or(Path::new(""));
+    let places = [
+        folder.join("debug.cbor"),
+        folder.join("..").join("debug.cbor"),
+    ];
+    let found = places.iter().find(|place| place.exists()).cloned();
+    found.ok_or_else(|| {
+        anyhow::anyhow!(
+            "no debug.cbor stands beside {} or one folder above; give its path as the second \
+             argument",
+            Shown(&options.profile)
+        )
+    })
+}
+
+/// A path in a message.
+struct Shown<'a>(&'a Path);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.0.to_string_lossy()))
+    }
+}
