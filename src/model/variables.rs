@@ -162,11 +162,18 @@ impl VariableItems {
 
 /// Sorts the items of each tile and joins equal ones in place.
 fn join_equal(starts: &mut [u32], items: &mut Vec<Item>) {
+    let mut rest = &mut items[..];
+    let mut tiles = Vec::with_capacity(starts.len());
+    for ends in starts.windows(2) {
+        let (tile, behind) = rest.split_at_mut((ends[1] - ends[0]) as usize);
+        tiles.push(tile);
+        rest = behind;
+    }
+    tiles.into_par_iter().for_each(|tile| tile.sort_unstable());
     let mut kept = 0usize;
     let mut from = 0usize;
     for end in starts.iter_mut().skip(1) {
         let to = *end as usize;
-        items[from..to].sort_unstable();
         let first = kept;
         for index in from..to {
             let item = items[index];

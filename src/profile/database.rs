@@ -2,6 +2,7 @@
 
 use super::error::ProfileError;
 use super::{FormatVersion, encoding::BlobError};
+use rayon::prelude::*;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
@@ -16,6 +17,7 @@ type Schema = FxHashMap<String, Vec<String>>;
 
 /// An open profile.
 pub(super) struct Database {
+    path: PathBuf,
     connection: Connection,
     schema: Schema,
     /// What `version_info` says; zero until it was read.
@@ -32,6 +34,7 @@ impl Database {
         let connection = connect(path)?;
         let schema = read_schema(&connection)?;
         Ok(Self {
+            path: path.to_owned(),
             connection,
             schema,
             version: FormatVersion::default(),
@@ -63,8 +66,8 @@ impl Database {
         }
     }
 
-    /// Calls `visit` with each row of `table`, in the order that SQLite keeps
-    /// them, without a sort. The first column names the row in errors.
+    /// Calls `visit` with each row of `table`, in rowid order, without a sort.
+    /// The first column names the row in errors.
     pub(super) fn scan(
         &self,
         table: &'static str,
@@ -80,25 +83,36 @@ impl Database {
         table: &'static str,
         columns: &'static [&'static str],
         condition: &str,
-        mut visit: impl FnMut(Cells<'_>) -> Result<(), ProfileError>,
+        visit: impl FnMut(Cells<'_>) -> Result<(), ProfileError>,
     ) -> Result<(), ProfileError> {
         self.require(table, columns)?;
-        let failed = |source| ProfileError::Sqlite {
-            place: table,
-            source,
+        scan(&self.connection, table, columns, condition, visit)
+    }
+
+    /// Scans a large table in chunks, each on a connection of its own, as many
+    /// at a time as there are threads. `visit` fills one `T` for each chunk;
+    /// they come back in rowid order.
+    pub(super) fn scan_chunks<T: Default + Send>(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError> + Sync,
+    ) -> Result<Vec<T>, ProfileError> {
+        self.require(table, columns)?;
+        let Some((first, last)) = self.rowid_bounds(table)? else {
+            return Ok(Vec::new());
         };
-        let list = columns.join("\", \"");
-        let sql = format!("SELECT \"{list}\" FROM \"{table}\" {condition}");
-        let mut statement = self.connection.prepare(&sql).map_err(failed)?;
-        let mut rows = statement.query([]).map_err(failed)?;
-        while let Some(row) = rows.next().map_err(failed)? {
-            visit(Cells {
-                row,
-                table,
-                columns,
+        let path = &self.path;
+        let chunk = |(from, to): (i64, i64)| {
+            let mut filled = T::default();
+            let between = format!("WHERE rowid BETWEEN {from} AND {to}");
+            let connection = connect(path)?;
+            scan(&connection, table, columns, &between, |row| {
+                visit(row, &mut filled)
             })?;
-        }
-        Ok(())
+            Ok(filled)
+        };
+        chunks(first, last).into_par_iter().map(chunk).collect()
     }
 
     /// The smallest and largest rowid of `table`; `None` when it is empty.
@@ -117,6 +131,54 @@ impl Database {
         };
         Ok(bound("min")?.zip(bound("max")?))
     }
+}
+
+fn scan(
+    connection: &Connection,
+    table: &'static str,
+    columns: &'static [&'static str],
+    condition: &str,
+    mut visit: impl FnMut(Cells<'_>) -> Result<(), ProfileError>,
+) -> Result<(), ProfileError> {
+    let failed = |source| ProfileError::Sqlite {
+        place: table,
+        source,
+    };
+    let list = columns.join("\", \"");
+    // An index may hold all columns that are asked for; the table's own order
+    // is read faster.
+    let sql = format!("SELECT \"{list}\" FROM \"{table}\" NOT INDEXED {condition}");
+    let mut statement = connection.prepare(&sql).map_err(failed)?;
+    let mut rows = statement.query([]).map_err(failed)?;
+    while let Some(row) = rows.next().map_err(failed)? {
+        visit(Cells {
+            row,
+            table,
+            columns,
+        })?;
+    }
+    Ok(())
+}
+
+/// Below so many rowids a table is read in one go.
+const SMALL: i128 = 100_000;
+/// Into how many chunks a large table is cut: several for each thread, since
+/// the threads have other work too.
+const CHUNKS: i128 = 8;
+
+/// Stretches of rowids, both ends inclusive, that cover `first..=last`.
+fn chunks(first: i64, last: i64) -> Vec<(i64, i64)> {
+    let rows = i128::from(last) - i128::from(first) + 1;
+    let count = if rows < SMALL { 1 } else { CHUNKS };
+    let bound = |n: i128| (i128::from(first) + rows * n / count) as i64;
+    (0..count)
+        .map(|n| {
+            (
+                bound(n),
+                (i128::from(first) + rows * (n + 1) / count - 1) as i64,
+            )
+        })
+        .collect()
 }
 
 /// One row of a scan. Columns are given by their place in the scan's list.
@@ -312,4 +374,27 @@ fn read_schema(connection: &Connection) -> Result<Schema, ProfileError> {
         columns.push(column.to_lowercase());
     }
     Ok(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_cover_every_rowid_once() {
+        for (first, last) in [(0, 5), (1, 1), (-7, 1_000_003), (i64::MIN, i64::MAX)] {
+            let chunks = chunks(first, last);
+            assert_eq!((chunks[0].0, chunks[chunks.len() - 1].1), (first, last));
+            assert!(chunks.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
+        }
+    }
+
+    #[test]
+    fn paths_are_escaped_in_addresses() {
+        let address = uri(Path::new("/a b/50%/what?#é"));
+        assert_eq!(
+            address,
+            "file:/a%20b/50%25/what%3F%23%C3%A9?mode=ro&immutable=1"
+        );
+    }
 }

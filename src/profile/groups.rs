@@ -51,6 +51,15 @@ impl GroupsBuilder {
         self.members.push(member);
     }
 
+    /// Puts the members that another builder took behind these.
+    pub(super) fn append(&mut self, mut other: Self) {
+        let moved = self.members.len() as u32;
+        let stretches = other.stretches.iter();
+        self.stretches
+            .extend(stretches.map(|&(id, start)| (id, start + moved)));
+        self.members.append(&mut other.members);
+    }
+
     pub(super) fn finish(mut self) -> Groups {
         self.members.shrink_to_fit();
         let ends = self.stretches.iter().skip(1).map(|&(_, start)| start);
@@ -97,5 +106,20 @@ mod tests {
         };
         assert_eq!((of(5), of(3)), (vec![1, 2, 4], vec![9, 8]));
         assert_eq!(groups.position(4), None);
+    }
+
+    #[test]
+    fn what_two_builders_took_is_one() {
+        let (mut first, mut second) = (GroupsBuilder::default(), GroupsBuilder::default());
+        first.push(1, 10);
+        second.push(1, 11);
+        second.push(2, 12);
+        first.append(second);
+        let groups = first.finish();
+        let all = |id| -> Vec<u32> {
+            let position = groups.position(id).unwrap();
+            groups.members(position).flatten().copied().collect()
+        };
+        assert_eq!((all(1), all(2)), (vec![10, 11], vec![12]));
     }
 }

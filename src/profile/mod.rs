@@ -75,8 +75,8 @@ impl Profile {
         let steps = liveness::read_steps(&database, &programs)?;
         let classes = LiveClasses::read(&database, &steps)?;
         let variables = Variables::read(&database, &target, &classes)?;
-        let compute_set_variables = variables::read_compute_sets(&database, &variables)?;
         let region_variables = variables::read_regions(&database, &variables)?;
+        let compute_set_variables = variables::read_compute_sets(&database, &variables)?;
         Ok(Self {
             recorded: Recorded::read(&database, &target)?,
             warnings: version.warnings(),

@@ -29,6 +29,28 @@ pub struct Variables {
     pub category_names: Vec<String>,
 }
 
+/// The columns of some rows.
+#[derive(Default)]
+struct Part {
+    var_ids: Vec<u64>,
+    tiles: Vec<u16>,
+    bytes: Vec<u32>,
+    classes: Vec<u32>,
+    categories: Vec<u8>,
+}
+
+impl Part {
+    fn with_capacity(rows: usize) -> Self {
+        Self {
+            var_ids: Vec::with_capacity(rows),
+            tiles: Vec::with_capacity(rows),
+            bytes: Vec::with_capacity(rows),
+            classes: Vec::with_capacity(rows),
+            categories: Vec::with_capacity(rows),
+        }
+    }
+}
+
 const TABLE: &str = "vars_info";
 const COLUMNS: &[&str] = &[
     "var_id",
@@ -48,17 +70,7 @@ impl Variables {
             return Err(ProfileError::NoLoweredVariables);
         }
         let (category_ids, category_names) = read_categories(database)?;
-        let mut var_ids = Vec::new();
-        let mut variables = Self {
-            ids: Ids::dense(0),
-            var_ids: None,
-            tiles: Vec::new(),
-            bytes: Vec::new(),
-            classes: Vec::new(),
-            categories: Vec::new(),
-            category_names,
-        };
-        database.scan(TABLE, COLUMNS, |row| {
+        let parts = database.scan_chunks(TABLE, COLUMNS, |row, part: &mut Part| {
             let tile = row.unsigned(1)?;
             if tile >= u64::from(target.num_tiles) {
                 return Err(row.problem(1, format!("there is no tile {tile}")));
@@ -67,16 +79,37 @@ impl Variables {
                 .position(row.unsigned(3)?)
                 .ok_or_else(|| row.problem(3, "no row of `var_categories` has this id"))?;
             let class = classes.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
-            var_ids.push(row.unsigned(0)?);
-            variables.tiles.push(tile as u16);
-            variables.bytes.push(row.small(2)?);
-            variables.categories.push(category as u8);
-            variables.classes.push(class);
+            part.var_ids.push(row.unsigned(0)?);
+            part.tiles.push(tile as u16);
+            part.bytes.push(row.small(2)?);
+            part.categories.push(category as u8);
+            part.classes.push(class);
             Ok(())
         })?;
-        variables.ids = Ids::of(TABLE, "var_id", &var_ids)?;
-        variables.var_ids = Some(var_ids).filter(|_| !variables.ids.is_dense());
-        Ok(variables)
+        Self::join(parts, category_names)
+    }
+
+    /// Puts the chunks of the table behind each other.
+    fn join(parts: Vec<Part>, category_names: Vec<String>) -> Result<Self, ProfileError> {
+        let rows = parts.iter().map(|part| part.tiles.len()).sum();
+        let mut all = Part::with_capacity(rows);
+        for mut part in parts {
+            all.var_ids.append(&mut part.var_ids);
+            all.tiles.append(&mut part.tiles);
+            all.bytes.append(&mut part.bytes);
+            all.categories.append(&mut part.categories);
+            all.classes.append(&mut part.classes);
+        }
+        let ids = Ids::of(TABLE, "var_id", &all.var_ids)?;
+        Ok(Self {
+            var_ids: Some(all.var_ids).filter(|_| !ids.is_dense()),
+            ids,
+            tiles: all.tiles,
+            bytes: all.bytes,
+            classes: all.classes,
+            categories: all.categories,
+            category_names,
+        })
     }
 
     /// How many there are.
@@ -153,12 +186,16 @@ pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
 ) -> Result<Groups, ProfileError> {
-    let mut groups = GroupsBuilder::default();
-    database.scan("exchange_regions", &["id", "var_id"], |row| {
+    let columns = &["id", "var_id"];
+    let table = "exchange_regions";
+    let parts = database.scan_chunks(table, columns, |row, groups: &mut GroupsBuilder| {
         let member = known(variables, row.unsigned(1)?).map_err(|p| row.problem(1, p))?;
         groups.push(row.unsigned(0)?, member);
         Ok(())
     })?;
+    let mut parts = parts.into_iter();
+    let mut groups = parts.next().unwrap_or_default();
+    parts.for_each(|part| groups.append(part));
     Ok(groups.finish())
 }
 
