@@ -1,12 +1,25 @@
 //! The command line, as one plain struct.
 
 use crate::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder};
+use crate::report::Format;
 use clap::{ArgAction, Parser, ValueEnum};
 use regex::Regex;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// What `--help` ends with.
-const AFTER_HELP: &str = "\
+const AFTER_HELP: &str = r"
+Several results can be asked for in one run. They come in the order of this help, --solve after
+the tables and --diagnose last, and then a line '# name' stands before each.
+
+Models that PopART outlines:
+  PopART puts operations that occur several times into functions, also across layers, and then no
+  layer can be told for them. Compile with the environment variable
+    POPART_POPLINER_OUTLINER_REGEX='(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)'
+  (the value of --layer-name-regex), and PopART outlines only what several IPUs would outline too.
+  Set it for the compilation that records the profile, and unset it when you compile with the
+  split points.
+
 Exit codes:
   0  done, and with --solve the model fits
   1  the model does not fit
@@ -32,6 +45,72 @@ pub struct Options {
     /// Find the best split points and print one JSON object for each stage
     #[arg(long, help_heading = "Results")]
     pub solve: bool,
+
+    /// How to search: the integer program, which proves its answer, or the
+    /// greedy search of the original tool
+    #[arg(
+        long,
+        value_name = "SOLVER",
+        default_value = "ilp",
+        help_heading = "Results"
+    )]
+    pub solver: Solver,
+
+    /// Print a row for each operation: its layer, why, its name, and the
+    /// bytes that it needs, summed over tiles
+    #[arg(long, help_heading = "Results")]
+    pub operation_breakdown: bool,
+
+    /// Print a row for each layer with the bytes that it needs, summed over
+    /// tiles; first the operations without a layer (None). MB are 1,000,000 bytes
+    #[arg(long, help_heading = "Results")]
+    pub layer_breakdown: bool,
+
+    /// Print the bytes of the whole model as one stage, and what the compiler
+    /// recorded for the 10 fullest tiles
+    #[arg(long, help_heading = "Results")]
+    pub memory_totals: bool,
+
+    /// Tiles for --memory-totals in place of the fullest, such as 0,7,16-19
+    #[arg(
+        long,
+        value_name = "LIST",
+        requires = "memory_totals",
+        help_heading = "Results"
+    )]
+    pub tiles: Option<Tiles>,
+
+    /// Print a matrix, layer by layer: bytes of the variables that both use
+    #[arg(long, help_heading = "Results")]
+    pub memory_affinity: bool,
+
+    /// Print a matrix: bytes of the variables made in the row's layer and
+    /// used up in the column's
+    #[arg(long, help_heading = "Results")]
+    pub interlayer_communication: bool,
+
+    /// Compare what the operations explain with what the compiler recorded:
+    /// programs, code, and the tile and step with the most memory
+    #[arg(long, help_heading = "Results")]
+    pub diagnose: bool,
+
+    /// How tables are written
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "tsv",
+        help_heading = "Results"
+    )]
+    pub format: TableFormat,
+
+    /// Save the analysed model: it loads in a fraction of the time, and other
+    /// regexes and orders can be tried on it
+    #[arg(long, value_name = "FILE", help_heading = "Saved models")]
+    pub save_to_file: Option<PathBuf>,
+
+    /// PROFILE is a file that --save-to-file wrote
+    #[arg(long, help_heading = "Saved models")]
+    pub load_from_file: bool,
 
     /// How many IPUs there are: the most stages that a split may have
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Limits",
@@ -74,6 +153,64 @@ pub struct Options {
     pub verbose: u8,
 }
 
+/// Values of `--solver`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Solver {
+    /// The integer program.
+    Ilp,
+    /// The search of the original tool.
+    Greedy,
+}
+
+/// Values of `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// Columns apart by tabs.
+    Tsv,
+    /// Columns apart by commas.
+    Csv,
+}
+
+impl From<TableFormat> for Format {
+    fn from(format: TableFormat) -> Self {
+        match format {
+            TableFormat::Tsv => Format::Tsv,
+            TableFormat::Csv => Format::Csv,
+        }
+    }
+}
+
+/// The tiles of `--tiles`, in the order given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tiles(pub Vec<u32>);
+
+/// No machine has more tiles, so a longer list is a mistake.
+const MOST_TILES: usize = 1 << 20;
+
+impl FromStr for Tiles {
+    type Err = String;
+
+    fn from_str(list: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            let text = text.trim();
+            text.parse::<u32>()
+                .map_err(|_| format!("'{text}' is no tile"))
+        };
+        let mut tiles = Vec::new();
+        for part in list.split(',') {
+            let (from, to) = match part.split_once('-') {
+                Some((from, to)) => (number(from)?, number(to)?),
+                None => (number(part)?, number(part)?),
+            };
+            if from > to || tiles.len() + (to - from) as usize >= MOST_TILES {
+                return Err(format!("'{part}' is no range of tiles"));
+            }
+            tiles.extend(from..=to);
+        }
+        Ok(Self(tiles))
+    }
+}
+
 /// Values of `--layer-order`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Order {
@@ -114,6 +251,15 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn lists_of_tiles() {
+        let tiles = |list: &str| list.parse::<Tiles>().map(|tiles| tiles.0);
+        assert_eq!(tiles("3,0, 7-9"), Ok(vec![3, 0, 7, 8, 9]));
+        for wrong in ["", "a", "-1", "3-1", "1,,2", "0-4294967295"] {
+            assert!(tiles(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

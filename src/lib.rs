@@ -1,4 +1,64 @@
-//! PopLiner.
+//! PopLiner: from the files that Poplar writes to pipeline split points.
+//!
+//! Data flows one way, and each room knows only those before it:
+//!
+//! ```text
+//! profile.pop ─ profile ────┐
+//!                           ├─ model ─ memory ─ solve ─ report ─ standard output
+//! debug.cbor ── debug_info ─┘    │
+//!                              saved ─ a file that loads in a fraction of the time
+//! ```
+//!
+//! * [`profile`] reads `profile.pop` (SQLite, strictly read-only) into plain
+//!   data: programs, compute sets, exchanges, liveness steps and classes, and
+//!   every lowered variable.
+//! * [`debug_info`] reads `debug.cbor` as a stream: contexts, their chains and
+//!   names.
+//! * [`model`] joins both: it walks the program, sorts programs into
+//!   operations, names them, and finds the bodies that use each variable. A
+//!   [`Layering`](model::Layering) says which layer each operation stands in.
+//! * [`memory`] weighs layers: the bytes of any range of them, tile by tile.
+//! * [`solve`] finds the best split into stages, by an integer program and by
+//!   a dynamic program that must agree.
+//! * [`report`] turns what was found into text, tables and JSON.
+//! * [`saved`] keeps a model in a file of its own.
+//! * [`cli`], [`messages`] and [`run`] are the command around all that.
+//!
+//! # The main job in a few lines
+//!
+//! ```
+//! use popliner::debug_info::DebugInfo;
+//! use popliner::memory::MemoryModel;
+//! use popliner::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX};
+//! use popliner::model::{LayerOptions, LayerOrder, Layering, Model};
+//! use popliner::profile::Profile;
+//! use popliner::solve::{Problem, solve};
+//! use regex::Regex;
+//! use std::path::Path;
+//!
+//! let folder = Path::new("fixtures/popart-bert-inference");
+//! let profile = Profile::read(&folder.join("profile.pop"))?;
+//! let debug_info = DebugInfo::read(&folder.join("debug.cbor"))?;
+//! let limit = profile.target.bytes_per_tile;
+//! let model = Model::build(profile, &debug_info, false)?;
+//!
+//! let options = LayerOptions {
+//!     layer_regex: Regex::new(DEFAULT_LAYER_REGEX)?,
+//!     inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX)?,
+//!     order: LayerOrder::Steps,
+//! };
+//! let layering = Layering::new(&model.operations, &options);
+//! assert_eq!(layering.names[1..], ["0", "1", "2", "3", "4", "5", "6", "7"]);
+//!
+//! let memory = MemoryModel::new(&model, &layering);
+//! let costs = memory.range_costs(limit);
+//! let cut_bytes = memory.between().cut_bytes();
+//! let problem = Problem { costs: &costs, cut_bytes: &cut_bytes, max_stages: 4 };
+//! let solution = solve(&problem)?.expect("the fixture fits on four IPUs");
+//! let stages = memory.stages(solution.plan.stages());
+//! assert!(stages.iter().all(|stage| stage.max_tile_bytes() <= limit));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

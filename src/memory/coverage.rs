@@ -56,7 +56,9 @@ impl MemoryModel<'_> {
     /// Does the stage explain this variable, or is it code that programs
     /// carry, which is compared by category?
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
-        let is_code = CATEGORIES.iter().any(|&(_, name)| *variable.category == *name);
+        let is_code = CATEGORIES
+            .iter()
+            .any(|&(_, name)| *variable.category == *name);
         is_code || self.explains(explaining, self.users.of_set[variable.set as usize])
     }
 
@@ -89,9 +91,13 @@ impl MemoryModel<'_> {
                 *difference -= i64::from(run.value);
             }
         }
-        let tiles = (0u32..).zip(differences).rev();
-        let worst = tiles.max_by_key(|&(_, difference)| difference.unsigned_abs());
-        let (worst_tile, worst_difference) = worst.unwrap_or_default();
+        let mut worst = (0, 0i64);
+        for (tile, difference) in (0u32..).zip(differences) {
+            if difference.unsigned_abs() > worst.1.unsigned_abs() {
+                worst = (tile, difference);
+            }
+        }
+        let (worst_tile, worst_difference) = worst;
         CodeCategory {
             name,
             predicted,
@@ -118,7 +124,10 @@ impl MemoryModel<'_> {
     /// explain: their code there, and their variables that are live then.
     pub fn predicted_at(&self, explaining: Explaining, bottleneck: &Bottleneck) -> u64 {
         let code = CATEGORIES.map(|(kind, _)| self.code_by_tile_of(explaining, kind));
-        let code: u64 = code.iter().map(|tiles| tiles[bottleneck.tile as usize]).sum();
+        let code: u64 = code
+            .iter()
+            .map(|tiles| tiles[bottleneck.tile as usize])
+            .sum();
         let items = self.model.variables.on_tile(bottleneck.tile).iter();
         let variables = items.filter(|item| {
             let set = self.users.of_set[item.set as usize];

@@ -113,7 +113,12 @@ mod tests {
 
     #[test]
     fn megabytes_are_rounded_to_the_nearest_thousand_bytes() {
-        let cases = [(0, "0.000"), (499, "0.000"), (500, "0.001"), (1_234_567, "1.235")];
+        let cases = [
+            (0, "0.000"),
+            (499, "0.000"),
+            (500, "0.001"),
+            (1_234_567, "1.235"),
+        ];
         for (bytes, text) in cases {
             assert_eq!(megabytes(bytes), text);
         }

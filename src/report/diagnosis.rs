@@ -10,10 +10,7 @@ const MISSING_SHOWN: usize = 10;
 /// How many variables are named of those that nothing explains.
 const VARIABLES_SHOWN: usize = 20;
 
-const BOTH: [(Explaining, &str); 2] = [
-    (Explaining::All, "all"),
-    (Explaining::Layered, "layered"),
-];
+const BOTH: [(Explaining, &str); 2] = [(Explaining::All, "all"), (Explaining::Layered, "layered")];
 
 /// All tables of the diagnosis, in order.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Vec<Table> {
@@ -58,7 +55,8 @@ fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
             let is_missing = |program: &&OwnedProgram| {
                 program.kind == kind && !memory.explains_program(explaining, program)
             };
-            let mut missing: Vec<&OwnedProgram> = model.programs.iter().filter(is_missing).collect();
+            let mut missing: Vec<&OwnedProgram> =
+                model.programs.iter().filter(is_missing).collect();
             missing.sort_by_key(|program| std::cmp::Reverse(program.bytes));
             for program in missing.into_iter().take(MISSING_SHOWN) {
                 table.rows.push(vec![
@@ -156,6 +154,9 @@ fn difference(predicted: u64, recorded: u64) -> i128 {
 fn percentage(predicted: u64, recorded: u64) -> String {
     match recorded {
         0 => String::new(),
-        _ => format!("{:.2}", difference(predicted, recorded) as f64 * 100.0 / recorded as f64),
+        _ => format!(
+            "{:.2}",
+            difference(predicted, recorded) as f64 * 100.0 / recorded as f64
+        ),
     }
 }

@@ -22,8 +22,12 @@ pub use text::{grouped, printable};
 pub struct Report {
     /// Bytes that a stage may take on each tile.
     pub limit: u64,
+    /// How many stages there may be: one for each IPU.
+    pub max_stages: usize,
     /// The stages in order.
     pub stages: Vec<Stage>,
+    /// The layers that a search gave up on; none in a solver's answer.
+    pub unplaced: Vec<Option<String>>,
     /// Single layers that are over the limit by themselves: no number of IPUs
     /// helps.
     pub too_large: Vec<Layer>,
@@ -106,11 +110,15 @@ impl Stage {
 }
 
 impl Report {
-    /// Is every stage within the limit?
+    /// Is every layer in a stage, each within the limit, and are there IPUs
+    /// for all?
     pub fn fits(&self) -> bool {
-        self.stages
-            .iter()
-            .all(|stage| stage.mem.max_tile_mem <= self.limit)
+        let placed = self.unplaced.is_empty() && self.stages.len() <= self.max_stages;
+        placed
+            && self
+                .stages
+                .iter()
+                .all(|stage| stage.mem.max_tile_mem <= self.limit)
     }
 
     /// The number of the stage with the fullest tile, and that stage.
@@ -140,6 +148,8 @@ pub(crate) mod tests {
         let (first, second) = (memory([600_000, 400]), memory([100, 700_000]));
         Report {
             limit: 638_976,
+            max_stages: 2,
+            unplaced: Vec::new(),
             stages: vec![
                 Stage::new(&names, &(0..2), &first),
                 Stage::new(&names, &(2..4), &second),
@@ -159,5 +169,13 @@ pub(crate) mod tests {
         assert_eq!(report.fullest().unwrap().0, 1);
         report.stages.pop();
         assert!(report.fits());
+        report.unplaced = vec![Some("2".into())];
+        assert!(!report.fits());
+        let report = Report {
+            max_stages: 0,
+            unplaced: Vec::new(),
+            ..report
+        };
+        assert!(!report.fits());
     }
 }

@@ -1,6 +1,6 @@
 //! The stages as a table, and the verdict, for people.
 
-use super::{Report, Stage, grouped, printable};
+use super::{Report, grouped, printable};
 use comfy_table::{CellAlignment, Table, presets};
 
 /// One row for each stage.
@@ -33,25 +33,35 @@ pub fn table(report: &Report) -> String {
 
 /// `SUCCESS: [ None 0 1 2 | 3 4 5 ]`, or `FAILURE:` with what is missing.
 pub fn verdict(report: &Report) -> String {
-    let stages = report
-        .stages
-        .iter()
-        .map(|stage| names(&stage.layers).join(" "));
-    let split = format!("[ {} ]", stages.collect::<Vec<_>>().join(" | "));
+    let stages = report.stages.iter();
+    let stages: Vec<String> = stages.map(|stage| names(&stage.layers).join(" ")).collect();
+    let split = format!("[ {} ]", stages.join(" | "));
+    if report.fits() {
+        return format!("SUCCESS: {split}");
+    }
+    let mut lines = format!("FAILURE: {split} {}", shortfall(report));
+    lines.extend(too_large(report));
+    lines
+}
+
+/// What keeps the split from fitting.
+fn shortfall(report: &Report) -> String {
+    if !report.unplaced.is_empty() {
+        let unplaced = names(&report.unplaced).join(" ");
+        return format!("is as far as the search came; in no stage: {unplaced}");
+    }
+    if report.stages.len() > report.max_stages {
+        let (stages, ipus) = (report.stages.len(), report.max_stages);
+        return format!("has {stages} stages for {ipus} IPUs");
+    }
     match report.fullest() {
-        Some((number, stage)) if !report.fits() => {
-            let over = stage.mem.max_tile_mem - report.limit;
-            let mut lines = format!(
-                "FAILURE: {split} is the best, but tile {} of stage {number} is {} bytes over \
-                 the limit of {}",
-                stage.max_tile,
-                grouped(over),
-                grouped(report.limit)
-            );
-            lines.extend(too_large(report));
-            lines
-        }
-        _ => format!("SUCCESS: {split}"),
+        Some((number, stage)) => format!(
+            "is the best, but tile {} of stage {number} is {} bytes over the limit of {}",
+            stage.max_tile,
+            grouped(stage.mem.max_tile_mem - report.limit),
+            grouped(report.limit)
+        ),
+        None => String::new(),
     }
 }
 
@@ -97,11 +107,6 @@ fn percentage(bytes: u64, limit: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// The names of the layers of one stage, for messages.
-pub fn stage_layers(stage: &Stage) -> String {
-    layers(&stage.layers)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +131,21 @@ FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,04
         let mut report = report();
         report.stages.pop();
         assert_eq!(verdict(&report), "SUCCESS: [ None 0 ]");
+    }
+
+    #[test]
+    fn a_search_that_gave_up_says_how_far_it_came() {
+        let mut report = report();
+        report.too_large.clear();
+        report.unplaced = vec![Some("3".into()), Some("4".into())];
+        let text = verdict(&report);
+        assert!(
+            text.ends_with("is as far as the search came; in no stage: 3 4"),
+            "{text}"
+        );
+        report.unplaced.clear();
+        report.max_stages = 1;
+        assert!(verdict(&report).ends_with("has 2 stages for 1 IPUs"));
     }
 
     #[test]

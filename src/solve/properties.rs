@@ -90,7 +90,7 @@ proptest! {
     fn greedy_is_never_below_the_integer_program(case in case(10), share in 1..12_u64) {
         let highest = case.costs.iter().map(|(_, peak)| peak).max().unwrap_or(0);
         let mem_per_tile = highest / 8 * share;
-        let found = greedy(&case.costs, mem_per_tile, case.max_stages);
+        let found = greedy(&case.costs, mem_per_tile, case.max_stages, 1);
         let plan = Plan::new(found.stages.clone(), case.costs.layers());
         let too_many = found.stages.len() > case.max_stages;
         prop_assert_eq!(found.fits, plan.is_some() && !too_many);
