@@ -160,15 +160,8 @@ pub(super) fn read(
     tiles.decompress(Kind::Tiles, &mut buffer)?;
     let input = Input::new(Kind::Tiles.name(), &buffer);
     let (counts, spans) = read_tiles(input, shape, items)?;
-    let total = counts.iter().map(|&count| count as usize).sum();
-    // Filled in parallel, because the first touch of so much memory is slow.
-    let nothing = Item {
-        class: 0,
-        set: 0,
-        bytes: 0,
-    };
-    let mut all: Vec<Item> = rayon::iter::repeat_n(nothing, total).collect();
     let mut parts = Vec::with_capacity(spans.len());
+    let mut all = nothing(counts.iter().map(|&count| count as usize).sum());
     let mut rest = &mut all[..];
     for (span, section) in spans.into_iter().zip(items) {
         let counts = &counts[span];
@@ -186,6 +179,17 @@ pub(super) fn read(
         })?;
     VariableItems::from_sorted(&counts, all)
         .ok_or_else(|| SavedError::invalid("the items of a tile are not in order"))
+}
+
+/// Room for so many items. Threads fill it side by side, because the first
+/// touch of so much memory is slow.
+fn nothing(items: usize) -> Vec<Item> {
+    let nothing = Item {
+        class: 0,
+        set: 0,
+        bytes: 0,
+    };
+    rayon::iter::repeat_n(nothing, items).collect()
 }
 
 /// By tile the number of items, and by frame its tiles. Every item takes two

@@ -2,7 +2,7 @@
 
 use super::SavedError;
 use super::columns::{Input, Output};
-use crate::model::Model;
+use crate::model::{Bottleneck, Model};
 use crate::profile::Target;
 
 /// More steps than this are not saved or loaded; real models have some 10^5.
@@ -49,6 +49,17 @@ pub(super) struct BottleneckShape {
     pub(super) variables: u32,
 }
 
+impl BottleneckShape {
+    fn of(found: &Bottleneck) -> Result<Self, SavedError> {
+        Ok(Self {
+            tile: found.tile,
+            step: found.step,
+            bytes: found.bytes,
+            variables: length(found.variables.len())?,
+        })
+    }
+}
+
 impl Shape {
     pub(super) fn of(model: &Model) -> Result<Self, SavedError> {
         let steps = model.steps();
@@ -56,14 +67,6 @@ impl Shape {
             let problem = format!("it has {steps} liveness steps, more than any real one");
             return Err(SavedError::TooLarge(problem));
         }
-        let bottleneck = model.bottleneck.as_ref().map(|found| {
-            Ok::<_, SavedError>(BottleneckShape {
-                tile: found.tile,
-                step: found.step,
-                bytes: found.bytes,
-                variables: length(found.variables.len())?,
-            })
-        });
         Ok(Self {
             target: model.target.clone(),
             steps,
@@ -76,7 +79,11 @@ impl Shape {
             recorded_tiles: length(model.recorded.tiles.len())?,
             categories: length(model.recorded.categories.len())?,
             warnings: length(model.warnings.len())?,
-            bottleneck: bottleneck.transpose()?,
+            bottleneck: model
+                .bottleneck
+                .as_ref()
+                .map(BottleneckShape::of)
+                .transpose()?,
         })
     }
 
