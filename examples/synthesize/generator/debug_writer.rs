@@ -251,7 +251,9 @@ fn library_call(context: &Context) -> Fields {
     };
     let options = "availableMemoryProportion: 0.6, partialsType: half, \
                    fullyConnectedPass: INFERENCE_FWD, use128BitConvUnitLoad: true, \
-                   enableConvDithering: false, planConstraints: none";
+                   enableConvDithering: false, planConstraints: none, \
+                   remapOutputTensor: true, multiPlanConvs: false, \
+                   insertTransformsCycleCountProxy: 10";
     let args = vec![
         ("a", tensor("A")),
         ("b", tensor("B")),

@@ -192,7 +192,7 @@ impl Planter<'_> {
         let window = self.window(index, role);
         let spread = u64::from(self.settings.tiles) * 1000 / u64::from(window.count);
         let mut uses = self.users(section, role, op, number as usize);
-        let share = (self.settings.shared_fraction * 1000.0) as u64;
+        let share = (self.settings.shared_fraction * 1200.0) as u64;
         if random.chance(share, [topic::SHARED, index as u64, 0, 0]) {
             self.share(section, role, index, &mut uses);
         }

@@ -153,7 +153,9 @@ impl Options {
             true => 2 * bytes_per_tile / u64::from(layers),
             false => 0,
         };
-        let bytes_per_layer_tile = self.bytes_per_layer_tile.unwrap_or(60_000);
+        let bytes_per_layer_tile =
+            self.bytes_per_layer_tile
+                .unwrap_or(if big { 100_000 } else { 60_000 });
         Settings {
             out: self.out.clone(),
             framework: self.framework.unwrap_or(Framework::Popart),
@@ -169,7 +171,10 @@ impl Options {
             vars_per_layer_tile: self.vars_per_layer_tile.unwrap_or(40).max(1),
             bytes_per_layer_tile: bytes_per_layer_tile.max(enough_to_overflow),
             variables: self.variables.or(big.then_some(10_000_000)),
-            shared_fraction: self.shared_fraction.unwrap_or(0.25).clamp(0.0, 1.0),
+            shared_fraction: self
+                .shared_fraction
+                .unwrap_or(if big { 0.37 } else { 0.25 })
+                .clamp(0.0, 1.0),
             classes: self.classes.unwrap_or(if big { 100_000 } else { 0 }),
             steps: self.steps.unwrap_or(if big { 20_000 } else { 0 }),
             contexts: self.contexts.unwrap_or(if big { 1_000_000 } else { 0 }),

@@ -39,7 +39,12 @@ pub struct Plan {
 /// Plans what `settings` describe.
 pub fn build(settings: Settings) -> Plan {
     let mut model = model::build(&settings);
-    tree::stretch(&settings, &mut model);
+    tree::stretch(&settings, &mut model, settings.steps);
+    let first = contexts::build(&settings, &model);
+    let missing = settings
+        .steps
+        .saturating_sub(tree::build(&settings, &model, &first).steps.len());
+    tree::stretch(&settings, &mut model, settings.steps + missing);
     let contexts = contexts::build(&settings, &model);
     let tree = tree::build(&settings, &model, &contexts);
     let code = code::build(&settings, &model, &tree);

@@ -3,7 +3,7 @@
 use popliner::profile::encoding::{encode_list, encode_rle};
 use rusqlite::{Connection, params};
 
-use super::groups::Access;
+use super::groups::{Access, Role};
 use super::plan::Plan;
 use super::tree::{Type, Window};
 
@@ -198,27 +198,35 @@ fn regions(plan: &Plan) -> Vec<Vec<Regions>> {
     targets
 }
 
-/// Host copies move the first variable of their operation, on some tiles, or
-/// the control id; code copies overwrite one that is there anyway.
+/// Host copies move the variables of their operation or the control id; code
+/// copies overwrite one that is there anyway.
 fn host_regions(plan: &Plan, targets: &mut [Vec<Regions>]) {
     let tree = &plan.tree;
-    let first_of = |op: usize| plan.groups.iter().position(|group| group.op == op);
-    let copied = tree.streams.iter().map(|stream| (stream.target, stream.op));
-    let code = tree
-        .code_copies
-        .iter()
-        .map(|&target| (target, Some(plan.model.order[0])));
-    for (target, op) in copied.chain(code) {
-        let region = match op.and_then(first_of) {
-            Some(group) => {
-                let mut window = plan.groups[group].window;
-                window.count = window.count.min(64);
-                Regions::Group(group, window)
-            }
-            None => Regions::Control(Window { first: 0, count: 1 }),
-        };
-        targets[target as usize].push(region);
+    for stream in &tree.streams {
+        let regions = &mut targets[stream.target as usize];
+        match stream.op {
+            Some(op) => regions.extend(copied_groups(plan, op)),
+            None => regions.push(Regions::Control(Window { first: 0, count: 1 })),
+        }
     }
+    for &target in &tree.code_copies {
+        let first = copied_groups(plan, plan.model.order[0]).next();
+        targets[target as usize].extend(first);
+    }
+}
+
+/// All weights that were made for an operation; without weights, its first
+/// variable.
+fn copied_groups(plan: &Plan, op: usize) -> impl Iterator<Item = Regions> + '_ {
+    let own = move |role: Option<Role>| {
+        let groups = plan.groups.iter().enumerate();
+        groups.filter(move |(_, group)| group.op == op && role.is_none_or(|r| r == group.role))
+    };
+    let weights = match own(Some(Role::Weight)).next() {
+        Some(_) => own(Some(Role::Weight)).take(usize::MAX),
+        None => own(None).take(1),
+    };
+    weights.map(|(index, group)| Regions::Group(index, group.window))
 }
 
 fn exchange_regions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {

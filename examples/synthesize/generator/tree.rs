@@ -186,9 +186,8 @@ fn shape(settings: &Settings, op: &Op, index: usize, stage: u32) -> Shape {
     }
 }
 
-/// Gives the operations more stages until there are about as many steps as
-/// `settings` want.
-pub fn stretch(settings: &Settings, model: &mut Model) {
+/// Gives the operations more stages until there are about `wanted` steps.
+pub fn stretch(settings: &Settings, model: &mut Model, wanted: usize) {
     let calls = match settings.outlined {
         Outlined::PerCall => model.calls.len(),
         _ => 1,
@@ -203,14 +202,14 @@ pub fn stretch(settings: &Settings, model: &mut Model) {
         let upload = if op.weight > 0 { 3 } else { 0 };
         steps += (own + 1) * times(op) + upload;
     }
-    while steps < settings.steps {
+    while steps < wanted {
         for (index, op) in model.ops.iter_mut().enumerate() {
             let more = op.kind.stages().min(3);
             for _ in 0..more {
                 steps += shape(settings, op, index, op.stages).programs() * times(op);
                 op.stages += 1;
             }
-            if steps >= settings.steps {
+            if steps >= wanted {
                 return;
             }
         }
@@ -368,11 +367,11 @@ impl Builder<'_> {
         (self.part_of_the_tiles(random.hash(about(2))), None)
     }
 
-    /// A run of tiles: some 190 of a large device, a third of a small one.
+    /// A run of tiles: some 300 of a large device, a third of a small one.
     fn part_of_the_tiles(&self, hash: u64) -> Window {
         let tiles = u64::from(self.settings.tiles);
         let count = match tiles {
-            1000.. => 60 + hash % 260,
+            1000.. => 100 + hash % 400,
             _ => 1 + tiles / 8 + hash % (tiles / 3),
         };
         let first = (hash >> 20) % (tiles - count + 1);

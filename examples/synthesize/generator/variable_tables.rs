@@ -208,7 +208,7 @@ fn unlowered(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Bytes by unlowered variable and class: over all tiles for all of them, by
-/// tile for a third of them and for each category of the rest.
+/// tile for half of them and for each category of the rest.
 fn bytes_by_class(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let mut insert =
         connection.prepare("INSERT INTO var_bytes_by_eq_class VALUES (?1, ?2, ?3, ?4)")?;
@@ -227,7 +227,7 @@ fn bytes_by_class(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> 
         }
     }
     for tile in 0..plan.settings.tiles {
-        for group in plan.groups_on(tile).filter(|group| group % 3 == 0) {
+        for group in plan.groups_on(tile).filter(|group| group % 2 == 0) {
             let class = plan.classes.on_tile(&plan.settings, group, tile);
             insert.execute(params![group, class, plan.bytes(group, tile), tile])?;
         }
@@ -271,7 +271,7 @@ fn classes(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 /// Classes that are live together; of the many in a large model only a stretch
 /// of neighbours is listed.
 fn interference(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    const NEIGHBOURS: usize = 400;
+    const NEIGHBOURS: usize = 4000;
     let mut insert =
         connection.prepare("INSERT INTO equivalence_class_interference VALUES (?1, ?2)")?;
     let ranges = &plan.classes.ranges;
