@@ -123,7 +123,7 @@ fn sections(settings: &Settings, model: &Model, per_layer: u64) -> Vec<Section> 
             bytes: (bytes * 2 / 5 * weights / 1000, bytes * 3 / 5 * rest / 1000),
         });
     }
-    sections.push(outside("head", Phase::Head, 400, 400));
+    sections.push(outside("head", Phase::Head, 200, 250));
     sections
 }
 

@@ -17,6 +17,7 @@ mod model;
 pub mod options;
 mod overhead;
 mod plan;
+mod planted;
 mod profile_writer;
 mod program_tables;
 mod random;
@@ -61,6 +62,9 @@ pub fn generate(settings: options::Settings) -> anyhow::Result<Summary> {
     let debug = out.join("debug.cbor");
     debug_writer::write(&plan, &debug)
         .with_context(|| format!("cannot write {}", debug.display()))?;
+    if let Some(path) = &plan.settings.planted {
+        planted::write(&plan, path)?;
+    }
     Ok(summary(&plan))
 }
 

@@ -61,6 +61,11 @@ pub struct Options {
     /// Seed of every choice.
     #[arg(long)]
     pub seed: Option<u64>,
+    /// Also writes to this file, as JSON, which bytes were planted for which
+    /// layer, tile and category, and what each range of layers needs. For
+    /// models of a few tiles and layers.
+    #[arg(long)]
+    pub planted: Option<PathBuf>,
     /// Page size of the SQLite file; small pages keep small files small.
     #[arg(long)]
     pub page_size: Option<u32>,
@@ -141,6 +146,8 @@ pub struct Settings {
     pub random: Random,
     /// SQLite page size in bytes.
     pub page_size: u32,
+    /// Where to write what was planted.
+    pub planted: Option<PathBuf>,
 }
 
 impl Options {
@@ -180,6 +187,7 @@ impl Options {
             contexts: self.contexts.unwrap_or(if big { 1_000_000 } else { 0 }),
             random: Random(self.seed.unwrap_or(1)),
             page_size: self.page_size.unwrap_or(4096),
+            planted: self.planted.clone(),
         }
     }
 }

@@ -70,6 +70,8 @@ pub struct Program {
     pub debug_id: u32,
     /// Its own control code: bytes on each tile of the window.
     pub code: (u64, Window),
+    /// The operation that it belongs to; none for what the compiler makes.
+    pub op: Option<usize>,
 }
 
 /// A step of an operation: an exchange, a compute set, or both.
@@ -223,6 +225,7 @@ pub fn build(settings: &Settings, model: &Model, contexts: &Contexts) -> Tree {
         model,
         contexts,
         tree: Tree::default(),
+        op: None,
     };
     builder.tree.op_stages = vec![Vec::new(); model.ops.len()];
     builder.control_program();
@@ -243,6 +246,8 @@ struct Builder<'a> {
     model: &'a Model,
     contexts: &'a Contexts,
     tree: Tree,
+    /// The operation whose programs are being added.
+    op: Option<usize>,
 }
 
 impl Builder<'_> {
@@ -272,6 +277,7 @@ impl Builder<'_> {
             name: None,
             debug_id,
             code,
+            op: self.op,
         });
         id
     }
@@ -438,6 +444,7 @@ impl Builder<'_> {
     fn op(&mut self, parent: u32, index: usize) {
         let model = self.model;
         let op = &model.ops[index];
+        self.op = Some(index);
         let poplibs = self.contexts.ops[index].poplibs;
         let parent = match self
             .settings
@@ -460,6 +467,7 @@ impl Builder<'_> {
             };
             self.add_row(parent, Type::Call, debug_id, row);
         }
+        self.op = None;
     }
 
     fn stage(&mut self, parent: u32, index: usize, stage: u32) {
