@@ -105,40 +105,41 @@ fn programs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Rows of an id, counted from 0, and a number.
+fn numbered(
+    connection: &Connection,
+    sql: &str,
+    values: impl IntoIterator<Item = u64>,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare(sql)?;
+    for (id, value) in values.into_iter().enumerate() {
+        insert.execute(params![id, value])?;
+    }
+    Ok(())
+}
+
 fn small_tables(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let tree = &plan.tree;
+    let roots = "INSERT INTO control_programs (id, program) VALUES (?1, ?2)";
+    numbered(connection, roots, tree.roots.iter().map(|&id| id.into()))?;
+    let functions = "INSERT INTO function_programs (id, program) VALUES (?1, ?2)";
+    let bodies = tree.functions.iter().map(|&id| id.into());
+    numbered(connection, functions, bodies)?;
+    let calls = "INSERT INTO program_type_call (id, function_id) VALUES (?1, ?2)";
+    numbered(connection, calls, tree.calls.iter().map(|&f| f as u64))?;
+    let repeats = "INSERT INTO program_type_repeat VALUES (?1, ?2)";
+    numbered(connection, repeats, tree.repeats.iter().copied())?;
+    let executes = "INSERT INTO program_type_on_tile_execute VALUES (?1, ?2)";
+    numbered(connection, executes, 0..tree.compute_sets.len() as u64)?;
+    let copies = "INSERT INTO program_type_code_copy (id, destination_regions_id) VALUES (?1, ?2)";
+    let targets = tree.code_copies.iter().map(|&target| target.into());
+    numbered(connection, copies, targets)?;
+    syncs(plan, connection)
+}
+
+fn syncs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let every: Vec<u64> = (0..plan.settings.tiles.into()).collect();
-    let rows = |sql: &str, values: &[u64]| -> rusqlite::Result<()> {
-        let mut insert = connection.prepare(sql)?;
-        for (id, value) in values.iter().enumerate() {
-            insert.execute(params![id, value])?;
-        }
-        Ok(())
-    };
-    let wide = |values: &[u32]| values.iter().map(|&v| u64::from(v)).collect::<Vec<_>>();
-    rows(
-        "INSERT INTO control_programs (id, program) VALUES (?1, ?2)",
-        &wide(&tree.roots),
-    )?;
-    rows(
-        "INSERT INTO function_programs (id, program) VALUES (?1, ?2)",
-        &wide(&tree.functions),
-    )?;
-    let calls: Vec<u64> = tree.calls.iter().map(|&function| function as u64).collect();
-    rows(
-        "INSERT INTO program_type_call (id, function_id) VALUES (?1, ?2)",
-        &calls,
-    )?;
-    rows(
-        "INSERT INTO program_type_repeat VALUES (?1, ?2)",
-        &tree.repeats,
-    )?;
-    let sets: Vec<u64> = (0..tree.compute_sets.len() as u64).collect();
-    rows(
-        "INSERT INTO program_type_on_tile_execute VALUES (?1, ?2)",
-        &sets,
-    )?;
-    let [sans, sync_ans, syncs] = tree.syncs;
+    let [sans, sync_ans, syncs] = plan.tree.syncs;
     for (table, count) in [("sans", sans), ("sync_ans", sync_ans)] {
         let sql = format!("INSERT INTO program_type_{table} VALUES (?1, ?2)");
         let mut insert = connection.prepare(&sql)?;
@@ -146,15 +147,9 @@ fn small_tables(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
             insert.execute(params![id, encode_list(&every)])?;
         }
     }
+    let mut insert = connection.prepare("INSERT INTO program_type_sync VALUES (?1, 'Internal')")?;
     for id in 0..syncs {
-        connection.execute(
-            "INSERT INTO program_type_sync VALUES (?1, 'Internal')",
-            [id],
-        )?;
-    }
-    for (id, target) in tree.code_copies.iter().enumerate() {
-        let sql = "INSERT INTO program_type_code_copy (id, destination_regions_id) VALUES (?1, ?2)";
-        connection.execute(sql, params![id, target])?;
+        insert.execute([id])?;
     }
     Ok(())
 }
