@@ -93,7 +93,23 @@ impl Builder<'_> {
                 return (self.tree.exchanges[original].window, Some(original));
             }
         }
-        (self.part_of_the_tiles(random.hash(about(2))), None)
+        (self.exchange_window(random.hash(about(2))), None)
+    }
+
+    /// What exchanges receive is a sixth of the variables of a large model:
+    /// where fewer variables are wanted, fewer tiles take part.
+    fn exchange_window(&self, hash: u64) -> Window {
+        const ENOUGH: u64 = 6000;
+        let window = self.part_of_the_tiles(hash);
+        let share = match self.settings.variables {
+            Some(_) => self.settings.variables_per_tile().min(ENOUGH),
+            None => ENOUGH,
+        };
+        let count = u64::from(window.count) * share / ENOUGH;
+        Window {
+            count: count.max(1) as u32,
+            ..window
+        }
     }
 
     /// A run of tiles: some 300 of a large device, a third of a small one.

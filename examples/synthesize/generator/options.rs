@@ -241,4 +241,11 @@ impl Settings {
     pub fn training(&self) -> bool {
         self.mode == Mode::Training
     }
+
+    /// About how many variables a tile will have.
+    pub fn variables_per_tile(&self) -> u64 {
+        let layers = u64::from(self.layers) * u64::from(self.vars_per_layer_tile);
+        self.variables
+            .map_or(layers * 10 / 3, |all| all / u64::from(self.tiles))
+    }
 }

@@ -126,7 +126,7 @@ pub fn on_tile(settings: &Settings, tree: &Tree, code: &Code, tile: u32) -> Vec<
     let mut list = List {
         extras: Vec::new(),
         tile,
-        blocks: (settings.layers * settings.vars_per_layer_tile / 6).clamp(8, 300) as usize,
+        blocks: (settings.variables_per_tile() / 20).clamp(8, 300) as usize,
     };
     list.host_and_stack(settings, tree);
     list.instrumentation(tree);

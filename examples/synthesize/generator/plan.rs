@@ -90,7 +90,9 @@ fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> 
     for _ in 0..4 {
         let fixed = extras + count(&planted, true);
         let have = count(&planted, false).max(1);
-        per_layer = (per_layer * wanted.saturating_sub(fixed) / have).max(1);
+        per_layer = (per_layer * wanted.saturating_sub(fixed))
+            .div_ceil(have)
+            .max(1);
         planted = planter::build(settings, model, tree, per_layer);
     }
     planted
