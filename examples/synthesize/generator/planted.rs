@@ -3,9 +3,11 @@
 //!
 //! Every operation has a *home*: the layer that it was made for; what stands
 //! before the first layer has the first as home, what stands after the last the
-//! last, a gradient that of its forward operation. A layer owns the variables,
-//! compute sets, exchanges and programs of the operations at home in it. What
-//! several layers own counts for each of them, and once in a range.
+//! last, a gradient that of its forward operation. An outlined body is at home in
+//! every layer that calls it: each needs a copy where it runs on its own. A layer
+//! owns the variables, compute sets, exchanges and programs of the operations at
+//! home in it. What several layers own counts for each of them, and once in a
+//! range.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -73,24 +75,17 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The layer that each operation is at home in.
-struct Homes(Vec<u32>);
+/// The layers that each operation is at home in.
+struct Homes(Vec<Vec<u32>>);
 
 impl Homes {
     fn new(plan: &Plan) -> Self {
-        let ops = &plan.model.ops;
-        let last = plan.settings.layers - 1;
-        let of = |op: &Op| match (op.made_for, op.phase, op.partner) {
-            (Some(layer), ..) => layer,
-            (None, Phase::Embedding, _) => 0,
-            (None, Phase::Backward, Some(forward)) if ops[forward].phase == Phase::Embedding => 0,
-            _ => last,
-        };
-        Self(ops.iter().map(of).collect())
+        let ops = plan.model.ops.iter();
+        Self(ops.map(|op| homes(plan, op)).collect())
     }
 
     fn within(&self, op: usize, from: u32, to: u32) -> bool {
-        (from..=to).contains(&self.0[op])
+        self.0[op].iter().any(|home| (from..=to).contains(home))
     }
 
     fn uses(&self, plan: &Plan, group: &Group, from: u32, to: u32) -> bool {
@@ -99,6 +94,18 @@ impl Homes {
             .iter()
             .map(|&(stage, _)| plan.tree.stages[stage].op);
         ops.any(|op| self.within(op, from, to))
+    }
+}
+
+fn homes(plan: &Plan, op: &Op) -> Vec<u32> {
+    let last = plan.settings.layers - 1;
+    let phase_of = |forward: usize| plan.model.ops[forward].phase;
+    match (op.made_for, op.phase, op.partner) {
+        _ if op.function.is_some() => plan.model.calls.iter().map(|call| call.layer).collect(),
+        (Some(layer), ..) => vec![layer],
+        (None, Phase::Embedding, _) => vec![0],
+        (None, Phase::Backward, Some(of)) if phase_of(of) == Phase::Embedding => vec![0],
+        _ => vec![last],
     }
 }
 
