@@ -159,9 +159,9 @@ impl Code {
                     topic::VERTEX,
                     set as u64,
                     slot as u64,
-                    2 + u64::from(tile / 64),
+                    2 + u64::from(tile / 16),
                 ];
-                1 + self.random.below(6, about)
+                1 + self.random.below(3, about)
             }
             false => 0,
         }
@@ -195,7 +195,7 @@ impl Code {
         let (window, original) = self.exchanges[exchange];
         match window.holds(tile) {
             true => {
-                let about = [topic::EXCHANGE, original as u64, 3, u64::from(tile / 32)];
+                let about = [topic::EXCHANGE, original as u64, 3, u64::from(tile / 2)];
                 8 + 4 * self.random.below(12, about)
             }
             false => 0,

@@ -98,9 +98,9 @@ pub struct Contexts {
     pub strings: Vec<String>,
     /// Per operation.
     pub ops: Vec<OpContexts>,
-    /// Per call site: ids of the operations that stood there, in the order of
-    /// the function's.
-    pub replaced: Vec<Vec<u32>>,
+    /// Per context of a call: contexts of the operations of the function, and
+    /// of those that stood there instead.
+    pub pairs: HashMap<u32, (Vec<u32>, Vec<u32>)>,
     /// Per operation with weights: context of the programs that load them.
     pub uploads: Vec<u32>,
     /// The root of what the compiler makes.
@@ -187,19 +187,25 @@ impl Contexts {
                 index,
             ),
         };
+        self.stages(op, index, inner, &mut result);
+        self.upload(settings, op, index);
+        self.pad(settings, index, inner, padding, &mut result);
+        self.ops.push(result);
+    }
+
+    fn stages(&mut self, op: &Op, index: u32, inner: u32, result: &mut OpContexts) {
         for stage in 0..op.stages {
-            let parent = if stage % 3 == 2 { poplibs } else { inner };
+            let parent = match stage % 3 {
+                2 => result.poplibs,
+                _ => inner,
+            };
             let name = format!("{}/{}", op.name, stage_name(stage));
             let set = self.push(parent, &name, Body::ComputeSet, index);
             let program = self.push(parent, "", Body::Program("Execute"), index);
             result.stages.push((set, program));
-            result
-                .vars
-                .push(self.push(parent, &format!("{name}/out"), Body::Var, index));
+            let var = self.push(parent, &format!("{name}/out"), Body::Var, index);
+            result.vars.push(var);
         }
-        self.upload(settings, op, index);
-        self.pad(settings, index, inner, padding, &mut result);
-        self.ops.push(result);
     }
 
     /// The framework's contexts of one operation; gives the lowest of them
@@ -281,25 +287,56 @@ impl Contexts {
         }
     }
 
-    /// What stood at a call site before outlining: only PopART keeps it. The
-    /// first call's operations are those of the body itself.
+    /// What stood at the call sites before outlining: only PopART keeps it. In
+    /// the first layer that is the body itself.
     fn replaced(&mut self, settings: &Settings, model: &Model) {
-        for call in &model.calls {
-            let ops = &model.functions[call.function].ops;
-            let mut ids = Vec::new();
-            for &op in ops.iter().filter(|_| is_popart(settings)) {
-                let own = self.ops[op].op;
-                if call.layer == 0 {
-                    ids.push(own);
-                    continue;
-                }
-                let parent = self.onnx_chain(settings, op as u32, call.layer);
-                let id = self.push(parent, "", Body::Popart, op as u32);
-                self.list[id as usize - 1].layer = call.layer;
-                ids.push(id);
-            }
-            self.replaced.push(ids);
+        if !is_popart(settings) {
+            return;
         }
+        for (index, op) in model.ops.iter().enumerate() {
+            let Some(call) = op.call.map(|site| &model.calls[site]) else {
+                continue;
+            };
+            let body = &model.functions[call.function].ops;
+            let replaced = match (call.stood_here.is_empty(), call.layer) {
+                (false, _) => self.own(&call.stood_here),
+                (true, 0) => self.own(body),
+                (true, layer) => body
+                    .iter()
+                    .map(|&op| self.replica(settings, model, op, layer))
+                    .collect(),
+            };
+            let outlined = self.own(body);
+            self.pairs.insert(self.ops[index].op, (outlined, replaced));
+        }
+    }
+
+    fn own(&self, ops: &[usize]) -> Vec<u32> {
+        ops.iter().map(|&op| self.ops[op].op).collect()
+    }
+
+    /// The context that an operation of a body had in another layer. That of a
+    /// call has pairs of its own.
+    fn replica(&mut self, settings: &Settings, model: &Model, op: usize, layer: u32) -> u32 {
+        let own = &model.ops[op];
+        let inner = own.call.map(|site| {
+            let call = &model.calls[site];
+            let stood = call.stood_here.iter();
+            let replaced: Vec<u32> = stood
+                .map(|&op| self.replica(settings, model, op, layer))
+                .collect();
+            (self.own(&model.functions[call.function].ops), replaced)
+        });
+        let parent = match own.name.is_empty() {
+            true => self.bare,
+            false => self.onnx_chain(settings, op as u32, layer),
+        };
+        let id = self.push(parent, "", Body::Popart, op as u32);
+        self.list[id as usize - 1].layer = layer;
+        if let Some(pairs) = inner {
+            self.pairs.insert(id, pairs);
+        }
+        id
     }
 }
 

@@ -8,22 +8,32 @@
 
 mod backward;
 mod code;
+mod context_fields;
 mod contexts;
 mod debug_writer;
 mod groups;
 mod liveness;
 mod memory_tables;
+mod messages;
 mod model;
+mod op_programs;
 pub mod options;
+mod outlining;
 mod overhead;
 mod plan;
+mod planted;
+mod planter;
 mod profile_writer;
+mod program_builder;
 mod program_tables;
 mod random;
 mod schema;
+mod sections;
+mod stages;
 mod templates;
 mod tree;
 mod truth;
+mod uses;
 mod variable_tables;
 mod vertex_tables;
 
@@ -61,6 +71,9 @@ pub fn generate(settings: options::Settings) -> anyhow::Result<Summary> {
     let debug = out.join("debug.cbor");
     debug_writer::write(&plan, &debug)
         .with_context(|| format!("cannot write {}", debug.display()))?;
+    if let Some(path) = &plan.settings.planted {
+        planted::write(&plan, path)?;
+    }
     Ok(summary(&plan))
 }
 

@@ -50,7 +50,7 @@ pub struct Op {
     /// The forward operation of a backward one, the first operation of its
     /// layer that an optimiser step updates.
     pub partner: Option<usize>,
-    /// Program stages.
+    /// Program stages; 0 for an operation that only lent its name to a call.
     pub stages: u32,
 }
 
@@ -62,12 +62,15 @@ pub struct Function {
 }
 
 /// A call of a function.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Call {
     /// The function called.
     pub function: usize,
-    /// The layer it stands in.
+    /// The layer it stands in; the first for a call inside a body.
     pub layer: u32,
+    /// For a call inside a body: the operations that stood there, in the order
+    /// of the function's.
+    pub stood_here: Vec<usize>,
 }
 
 /// The planted model.
@@ -137,7 +140,7 @@ impl Builder<'_> {
         matches!(self.framework(), Framework::Popart | Framework::Poptorch)
     }
 
-    fn push(&mut self, op: Op) -> usize {
+    pub(super) fn push(&mut self, op: Op) -> usize {
         self.model.ops.push(op);
         self.model.ops.len() - 1
     }
@@ -148,7 +151,7 @@ impl Builder<'_> {
         index
     }
 
-    fn last_output(&self) -> String {
+    pub(super) fn last_output(&self) -> String {
         self.model
             .ops
             .last()
@@ -248,7 +251,7 @@ impl Builder<'_> {
         self.run(op);
     }
 
-    fn layer_op(&self, layer: u32, template: &Template) -> Op {
+    pub(super) fn layer_op(&self, layer: u32, template: &Template) -> Op {
         let framework = self.framework();
         let name = templates::name(framework, layer, template.path);
         let mut inputs = vec![self.last_output()];
@@ -284,60 +287,6 @@ impl Builder<'_> {
             indices.push(self.outlined_op(layer, slot, template));
         }
         self.model.forward.push(indices);
-    }
-
-    /// A call site. Every other one has inputs that name no layer, so that its
-    /// layer follows from the operation after it.
-    fn call(&mut self, layer: u32) {
-        if self.model.functions.is_empty() {
-            self.model.functions.push(Function::default());
-        }
-        let site = self.model.calls.len();
-        self.model.calls.push(Call { function: 0, layer });
-        let nameless = self.nameless_gradients();
-        let name = match (nameless, self.framework()) {
-            (true, _) => String::new(),
-            (false, framework) => templates::name(framework, layer, "call"),
-        };
-        let input = match layer % 2 {
-            0 => self.last_output(),
-            _ => format!("graph_input_{site}"),
-        };
-        let shares = self.outlined_shares();
-        let op = Op {
-            op_type: "Call",
-            layer: Some(layer),
-            made_for: Some(layer),
-            inputs: vec![input],
-            outputs: vec![format!("call_{site}:0")],
-            call: Some(site),
-            ..self.outside(Phase::Forward, &name, Kind::Call, shares)
-        };
-        self.run(op);
-    }
-
-    /// Weights and activations stay with the call sites: the body works on
-    /// copies.
-    fn outlined_shares(&self) -> [u32; 2] {
-        let outlined = templates::of(self.framework())
-            .iter()
-            .filter(|t| t.outlined);
-        outlined.fold([0, 0], |[weight, activation], t| {
-            [weight + t.weight, activation + t.activation]
-        })
-    }
-
-    /// The first call's layer names the body; later layers share it.
-    fn outlined_op(&mut self, layer: u32, slot: usize, template: &Template) -> usize {
-        if layer > 0 {
-            return self.model.forward[0][slot];
-        }
-        let mut op = self.layer_op(layer, template);
-        op.function = Some(0);
-        op.weight = 0;
-        let index = self.push(op);
-        self.model.functions[0].ops.push(index);
-        index
     }
 }
 

@@ -33,6 +33,9 @@ pub struct Options {
     /// How the steps of an outlined body that several layers call are listed.
     #[arg(long, value_enum)]
     pub outlined: Option<Outlined>,
+    /// Lets outlined bodies call functions themselves.
+    #[arg(long, requires = "outlined")]
+    pub nested: bool,
     /// Variables of user data that an average layer has on an average tile.
     #[arg(long)]
     pub vars_per_layer_tile: Option<u32>,
@@ -61,6 +64,11 @@ pub struct Options {
     /// Seed of every choice.
     #[arg(long)]
     pub seed: Option<u64>,
+    /// Also writes to this file, as JSON, which bytes were planted for which
+    /// layer, tile and category, and what each range of layers needs. For
+    /// models of a few tiles and layers.
+    #[arg(long)]
+    pub planted: Option<PathBuf>,
     /// Page size of the SQLite file; small pages keep small files small.
     #[arg(long)]
     pub page_size: Option<u32>,
@@ -123,6 +131,8 @@ pub struct Settings {
     pub mode: Mode,
     /// Whether there are functions.
     pub outlined: Outlined,
+    /// Whether functions call functions.
+    pub nested: bool,
     /// User variables of an average layer on an average tile.
     pub vars_per_layer_tile: u32,
     /// User bytes of an average layer on an average tile.
@@ -141,40 +151,87 @@ pub struct Settings {
     pub random: Random,
     /// SQLite page size in bytes.
     pub page_size: u32,
+    /// Where to write what was planted.
+    pub planted: Option<PathBuf>,
 }
+
+/// What a preset sets.
+struct Defaults {
+    layers: u32,
+    mode: Mode,
+    outlined: Outlined,
+    bytes_per_layer_tile: u64,
+    variables: Option<u64>,
+    shared_fraction: f64,
+    classes: usize,
+    steps: usize,
+    contexts: usize,
+}
+
+const SMALL: Defaults = Defaults {
+    layers: 12,
+    mode: Mode::Inference,
+    outlined: Outlined::None,
+    bytes_per_layer_tile: 60_000,
+    variables: None,
+    shared_fraction: 0.25,
+    classes: 0,
+    steps: 0,
+    contexts: 0,
+};
+
+/// The shared fraction is that of user variables; of all variables it is a
+/// quarter.
+const BIG: Defaults = Defaults {
+    layers: 48,
+    mode: Mode::Training,
+    outlined: Outlined::Once,
+    bytes_per_layer_tile: 85_000,
+    variables: Some(10_000_000),
+    shared_fraction: 0.37,
+    classes: 100_000,
+    steps: 20_000,
+    contexts: 1_000_000,
+};
 
 impl Options {
     /// Fills in the preset and the defaults.
     pub fn settle(&self) -> Settings {
-        let big = self.preset == Some(Preset::Big);
-        let layers = self.layers.unwrap_or(if big { 48 } else { 12 }).max(1);
-        let bytes_per_tile = self.bytes_per_tile.unwrap_or(638_976);
-        let enough_to_overflow = match self.overflow {
-            true => 2 * bytes_per_tile / u64::from(layers),
-            false => 0,
+        let defaults = match self.preset {
+            Some(Preset::Big) => BIG,
+            None => SMALL,
         };
-        let bytes_per_layer_tile = self.bytes_per_layer_tile.unwrap_or(60_000);
+        let shared_fraction = self.shared_fraction.unwrap_or(defaults.shared_fraction);
         Settings {
             out: self.out.clone(),
             framework: self.framework.unwrap_or(Framework::Popart),
-            layers,
+            layers: self.layers.unwrap_or(defaults.layers).max(1),
             tiles: self.tiles.unwrap_or(1472).max(4),
-            bytes_per_tile,
-            mode: self
-                .mode
-                .unwrap_or(if big { Mode::Training } else { Mode::Inference }),
-            outlined: self
-                .outlined
-                .unwrap_or(if big { Outlined::Once } else { Outlined::None }),
+            bytes_per_tile: self.bytes_per_tile.unwrap_or(638_976),
+            mode: self.mode.unwrap_or(defaults.mode),
+            outlined: self.outlined.unwrap_or(defaults.outlined),
+            nested: self.nested,
             vars_per_layer_tile: self.vars_per_layer_tile.unwrap_or(40).max(1),
-            bytes_per_layer_tile: bytes_per_layer_tile.max(enough_to_overflow),
-            variables: self.variables.or(big.then_some(10_000_000)),
-            shared_fraction: self.shared_fraction.unwrap_or(0.25).clamp(0.0, 1.0),
-            classes: self.classes.unwrap_or(if big { 100_000 } else { 0 }),
-            steps: self.steps.unwrap_or(if big { 20_000 } else { 0 }),
-            contexts: self.contexts.unwrap_or(if big { 1_000_000 } else { 0 }),
+            bytes_per_layer_tile: self.layer_bytes(&defaults),
+            variables: self.variables.or(defaults.variables),
+            shared_fraction: shared_fraction.clamp(0.0, 1.0),
+            classes: self.classes.unwrap_or(defaults.classes),
+            steps: self.steps.unwrap_or(defaults.steps),
+            contexts: self.contexts.unwrap_or(defaults.contexts),
             random: Random(self.seed.unwrap_or(1)),
             page_size: self.page_size.unwrap_or(4096),
+            planted: self.planted.clone(),
+        }
+    }
+
+    fn layer_bytes(&self, defaults: &Defaults) -> u64 {
+        let wanted = self
+            .bytes_per_layer_tile
+            .unwrap_or(defaults.bytes_per_layer_tile);
+        let layers = u64::from(self.layers.unwrap_or(defaults.layers).max(1));
+        match self.overflow {
+            true => wanted.max(2 * self.bytes_per_tile.unwrap_or(638_976) / layers),
+            false => wanted,
         }
     }
 }
@@ -183,5 +240,12 @@ impl Settings {
     /// Whether there is a backward pass and an optimiser.
     pub fn training(&self) -> bool {
         self.mode == Mode::Training
+    }
+
+    /// About how many variables a tile will have.
+    pub fn variables_per_tile(&self) -> u64 {
+        let layers = u64::from(self.layers) * u64::from(self.vars_per_layer_tile);
+        self.variables
+            .map_or(layers * 10 / 3, |all| all / u64::from(self.tiles))
     }
 }

@@ -2,7 +2,7 @@
 //! exchange, instrumentation. Sizes and counts on a tile follow a real profile.
 
 use super::code::Code;
-use super::liveness::Fixed;
+use super::liveness::{Fixed, UNALLOCATED};
 use super::options::Settings;
 use super::random::topic;
 use super::tree::Tree;
@@ -126,7 +126,7 @@ pub fn on_tile(settings: &Settings, tree: &Tree, code: &Code, tile: u32) -> Vec<
     let mut list = List {
         extras: Vec::new(),
         tile,
-        blocks: (settings.layers * settings.vars_per_layer_tile / 6).clamp(8, 300) as usize,
+        blocks: (settings.variables_per_tile() / 20).clamp(8, 300) as usize,
     };
     list.host_and_stack(settings, tree);
     list.instrumentation(tree);
@@ -166,9 +166,7 @@ impl List {
         });
     }
 
-    /// Every tile talks to the host a little, every 64th a lot.
     fn host_and_stack(&mut self, settings: &Settings, tree: &Tree) {
-        let talks = self.tile % 64 == 5;
         self.with_class(
             category::CONTROL_ID,
             0,
@@ -177,27 +175,24 @@ impl List {
             Fixed::Control as u32,
         );
         if self.tile > 0 {
-            self.with_class(
-                category::CONSTANT,
-                18,
-                None,
-                0,
-                super::liveness::UNALLOCATED,
-            );
+            self.with_class(category::CONSTANT, 18, None, 0, UNALLOCATED);
         }
+        self.host(tree);
+        let about = [topic::TILE, self.tile.into(), 0, 5];
+        let stack = 328 + 8 * settings.random.below(24, about);
+        self.push(category::STACK, 5, None, stack);
+    }
+
+    /// Every tile talks to the host a little, every 64th a lot.
+    fn host(&mut self, tree: &Tree) {
         self.push(category::HOST_MESSAGE, 1, None, 64);
         self.push(category::HOST_HEADER, 4, None, 8);
         self.push(category::HOST_HEADER, 3, Some(1), 8);
         self.push(category::HOST_HEADER, 3, Some(3), 16);
-        if talks {
+        if self.tile % 64 == 5 {
+            let class = Fixed::Host as u32;
             self.push(category::HOST_MESSAGE, 2, None, 4);
-            self.with_class(
-                category::HOST_MESSAGE,
-                19,
-                Some(0),
-                1024,
-                Fixed::Host as u32,
-            );
+            self.with_class(category::HOST_MESSAGE, 19, Some(0), 1024, class);
             for stream in 0..tree.streams.len().min(24) as u32 {
                 self.push(category::HOST_HEADER, 3, Some(4 + stream), 16);
                 self.push(category::HOST_EXCHANGE_CODE, 13, Some(4 + stream), 128);
@@ -206,9 +201,6 @@ impl List {
         for (suffix, bytes) in [(0, 112), (1, 16), (2, 16)] {
             self.push(category::HOST_EXCHANGE_CODE, 13, Some(suffix), bytes);
         }
-        let about = [topic::TILE, self.tile.into(), 0, 5];
-        let stack = 328 + 8 * settings.random.below(24, about);
-        self.push(category::STACK, 5, None, stack);
     }
 
     fn instrumentation(&mut self, tree: &Tree) {

@@ -2,13 +2,16 @@
 
 use super::code::{self, Code};
 use super::contexts::{self, Contexts};
-use super::groups::{self, Group, Role};
+use super::groups::{Group, Role};
 use super::liveness::{self, Classes};
 use super::model::{self, Model};
 use super::options::{Framework, Settings};
 use super::overhead::{self, category};
+use super::planter;
+use super::program_builder;
 use super::random::topic;
-use super::tree::{self, Tree, Type};
+use super::stages;
+use super::tree::{Tree, Type};
 
 /// The whole planted model; of the order of the numbers of programs, classes,
 /// contexts and 4 bytes for each variable.
@@ -39,9 +42,16 @@ pub struct Plan {
 /// Plans what `settings` describe.
 pub fn build(settings: Settings) -> Plan {
     let mut model = model::build(&settings);
-    tree::stretch(&settings, &mut model);
+    stages::stretch(&settings, &mut model, settings.steps);
+    let first = contexts::build(&settings, &model);
+    let missing = settings.steps.saturating_sub(
+        program_builder::build(&settings, &model, &first)
+            .steps
+            .len(),
+    );
+    stages::stretch(&settings, &mut model, settings.steps + missing);
     let contexts = contexts::build(&settings, &model);
-    let tree = tree::build(&settings, &model, &contexts);
+    let tree = program_builder::build(&settings, &model, &contexts);
     let code = code::build(&settings, &model, &tree);
     let groups = plan_groups(&settings, &model, &tree, &code);
     let classes = liveness::build(&settings, &tree, &groups);
@@ -64,7 +74,7 @@ pub fn build(settings: Settings) -> Plan {
 /// Plants groups; when a number of variables is wanted, as many as make it.
 fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> Vec<Group> {
     let mut per_layer = u64::from(settings.vars_per_layer_tile);
-    let mut planted = groups::build(settings, model, tree, per_layer);
+    let mut planted = planter::build(settings, model, tree, per_layer);
     let Some(wanted) = settings.variables else {
         return planted;
     };
@@ -80,8 +90,10 @@ fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> 
     for _ in 0..4 {
         let fixed = extras + count(&planted, true);
         let have = count(&planted, false).max(1);
-        per_layer = (per_layer * wanted.saturating_sub(fixed) / have).max(1);
-        planted = groups::build(settings, model, tree, per_layer);
+        per_layer = (per_layer * wanted.saturating_sub(fixed))
+            .div_ceil(have)
+            .max(1);
+        planted = planter::build(settings, model, tree, per_layer);
     }
     planted
 }

@@ -3,7 +3,7 @@
 use popliner::profile::encoding::{encode_list, encode_rle};
 use rusqlite::{Connection, params};
 
-use super::groups::Access;
+use super::groups::{Access, Role};
 use super::plan::Plan;
 use super::tree::{Type, Window};
 
@@ -105,40 +105,41 @@ fn programs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Rows of an id, counted from 0, and a number.
+fn numbered(
+    connection: &Connection,
+    sql: &str,
+    values: impl IntoIterator<Item = u64>,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare(sql)?;
+    for (id, value) in values.into_iter().enumerate() {
+        insert.execute(params![id, value])?;
+    }
+    Ok(())
+}
+
 fn small_tables(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let tree = &plan.tree;
+    let roots = "INSERT INTO control_programs (id, program) VALUES (?1, ?2)";
+    numbered(connection, roots, tree.roots.iter().map(|&id| id.into()))?;
+    let functions = "INSERT INTO function_programs (id, program) VALUES (?1, ?2)";
+    let bodies = tree.functions.iter().map(|&id| id.into());
+    numbered(connection, functions, bodies)?;
+    let calls = "INSERT INTO program_type_call (id, function_id) VALUES (?1, ?2)";
+    numbered(connection, calls, tree.calls.iter().map(|&f| f as u64))?;
+    let repeats = "INSERT INTO program_type_repeat VALUES (?1, ?2)";
+    numbered(connection, repeats, tree.repeats.iter().copied())?;
+    let executes = "INSERT INTO program_type_on_tile_execute VALUES (?1, ?2)";
+    numbered(connection, executes, 0..tree.compute_sets.len() as u64)?;
+    let copies = "INSERT INTO program_type_code_copy (id, destination_regions_id) VALUES (?1, ?2)";
+    let targets = tree.code_copies.iter().map(|&target| target.into());
+    numbered(connection, copies, targets)?;
+    syncs(plan, connection)
+}
+
+fn syncs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let every: Vec<u64> = (0..plan.settings.tiles.into()).collect();
-    let rows = |sql: &str, values: &[u64]| -> rusqlite::Result<()> {
-        let mut insert = connection.prepare(sql)?;
-        for (id, value) in values.iter().enumerate() {
-            insert.execute(params![id, value])?;
-        }
-        Ok(())
-    };
-    let wide = |values: &[u32]| values.iter().map(|&v| u64::from(v)).collect::<Vec<_>>();
-    rows(
-        "INSERT INTO control_programs (id, program) VALUES (?1, ?2)",
-        &wide(&tree.roots),
-    )?;
-    rows(
-        "INSERT INTO function_programs (id, program) VALUES (?1, ?2)",
-        &wide(&tree.functions),
-    )?;
-    let calls: Vec<u64> = tree.calls.iter().map(|&function| function as u64).collect();
-    rows(
-        "INSERT INTO program_type_call (id, function_id) VALUES (?1, ?2)",
-        &calls,
-    )?;
-    rows(
-        "INSERT INTO program_type_repeat VALUES (?1, ?2)",
-        &tree.repeats,
-    )?;
-    let sets: Vec<u64> = (0..tree.compute_sets.len() as u64).collect();
-    rows(
-        "INSERT INTO program_type_on_tile_execute VALUES (?1, ?2)",
-        &sets,
-    )?;
-    let [sans, sync_ans, syncs] = tree.syncs;
+    let [sans, sync_ans, syncs] = plan.tree.syncs;
     for (table, count) in [("sans", sans), ("sync_ans", sync_ans)] {
         let sql = format!("INSERT INTO program_type_{table} VALUES (?1, ?2)");
         let mut insert = connection.prepare(&sql)?;
@@ -146,15 +147,9 @@ fn small_tables(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
             insert.execute(params![id, encode_list(&every)])?;
         }
     }
+    let mut insert = connection.prepare("INSERT INTO program_type_sync VALUES (?1, 'Internal')")?;
     for id in 0..syncs {
-        connection.execute(
-            "INSERT INTO program_type_sync VALUES (?1, 'Internal')",
-            [id],
-        )?;
-    }
-    for (id, target) in tree.code_copies.iter().enumerate() {
-        let sql = "INSERT INTO program_type_code_copy (id, destination_regions_id) VALUES (?1, ?2)";
-        connection.execute(sql, params![id, target])?;
+        insert.execute([id])?;
     }
     Ok(())
 }
@@ -198,27 +193,35 @@ fn regions(plan: &Plan) -> Vec<Vec<Regions>> {
     targets
 }
 
-/// Host copies move the first variable of their operation, on some tiles, or
-/// the control id; code copies overwrite one that is there anyway.
+/// Host copies move the variables of their operation or the control id; code
+/// copies overwrite one that is there anyway.
 fn host_regions(plan: &Plan, targets: &mut [Vec<Regions>]) {
     let tree = &plan.tree;
-    let first_of = |op: usize| plan.groups.iter().position(|group| group.op == op);
-    let copied = tree.streams.iter().map(|stream| (stream.target, stream.op));
-    let code = tree
-        .code_copies
-        .iter()
-        .map(|&target| (target, Some(plan.model.order[0])));
-    for (target, op) in copied.chain(code) {
-        let region = match op.and_then(first_of) {
-            Some(group) => {
-                let mut window = plan.groups[group].window;
-                window.count = window.count.min(64);
-                Regions::Group(group, window)
-            }
-            None => Regions::Control(Window { first: 0, count: 1 }),
-        };
-        targets[target as usize].push(region);
+    for stream in &tree.streams {
+        let regions = &mut targets[stream.target as usize];
+        match stream.op {
+            Some(op) => regions.extend(copied_groups(plan, op)),
+            None => regions.push(Regions::Control(Window { first: 0, count: 1 })),
+        }
     }
+    for &target in &tree.code_copies {
+        let first = copied_groups(plan, plan.model.order[0]).next();
+        targets[target as usize].extend(first);
+    }
+}
+
+/// All weights that were made for an operation; without weights, its first
+/// variable.
+fn copied_groups(plan: &Plan, op: usize) -> impl Iterator<Item = Regions> + '_ {
+    let own = move |role: Option<Role>| {
+        let groups = plan.groups.iter().enumerate();
+        groups.filter(move |(_, group)| group.op == op && role.is_none_or(|r| r == group.role))
+    };
+    let weights = match own(Some(Role::Weight)).next() {
+        Some(_) => own(Some(Role::Weight)).take(usize::MAX),
+        None => own(None).take(1),
+    };
+    weights.map(|(index, group)| Regions::Group(index, group.window))
 }
 
 fn exchange_regions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {

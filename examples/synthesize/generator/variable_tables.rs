@@ -4,7 +4,7 @@ use popliner::profile::encoding::{encode_list, push_varint};
 use rusqlite::{Connection, params};
 
 use super::groups::Role;
-use super::liveness::UNALLOCATED;
+use super::liveness::{Fixed, UNALLOCATED};
 use super::overhead::{self, CATEGORIES, Extra};
 use super::plan::{Plan, category_of};
 use super::profile_writer::plain_bytes;
@@ -148,22 +148,12 @@ fn extra_row(
     tile: u32,
     offset: &mut u64,
 ) -> rusqlite::Result<Variable> {
-    use overhead::category::{
-        CONTROL_CODE, HOST_EXCHANGE_CODE, INTERNAL_EXCHANGE_CODE, VERTEX_CODE,
-    };
     let variable = Variable {
         category: extra.category,
         class: extra.class,
         bytes: extra.bytes,
     };
     let always = plan.classes.always[extra.class as usize];
-    let bits = match extra.category {
-        _ if extra.class == UNALLOCATED => 2,
-        VERTEX_CODE => 29,
-        CONTROL_CODE | HOST_EXCHANGE_CODE | INTERNAL_EXCHANGE_CODE => 13,
-        _ if always => 5,
-        _ => 1,
-    };
     let suffix = extra.suffix.map(|suffix| suffix.to_string());
     rows.write(&Row {
         tile,
@@ -173,10 +163,25 @@ fn extra_row(
         offset: *offset,
         unlowered: None,
         alignment: 4,
-        bits,
+        bits: extra_bits(&extra, always),
     })?;
     *offset += if always { extra.bytes } else { 0 };
     Ok(variable)
+}
+
+/// Flags as they stand on such variables in a real file; bit 0 is clear for
+/// what is not allocated.
+fn extra_bits(extra: &Extra, always: bool) -> u32 {
+    use overhead::category::{
+        CONTROL_CODE, HOST_EXCHANGE_CODE, INTERNAL_EXCHANGE_CODE, VERTEX_CODE,
+    };
+    match extra.category {
+        _ if extra.class == UNALLOCATED => 2,
+        VERTEX_CODE => 29,
+        CONTROL_CODE | HOST_EXCHANGE_CODE | INTERNAL_EXCHANGE_CODE => 13,
+        _ if always => 5,
+        _ => 1,
+    }
 }
 
 fn names(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
@@ -208,46 +213,52 @@ fn unlowered(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Bytes by unlowered variable and class: over all tiles for all of them, by
-/// tile for a third of them and for each category of the rest.
+/// tile for half of them and for each category of the rest.
 fn bytes_by_class(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let mut insert =
         connection.prepare("INSERT INTO var_bytes_by_eq_class VALUES (?1, ?2, ?3, ?4)")?;
-    for (index, group) in plan.groups.iter().enumerate() {
-        let mut sums: Vec<(u32, u64)> = Vec::new();
-        for tile in group.window.first..group.window.first + group.window.count {
-            let class = plan.classes.on_tile(&plan.settings, index, tile);
-            let bytes = plan.bytes(index, tile);
-            match sums.iter_mut().find(|sum| sum.0 == class) {
-                Some(sum) => sum.1 += bytes,
-                None => sums.push((class, bytes)),
-            }
-        }
-        for (class, bytes) in sums {
-            insert.execute(params![index, class, bytes, None::<u32>])?;
+    for group in 0..plan.groups.len() {
+        for (class, bytes) in class_sums(plan, group) {
+            insert.execute(params![group, class, bytes, None::<u32>])?;
         }
     }
     for tile in 0..plan.settings.tiles {
-        for group in plan.groups_on(tile).filter(|group| group % 3 == 0) {
+        for group in plan.groups_on(tile).filter(|group| group % 2 == 0) {
             let class = plan.classes.on_tile(&plan.settings, group, tile);
             insert.execute(params![group, class, plan.bytes(group, tile), tile])?;
         }
-        let mut sums = [0; CATEGORIES.len()];
-        for extra in overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile) {
-            if plan.classes.always[extra.class as usize] {
-                sums[extra.category] += extra.bytes;
-            }
-        }
+        let sums = always_live_extras(plan, tile);
         for (category, bytes) in sums.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
             let id = plan.groups.len() + category;
-            insert.execute(params![
-                id,
-                super::liveness::Fixed::Code as u32,
-                bytes,
-                tile
-            ])?;
+            insert.execute(params![id, Fixed::Code as u32, bytes, tile])?;
         }
     }
     Ok(())
+}
+
+/// Bytes of a group over all tiles, by class.
+fn class_sums(plan: &Plan, group: usize) -> Vec<(u32, u64)> {
+    let window = plan.groups[group].window;
+    let mut sums: Vec<(u32, u64)> = Vec::new();
+    for tile in window.first..window.first + window.count {
+        let class = plan.classes.on_tile(&plan.settings, group, tile);
+        let bytes = plan.bytes(group, tile);
+        match sums.iter_mut().find(|sum| sum.0 == class) {
+            Some(sum) => sum.1 += bytes,
+            None => sums.push((class, bytes)),
+        }
+    }
+    sums
+}
+
+fn always_live_extras(plan: &Plan, tile: u32) -> [u64; CATEGORIES.len()] {
+    let mut sums = [0; CATEGORIES.len()];
+    for extra in overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile) {
+        if plan.classes.always[extra.class as usize] {
+            sums[extra.category] += extra.bytes;
+        }
+    }
+    sums
 }
 
 /// Rows of ranges stand in no order, as in real files.
@@ -271,7 +282,7 @@ fn classes(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 /// Classes that are live together; of the many in a large model only a stretch
 /// of neighbours is listed.
 fn interference(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    const NEIGHBOURS: usize = 400;
+    const NEIGHBOURS: usize = 4000;
     let mut insert =
         connection.prepare("INSERT INTO equivalence_class_interference VALUES (?1, ?2)")?;
     let ranges = &plan.classes.ranges;

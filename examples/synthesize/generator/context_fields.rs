@@ -1,0 +1,278 @@
+//! What the layers of software write into their contexts.
+
+use super::contexts::{Body, Context, NONE};
+use super::model::Op;
+use super::options::Framework;
+use super::plan::Plan;
+use super::templates;
+
+/// A value of a context.
+pub enum Value {
+    /// Unsigned integer.
+    Uint(u64),
+    /// Boolean.
+    Bool(bool),
+    /// Text.
+    Text(String),
+    /// Array.
+    List(Vec<Value>),
+    /// Map, in any order.
+    Map(Fields),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::Text(text.to_owned())
+    }
+}
+
+/// Keys and values of a map.
+pub type Fields = Vec<(&'static str, Value)>;
+
+/// All fields of the context `id`, but for its location.
+pub fn fields(plan: &Plan, context: &Context, id: u32) -> Fields {
+    let op = plan.model.ops.get(context.op as usize);
+    let mut fields = content(plan, context, op);
+    if let Some((outlined, replaced)) = plan.contexts.pairs.get(&id) {
+        fields.push(("outlinedDebugContextIds", id_list(outlined)));
+        fields.push(("replacedDebugContextIds", id_list(replaced)));
+    }
+    fields.push(("id", Value::Uint(id.into())));
+    fields.push(("layer", layer(context.body).into()));
+    fields.push(("name", Value::Uint(context.name.into())));
+    if context.parent > 0 {
+        fields.push(("parentId", Value::Uint(context.parent.into())));
+    }
+    if let Some(category) = category(context.body) {
+        fields.push(("category", category.into()));
+    }
+    fields
+}
+
+fn layer(body: Body) -> &'static str {
+    match body {
+        Body::Poptorch => "poptorch",
+        Body::Builder | Body::BareBuilder => "popartbuilder",
+        Body::Onnx => "onnx",
+        Body::Popart | Body::Tensor => "popart",
+        Body::Xla => "xla_op",
+        Body::Hlo => "hloinstruction",
+        Body::Driver => "poplar_driver",
+        Body::Poplibs | Body::PoplibsCall => "poplibs",
+        _ => "poplar",
+    }
+}
+
+fn category(body: Body) -> Option<&'static str> {
+    match body {
+        Body::Poptorch | Body::BareBuilder | Body::Poplibs | Body::PoplibsCall => None,
+        Body::Builder => Some("api"),
+        Body::Onnx | Body::Popart | Body::Xla | Body::Hlo | Body::Driver => Some("op"),
+        Body::Tensor => Some("tensor"),
+        Body::Var => Some("var"),
+        Body::VarConst => Some("varConst"),
+        Body::ComputeSet => Some("computeSet"),
+        Body::Program(_) => Some("program"),
+        Body::Compilation => Some("compilation"),
+    }
+}
+
+/// Texts as a list of values.
+fn texts(texts: &[String]) -> Value {
+    Value::List(texts.iter().map(|text| text.as_str().into()).collect())
+}
+
+/// What the layer of a context adds to it.
+fn content(plan: &Plan, context: &Context, op: Option<&Op>) -> Fields {
+    match (context.body, op) {
+        (Body::Program(kind), _) => vec![("type", kind.into())],
+        (Body::Var, _) => vec![
+            ("mappingMethod", Value::Uint(0)),
+            ("shape", shape(context)),
+            ("type", "half".into()),
+        ],
+        (Body::VarConst, _) => vec![
+            ("broadcast", Value::Uint(1)),
+            ("shape", shape(context)),
+            ("traits", traits()),
+        ],
+        (Body::Poplibs, _) => vec![("api", "convolution".into())],
+        (Body::PoplibsCall, _) => library_call(context),
+        (_, Some(op)) => framework_content(plan, context, op),
+        _ => Vec::new(),
+    }
+}
+
+fn shape(context: &Context) -> Value {
+    let rows = 1 << (context.name % 10);
+    Value::List(vec![Value::Uint(rows), Value::Uint(64)])
+}
+
+fn traits() -> Value {
+    Value::Map(vec![
+        ("align", Value::Uint(4)),
+        ("isFloat", Value::Bool(true)),
+        ("isIntegral", Value::Bool(false)),
+        ("isSigned", Value::Bool(true)),
+        ("size", Value::Uint(4)),
+    ])
+}
+
+/// Arguments of library calls are the bulk of a real file.
+fn library_call(context: &Context) -> Fields {
+    let tensor = |name: &str| {
+        let rows = 1 << (context.name % 10);
+        Value::Text(format!(
+            "{name}: half[{rows},1024] in 64 regions, layout [{rows},16,64], offset {}",
+            context.parent
+        ))
+    };
+    let options = "availableMemoryProportion: 0.6, partialsType: half, \
+                   fullyConnectedPass: INFERENCE_FWD, use128BitConvUnitLoad: true, \
+                   enableConvDithering: false, planConstraints: none, \
+                   remapOutputTensor: true, multiPlanConvs: false, \
+                   insertTransformsCycleCountProxy: 10";
+    let args = vec![
+        ("a", tensor("A")),
+        ("b", tensor("B")),
+        ("options", options.into()),
+        ("outputType", "half".into()),
+        ("cache", "matmul::PlanningCache".into()),
+    ];
+    vec![
+        ("api", "matMulGrouped".into()),
+        ("args", Value::Map(args)),
+        ("output", tensor("C")),
+    ]
+}
+
+fn framework_content(plan: &Plan, context: &Context, op: &Op) -> Fields {
+    let name = name_in(plan, context, op);
+    match context.body {
+        Body::Poptorch => poptorch(&name, op),
+        Body::Builder => builder(op),
+        Body::Onnx => onnx(onnx_name(plan, &name), op),
+        Body::Popart => popart_op(plan, context, op),
+        Body::Tensor => tensor(op),
+        Body::Xla => vec![
+            ("op_name", name.as_str().into()),
+            ("op_type", op.op_type.into()),
+        ],
+        Body::Hlo => instruction(context),
+        Body::Driver => vec![("class", "ConvOp".into())],
+        _ => Vec::new(),
+    }
+}
+
+fn poptorch(name: &str, op: &Op) -> Fields {
+    vec![
+        ("op_name", name.into()),
+        ("op_type", op.op_type.into()),
+        ("torch_schema", "(Tensor a, Tensor b) -> Tensor".into()),
+    ]
+}
+
+fn builder(op: &Op) -> Fields {
+    vec![
+        ("api", op.op_type.into()),
+        ("inputs", texts(&op.inputs)),
+        ("outputs", texts(&op.outputs)),
+        ("attributes", Value::Map(Vec::new())),
+    ]
+}
+
+fn onnx(name: &str, op: &Op) -> Fields {
+    vec![
+        ("opName", name.into()),
+        ("opType", op.op_type.into()),
+        ("domain", "ai.onnx".into()),
+        ("input", texts(&op.inputs)),
+        ("output", texts(&op.outputs)),
+    ]
+}
+
+fn tensor(op: &Op) -> Fields {
+    let id = op.inputs.last().map_or("weight", String::as_str);
+    vec![
+        ("tensorId", id.into()),
+        ("shape", "[64 1024]".into()),
+        ("elementType", "FLOAT16".into()),
+        ("type", "Variable".into()),
+    ]
+}
+
+fn instruction(context: &Context) -> Fields {
+    vec![
+        ("hlo_name", format!("fusion.{}", context.op).as_str().into()),
+        ("hlo_id", Value::Uint(context.op.into())),
+        ("opcode", "custom-call".into()),
+        ("operands", Value::Map(Vec::new())),
+    ]
+}
+
+/// The name that the operation has in the layer of the context.
+fn name_in(plan: &Plan, context: &Context, op: &Op) -> String {
+    let framework = plan.settings.framework;
+    let own = templates::name(framework, op.made_for.unwrap_or(0), "");
+    match op.name.strip_prefix(&own) {
+        Some(path) if context.layer != NONE => templates::name(framework, context.layer, path),
+        _ => op.name.clone(),
+    }
+}
+
+/// Tensor names as they are in the layer of the context.
+fn in_layer(plan: &Plan, context: &Context, op: &Op, names: &[String]) -> Vec<String> {
+    if context.layer == NONE {
+        return names.to_vec();
+    }
+    let prefix = |layer| templates::name(plan.settings.framework, layer, "");
+    let own = prefix(op.made_for.unwrap_or(0));
+    let other = prefix(context.layer);
+    names
+        .iter()
+        .map(|name| name.replace(&own, &other))
+        .collect()
+}
+
+/// The name of an operation of PopTorch stands in PopTorch's own context; its
+/// ONNX node has none.
+fn onnx_name<'a>(plan: &Plan, name: &'a str) -> &'a str {
+    match plan.settings.framework {
+        Framework::Poptorch => "",
+        _ => name,
+    }
+}
+
+fn popart_op(plan: &Plan, context: &Context, op: &Op) -> Fields {
+    let instance = match context.layer {
+        NONE => format!("{}", context.op),
+        layer => format!("{}{layer:03}", context.op),
+    };
+    let domain = match op.op_type {
+        "Call" | "AdamVarUpdate" => "ai.graphcore",
+        _ => "ai.onnx",
+    };
+    vec![
+        ("opid", format!("{domain}.{}:1", op.op_type).as_str().into()),
+        ("instanceId", instance.as_str().into()),
+        ("inputs", texts(&in_layer(plan, context, op, &op.inputs))),
+        ("outputs", texts(&in_layer(plan, context, op, &op.outputs))),
+        ("attributes", attributes()),
+        ("graphId", "".into()),
+        ("discard", Value::Uint(0)),
+    ]
+}
+
+fn attributes() -> Value {
+    Value::Map(vec![
+        ("__execution_phase", "0".into()),
+        ("__ipu_number", "0".into()),
+        ("__pipeline_stage", "0".into()),
+    ])
+}
+
+/// A list as text, such as `[12,13]`.
+fn id_list(ids: &[u32]) -> Value {
+    let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+    Value::Text(format!("[{}]", ids.join(",")))
+}

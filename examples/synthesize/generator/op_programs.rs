@@ -1,0 +1,137 @@
+//! The programs of one operation, and where its exchanges and compute sets run.
+
+use super::program_builder::Builder;
+use super::random::topic;
+use super::stages::{Shape, shape};
+use super::tree::{ComputeSet, Stage, Type, Window};
+
+impl Builder<'_> {
+    /// The programs of one operation; some stand in a sequence or loop of
+    /// their own.
+    pub(super) fn op(&mut self, parent: u32, index: usize) {
+        let model = self.model;
+        let op = &model.ops[index];
+        self.op = Some(index);
+        let poplibs = self.contexts.ops[index].poplibs;
+        let parent = match self
+            .settings
+            .random
+            .below(8, [topic::STAGE, index as u64, 0, 1])
+        {
+            0 if op.stages > 2 => self.repeat(parent, poplibs, 4),
+            1 | 2 if op.stages > 1 => self.add(parent, Type::Sequence, poplibs),
+            _ => parent,
+        };
+        for stage in 0..op.stages {
+            self.stage(parent, index, stage);
+        }
+        if let Some(site) = op.call {
+            let row = self.tree.calls.len();
+            self.tree.calls.push(model.calls[site].function);
+            let debug_id = match op.name.is_empty() {
+                true => self.contexts.ops[index].op,
+                false => poplibs,
+            };
+            self.add_row(parent, Type::Call, debug_id, row);
+        }
+        self.op = None;
+    }
+
+    fn stage(&mut self, parent: u32, index: usize, stage: u32) {
+        let op = &self.model.ops[index];
+        let shape = shape(self.settings, op, index, stage);
+        let (set_context, debug_id) = self.contexts.ops[index].stages[stage as usize];
+        let base = format!("{}/{}", op.name, stage);
+        let first = self.tree.programs.len() as u32;
+        let exchange = (shape != Shape::Compute).then(|| {
+            let what = if shape == Shape::Copy { "copy" } else { "cs" };
+            let name = format!("{what}{}_{base}/ExchangePre", self.tree.stages.len());
+            self.exchange(parent, debug_id, Some(index), name)
+        });
+        if shape == Shape::Exchanged {
+            self.add(parent, Type::WriteUndef, debug_id);
+        }
+        let compute_set = (shape != Shape::Copy).then(|| {
+            let set = ComputeSet {
+                name: base,
+                op: index,
+                window: self.compute_window(index, stage),
+                debug_id: set_context,
+            };
+            self.execute(parent, debug_id, set)
+        });
+        let last = self.tree.programs.len() as u32 - 1;
+        self.tree.op_stages[index].push(self.tree.stages.len());
+        self.tree.stages.push(Stage {
+            op: index,
+            exchange,
+            compute_set,
+            programs: (first, last),
+        });
+    }
+
+    fn execute(&mut self, parent: u32, debug_id: u32, set: ComputeSet) -> usize {
+        let row = self.tree.compute_sets.len();
+        let id = self.add_row(parent, Type::OnTileExecute, debug_id, row);
+        self.tree.programs[id as usize].code.1 = set.window;
+        self.tree.compute_sets.push(set);
+        row
+    }
+
+    /// Tiles of an exchange, and the earlier one whose code it can use: one in
+    /// eight is equal to an earlier one.
+    pub(super) fn exchange_place(&self, row: usize, op: Option<usize>) -> (Window, Option<usize>) {
+        let random = self.settings.random;
+        let about = |what| [topic::EXCHANGE, row as u64, what, 0];
+        if op.is_none() {
+            return (self.everywhere(), None);
+        }
+        if row > 8 && random.chance(125, about(0)) {
+            let other = row - 1 - random.below(row as u64 / 2, about(1)) as usize;
+            let original = self.tree.exchanges[other].shares.unwrap_or(other);
+            if original > 0 {
+                return (self.tree.exchanges[original].window, Some(original));
+            }
+        }
+        (self.exchange_window(random.hash(about(2))), None)
+    }
+
+    /// What exchanges receive is a sixth of the variables of a large model:
+    /// where fewer variables are wanted, fewer tiles take part.
+    fn exchange_window(&self, hash: u64) -> Window {
+        const ENOUGH: u64 = 6000;
+        let window = self.part_of_the_tiles(hash);
+        let share = match self.settings.variables {
+            Some(_) => self.settings.variables_per_tile().min(ENOUGH),
+            None => ENOUGH,
+        };
+        let count = u64::from(window.count) * share / ENOUGH;
+        Window {
+            count: count.max(1) as u32,
+            ..window
+        }
+    }
+
+    /// A run of tiles: some 300 of a large device, a third of a small one.
+    fn part_of_the_tiles(&self, hash: u64) -> Window {
+        let tiles = u64::from(self.settings.tiles);
+        let count = match tiles {
+            1000.. => 100 + hash % 400,
+            _ => 1 + tiles / 8 + hash % (tiles / 3),
+        };
+        let first = (hash >> 20) % (tiles - count + 1);
+        Window {
+            first: first as u32,
+            count: count as u32,
+        }
+    }
+
+    /// Main stages run everywhere, later ones on a part of the tiles.
+    fn compute_window(&self, index: usize, stage: u32) -> Window {
+        let about = [topic::STAGE, index as u64, stage.into(), 2];
+        match (stage, self.settings.random.hash(about)) {
+            (0 | 1, _) => self.everywhere(),
+            (_, hash) => self.part_of_the_tiles(hash),
+        }
+    }
+}

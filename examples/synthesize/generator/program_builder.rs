@@ -1,0 +1,228 @@
+//! Builds the program tree: control program, host copies, main program,
+//! functions.
+
+use std::collections::HashSet;
+
+use super::contexts::Contexts;
+use super::model::Model;
+use super::options::{Outlined, Settings};
+use super::tree::{Exchange, Program, Stream, Tree, Type, Window};
+
+/// Builds the tree of `model`.
+pub fn build(settings: &Settings, model: &Model, contexts: &Contexts) -> Tree {
+    let mut builder = Builder {
+        settings,
+        model,
+        contexts,
+        tree: Tree::default(),
+        op: None,
+    };
+    builder.tree.op_stages = vec![Vec::new(); model.ops.len()];
+    builder.control_program();
+    for function in &model.functions {
+        let root = builder.begin(Type::Sequence, contexts.compilation);
+        builder.tree.functions.push(root);
+        for &op in &function.ops {
+            builder.op(root, op);
+        }
+    }
+    let mut tree = builder.tree;
+    list_steps(settings, &mut tree);
+    tree
+}
+
+pub(super) struct Builder<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) model: &'a Model,
+    pub(super) contexts: &'a Contexts,
+    pub(super) tree: Tree,
+    /// The operation whose programs are being added.
+    pub(super) op: Option<usize>,
+}
+
+impl Builder<'_> {
+    pub(super) fn everywhere(&self) -> Window {
+        Window {
+            first: 0,
+            count: self.settings.tiles,
+        }
+    }
+
+    /// Adds a program that is nobody's child yet.
+    pub(super) fn begin(&mut self, kind: Type, debug_id: u32) -> u32 {
+        let id = self.tree.programs.len() as u32;
+        let bytes = match kind {
+            Type::WriteUndef => 0,
+            Type::OnTileExecute => 8 + 4 * (u64::from(id) % 4),
+            Type::Repeat => 24,
+            Type::OnEveryTileSwitch => 40,
+            Type::Sequence => 0,
+            _ => 4,
+        };
+        let code = (bytes, self.everywhere());
+        self.tree.programs.push(Program {
+            kind,
+            index: None,
+            children: Vec::new(),
+            name: None,
+            debug_id,
+            code,
+            op: self.op,
+        });
+        id
+    }
+
+    pub(super) fn add(&mut self, parent: u32, kind: Type, debug_id: u32) -> u32 {
+        let id = self.begin(kind, debug_id);
+        self.tree.programs[parent as usize].children.push(id);
+        id
+    }
+
+    pub(super) fn add_row(&mut self, parent: u32, kind: Type, debug_id: u32, row: usize) -> u32 {
+        let id = self.add(parent, kind, debug_id);
+        self.tree.programs[id as usize].index = Some(row);
+        id
+    }
+
+    /// A synchronisation.
+    fn sync(&mut self, parent: u32, kind: Type) -> u32 {
+        let slot = match kind {
+            Type::Sans => 0,
+            Type::SyncAns => 1,
+            _ => 2,
+        };
+        let row = self.tree.syncs[slot];
+        self.tree.syncs[slot] += 1;
+        self.add_row(parent, kind, self.contexts.compilation, row)
+    }
+
+    fn target(&mut self) -> u32 {
+        self.tree.targets += 1;
+        self.tree.targets - 1
+    }
+
+    pub(super) fn repeat(&mut self, parent: u32, debug_id: u32, count: u64) -> u32 {
+        let row = self.tree.repeats.len();
+        self.tree.repeats.push(count);
+        let repeat = self.add_row(parent, Type::Repeat, debug_id, row);
+        self.add(repeat, Type::Sequence, debug_id)
+    }
+
+    fn stream(
+        &mut self,
+        parent: u32,
+        debug_id: u32,
+        name: &str,
+        from_host: bool,
+        op: Option<usize>,
+    ) {
+        let row = self.tree.streams.len();
+        let target = self.target();
+        self.tree.streams.push(Stream {
+            name: name.to_owned(),
+            from_host,
+            op,
+            target,
+        });
+        self.add(parent, Type::StreamCopyBegin, debug_id);
+        self.add_row(parent, Type::StreamCopyMid, debug_id, row);
+        self.add(parent, Type::StreamCopyEnd, debug_id);
+    }
+
+    pub(super) fn exchange(
+        &mut self,
+        parent: u32,
+        debug_id: u32,
+        op: Option<usize>,
+        name: String,
+    ) -> usize {
+        let row = self.tree.exchanges.len();
+        let targets = (self.target(), self.target());
+        let (window, shares) = self.exchange_place(row, op);
+        self.tree.exchanges.push(Exchange {
+            op,
+            window,
+            targets,
+            shares,
+        });
+        let id = self.add_row(parent, Type::DoExchange, debug_id, row);
+        self.tree.programs[id as usize].code.1 = window;
+        self.tree.programs[id as usize].name = Some(name);
+        row
+    }
+
+    fn control_program(&mut self) {
+        let own = self.contexts.compilation;
+        let root = self.begin(Type::Sequence, own);
+        self.tree.roots.push(root);
+        self.sync(root, Type::Sans);
+        self.stream(root, own, "programId0", true, None);
+        self.sync(root, Type::SyncAns);
+        self.exchange(
+            root,
+            own,
+            None,
+            "copy0_switchControlBroadcast/ExchangePre".to_owned(),
+        );
+        self.sync(root, Type::Sync);
+        let switch = self.add(root, Type::OnEveryTileSwitch, own);
+        self.uploads(switch);
+        self.main(switch);
+        let download = self.add(switch, Type::Sequence, own);
+        let first = self.model.order[0];
+        self.stream(download, own, "weights_to_host", false, Some(first));
+    }
+
+    fn uploads(&mut self, parent: u32) {
+        let upload = self.add(parent, Type::Sequence, self.contexts.compilation);
+        self.sync(upload, Type::Sans);
+        for (index, op) in self.model.ops.iter().enumerate() {
+            if op.weight > 0 {
+                let debug_id = self.contexts.uploads[index];
+                let name = op.inputs.last().map_or("weight", String::as_str);
+                self.stream(upload, debug_id, name, true, Some(index));
+            }
+        }
+        let target = self.target();
+        let row = self.tree.code_copies.len();
+        self.tree.code_copies.push(target);
+        self.add_row(upload, Type::CodeCopy, self.contexts.compilation, row);
+        self.sync(upload, Type::SyncAns);
+    }
+
+    fn main(&mut self, parent: u32) {
+        let own = self.contexts.compilation;
+        let main = self.add(parent, Type::Sequence, own);
+        self.sync(main, Type::Sync);
+        let body = self.repeat(main, own, 16);
+        let order = &self.model.order;
+        self.stream(body, own, "input", true, Some(order[0]));
+        for &op in order {
+            self.op(body, op);
+        }
+        self.stream(body, own, "loss", false, Some(order[order.len() - 1]));
+    }
+}
+
+/// Lists the steps depth first, with the bodies of functions under their calls.
+fn list_steps(settings: &Settings, tree: &mut Tree) {
+    let mut steps = Vec::new();
+    let mut listings = vec![Vec::new(); tree.programs.len()];
+    let mut listed = HashSet::new();
+    let mut stack: Vec<(u32, Option<u32>)> = tree.roots.iter().rev().map(|&r| (r, None)).collect();
+    while let Some((id, parent)) = stack.pop() {
+        let step = steps.len() as u32;
+        steps.push((id, parent));
+        listings[id as usize].push(step);
+        let program = &tree.programs[id as usize];
+        stack.extend(program.children.iter().rev().map(|&c| (c, Some(step))));
+        if let (Type::Call, Some(row)) = (program.kind, program.index) {
+            let function = tree.calls[row];
+            if listed.insert(function) || settings.outlined == Outlined::PerCall {
+                stack.push((tree.functions[function], Some(step)));
+            }
+        }
+    }
+    tree.steps = steps;
+    tree.listings = listings;
+}

@@ -1,0 +1,73 @@
+//! What the program stages of an operation consist of, and how many it has.
+
+use super::model::{Model, Op};
+use super::options::{Outlined, Settings};
+use super::random::topic;
+use super::templates::Kind;
+
+/// What a stage consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A compute set.
+    Compute,
+    /// An exchange and a compute set.
+    Exchanged,
+    /// An exchange.
+    Copy,
+}
+
+impl Shape {
+    /// Programs of such a stage.
+    pub fn programs(self) -> usize {
+        match self {
+            Shape::Compute | Shape::Copy => 1,
+            Shape::Exchanged => 3,
+        }
+    }
+}
+
+/// The shape of a stage; `index` is the operation's.
+pub fn shape(settings: &Settings, op: &Op, index: usize, stage: u32) -> Shape {
+    let about = [topic::STAGE, index as u64, stage.into(), 0];
+    match (stage, op.kind, settings.random.below(100, about)) {
+        (0, Kind::Elementwise | Kind::Update, _) => Shape::Compute,
+        (0, ..) | (_, _, 0..32) => Shape::Exchanged,
+        (_, _, 32..44) => Shape::Copy,
+        _ => Shape::Compute,
+    }
+}
+
+/// Gives the operations more stages until there are about `wanted` steps.
+pub fn stretch(settings: &Settings, model: &mut Model, wanted: usize) {
+    let calls = match settings.outlined {
+        Outlined::PerCall => model.calls.len(),
+        _ => 1,
+    };
+    let times = |op: &Op| if op.function.is_some() { calls } else { 1 };
+    let mut steps = 40;
+    for (index, op) in model.ops.iter().enumerate() {
+        let stages = 0..op.stages;
+        let own: usize = stages
+            .map(|s| shape(settings, op, index, s).programs())
+            .sum();
+        let upload = if op.weight > 0 { 3 } else { 0 };
+        steps += (own + 1) * times(op) + upload;
+    }
+    while steps < wanted {
+        let real = model
+            .ops
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, op)| op.stages > 0);
+        for (index, op) in real {
+            let more = op.kind.stages().min(3);
+            for _ in 0..more {
+                steps += shape(settings, op, index, op.stages).programs() * times(op);
+                op.stages += 1;
+            }
+            if steps >= wanted {
+                return;
+            }
+        }
+    }
+}
