@@ -1,6 +1,8 @@
 //! The command line, as one plain struct.
 
-use crate::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder};
+use crate::model::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless,
+};
 use crate::report::Format;
 use clap::{ArgAction, Parser, ValueEnum};
 use regex::Regex;
@@ -123,6 +125,28 @@ pub struct Options {
           value_parser = clap::value_parser!(u64).range(1..))]
     pub mem_per_tile: Option<u64>,
 
+    /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
+    /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
+    /// or the activations that a pipeline keeps for several batches: for
+    /// training, start with 10% and compare with a compilation for all IPUs
+    #[arg(
+        long,
+        value_name = "AMOUNT",
+        default_value = "0",
+        help_heading = "Limits"
+    )]
+    pub reserve: Reserve,
+
+    /// What counts: all that the compiler recorded (full), or what the original
+    /// tool counted (classic), which is too little for most models
+    #[arg(
+        long,
+        value_name = "MODEL",
+        default_value = "full",
+        help_heading = "Limits"
+    )]
+    pub memory_model: Accounting,
+
     /// Regex that finds the layer in the names and inputs of operations; its
     /// capture groups are the layer's name
     #[arg(long, value_name = "REGEX", default_value = DEFAULT_LAYER_REGEX,
@@ -143,6 +167,17 @@ pub struct Options {
         help_heading = "Layers"
     )]
     pub layer_order: Order,
+
+    /// Where operations without a layer count, in the full memory model: each
+    /// with the layer it belongs to most (home), all with the first stage, or
+    /// nowhere
+    #[arg(
+        long,
+        value_name = "PLACE",
+        default_value = "home",
+        help_heading = "Layers"
+    )]
+    pub layerless: Place,
 
     /// Only report errors
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Messages")]
@@ -211,6 +246,74 @@ impl FromStr for Tiles {
     }
 }
 
+/// Values of `--memory-model`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Accounting {
+    /// All that the compiler recorded.
+    Full,
+    /// What the original tool counted.
+    Classic,
+}
+
+/// Values of `--layerless`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Place {
+    /// With the layer that it belongs to most.
+    Home,
+    /// With the first stage.
+    First,
+    /// Nowhere.
+    Ignore,
+}
+
+impl From<Place> for Layerless {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Home => Layerless::Home,
+            Place::First => Layerless::First,
+            Place::Ignore => Layerless::Ignore,
+        }
+    }
+}
+
+/// The amount of `--reserve`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reserve {
+    /// So many bytes.
+    Bytes(u64),
+    /// So many thousandths of a per cent.
+    PerCent(u64),
+}
+
+impl Reserve {
+    /// The bytes to keep free of `memory`, rounded up.
+    pub fn of(self, memory: u64) -> u64 {
+        match self {
+            Reserve::Bytes(bytes) => bytes,
+            Reserve::PerCent(thousandths) => {
+                let bytes = u128::from(memory) * u128::from(thousandths);
+                bytes.div_ceil(100_000) as u64
+            }
+        }
+    }
+}
+
+impl FromStr for Reserve {
+    type Err = String;
+
+    fn from_str(amount: &str) -> Result<Self, String> {
+        let wrong = || format!("'{amount}' is neither bytes nor per cent: write 8192 or 5%");
+        let Some(percent) = amount.strip_suffix('%') else {
+            return amount.parse().map(Reserve::Bytes).map_err(|_| wrong());
+        };
+        let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
+        if !(0.0..100.0).contains(&percent) {
+            return Err(format!("'{amount}' leaves nothing of a tile"));
+        }
+        Ok(Reserve::PerCent((percent * 1000.0).round() as u64))
+    }
+}
+
 /// Values of `--layer-order`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Order {
@@ -251,6 +354,18 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn reserves_are_bytes_or_per_cent() {
+        let bytes = |amount: &str| amount.parse::<Reserve>().map(|reserve| reserve.of(638_976));
+        assert_eq!(bytes("0"), Ok(0));
+        assert_eq!(bytes("8192"), Ok(8192));
+        assert_eq!(bytes("5%"), Ok(31_949));
+        assert_eq!(bytes("12.5 %"), Ok(79_872));
+        for wrong in ["", "%", "-1", "-1%", "100%", "5 percent", "NaN%"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

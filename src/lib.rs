@@ -50,7 +50,7 @@
 //! let layering = Layering::new(&model.operations, &options);
 //! assert_eq!(layering.names[1..], ["0", "1", "2", "3", "4", "5", "6", "7"]);
 //!
-//! let memory = MemoryModel::new(&model, &layering);
+//! let memory = MemoryModel::classic(&model, &layering);
 //! let costs = memory.range_costs(limit);
 //! let cut_bytes = memory.between().cut_bytes();
 //! let problem = Problem { costs: &costs, cut_bytes: &cut_bytes, max_stages: 4 };

@@ -5,8 +5,12 @@
 //! missing, these tests say so and end.
 
 use popliner::debug_info::DebugInfo;
-use popliner::model::Model;
+use popliner::memory::MemoryModel;
+use popliner::model::{
+    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, Layering, Layerless, Model, Placement,
+};
 use popliner::profile::{NEVER_LIVE, Profile};
+use regex::Regex;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 
@@ -134,4 +138,42 @@ fn operations_of_the_sample_are_those_of_its_contexts() {
     // adds at its end (step 50), but not the body's other operations.
     let body = model.bodies.iter().find(|body| body.uid == 31).unwrap();
     assert_eq!(body.window, Some((36, 50)));
+}
+
+#[test]
+fn the_full_memory_model_agrees_with_every_recorded_tile() {
+    let (Some(profile), Some(debug)) = (
+        sample("firehose.profile.pop"),
+        sample("firehose.debug.cbor"),
+    ) else {
+        return;
+    };
+    let profile = Profile::read(&profile).unwrap();
+    let debug_info = DebugInfo::read(&debug).unwrap();
+    let model = Model::build(profile, &debug_info, true).unwrap();
+    let options = LayerOptions {
+        layer_regex: Regex::new(r"CS (\d+)").unwrap(),
+        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
+        order: LayerOrder::Steps,
+    };
+    let layering = Layering::new(&model.operations, &options);
+    let placement = Placement::new(&model, &layering, Layerless::Home);
+    let memory = MemoryModel::full(&model, &layering, &placement);
+    let stage = &memory.stages(&[0..layering.len()])[0];
+    for (tile, (parts, recorded)) in stage.tiles.iter().zip(&model.recorded.tiles).enumerate() {
+        assert_eq!(parts.total(), recorded.total, "tile {tile}");
+    }
+    // The tile and step with the most memory, by Poplar's own tables.
+    let bottleneck = model.bottleneck.as_ref().unwrap();
+    let by_tile = |tile: &popliner::profile::RecordedTile| tile.always_live + tile.not_always_live;
+    let highest = model.recorded.tiles.iter().map(by_tile).max().unwrap();
+    assert_eq!(bottleneck.bytes, highest);
+    let there = &model.recorded.tiles[bottleneck.tile as usize];
+    assert_eq!(by_tile(there), highest);
+    let live: u64 = bottleneck
+        .variables
+        .iter()
+        .map(|v| u64::from(v.bytes))
+        .sum();
+    assert_eq!(live, highest);
 }

@@ -28,7 +28,7 @@ impl MemoryModel<'_> {
     /// Gathers the variables that layers use, over all tiles.
     pub fn between(&self) -> Between {
         let add = |mut sums: FxHashMap<(u32, u32), u64>, tile| {
-            for item in self.model.variables.on_tile(tile) {
+            for item in self.items(tile) {
                 let set = self.users.of_set[item.set as usize];
                 if set != 0 {
                     *sums.entry((item.class, set)).or_default() += u64::from(item.bytes);

@@ -2,7 +2,7 @@
 //! the operation breakdown is a stage of that one operation).
 
 use super::peak::Liveness;
-use super::{MemoryModel, Parts};
+use super::{MemoryModel, Parts, Rules};
 use crate::model::{Body, Item};
 use rayon::prelude::*;
 
@@ -29,9 +29,13 @@ impl MemoryModel<'_> {
             .map(|(body, variables)| Parts {
                 variables,
                 vertex_code: self.vertex_code(body),
-                vertex_state: body.code.vertex_state.total(),
+                vertex_state: match self.rules {
+                    Rules::Classic => body.code.vertex_state.total(),
+                    Rules::Full => body.code.vertex_memory.total(),
+                },
                 exchange_code: body.code.exchange_code.total(),
                 control_code: body.code.control_code.total(),
+                overhead: 0,
             })
             .collect()
     }
@@ -41,16 +45,18 @@ impl MemoryModel<'_> {
         let model = self.model;
         let Scratch { uses, liveness } = scratch;
         uses.clear();
-        for &item in model.variables.on_tile(tile) {
+        for &item in self.items(tile) {
             let bodies = model.body_sets.bodies(item.set);
             uses.extend(bodies.map(|body| (body, item)));
         }
         uses.sort_unstable_by_key(|&(body, _)| body);
         for of_body in uses.chunk_by(|a, b| a.0 == b.0) {
             let body = of_body[0].0 as usize;
-            let Some(window) = model.bodies[body].window else {
-                continue;
+            let window = match self.rules {
+                Rules::Classic => model.bodies[body].window,
+                Rules::Full => self.all_steps(),
             };
+            let Some(window) = window else { continue };
             liveness.restart(window);
             for (_, item) in of_body {
                 liveness.add(item.bytes, model.classes.ranges(item.class));

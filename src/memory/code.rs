@@ -1,18 +1,10 @@
 //! Code and vertex state by the layers that need it (analysis.md, section 7).
 
+use super::Rules;
 use super::layer_sets::Users;
-use crate::model::{BodyCode, Model};
+use crate::model::{BodyCode, CodeKind, Model};
 use crate::profile::{TileBytes, TileRun};
 use rustc_hash::FxHashMap;
-
-/// What a piece of memory that is no variable holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum CodeKind {
-    VertexCode,
-    VertexState,
-    ExchangeCode,
-    ControlCode,
-}
 
 /// Bytes by tile that a stage needs as soon as it has one of these layers,
 /// and that count once in it.
@@ -33,17 +25,22 @@ pub(super) struct TileSum {
 }
 
 /// All code of the model, joined by kind and set of layers.
-pub(super) fn collect(model: &Model, users: &mut Users) -> Vec<CodeItem> {
+pub(super) fn collect(model: &Model, users: &mut Users, rules: Rules) -> Vec<CodeItem> {
     let mut parts: FxHashMap<(CodeKind, u32), Vec<TileRun>> = FxHashMap::default();
     for (body, &set) in model.bodies.iter().zip(&users.of_body) {
         let BodyCode {
             vertex_state,
+            vertex_memory,
             exchange_code,
             control_code,
             ..
         } = &body.code;
+        let vertices = match rules {
+            Rules::Classic => vertex_state,
+            Rules::Full => vertex_memory,
+        };
         for (kind, bytes) in [
-            (CodeKind::VertexState, vertex_state),
+            (CodeKind::VertexState, vertices),
             (CodeKind::ExchangeCode, exchange_code),
             (CodeKind::ControlCode, control_code),
         ] {
@@ -62,7 +59,7 @@ pub(super) fn collect(model: &Model, users: &mut Users) -> Vec<CodeItem> {
             set,
             bytes: add_up(&runs, tiles),
         })
-        .filter(|item| !item.bytes.is_empty())
+        .filter(|item| item.set != 0 && !item.bytes.is_empty())
         .collect();
     items.sort_by_key(|item| (item.set, item.kind as u8));
     items

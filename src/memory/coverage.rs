@@ -1,8 +1,9 @@
 //! How much of what the compiler recorded the operations explain.
 
-use super::MemoryModel;
-use super::code::CodeKind;
-use crate::model::{Bottleneck, NO_BODY, NamedVariable, OwnedProgram};
+use super::overhead::explained;
+use super::peak::Liveness;
+use super::{MemoryModel, Rules};
+use crate::model::{Bottleneck, CodeKind, Item, NO_BODY, NamedVariable, OwnedProgram};
 use crate::profile::TileBytes;
 
 /// Which operations are asked to explain the memory, all in one stage.
@@ -10,14 +11,15 @@ use crate::profile::TileBytes;
 pub enum Explaining {
     /// All operations.
     All,
-    /// Those that have a layer.
+    /// Those that have a layer by their names.
     Layered,
 }
 
-/// A category of code, predicted and recorded.
+/// A kind of code, predicted and recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeCategory {
-    /// The name of the category in the profile, such as `vertexCode`.
+    /// The name of its category in the profile, such as `vertexCode`; the
+    /// first of several.
     pub name: &'static str,
     /// Bytes over all tiles that the operations explain.
     pub predicted: u64,
@@ -29,113 +31,180 @@ pub struct CodeCategory {
     pub worst_difference: i64,
 }
 
-/// The categories of code that programs carry.
-const CATEGORIES: [(CodeKind, &str); 4] = [
-    (CodeKind::VertexCode, "vertexCode"),
-    (CodeKind::VertexState, "vertexInstanceState"),
-    (CodeKind::ExchangeCode, "internalExchangeCode"),
-    (CodeKind::ControlCode, "controlCode"),
-];
+/// Who explains the bytes of one tile at its fullest step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// The tile.
+    pub tile: u32,
+    /// Bytes that the compiler recorded.
+    pub recorded: u64,
+    /// Bytes of operations that have a layer by their names.
+    pub layers: u64,
+    /// Bytes of other operations, where they are at home.
+    pub homes: u64,
+    /// Bytes that belong to no operation.
+    pub overhead: u64,
+}
+
+impl Coverage {
+    /// The bytes that nothing explains; below 0 when more is predicted than
+    /// was recorded.
+    pub fn rest(&self) -> i128 {
+        let explained =
+            u128::from(self.layers) + u128::from(self.homes) + u128::from(self.overhead);
+        i128::from(self.recorded) - explained as i128
+    }
+}
 
 impl MemoryModel<'_> {
-    /// Does the stage explain what these layers (a set of layers) use?
-    fn explains(&self, explaining: Explaining, set: u32) -> bool {
-        let layers = self.users.sets.layers(set);
-        match explaining {
-            Explaining::All => !layers.is_empty(),
-            Explaining::Layered => layers.iter().any(|&layer| layer > 0),
-        }
-    }
-
     /// Does the stage explain this program?
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
-        let set = program.body.map(|body| self.users.of_body[body as usize]);
-        set.is_some_and(|set| self.explains(explaining, set))
+        let is_named = |body: u32| self.users.named_bodies[body as usize];
+        match explaining {
+            Explaining::All => program.body.is_some(),
+            Explaining::Layered => program.body.is_some_and(is_named),
+        }
     }
 
     /// Does the stage explain this variable, or is it code that programs
     /// carry, which is compared by category?
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
-        let is_code = CATEGORIES
-            .iter()
-            .any(|&(_, name)| *variable.category == *name);
-        is_code || self.explains(explaining, self.users.of_set[variable.set as usize])
+        let mut code = CodeKind::ALL.iter().flat_map(|&kind| self.categories(kind));
+        code.any(|&name| *variable.category == *name) || self.explains(explaining, variable.set)
     }
 
-    /// Compares each category of code; those that the profile does not record
-    /// are left out.
+    /// Does the stage explain what this set of bodies uses?
+    fn explains(&self, explaining: Explaining, set: u32) -> bool {
+        match explaining {
+            Explaining::All => set != NO_BODY,
+            Explaining::Layered => self.users.named_sets[set as usize],
+        }
+    }
+
+    /// The categories that a kind of code is compared with: the classic rules
+    /// know nothing of what belongs to vertices beside their state.
+    fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
+        match self.rules {
+            Rules::Classic => &kind.categories()[..1],
+            Rules::Full => kind.categories(),
+        }
+    }
+
+    /// Compares each kind of code; those that the profile does not record are
+    /// left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
-        let recorded = &self.model.recorded.categories;
-        let both = CATEGORIES.iter().filter_map(|&(kind, name)| {
-            let (_, recorded) = recorded.iter().find(|(category, _)| category == name)?;
-            Some(self.compare(explaining, kind, name, recorded))
+        let predicted = self.explained(explaining);
+        let compared = CodeKind::ALL.into_iter().filter_map(|kind| {
+            let names = self.categories(kind);
+            let all = self.model.recorded.categories.iter();
+            let own = all.filter(|(name, _)| names.contains(&name.as_str()));
+            let own: Vec<&TileBytes> = own.map(|(_, bytes)| bytes).collect();
+            let predicted = predicted.iter().map(|tile| tile[kind as usize]);
+            (!own.is_empty()).then(|| compare(names[0], predicted.collect(), &own))
         });
-        both.collect()
+        compared.collect()
     }
 
-    fn compare(
-        &self,
-        explaining: Explaining,
-        kind: CodeKind,
-        name: &'static str,
-        recorded: &TileBytes,
-    ) -> CodeCategory {
-        let mut differences: Vec<i64> = self
-            .code_by_tile_of(explaining, kind)
-            .into_iter()
-            .map(|bytes| bytes as i64)
-            .collect();
-        let predicted = differences.iter().map(|&bytes| bytes as u64).sum();
-        for run in recorded.runs() {
-            for difference in &mut differences[run.from as usize..run.to as usize] {
-                *difference -= i64::from(run.value);
-            }
-        }
-        let mut worst = (0, 0i64);
-        for (tile, difference) in (0u32..).zip(differences) {
-            if difference.unsigned_abs() > worst.1.unsigned_abs() {
-                worst = (tile, difference);
-            }
-        }
-        let (worst_tile, worst_difference) = worst;
-        CodeCategory {
-            name,
-            predicted,
-            recorded: recorded.total(),
-            worst_tile,
-            worst_difference,
-        }
-    }
-
-    fn code_by_tile_of(&self, explaining: Explaining, kind: CodeKind) -> Vec<u64> {
-        let mut tiles = vec![0u64; self.model.target.num_tiles as usize];
-        let items = self.code.iter().filter(|item| item.kind == kind);
-        for item in items.filter(|item| self.explains(explaining, item.set)) {
-            for sum in &item.bytes {
-                for tile in &mut tiles[sum.from as usize..sum.to as usize] {
-                    *tile += sum.bytes;
-                }
-            }
-        }
-        tiles
+    /// By tile and kind: the code that the stage explains.
+    fn explained(&self, explaining: Explaining) -> Vec<[u64; 4]> {
+        explained(self.model, self.rules, |body| match explaining {
+            Explaining::All => true,
+            Explaining::Layered => self.users.named_bodies[body],
+        })
     }
 
     /// Bytes at the tile and step of the bottleneck that the operations
     /// explain: their code there, and their variables that are live then.
     pub fn predicted_at(&self, explaining: Explaining, bottleneck: &Bottleneck) -> u64 {
-        let code = CATEGORIES.map(|(kind, _)| self.code_by_tile_of(explaining, kind));
-        let code: u64 = code
-            .iter()
-            .map(|tiles| tiles[bottleneck.tile as usize])
-            .sum();
-        let items = self.model.variables.on_tile(bottleneck.tile).iter();
-        let variables = items.filter(|item| {
-            let set = self.users.of_set[item.set as usize];
-            let ranges = self.model.classes.ranges(item.class);
-            item.set != NO_BODY
-                && self.explains(explaining, set)
-                && ranges.iter().any(|r| (r.0..r.1).contains(&bottleneck.step))
+        let code = self.explained(explaining);
+        let code: u64 = code[bottleneck.tile as usize].iter().sum();
+        let variables = self.items(bottleneck.tile).filter(|item| {
+            self.explains(explaining, item.set)
+                && self.model.classes.is_live(item.class, bottleneck.step)
         });
         code + variables.map(|item| u64::from(item.bytes)).sum::<u64>()
+    }
+
+    /// Who explains the fullest tile, by what the compiler recorded of all
+    /// tiles; `None` when it recorded nothing.
+    pub fn coverage(&self) -> Option<Coverage> {
+        let recorded = (0u32..).zip(&self.model.recorded.tiles);
+        let totals = recorded.map(|(tile, recorded)| (recorded.total, std::cmp::Reverse(tile)));
+        let (recorded, std::cmp::Reverse(tile)) = totals.max()?;
+        let step = self.fullest_step(tile);
+        let mut coverage = self.code_coverage(tile);
+        for item in self.items(tile) {
+            if self.model.classes.is_live(item.class, step) {
+                *self.explains_by(&mut coverage, item) += u64::from(item.bytes);
+            }
+        }
+        Some(Coverage {
+            tile,
+            recorded,
+            ..coverage
+        })
+    }
+
+    /// The part of `coverage` that the bytes of an item belong to.
+    fn explains_by<'c>(&self, coverage: &'c mut Coverage, item: &Item) -> &'c mut u64 {
+        let is_counted = self.users.counted[item.set as usize] != 0;
+        match self.rules {
+            Rules::Full if item.set == NO_BODY => &mut coverage.overhead,
+            _ if self.users.named_sets[item.set as usize] => &mut coverage.layers,
+            _ if is_counted => &mut coverage.homes,
+            // Nobody counts it; where it goes does not matter.
+            _ => &mut coverage.recorded,
+        }
+    }
+
+    fn code_coverage(&self, tile: u32) -> Coverage {
+        let tile_index = tile as usize;
+        let capped = |is_wanted: &dyn Fn(usize) -> bool| -> u64 {
+            let own = explained(self.model, self.rules, is_wanted)[tile_index];
+            self.overhead.capped(tile_index, own).iter().sum()
+        };
+        let layers = capped(&|body| self.users.named_bodies[body]);
+        let all = capped(&|body| self.users.of_body[body] != 0);
+        Coverage {
+            layers,
+            homes: all - layers,
+            overhead: self.overhead.fixed(tile_index),
+            ..Coverage::default()
+        }
+    }
+
+    /// The step at which all variables of a tile together are most.
+    fn fullest_step(&self, tile: u32) -> u32 {
+        let Some(window) = self.all_steps() else {
+            return 0;
+        };
+        let mut liveness = Liveness::default();
+        liveness.restart(window);
+        for item in self.model.variables.on_tile(tile) {
+            liveness.add(item.bytes, self.model.classes.ranges(item.class));
+        }
+        liveness.peak().1
+    }
+}
+
+fn compare(name: &'static str, predicted: Vec<u64>, recorded: &[&TileBytes]) -> CodeCategory {
+    let mut differences: Vec<i64> = predicted.iter().map(|&bytes| bytes as i64).collect();
+    for run in recorded.iter().flat_map(|bytes| bytes.runs()) {
+        for difference in &mut differences[run.from as usize..run.to as usize] {
+            *difference -= i64::from(run.value);
+        }
+    }
+    let mut worst = (0, 0i64);
+    for (tile, difference) in (0u32..).zip(differences) {
+        if difference.unsigned_abs() > worst.1.unsigned_abs() {
+            worst = (tile, difference);
+        }
+    }
+    CodeCategory {
+        name,
+        predicted: predicted.iter().sum(),
+        recorded: recorded.iter().map(|bytes| bytes.total()).sum(),
+        worst_tile: worst.0,
+        worst_difference: worst.1,
     }
 }

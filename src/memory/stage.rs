@@ -1,8 +1,8 @@
 //! The memory of given stages, in full (analysis.md, section 7).
 
-use super::MemoryModel;
-use super::code::CodeKind;
 use super::peak::Liveness;
+use super::{MemoryModel, Rules};
+use crate::model::{Item, NO_BODY};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::ops::Range;
@@ -20,6 +20,9 @@ pub struct Parts {
     pub exchange_code: u64,
     /// Control code.
     pub control_code: u64,
+    /// What no operation explains, code and variables at the same step; 0 by
+    /// the classic rules.
+    pub overhead: u64,
 }
 
 impl Parts {
@@ -31,16 +34,19 @@ impl Parts {
             vertex_state,
             exchange_code,
             control_code,
+            overhead,
         } = self;
-        variables + vertex_code + vertex_state + exchange_code + control_code
+        variables + vertex_code + vertex_state + exchange_code + control_code + overhead
     }
 
-    fn of(&mut self, kind: CodeKind) -> &mut u64 {
-        match kind {
-            CodeKind::VertexCode => &mut self.vertex_code,
-            CodeKind::VertexState => &mut self.vertex_state,
-            CodeKind::ExchangeCode => &mut self.exchange_code,
-            CodeKind::ControlCode => &mut self.control_code,
+    /// Bytes by [`CodeKind`](crate::model::CodeKind), without variables.
+    fn of_code([vertex_code, vertex_state, exchange_code, control_code]: [u64; 4]) -> Self {
+        Self {
+            vertex_code,
+            vertex_state,
+            exchange_code,
+            control_code,
+            ..Self::default()
         }
     }
 
@@ -50,6 +56,7 @@ impl Parts {
         self.vertex_state += other.vertex_state;
         self.exchange_code += other.exchange_code;
         self.control_code += other.control_code;
+        self.overhead += other.overhead;
     }
 }
 
@@ -91,21 +98,39 @@ impl MemoryModel<'_> {
     /// The memory of each of `stages`, ranges of layer positions (end
     /// exclusive), which need not be apart.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
+        self.weigh(stages, true)
+    }
+
+    /// The memory of each single layer, without the overhead that comes with
+    /// every stage.
+    pub fn single_layers(&self) -> Vec<StageMemory> {
+        let layers: Vec<_> = (0..self.layers()).map(|layer| layer..layer + 1).collect();
+        self.weigh(&layers, false)
+    }
+
+    fn weigh(&self, stages: &[Range<usize>], with_overhead: bool) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles;
         let windows: Vec<_> = stages.iter().map(|s| self.window(s.clone())).collect();
-        let stages_of: Vec<Vec<u32>> = self.stages_of_sets(stages);
-        let peaks: Vec<Vec<(u64, u32)>> = (0..tiles)
+        let plan = Plan {
+            stages_of: self.stages_of_sets(stages),
+            windows: &windows,
+            with_overhead: with_overhead && self.rules == Rules::Full,
+        };
+        let peaks: Vec<Vec<Peak>> = (0..tiles)
             .into_par_iter()
             .map_init(Scratch::default, |scratch, tile| {
-                self.tile_peaks(tile, &windows, &stages_of, scratch)
+                self.tile_peaks(tile, &plan, scratch)
             })
             .collect();
         let stage = |(stage, range): (usize, &Range<usize>)| {
             let mut parts = self.code_of(range);
-            for (parts, peaks) in parts.iter_mut().zip(&peaks) {
-                parts.variables = peaks[stage].0;
+            for (tile, (parts, peaks)) in parts.iter_mut().zip(&peaks).enumerate() {
+                parts.variables = peaks[stage].variables;
+                if plan.with_overhead {
+                    parts.overhead = peaks[stage].overhead + self.overhead.fixed(tile);
+                }
             }
-            let step = |peaks: &Vec<(u64, u32)>| windows[stage].map(|_| peaks[stage].1);
+            let step = |peaks: &Vec<Peak>| windows[stage].map(|_| peaks[stage].step);
             StageMemory {
                 tiles: parts,
                 peak_steps: peaks.iter().map(step).collect(),
@@ -129,37 +154,52 @@ impl MemoryModel<'_> {
         self.users.sets.iter().map(of_set).collect()
     }
 
-    /// For each stage the highest sum of live variables on `tile`, and where.
-    fn tile_peaks(
-        &self,
-        tile: u32,
-        windows: &[Option<(u32, u32)>],
-        stages_of: &[Vec<u32>],
-        scratch: &mut Scratch,
-    ) -> Vec<(u64, u32)> {
-        scratch.stages.resize_with(windows.len(), Liveness::default);
-        for (liveness, window) in scratch.stages.iter_mut().zip(windows) {
+    /// For each stage where its live variables are most on `tile`.
+    fn tile_peaks(&self, tile: u32, plan: &Plan<'_>, scratch: &mut Scratch) -> Vec<Peak> {
+        let Scratch { stages, overhead } = scratch;
+        stages.resize_with(plan.windows.len(), Liveness::default);
+        for (liveness, window) in stages.iter_mut().zip(plan.windows) {
             liveness.restart(window.unwrap_or_default());
         }
-        for item in self.model.variables.on_tile(tile) {
-            let set = self.users.layered[item.set as usize];
-            for &stage in &stages_of[set as usize] {
-                let ranges = self.model.classes.ranges(item.class);
-                scratch.stages[stage as usize].add(item.bytes, ranges);
+        overhead.clear();
+        for item in self.items(tile) {
+            let ranges = self.model.classes.ranges(item.class);
+            if plan.with_overhead && item.set == NO_BODY {
+                stages
+                    .iter_mut()
+                    .for_each(|stage| stage.add(item.bytes, ranges));
+                overhead.push(*item);
+            }
+            let set = self.users.counted[item.set as usize];
+            for &stage in &plan.stages_of[set as usize] {
+                stages[stage as usize].add(item.bytes, ranges);
             }
         }
-        let stages = scratch.stages.iter_mut().zip(windows);
+        let stages = stages.iter_mut().zip(plan.windows);
         stages
             .map(|(liveness, window)| match window {
-                Some(_) => liveness.peak(),
-                None => (0, 0),
+                Some(_) => self.peak(liveness, overhead),
+                None => Peak::default(),
             })
             .collect()
     }
 
+    /// The highest sum, and how much of it is overhead.
+    fn peak(&self, liveness: &mut Liveness, overhead: &[Item]) -> Peak {
+        let (bytes, step) = liveness.peak();
+        let live = |item: &&Item| self.model.classes.is_live(item.class, step);
+        let overhead = overhead.iter().filter(live);
+        let overhead = overhead.map(|item| u64::from(item.bytes)).sum();
+        Peak {
+            variables: bytes - overhead,
+            overhead,
+            step,
+        }
+    }
+
     /// Code and vertex state by tile of a range of layers.
     fn code_of(&self, range: &Range<usize>) -> Vec<Parts> {
-        let mut tiles = vec![Parts::default(); self.model.target.num_tiles as usize];
+        let mut tiles = vec![[0u64; 4]; self.model.target.num_tiles as usize];
         for item in &self.code {
             let layers = self.users.sets.layers(item.set);
             if !layers
@@ -169,17 +209,39 @@ impl MemoryModel<'_> {
                 continue;
             }
             for sum in &item.bytes {
-                for parts in &mut tiles[sum.from as usize..sum.to as usize] {
-                    *parts.of(item.kind) += sum.bytes;
+                for tile in &mut tiles[sum.from as usize..sum.to as usize] {
+                    tile[item.kind as usize] += sum.bytes;
                 }
             }
         }
+        let tiles = tiles.into_iter().enumerate();
         tiles
+            .map(|(tile, own)| Parts::of_code(self.overhead.capped(tile, own)))
+            .collect()
     }
+}
+
+/// Which stages are weighed, and how.
+struct Plan<'a> {
+    /// By set of layers: the stages that have one of them.
+    stages_of: Vec<Vec<u32>>,
+    windows: &'a [Option<(u32, u32)>],
+    with_overhead: bool,
+}
+
+/// The step of one stage and tile at which most is live: the first of several.
+#[derive(Debug, Clone, Copy, Default)]
+struct Peak {
+    /// Bytes of the stage's own variables.
+    variables: u64,
+    /// Bytes of variables that no operation uses.
+    overhead: u64,
+    step: u32,
 }
 
 /// What one thread uses again for each tile.
 #[derive(Default)]
 struct Scratch {
     stages: Vec<Liveness>,
+    overhead: Vec<Item>,
 }

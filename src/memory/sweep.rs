@@ -14,11 +14,15 @@
 //!   From each start, the vectors of the following layers are added up, and
 //!   the highest sum within the window so far is kept: sums and windows only
 //!   grow.
+//! * What every stage needs is where the sums begin: by the full rules, the
+//!   variables that no operation uses and the code that none explains. Code of
+//!   each kind is bounded by what the profile has of it on the tile.
 //! * The first layer at which any tile passes the limit ends the range for all
 //!   tiles. The heaviest tiles go first, so that this happens early.
 
 use super::code::CodeItem;
-use super::{MemoryModel, RangeCosts};
+use super::{MemoryModel, RangeCosts, Rules};
+use crate::model::NO_BODY;
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -137,7 +141,12 @@ struct Tile {
     moving: Vec<Entry<Stretch>>,
     /// Variables that are.
     always: Vec<Entry<u64>>,
-    code: Vec<Entry<u64>>,
+    code: Vec<Entry<(usize, u64)>>,
+    /// Variables that no operation uses, which every stage has: live on some
+    /// steps, and on all.
+    everywhere: Vec<Stretch>,
+    always_everywhere: u64,
+    number: usize,
     marks: Vec<u8>,
 }
 
@@ -150,7 +159,10 @@ const EDGE: u8 = 4;
 
 impl Tile {
     fn load(&mut self, shared: &Shared<'_>, tile: u32) {
+        self.number = tile as usize;
         self.variable_bytes = 0;
+        self.always_everywhere = 0;
+        self.everywhere.clear();
         self.moving.clear();
         self.always.clear();
         self.code.clear();
@@ -160,16 +172,12 @@ impl Tile {
             let item = &shared.model.code[number as usize];
             let layers = shared.model.users.sets.layers(item.set);
             enter(layers, |after, layer| {
-                self.code.push(Entry {
-                    after,
-                    layer,
-                    what: bytes,
-                });
+                let what = (item.kind as usize, bytes);
+                self.code.push(Entry { after, layer, what });
             });
         }
-        for by_layer in [&mut self.always, &mut self.code] {
-            by_layer.sort_unstable_by_key(|entry| entry.after);
-        }
+        self.always.sort_unstable_by_key(|entry| entry.after);
+        self.code.sort_unstable_by_key(|entry| entry.after);
         self.moving.sort_unstable_by_key(|entry| entry.after);
     }
 
@@ -181,14 +189,14 @@ impl Tile {
         let steps = classes.steps() as usize;
         self.marks.clear();
         self.marks.resize(steps + 1, 0);
-        for &(first, last) in model.windows[1..].iter().flatten() {
+        for (first, last) in (0..model.layers()).filter_map(|layer| model.layer_window(layer)) {
             self.marks[first as usize] |= EDGE;
             self.marks[last as usize] |= EDGE;
         }
         let mut class = u32::MAX;
-        for item in model.model.variables.on_tile(tile) {
-            let is_used = model.users.layered[item.set as usize] != 0;
-            if !is_used || item.class == class {
+        for item in model.items(tile) {
+            let is_used = model.users.counted[item.set as usize] != 0;
+            if item.class == class || !(is_used || is_everywhere(model, item.set)) {
                 continue;
             }
             class = item.class;
@@ -215,15 +223,17 @@ impl Tile {
 
     fn load_variables(&mut self, model: &MemoryModel<'_>, tile: u32) {
         let classes = &model.model.classes;
-        for item in model.model.variables.on_tile(tile) {
-            let set = model.users.layered[item.set as usize];
+        for item in model.items(tile) {
+            let set = model.users.counted[item.set as usize];
             let layers = model.users.sets.layers(set);
-            if layers.is_empty() {
+            let everywhere = is_everywhere(model, item.set);
+            if layers.is_empty() && !everywhere {
                 continue;
             }
             self.variable_bytes += u64::from(item.bytes);
             if classes.is_always_live(item.class) {
                 let what = u64::from(item.bytes);
+                self.always_everywhere += if everywhere { what } else { 0 };
                 enter(layers, |after, layer| {
                     self.always.push(Entry { after, layer, what });
                 });
@@ -238,12 +248,20 @@ impl Tile {
                 if what.from == what.to {
                     continue;
                 }
+                if everywhere {
+                    self.everywhere.push(what);
+                }
                 enter(layers, |after, layer| {
                     self.moving.push(Entry { after, layer, what });
                 });
             }
         }
     }
+}
+
+/// Does every stage have what these bodies use, because there are none?
+fn is_everywhere(model: &MemoryModel<'_>, set: u32) -> bool {
+    model.rules == Rules::Full && set == NO_BODY
 }
 
 /// Calls `entry` with each of `layers` and one more than the layer before it.
@@ -268,20 +286,29 @@ struct Sweep<B> {
     /// By layer: the places where `entering` is not 0.
     support: Vec<(usize, usize)>,
     always: Vec<u64>,
-    code: Vec<u64>,
+    code: Vec<[u64; 4]>,
+    /// By place: what is live there in every stage.
+    everywhere: Vec<B>,
     live: Vec<B>,
 }
 
 impl<B: Bytes> Sweep<B> {
     fn new(tile: &Tile, layers: usize) -> Self {
         let places = tile.places;
+        let mut everywhere = vec![B::default(); places];
+        for &Stretch { from, to, bytes } in &tile.everywhere {
+            for sum in &mut everywhere[from as usize..to as usize] {
+                *sum += bytes.into();
+            }
+        }
         Self {
             places,
             entering: vec![B::default(); places * layers],
             support: vec![(places, 0); layers],
             always: vec![0; layers],
-            code: vec![0; layers],
-            live: vec![B::default(); places],
+            code: vec![[0; 4]; layers],
+            live: everywhere.clone(),
+            everywhere,
         }
     }
 
@@ -298,7 +325,8 @@ impl<B: Bytes> Sweep<B> {
                 self.always[entry.layer as usize] += entry.what;
             }
             for entry in take(&mut code, start) {
-                self.code[entry.layer as usize] += entry.what;
+                let (kind, bytes) = entry.what;
+                self.code[entry.layer as usize][kind] += bytes;
             }
             self.from(start, shared, tile, &mut peaks[start * layers..][..layers]);
         }
@@ -315,14 +343,18 @@ impl<B: Bytes> Sweep<B> {
 
     /// All ranges from `start`; `peaks` by last layer.
     fn from(&mut self, start: usize, shared: &Shared<'_>, tile: &Tile, peaks: &mut [u64]) {
-        self.live.fill(B::default());
+        self.live.copy_from_slice(&self.everywhere);
+        let overhead = &shared.model.overhead;
         let mut window: Option<(usize, usize)> = None;
-        let (mut fixed, mut always, mut highest) = (0, 0, B::default());
+        let (mut code, mut always) = ([0; 4], tile.always_everywhere);
+        let mut highest = B::default();
         for (last, peak) in peaks.iter_mut().enumerate().skip(start) {
             if last >= shared.ends[start].load(Ordering::Relaxed) {
                 break;
             }
-            fixed += self.code[last];
+            for (sum, own) in code.iter_mut().zip(self.code[last]) {
+                *sum += own;
+            }
             always += self.always[last];
             let before = window;
             if let Some((first, end)) = shared.model.layer_window(last) {
@@ -339,7 +371,8 @@ impl<B: Bytes> Sweep<B> {
                 Some(_) => always + highest.into(),
                 None => 0,
             };
-            let total = fixed + variables;
+            let code: u64 = overhead.capped(tile.number, code).iter().sum();
+            let total = overhead.fixed(tile.number) + code + variables;
             *peak = total.max(*peak);
             if total > shared.limit {
                 shared.ends[start].fetch_min(last, Ordering::Relaxed);

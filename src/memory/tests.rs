@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{Body, BodyCode, BodySets, Item, NO_BODY, Note, Operation, VariableItems};
-use crate::profile::{LiveClasses, Recorded, Target};
+use crate::profile::{LiveClasses, Recorded, Target, TileBytes};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -147,6 +147,8 @@ impl Plain {
             bodies: self.bodies.iter().map(PlainBody::body).collect(),
             classes: LiveClasses::new(always, ranges.collect(), STEPS),
             variables: VariableItems::new(TILES, items.into_iter()),
+            code_variables: VariableItems::new(TILES, std::iter::empty()),
+            recorded_code: Default::default(),
             body_sets: sets,
             vertex_code: self
                 .vertex_code
@@ -225,6 +227,7 @@ impl Plain {
             vertex_state: sum(|body| &body.state),
             exchange_code: sum(|body| &body.exchange),
             control_code: sum(|body| &body.control),
+            overhead: 0,
         };
         (parts, peak)
     }
@@ -248,6 +251,61 @@ impl Plain {
     }
 }
 
+impl Plain {
+    /// The layers that count a variable by the full rules: those that use it by
+    /// name or compute with it, else all that use it.
+    fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
+        let using = |test: &dyn Fn(u32, u32) -> bool| -> BTreeSet<u32> {
+            let users = self.operations.iter();
+            let users =
+                users.filter(|(body, layer)| variable.users.contains(body) && test(*body, *layer));
+            users.map(|&(_, layer)| layer).collect()
+        };
+        let computes = |body: u32| {
+            let types = &self.bodies[body as usize].types;
+            types.iter().any(|types| !types.is_empty())
+        };
+        let firm = using(&|body, layer| layer > 0 || computes(body));
+        if firm.is_empty() {
+            using(&|_, _| true)
+        } else {
+            firm
+        }
+    }
+
+    /// The full rules for one tile, word by word; `recorded` and `explained`
+    /// are bytes of code by kind.
+    fn full_stage(
+        &self,
+        layers: Range<usize>,
+        tile: u32,
+        recorded: [u64; 4],
+        explained: [u64; 4],
+    ) -> u64 {
+        let on_tile = self.variables.iter().filter(|v| v.tile == tile);
+        let counts = |v: &&PlainVariable| {
+            let own = self.counting(v);
+            v.users.is_empty() || own.iter().any(|&layer| layers.contains(&(layer as usize)))
+        };
+        let counted: Vec<_> = on_tile.filter(counts).collect();
+        let live = |step: u32| -> u64 {
+            let live = counted.iter().filter(|v| self.live(v.class, step));
+            live.map(|v| u64::from(v.bytes)).sum()
+        };
+        let (classic, _) = self.stage(layers, tile);
+        let own = [
+            classic.vertex_code,
+            classic.vertex_state,
+            classic.exchange_code,
+            classic.control_code,
+        ];
+        let code = (0..4).map(|kind| {
+            own[kind].min(recorded[kind]) + recorded[kind].saturating_sub(explained[kind])
+        });
+        (0..STEPS).map(live).max().unwrap() + code.sum::<u64>()
+    }
+}
+
 impl PlainBody {
     fn body(&self) -> Body {
         let present = |kind: u32| {
@@ -262,8 +320,10 @@ impl PlainBody {
             code: BodyCode {
                 vertex_types: (0..VERTEX_TYPES)
                     .map(|kind| (kind, present(kind)))
+                    .filter(|(_, tiles): &(u32, TileBytes)| !tiles.runs().is_empty())
                     .collect(),
                 vertex_state: self.state.iter().copied().collect(),
+                vertex_memory: self.state.iter().copied().collect(),
                 exchange_code: self.exchange.iter().copied().collect(),
                 control_code: self.control.iter().copied().collect(),
             },
@@ -284,7 +344,7 @@ proptest! {
     fn stages_follow_the_rules_on_every_tile(plain in plain()) {
         let (model, layering) = plain.model();
         let ranges = ranges(plain.layers);
-        let stages = MemoryModel::new(&model, &layering).stages(&ranges);
+        let stages = MemoryModel::classic(&model, &layering).stages(&ranges);
         for (range, stage) in ranges.iter().zip(&stages) {
             for tile in 0..TILES {
                 let (parts, step) = plain.stage(range.clone(), tile);
@@ -297,7 +357,7 @@ proptest! {
     #[test]
     fn the_sweep_equals_single_stages(plain in plain(), limit in 0u64..300) {
         let (model, layering) = plain.model();
-        let memory = MemoryModel::new(&model, &layering);
+        let memory = MemoryModel::classic(&model, &layering);
         let ranges = ranges(plain.layers);
         let stages = memory.stages(&ranges);
         for limit in [limit, u64::MAX] {
@@ -311,9 +371,50 @@ proptest! {
     }
 
     #[test]
+    fn full_stages_follow_their_rules(
+        plain in plain(),
+        recorded in proptest::array::uniform4(by_tile(12)),
+        limit in 0u64..300,
+    ) {
+        let (mut model, layering) = plain.model();
+        model.recorded_code = recorded.clone().map(|bytes| bytes.into_iter().collect());
+        let placement = Placement::by_name(&layering);
+        let memory = MemoryModel::full(&model, &layering, &placement);
+        let ranges = ranges(plain.layers);
+        let stages = memory.stages(&ranges);
+        // Every body counts as explained, whether an operation has it or not.
+        let every_body = Plain {
+            operations: (0..BODIES).map(|body| (body, 0)).collect(),
+            ..plain.clone()
+        };
+        for (range, stage) in ranges.iter().zip(&stages) {
+            for tile in 0..TILES {
+                let recorded = [0, 1, 2, 3].map(|kind| u64::from(recorded[kind][tile as usize]));
+                let (all, _) = every_body.stage(0..1, tile);
+                let all = [all.vertex_code, all.vertex_state, all.exchange_code, all.control_code];
+                let expected = plain.full_stage(range.clone(), tile, recorded, all);
+                prop_assert_eq!(stage.tiles[tile as usize].total(), expected, "{:?}", range);
+            }
+        }
+        for limit in [limit, u64::MAX] {
+            let costs = memory.range_costs(limit);
+            for (range, stage) in ranges.iter().zip(&stages) {
+                let bytes = stage.max_tile_bytes();
+                let expected = (bytes <= limit).then_some(bytes);
+                prop_assert_eq!(costs.peak(range.clone()), expected, "{:?}", range);
+            }
+            for (range, peak) in costs.iter() {
+                for larger in [range.start..range.end + 1, range.start.saturating_sub(1)..range.end] {
+                    prop_assert!(costs.peak(larger).is_none_or(|more| more >= peak));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn flows_between_layers_follow_the_rules(plain in plain()) {
         let (model, layering) = plain.model();
-        let between = MemoryModel::new(&model, &layering).between();
+        let between = MemoryModel::classic(&model, &layering).between();
         let (affinity, communication) = (between.affinity(), between.communication());
         let sum = |test: &dyn Fn(&PlainVariable) -> bool| -> u64 {
             let met = plain.variables.iter().filter(|v| test(v));
@@ -342,7 +443,7 @@ proptest! {
     #[test]
     fn a_stage_never_shrinks_when_a_layer_is_added(plain in plain()) {
         let (model, layering) = plain.model();
-        let costs = MemoryModel::new(&model, &layering).range_costs(u64::MAX);
+        let costs = MemoryModel::classic(&model, &layering).range_costs(u64::MAX);
         for (range, peak) in costs.iter() {
             for larger in [range.start..range.end + 1, range.start.saturating_sub(1)..range.end] {
                 prop_assert!(costs.peak(larger).is_none_or(|more| more >= peak));

@@ -1,6 +1,7 @@
 //! The tile and the step where the whole model takes most memory.
 
-use super::{Item, VariableItems};
+use super::Item;
+use super::variables::Collected;
 use crate::profile::{LiveClasses, NEVER_LIVE, Profile, ProfileError};
 use rayon::prelude::*;
 
@@ -36,22 +37,25 @@ impl Bottleneck {
     /// the bodies that use each variable of the profile.
     pub(super) fn new(
         profile: &Profile,
-        items: &VariableItems,
+        variables: &Collected,
         set_of: &[u32],
     ) -> Result<Self, ProfileError> {
-        let mut found = Self::find(items, &profile.classes);
+        let mut found = Self::find(variables, &profile.classes);
         found.name(profile, set_of)?;
         Ok(found)
     }
 
     /// The tile and step, without names.
-    fn find(items: &VariableItems, classes: &LiveClasses) -> Self {
-        let peaks = (0..items.tiles())
-            .into_par_iter()
-            .map_init(Vec::new, |changes, tile| {
-                let (bytes, step) = peak(items.on_tile(tile), classes, changes);
-                (bytes, std::cmp::Reverse(tile), step)
-            });
+    fn find(variables: &Collected, classes: &LiveClasses) -> Self {
+        let peaks =
+            (0..variables.data.tiles())
+                .into_par_iter()
+                .map_init(Vec::new, |changes, tile| {
+                    let data = variables.data.on_tile(tile).iter();
+                    let items = data.chain(variables.code.on_tile(tile));
+                    let (bytes, step) = peak(items, classes, changes);
+                    (bytes, std::cmp::Reverse(tile), step)
+                });
         let (bytes, tile, step) = peaks.max().unwrap_or_default();
         Self {
             tile: tile.0,
@@ -90,7 +94,11 @@ impl Bottleneck {
 }
 
 /// The highest sum of live bytes on one tile, and its first step.
-fn peak(items: &[Item], classes: &LiveClasses, changes: &mut Vec<i64>) -> (u64, u32) {
+fn peak<'a>(
+    items: impl Iterator<Item = &'a Item>,
+    classes: &LiveClasses,
+    changes: &mut Vec<i64>,
+) -> (u64, u32) {
     changes.clear();
     changes.resize(classes.steps() as usize + 1, 0);
     for item in items {

@@ -4,6 +4,52 @@ use super::ModelError;
 use crate::profile::{ComputeSet, ProgramKind, Programs, Target, TileBytes};
 use rustc_hash::FxHashMap;
 
+/// What a piece of memory that programs carry holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CodeKind {
+    /// Code of vertex types.
+    VertexCode,
+    /// State of vertex instances, with what belongs to it.
+    VertexState,
+    /// Code of internal exchanges.
+    ExchangeCode,
+    /// Control code.
+    ControlCode,
+}
+
+impl CodeKind {
+    /// All kinds, each at the index `kind as usize`.
+    pub const ALL: [CodeKind; 4] = [
+        CodeKind::VertexCode,
+        CodeKind::VertexState,
+        CodeKind::ExchangeCode,
+        CodeKind::ControlCode,
+    ];
+
+    /// The categories of lowered variables that hold it. On a real profile the
+    /// four of vertex state add up to `memory_by_compute_set` on every tile
+    /// (checked).
+    pub fn categories(self) -> &'static [&'static str] {
+        match self {
+            CodeKind::VertexCode => &["vertexCode"],
+            CodeKind::VertexState => &[
+                "vertexInstanceState",
+                "vertexFieldData",
+                "copyDescriptor",
+                "vectorListDescriptor",
+            ],
+            CodeKind::ExchangeCode => &["internalExchangeCode"],
+            CodeKind::ControlCode => &["controlCode"],
+        }
+    }
+
+    /// The kind that a category of lowered variables holds, if any.
+    pub fn of_category(category: &str) -> Option<CodeKind> {
+        let holds = |kind: &CodeKind| kind.categories().contains(&category);
+        CodeKind::ALL.into_iter().find(holds)
+    }
+}
+
 /// What the programs of one body take on each tile besides variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BodyCode {
@@ -13,6 +59,9 @@ pub struct BodyCode {
     pub vertex_types: Vec<(u32, TileBytes)>,
     /// Bytes of vertex state: instances times size, over its compute sets.
     pub vertex_state: TileBytes,
+    /// Exact bytes of its vertices, over its distinct compute sets; the same
+    /// as `vertex_state` when the profile does not say.
+    pub vertex_memory: TileBytes,
     /// Bytes of internal exchange code, over its `DoExchange` programs.
     pub exchange_code: TileBytes,
     /// Bytes of control code, over its programs without children.
@@ -48,44 +97,30 @@ impl BodyCode {
                 (instances, u64::from(size))
             });
         let sum = |what, parts: &mut dyn Iterator<Item = (&TileBytes, u64)>| {
-            add_up(parts, tiles).map_err(|tile| ModelError::CodeTooLarge { what, uid, tile })
+            let too_large = |tile| ModelError::CodeTooLarge { what, uid, tile };
+            TileBytes::sum(parts, tiles).map_err(too_large)
+        };
+        let vertex_state = sum("vertex state", &mut { states })?;
+        let vertex_memory = match exact(compute_sets()) {
+            Some(sets) => sum("vertex state", &mut sets.into_iter().map(|set| (set, 1)))?,
+            None => vertex_state.clone(),
         };
         Ok(Self {
             vertex_types: instantiated(compute_sets(), tiles),
-            vertex_state: sum("vertex state", &mut { states })?,
+            vertex_state,
+            vertex_memory,
             exchange_code: sum("exchange code", &mut { exchanges })?,
             control_code: sum("control code", &mut { control })?,
         })
     }
 }
 
-/// The sum of `parts`, each times its factor. The error is a tile whose sum
-/// is beyond 32 bits.
-fn add_up(
-    parts: &mut dyn Iterator<Item = (&TileBytes, u64)>,
-    tiles: u32,
-) -> Result<TileBytes, u32> {
-    // Runs change the sum at their two ends only.
-    let mut changes = vec![0i128; tiles as usize + 1];
-    let mut any = false;
-    for (part, factor) in parts {
-        for run in part.runs() {
-            let bytes = i128::from(run.value) * i128::from(factor);
-            changes[run.from as usize] += bytes;
-            changes[run.to as usize] -= bytes;
-            any = true;
-        }
-    }
-    if !any {
-        return Ok(TileBytes::default());
-    }
-    let mut sum = 0;
-    (0..tiles)
-        .map(|tile| {
-            sum += changes[tile as usize];
-            u32::try_from(sum).map_err(|_| tile)
-        })
-        .collect()
+/// The recorded memory of each distinct compute set; `None` when one has none.
+fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&'a TileBytes>> {
+    let mut sets: Vec<&ComputeSet> = compute_sets.collect();
+    sets.sort_unstable_by_key(|set| set.id);
+    sets.dedup_by_key(|set| set.id);
+    sets.into_iter().map(|set| set.memory.as_ref()).collect()
 }
 
 /// Each vertex type that has an instance, with 1 on the tiles where.

@@ -9,6 +9,7 @@ mod bottleneck;
 mod code;
 mod contexts;
 mod error;
+mod homes;
 mod layers;
 mod names;
 mod operations;
@@ -18,8 +19,9 @@ mod walk;
 mod windows;
 
 pub use bottleneck::{Bottleneck, NamedVariable};
-pub use code::BodyCode;
+pub use code::{BodyCode, CodeKind};
 pub use error::ModelError;
+pub use homes::{Layerless, Placement};
 pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
 };
@@ -40,8 +42,14 @@ pub struct Model {
     pub bodies: Vec<Body>,
     /// On which steps each equivalence class is live.
     pub classes: LiveClasses,
-    /// The lowered variables by tile, equal ones joined.
+    /// The lowered variables that hold data, by tile, equal ones joined.
+    /// Those that no operation uses are among them.
     pub variables: VariableItems,
+    /// The lowered variables that hold code or vertex state and that some
+    /// operation uses all the same: the targets of code copies.
+    pub code_variables: VariableItems,
+    /// By [`CodeKind`]: the bytes of all lowered variables that hold it.
+    pub recorded_code: [TileBytes; 4],
     /// The sets of bodies that `variables` refers to.
     pub body_sets: BodySets,
     /// Bytes of code by tile of each vertex type that `bodies` refer to.
@@ -115,9 +123,9 @@ impl Model {
             })
             .collect::<Result<_, ModelError>>()?;
         let (set_of, body_sets) = variables::sets_of_variables(&profile, &found.bodies);
-        let variables = variables::collect(&profile, &set_of);
+        let collected = variables::collect(&profile, &set_of);
         let bottleneck = with_bottleneck
-            .then(|| Bottleneck::new(&profile, &variables, &set_of))
+            .then(|| Bottleneck::new(&profile, &collected, &set_of))
             .transpose()?;
         let programs = owners::find(&profile.programs, &found.bodies);
         let vertex_types = profile.programs.vertex_types.into_iter();
@@ -126,7 +134,9 @@ impl Model {
             operations,
             bodies,
             classes: profile.classes,
-            variables,
+            variables: collected.data,
+            code_variables: collected.code.used(),
+            recorded_code: collected.recorded_code,
             body_sets,
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
             programs,

@@ -1,7 +1,8 @@
 //! Which operations use which lowered variables.
 
+use super::CodeKind;
 use super::operations::FoundBody;
-use crate::profile::{Groups, NEVER_LIVE, Profile, ProgramKind, Programs};
+use crate::profile::{Groups, NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes};
 use rayon::prelude::*;
 
 /// Sets of bodies, each kept once. Set 0 is empty; any other is a smaller one
@@ -148,6 +149,14 @@ impl VariableItems {
         fine.then_some(found)
     }
 
+    /// Those that some body uses.
+    pub(super) fn used(&self) -> Self {
+        let tiles = 0..self.tiles();
+        let items =
+            tiles.flat_map(|tile| self.on_tile(tile).iter().map(move |&i| (tile as u16, i)));
+        Self::new(self.tiles(), items.filter(|(_, item)| item.set != NO_BODY))
+    }
+
     /// How many tiles there are.
     pub fn tiles(&self) -> u32 {
         self.starts.len() as u32 - 1
@@ -196,19 +205,57 @@ fn join_equal(starts: &mut [u32], items: &mut Vec<Item>) {
     items.shrink_to_fit();
 }
 
+/// The lowered variables of a profile, sorted by what they hold.
+pub(super) struct Collected {
+    /// Those that hold data, whoever uses them.
+    pub(super) data: VariableItems,
+    /// Those of the categories of [`CodeKind`].
+    pub(super) code: VariableItems,
+    /// By kind of code: the bytes of its variables by tile.
+    pub(super) recorded_code: [TileBytes; 4],
+}
+
 /// Joins the variables that are alike; `set_of` has the bodies of each.
-pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> VariableItems {
+pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Collected {
     let variables = &profile.variables;
-    let columns = variables
-        .tiles
-        .iter()
-        .zip(&variables.classes)
-        .zip(&variables.bytes)
-        .zip(set_of);
-    let items = columns
-        .filter(|(((_, class), bytes), _)| **class != NEVER_LIVE && **bytes > 0)
-        .map(|(((&tile, &class), &bytes), &set)| (tile, Item { class, set, bytes }));
-    VariableItems::new(profile.target.num_tiles, items)
+    let names = variables.category_names.iter();
+    let kinds: Vec<Option<CodeKind>> = names.map(|name| CodeKind::of_category(name)).collect();
+    let kind = |position: usize| kinds[usize::from(variables.categories[position])];
+    let items = |is_code: bool| {
+        let is_wanted = move |&position: &usize| {
+            let is_live = variables.classes[position] != NEVER_LIVE;
+            is_live && variables.bytes[position] > 0 && kind(position).is_some() == is_code
+        };
+        let item = |position: usize| {
+            let item = Item {
+                class: variables.classes[position],
+                set: set_of[position],
+                bytes: variables.bytes[position],
+            };
+            (variables.tiles[position], item)
+        };
+        let wanted = (0..variables.len()).filter(is_wanted).map(item);
+        VariableItems::new(profile.target.num_tiles, wanted)
+    };
+    Collected {
+        data: items(false),
+        code: items(true),
+        recorded_code: CodeKind::ALL.map(|wanted| {
+            let of_kind = (0..variables.len()).filter(|&position| kind(position) == Some(wanted));
+            by_tile(profile, of_kind)
+        }),
+    }
+}
+
+/// The bytes of these variables by tile; what passes 4 GiB is cut off there.
+fn by_tile(profile: &Profile, positions: impl Iterator<Item = usize>) -> TileBytes {
+    let variables = &profile.variables;
+    let mut bytes = vec![0u32; profile.target.num_tiles as usize];
+    for position in positions.filter(|&position| variables.classes[position] != NEVER_LIVE) {
+        let sum = &mut bytes[usize::from(variables.tiles[position])];
+        *sum = sum.saturating_add(variables.bytes[position]);
+    }
+    bytes.into_iter().collect()
 }
 
 /// The set of bodies that use each variable, by its position.

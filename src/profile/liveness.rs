@@ -158,6 +158,13 @@ impl LiveClasses {
         self.always_live[position as usize]
     }
 
+    /// Is the class at `position` live on this step?
+    pub fn is_live(&self, position: u32, step: u32) -> bool {
+        let ranges = self.ranges(position);
+        let before = ranges.partition_point(|&(from, _)| from <= step);
+        before > 0 && step < ranges[before - 1].1
+    }
+
     /// The step indices on which the class at `position` is live: disjoint
     /// half-open ranges in ascending order (checked on a real profile).
     pub fn ranges(&self, position: u32) -> &[(u32, u32)] {

@@ -67,6 +67,10 @@ pub struct ComputeSet {
     /// The vertices it holds: position in [`Programs::vertex_types`], and how
     /// many instances each tile has.
     pub vertices: Vec<(u32, TileBytes)>,
+    /// Exact bytes of its vertices by tile: data, edge and copy pointers,
+    /// descriptors and padding (`memory_by_compute_set`); `None` when the
+    /// profile does not say.
+    pub memory: Option<TileBytes>,
 }
 
 /// One vertex type.
@@ -93,6 +97,7 @@ impl Programs {
             &compute_set_ids,
             &mut compute_sets,
         )?;
+        read_vertex_memory(database, tiles, &compute_set_ids, &mut compute_sets)?;
         let rows = read_rows(database, tiles)?;
         let ids: Vec<u64> = rows.iter().map(|row| row.id).collect();
         let ids = Ids::of("programs", "id", &ids)?;
@@ -417,6 +422,7 @@ fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>), Prof
             id: row.unsigned(0)?,
             name: row.text(1)?.into(),
             vertices: Vec::new(),
+            memory: None,
         });
         Ok(())
     })?;
@@ -438,6 +444,38 @@ fn read_vertices(
         let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
         let instances = TileBytes::from_rle(row.blob(2)?, tiles).map_err(row.bad_blob(2))?;
         sets[set as usize].vertices.push((vertex_type, instances));
+        Ok(())
+    })
+}
+
+fn read_vertex_memory(
+    database: &Database,
+    tiles: u32,
+    compute_sets: &Ids,
+    sets: &mut [ComputeSet],
+) -> Result<(), ProfileError> {
+    let table = "memory_by_compute_set";
+    if !database.has_table(table) {
+        return Ok(());
+    }
+    let columns = &[
+        "compute_set",
+        "copy_ptr_bytes",
+        "descriptor_bytes",
+        "edge_ptr_bytes",
+        "padding_bytes",
+        "vertex_data_bytes",
+    ];
+    database.scan(table, columns, |row| {
+        let set = position(compute_sets, &row, 0, "compute_sets")?;
+        let mut parts = Vec::with_capacity(columns.len() - 1);
+        for column in 1..columns.len() {
+            parts
+                .push(TileBytes::from_rle(row.blob(column)?, tiles).map_err(row.bad_blob(column))?);
+        }
+        let sum = TileBytes::sum(parts.iter().map(|part| (part, 1)), tiles);
+        let too_much = |tile| row.problem(1, format!("more than 4 GiB on tile {tile}"));
+        sets[set as usize].memory = Some(sum.map_err(too_much)?);
         Ok(())
     })
 }

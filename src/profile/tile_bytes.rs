@@ -83,6 +83,34 @@ impl TileBytes {
         }
     }
 
+    /// The sum of `parts`, each times its factor.
+    ///
+    /// # Errors
+    /// The first of the `tiles` whose sum is beyond 32 bits.
+    pub fn sum<'a>(
+        parts: impl IntoIterator<Item = (&'a TileBytes, u64)>,
+        tiles: u32,
+    ) -> Result<TileBytes, u32> {
+        // Runs change the sum at their two ends only.
+        let mut changes = Vec::new();
+        for (part, factor) in parts {
+            changes.resize(tiles as usize + 1, 0i128);
+            for run in part.runs() {
+                let bytes = i128::from(run.value) * i128::from(factor);
+                changes[run.from as usize] += bytes;
+                changes[run.to as usize] -= bytes;
+            }
+        }
+        let mut sum = 0;
+        let tiles = (0..tiles).zip(changes);
+        tiles
+            .map(|(tile, change)| {
+                sum += change;
+                u32::try_from(sum).map_err(|_| tile)
+            })
+            .collect()
+    }
+
     /// The runs that are not 0, by tile.
     pub fn runs(&self) -> &[TileRun] {
         &self.runs

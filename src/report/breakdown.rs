@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::memory::{Parts, StageMemory};
-use crate::model::{Layering, Model, NO_LAYER};
+use crate::model::{Layering, Model, NO_LAYER, Operation, Placement};
 use crate::profile::RecordedTile;
 
 /// The name that the pseudo-layer has in tables.
@@ -15,37 +15,62 @@ pub fn layer_names(layering: &Layering) -> Vec<String> {
     names
 }
 
-/// One row for each operation, in order. `bodies` is the memory of each body.
+/// One row for each operation, in order, by the classic rules. `bodies` is the
+/// memory of each body; an operation without a layer shows no variables.
 pub fn operations(model: &Model, layering: &Layering, bodies: &[Parts]) -> Table {
-    let mut table = Table::new(
-        "operation-breakdown",
-        &[
-            "Layer",
-            "Note",
-            "Full name",
-            "Vertex state",
-            "Vertex code",
-            "Exchange code",
-            "Control code",
-            "Variables",
-        ],
-    );
-    let names = layer_names(layering);
-    let layers = layering.layers.iter().zip(&layering.notes);
-    for (operation, (&layer, note)) in model.operations.iter().zip(layers) {
+    let mut table = Table::new("operation-breakdown", &OPERATION_COLUMNS);
+    for (index, operation) in model.operations.iter().enumerate() {
         let mut parts = bodies[operation.body as usize];
-        if layer == NO_LAYER {
+        if layering.layers[index] == NO_LAYER {
             parts.variables = 0;
         }
-        let mut row = vec![
-            names[layer as usize].clone(),
-            note.to_string(),
-            operation.name.to_string(),
-        ];
-        row.extend(cells(&parts));
+        table
+            .rows
+            .push(operation_row(operation, layering, index, &parts));
+    }
+    table
+}
+
+/// The same by the full rules, with the layer that each operation counts in.
+pub fn homes(model: &Model, layering: &Layering, placement: &Placement, bodies: &[Parts]) -> Table {
+    let mut table = Table::new("operation-breakdown", &OPERATION_COLUMNS);
+    table.header.push("Counts in".to_string());
+    let names = layer_names(layering);
+    for (index, operation) in model.operations.iter().enumerate() {
+        let parts = &bodies[operation.body as usize];
+        let mut row = operation_row(operation, layering, index, parts);
+        let home = placement.layers[index].map(|layer| names[layer as usize].clone());
+        row.push(home.unwrap_or_default());
         table.rows.push(row);
     }
     table
+}
+
+const OPERATION_COLUMNS: [&str; 8] = [
+    "Layer",
+    "Note",
+    "Full name",
+    "Vertex state",
+    "Vertex code",
+    "Exchange code",
+    "Control code",
+    "Variables",
+];
+
+fn operation_row(
+    operation: &Operation,
+    layering: &Layering,
+    index: usize,
+    parts: &Parts,
+) -> Vec<String> {
+    let layer = match layering.layers[index] {
+        NO_LAYER => NO_NAME,
+        layer => &layering.names[layer as usize],
+    };
+    let note = layering.notes[index].to_string();
+    let mut row = vec![layer.to_string(), note, operation.name.to_string()];
+    row.extend(cells(parts));
+    row
 }
 
 /// One row for each layer, the pseudo-layer first.

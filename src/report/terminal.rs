@@ -1,6 +1,7 @@
 //! The stages as a table, and the verdict, for people.
 
 use super::{Report, grouped, printable};
+use crate::memory::Coverage;
 use comfy_table::{CellAlignment, Table, presets};
 
 /// One row for each stage.
@@ -63,6 +64,23 @@ fn shortfall(report: &Report) -> String {
         ),
         None => String::new(),
     }
+}
+
+/// One line about how much of the fullest tile is explained, and by what.
+pub fn coverage(coverage: &Coverage) -> String {
+    let share = |bytes: i128| {
+        let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
+        format!("{:.2} %", hundredths as f64 / 100.0)
+    };
+    format!(
+        "coverage of tile {}, the fullest with {} bytes: layers {}, homes {}, overhead {}, rest {}",
+        coverage.tile,
+        grouped(coverage.recorded),
+        share(coverage.layers.into()),
+        share(coverage.homes.into()),
+        share(coverage.overhead.into()),
+        share(coverage.rest())
+    )
 }
 
 /// A line for each layer that no number of IPUs makes fit.
@@ -146,6 +164,20 @@ FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,04
         report.unplaced.clear();
         report.max_stages = 1;
         assert!(verdict(&report).ends_with("has 2 stages for 1 IPUs"));
+    }
+
+    #[test]
+    fn the_line_about_coverage() {
+        let found = Coverage {
+            tile: 7,
+            recorded: 2000,
+            layers: 1000,
+            homes: 500,
+            overhead: 501,
+        };
+        let expected = "coverage of tile 7, the fullest with 2,000 bytes: layers 50.00 %, \
+                        homes 25.00 %, overhead 25.05 %, rest -0.05 %";
+        assert_eq!(coverage(&found), expected);
     }
 
     #[test]

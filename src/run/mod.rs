@@ -4,10 +4,10 @@ mod input;
 mod sections;
 mod split;
 
-use crate::cli::Options;
+use crate::cli::{Accounting, Options};
 use crate::memory::MemoryModel;
 use crate::messages::Messages;
-use crate::model::{Layering, Model};
+use crate::model::{Layering, Model, Placement};
 use crate::profile::RecordedTile;
 use crate::report::{Table, breakdown, diagnosis, printable, terminal};
 use anyhow::Result;
@@ -66,8 +66,12 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let model = input::read(options, messages)?;
     let layering = Layering::new(&model.operations, &options.layers());
     describe(&model, &layering, messages);
-    let memory = MemoryModel::new(&model, &layering);
-    let tables = tables(options, &model, &layering, &memory)?;
+    let placement = Placement::new(&model, &layering, options.layerless.into());
+    let memory = match options.memory_model {
+        Accounting::Classic => MemoryModel::classic(&model, &layering),
+        Accounting::Full => MemoryModel::full(&model, &layering, &placement),
+    };
+    let tables = tables(options, &model, &layering, &placement, &memory)?;
     let diagnosis = diagnosis(options, &model, &memory);
     let count = tables.len() + diagnosis.len() + usize::from(options.solve);
     let mut sections = Sections::new(out, options.format.into(), count);
@@ -91,6 +95,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     for table in &diagnosis {
         sections.table(table)?;
     }
+    cover(&memory, messages);
     if count == 0 && options.save_to_file.is_none() {
         messages.summary("nothing was asked for: --solve finds the split points, --help has more");
     }
@@ -112,20 +117,40 @@ fn describe(model: &Model, layering: &Layering, messages: Messages) {
     }
 }
 
+/// Below so many per cent the operations explain too little.
+const ENOUGH: i128 = 95;
+
+/// Says how much of the fullest tile is explained, and by what.
+fn cover(memory: &MemoryModel<'_>, messages: Messages) {
+    let Some(coverage) = memory.coverage().filter(|coverage| coverage.recorded > 0) else {
+        return;
+    };
+    let line = terminal::coverage(&coverage);
+    if coverage.rest() * 100 > i128::from(coverage.recorded) * (100 - ENOUGH) {
+        messages.warning(format_args!("{line}; --diagnose shows what is missing"));
+    } else {
+        messages.summary(line);
+    }
+}
+
 /// The tables that were asked for, in their order.
 fn tables(
     options: &Options,
     model: &Model,
     layering: &Layering,
+    placement: &Placement,
     memory: &MemoryModel<'_>,
 ) -> Result<Vec<Table>> {
     let mut tables = Vec::new();
     if options.operation_breakdown {
-        tables.push(breakdown::operations(model, layering, &memory.bodies()));
+        let bodies = memory.bodies();
+        tables.push(match options.memory_model {
+            Accounting::Classic => breakdown::operations(model, layering, &bodies),
+            Accounting::Full => breakdown::homes(model, layering, placement, &bodies),
+        });
     }
     if options.layer_breakdown {
-        let layers: Vec<_> = (0..layering.len()).map(|layer| layer..layer + 1).collect();
-        tables.push(breakdown::layers(layering, &memory.stages(&layers)));
+        tables.push(breakdown::layers(layering, &memory.single_layers()));
     }
     if options.memory_totals {
         let layers = 0..layering.len();

@@ -1,5 +1,6 @@
 //! From range costs to a report about a split.
 
+use super::usage;
 use crate::cli::{Options, Solver};
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::messages::Messages;
@@ -19,7 +20,7 @@ pub(super) fn split(
     messages: Messages,
 ) -> Result<Report> {
     let start = Instant::now();
-    let limit = options.mem_per_tile.unwrap_or(model.target.bytes_per_tile);
+    let limit = limit(options, model)?;
     let costs = memory.range_costs(limit);
     messages.detail(format_args!("range costs in {:.2?}", start.elapsed()));
     let stages = match options.solver {
@@ -34,6 +35,19 @@ pub(super) fn split(
         options.num_ipus,
         limit,
     ))
+}
+
+/// What a stage may take of each tile.
+fn limit(options: &Options, model: &Model) -> Result<u64> {
+    let memory = options.mem_per_tile.unwrap_or(model.target.bytes_per_tile);
+    let reserve = options.reserve.of(memory);
+    let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
+    let nothing = || {
+        usage(format!(
+            "--reserve: {reserve} bytes leave nothing of {memory}"
+        ))
+    };
+    limit.ok_or_else(nothing)
 }
 
 /// The stages of the best plan within the limit; without one, of the best

@@ -44,6 +44,8 @@ pub(super) enum Kind {
     Sets,
     /// A list.
     VertexCode,
+    RecordedCode,
+    CodeVariables,
     /// A list.
     Programs,
     /// A list.
@@ -70,6 +72,8 @@ impl Kind {
             Kind::Classes => "table of classes",
             Kind::Sets => "table of sets",
             Kind::VertexCode => "list of vertex code",
+            Kind::RecordedCode => "table of recorded code",
+            Kind::CodeVariables => "table of code variables",
             Kind::Programs => "list of programs",
             Kind::RecordedTiles => "list of recorded tiles",
             Kind::Categories => "list of categories",

@@ -32,18 +32,20 @@
 //! |---|---|
 //! | 1 shape | target: tiles per IPU, tiles, bytes per tile, IPUs, replicas, architecture; numbers of steps, operations, bodies, classes, sets, vertex types, programs, recorded tiles, categories, warnings; 0, or 1 and the bottleneck: tile, step, bytes, number of variables |
 //! | 2 operations (list) | 2 x body, + 1 if it only makes a tensor; name; inputs |
-//! | 3 bodies (list) | uid; 0, or first step + 1 and last - first; number of vertex types, each with its tiles; vertex state, exchange code and control code by tile |
+//! | 3 bodies (list) | uid; 0, or first step + 1 and last - first; number of vertex types, each with its tiles; vertex state, exact memory of vertices, exchange code and control code by tile |
 //! | 4 classes | for each 1 if it is always live, else 2 x its number of ranges; for each range the steps before it and the steps in it |
 //! | 5 sets | for each but the empty one how far before it the smaller set stands, and the difference of its last body to that of the set before (zigzag) |
 //! | 6 vertex code (list) | code by tile |
-//! | 7 programs (list) | id; 0 `OnTileExecute`, 1 `DoExchange`; name; bytes; 0 or body + 1 |
-//! | 8 recorded tiles (list) | total, always live, not always live |
-//! | 9 categories (list) | name; bytes by tile |
-//! | 10 bottleneck variables (list) | name; category; bytes; set |
-//! | 11 warnings (list) | text |
-//! | 12 uses | number of uses; the distinct (class, set) of all items, ascending: difference of the class; the set, within a class less the one before and 1 |
-//! | 13 tiles | number of items by tile; number of frames of items; number of tiles in each |
-//! | 14 items (list) | how many bytes the next part takes; by tile and item the use, as the difference to the one before on that tile; by item the bytes |
+//! | 7 recorded code | for vertex code, vertex state, exchange code and control code: bytes of the variables by tile |
+//! | 8 code variables | by tile the number of items, and of each class, set and bytes |
+//! | 9 programs (list) | id; 0 `OnTileExecute`, 1 `DoExchange`; name; bytes; 0 or body + 1 |
+//! | 10 recorded tiles (list) | total, always live, not always live |
+//! | 11 categories (list) | name; bytes by tile |
+//! | 12 bottleneck variables (list) | name; category; bytes; set |
+//! | 13 warnings (list) | text |
+//! | 14 uses | number of uses; the distinct (class, set) of all items, ascending: difference of the class; the set, within a class less the one before and 1 |
+//! | 15 tiles | number of items by tile; number of frames of items; number of tiles in each |
+//! | 16 items (list) | how many bytes the next part takes; by tile and item the use, as the difference to the one before on that tile; by item the bytes |
 //!
 //! Every position is checked against what it points to, so nothing that works
 //! on a loaded model meets one that is not there.

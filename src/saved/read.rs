@@ -36,6 +36,12 @@ fn read_rest(sections: &Sections<'_>, shape: &Shape) -> Result<Model, SavedError
         classes: sections.table(Kind::Classes, |input| tables::read_classes(input, shape))?,
         body_sets: sections.table(Kind::Sets, |input| tables::read_sets(input, shape))?,
         vertex_code: sections.list(Kind::VertexCode, shape.vertex_types, shape)?,
+        recorded_code: sections.table(Kind::RecordedCode, |input| {
+            tables::read_recorded_code(input, shape)
+        })?,
+        code_variables: sections.table(Kind::CodeVariables, |input| {
+            tables::read_code_variables(input, shape)
+        })?,
         programs: sections.list(Kind::Programs, shape.programs, shape)?,
         recorded: Recorded {
             tiles: sections.list(Kind::RecordedTiles, shape.recorded_tiles, shape)?,

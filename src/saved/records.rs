@@ -42,10 +42,10 @@ impl Record for Operation {
     }
 }
 
-/// Context; window; vertex types with their tiles; state, exchange code and
-/// control code by tile.
+/// Context; window; vertex types with their tiles; state, exact memory of
+/// vertices, exchange code and control code by tile.
 impl Record for Body {
-    const BYTES: usize = 6;
+    const BYTES: usize = 7;
 
     fn write(&self, output: &mut Output) {
         output.number(self.uid);
@@ -63,6 +63,7 @@ impl Record for Body {
             output.tile_bytes(tiles);
         }
         output.tile_bytes(&code.vertex_state);
+        output.tile_bytes(&code.vertex_memory);
         output.tile_bytes(&code.exchange_code);
         output.tile_bytes(&code.control_code);
     }
@@ -83,6 +84,7 @@ impl Record for Body {
         let code = BodyCode {
             vertex_types,
             vertex_state: input.tile_bytes(tiles)?,
+            vertex_memory: input.tile_bytes(tiles)?,
             exchange_code: input.tile_bytes(tiles)?,
             control_code: input.tile_bytes(tiles)?,
         };

@@ -1,10 +1,11 @@
-//! What is one frame as a whole: classes and sets of bodies.
+//! What is one frame as a whole: classes, sets of bodies, and the variables and
+//! bytes of code.
 
 use super::SavedError;
 use super::columns::{Input, Output};
 use super::shape::Shape;
-use crate::model::BodySets;
-use crate::profile::LiveClasses;
+use crate::model::{BodySets, Item, VariableItems};
+use crate::profile::{LiveClasses, TileBytes};
 
 /// By class: twice the number of its ranges, and for each the steps between it
 /// and the range before it and how many steps it covers. For an always-live
@@ -106,4 +107,59 @@ pub(super) fn read_sets(mut input: Input<'_>, shape: &Shape) -> Result<BodySets,
     }
     input.finish()?;
     Ok(sets)
+}
+
+/// By kind of code: the recorded bytes by tile.
+pub(super) fn write_recorded_code(recorded: &[TileBytes; 4], output: &mut Output) {
+    for bytes in recorded {
+        output.tile_bytes(bytes);
+    }
+}
+
+pub(super) fn read_recorded_code(
+    mut input: Input<'_>,
+    shape: &Shape,
+) -> Result<[TileBytes; 4], SavedError> {
+    let mut recorded = <[TileBytes; 4]>::default();
+    for bytes in &mut recorded {
+        *bytes = input.tile_bytes(shape.target.num_tiles)?;
+    }
+    input.finish()?;
+    Ok(recorded)
+}
+
+/// By tile: the number of its items, and of each the class, set and bytes.
+/// There are few of them, if any.
+pub(super) fn write_code_variables(variables: &VariableItems, output: &mut Output) {
+    for tile in 0..variables.tiles() {
+        let items = variables.on_tile(tile);
+        output.length(items.len());
+        for item in items {
+            output.number(item.class);
+            output.number(item.set);
+            output.number(item.bytes);
+        }
+    }
+}
+
+pub(super) fn read_code_variables(
+    mut input: Input<'_>,
+    shape: &Shape,
+) -> Result<VariableItems, SavedError> {
+    let (mut counts, mut items) = (Vec::new(), Vec::new());
+    for _ in 0..shape.target.num_tiles {
+        let count = input.count(3)?;
+        counts.push(count as u32);
+        for _ in 0..count {
+            items.push(Item {
+                class: input.position(shape.classes, "class")?,
+                set: input.position(shape.sets, "set")?,
+                bytes: input.small()?,
+            });
+        }
+    }
+    let found = VariableItems::from_sorted(&counts, items);
+    let found = found.ok_or_else(|| input.problem("the items of a tile are not in order"))?;
+    input.finish()?;
+    Ok(found)
 }

@@ -26,6 +26,12 @@ pub(super) fn encode(model: &Model) -> Result<Vec<u8>, SavedError> {
         tables::write_sets(&model.body_sets, output);
     });
     list(&mut parts, Kind::VertexCode, &model.vertex_code);
+    table(&mut parts, Kind::RecordedCode, |output| {
+        tables::write_recorded_code(&model.recorded_code, output);
+    });
+    table(&mut parts, Kind::CodeVariables, |output| {
+        tables::write_code_variables(&model.code_variables, output);
+    });
     list(&mut parts, Kind::Programs, &model.programs);
     list(&mut parts, Kind::RecordedTiles, &model.recorded.tiles);
     list(&mut parts, Kind::Categories, &model.recorded.categories);

@@ -15,13 +15,15 @@ use proptest::prelude::*;
 use regex::Regex;
 use xxhash_rust::xxh3::xxh3_64;
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 16] = [
     Kind::Shape,
     Kind::Operations,
     Kind::Bodies,
     Kind::Classes,
     Kind::Sets,
     Kind::VertexCode,
+    Kind::RecordedCode,
+    Kind::CodeVariables,
     Kind::Programs,
     Kind::RecordedTiles,
     Kind::Categories,
@@ -58,7 +60,7 @@ fn weigh(model: &Model) {
         order: LayerOrder::Steps,
     };
     let layering = Layering::new(&model.operations, &options);
-    let memory = MemoryModel::new(model, &layering);
+    let memory = MemoryModel::classic(model, &layering);
     let layers = memory.layers();
     assert_eq!(memory.range_costs(u64::MAX).layers(), layers);
     assert_eq!(memory.stages(std::slice::from_ref(&(0..layers))).len(), 1);

@@ -48,6 +48,8 @@ pub(super) fn full() -> Model {
         bodies: bodies(),
         classes: LiveClasses::new(vec![true, false, false, false], ranges, 9),
         variables: VariableItems::new(4, items.into_iter()),
+        code_variables: VariableItems::new(4, [(1, item(0, first, 40))].into_iter()),
+        recorded_code: [[1, 1, 1, 2], [0; 4], [5, 0, 0, 0], [4, 4, 4, 9]].map(|v| by_tile(&v)),
         body_sets,
         vertex_code: vec![by_tile(&[8, 8, 0, 9]), TileBytes::default()],
         programs: programs(),
@@ -88,6 +90,7 @@ fn bodies() -> Vec<Body> {
     let code = BodyCode {
         vertex_types: vec![(0, by_tile(&[1, 1, 0, 1])), (1, by_tile(&[0, 0, 1, 0]))],
         vertex_state: by_tile(&[0, 20, 20, u32::MAX]),
+        vertex_memory: by_tile(&[0, 24, 24, 6]),
         exchange_code: by_tile(&[7, 0, 7, 7]),
         control_code: by_tile(&[4, 4, 4, 4]),
     };
@@ -155,6 +158,8 @@ fn any_model_of(sizes: Sizes, body_sets: BodySets) -> impl Strategy<Value = Mode
         vec(any_tile_bytes(sizes.tiles), sizes.vertex_types as usize),
         vec(any_program(sizes.bodies), 0..4),
         any_recorded(sizes.tiles),
+        any_items(sizes, sets),
+        proptest::array::uniform4(any_tile_bytes(sizes.tiles)),
         option::of(any_bottleneck(sizes, sets)),
         vec(".{0,9}", 0..3),
     );
@@ -168,8 +173,10 @@ fn any_model_of(sizes: Sizes, body_sets: BodySets) -> impl Strategy<Value = Mode
         vertex_code: parts.4,
         programs: parts.5,
         recorded: parts.6,
-        bottleneck: parts.7,
-        warnings: parts.8,
+        code_variables: parts.7,
+        recorded_code: parts.8,
+        bottleneck: parts.9,
+        warnings: parts.10,
     })
 }
 
@@ -206,7 +213,7 @@ fn any_body(sizes: Sizes) -> impl Strategy<Value = Body> {
         option::of(any_tile_bytes(sizes.tiles)),
         sizes.vertex_types as usize,
     );
-    let code = vec(any_tile_bytes(sizes.tiles), 3);
+    let code = vec(any_tile_bytes(sizes.tiles), 4);
     let parts = (any::<u64>(), option::of(window), types, code);
     parts.prop_map(move |(uid, window, types, mut code)| {
         let window = window.filter(|_| sizes.steps > 0);
@@ -217,6 +224,7 @@ fn any_body(sizes: Sizes) -> impl Strategy<Value = Body> {
             code: BodyCode {
                 vertex_types: types.collect(),
                 vertex_state: code.pop().unwrap(),
+                vertex_memory: code.pop().unwrap(),
                 exchange_code: code.pop().unwrap(),
                 control_code: code.pop().unwrap(),
             },

@@ -1,0 +1,122 @@
+//! What every stage needs, whatever its layers.
+
+use super::Rules;
+use crate::model::{BodyCode, CodeKind, Model};
+use crate::profile::TileBytes;
+
+/// Memory that no operation explains. Each IPU of a pipeline has its stack, its
+/// run-time and its host exchange, so the full rules count it in every stage.
+///
+/// Measured: on each tile and for each kind of code, what the profile records
+/// beyond what all operations together explain; the variables that no
+/// operation uses, at the steps where they are live; and what the compiler
+/// says the tile takes beyond always-live variables and the peak of the others
+/// (36 bytes on one tile of a real profile). Assumed: that each stage of a
+/// pipeline needs all of it.
+#[derive(Debug, Clone)]
+pub struct Overhead {
+    /// By tile and [`CodeKind`]: the most that a stage can need.
+    recorded: Vec<[u64; 4]>,
+    /// By tile and [`CodeKind`]: what no operation explains of it.
+    code: Vec<[u64; 4]>,
+    /// By tile: what no lowered variable explains.
+    rest: Vec<u64>,
+}
+
+impl Overhead {
+    /// No overhead and no bound, as the classic rules have it.
+    pub(super) fn none(model: &Model) -> Self {
+        let tiles = model.target.num_tiles as usize;
+        Self {
+            recorded: vec![[u64::MAX; 4]; tiles],
+            code: vec![[0; 4]; tiles],
+            rest: vec![0; tiles],
+        }
+    }
+
+    /// What the profile of `model` shows.
+    pub(super) fn new(model: &Model) -> Self {
+        let tiles = model.target.num_tiles as usize;
+        let explained = explained(model, Rules::Full, |_| true);
+        let mut recorded = vec![[0; 4]; tiles];
+        for (kind, bytes) in model.recorded_code.iter().enumerate() {
+            for run in bytes.runs() {
+                for tile in &mut recorded[run.from as usize..run.to as usize] {
+                    tile[kind] = u64::from(run.value);
+                }
+            }
+        }
+        let beyond = |(recorded, explained): (&[u64; 4], &[u64; 4])| {
+            std::array::from_fn(|kind| recorded[kind].saturating_sub(explained[kind]))
+        };
+        let code = recorded.iter().zip(&explained).map(beyond).collect();
+        let mut rest = vec![0; tiles];
+        for (rest, tile) in rest.iter_mut().zip(&model.recorded.tiles) {
+            let variables = tile.always_live.saturating_add(tile.not_always_live);
+            *rest = tile.total.saturating_sub(variables);
+        }
+        Self {
+            recorded,
+            code,
+            rest,
+        }
+    }
+
+    /// Bytes on `tile` that do not change with the step.
+    pub(super) fn fixed(&self, tile: usize) -> u64 {
+        self.code[tile].iter().sum::<u64>() + self.rest[tile]
+    }
+
+    /// What a stage needs of each kind of code on `tile` when its operations
+    /// explain `own`: no more than the profile has, where code is shared.
+    pub(super) fn capped(&self, tile: usize, own: [u64; 4]) -> [u64; 4] {
+        std::array::from_fn(|kind| own[kind].min(self.recorded[tile][kind]))
+    }
+}
+
+/// By tile and kind: the code of the bodies that `is_wanted` in one stage.
+pub(super) fn explained(
+    model: &Model,
+    rules: Rules,
+    is_wanted: impl Fn(usize) -> bool,
+) -> Vec<[u64; 4]> {
+    let tiles = model.target.num_tiles as usize;
+    let mut explained = vec![[0; 4]; tiles];
+    let mut add = |bytes: &TileBytes, kind: CodeKind| {
+        for run in bytes.runs() {
+            for tile in &mut explained[run.from as usize..run.to as usize] {
+                tile[kind as usize] += u64::from(run.value);
+            }
+        }
+    };
+    let mut present = vec![vec![false; tiles]; model.vertex_code.len()];
+    let bodies = model.bodies.iter().enumerate();
+    for (_, body) in bodies.filter(|&(number, _)| is_wanted(number)) {
+        let BodyCode {
+            vertex_types,
+            vertex_state,
+            vertex_memory,
+            exchange_code,
+            control_code,
+        } = &body.code;
+        let vertices = match rules {
+            Rules::Classic => vertex_state,
+            Rules::Full => vertex_memory,
+        };
+        add(vertices, CodeKind::VertexState);
+        add(exchange_code, CodeKind::ExchangeCode);
+        add(control_code, CodeKind::ControlCode);
+        for (vertex_type, tiles) in vertex_types {
+            for run in tiles.runs() {
+                present[*vertex_type as usize][run.from as usize..run.to as usize].fill(true);
+            }
+        }
+    }
+    for (code, present) in model.vertex_code.iter().zip(present) {
+        let here = (0u32..)
+            .zip(present)
+            .map(|(tile, is)| if is { code.get(tile) } else { 0 });
+        add(&here.collect(), CodeKind::VertexCode);
+    }
+    explained
+}
