@@ -206,7 +206,7 @@ fn warnings(operations: &[Operation], layers: &[u32], notes: &[Note]) -> Vec<Str
     let mut warnings = Vec::new();
     let candidates = operations.iter().filter(|op| !op.is_tensor).count();
     let layered = layers.iter().filter(|&&layer| layer != NO_LAYER).count();
-    if layered > 0 && layered * 2 < candidates {
+    if layered * 2 < candidates {
         warnings.push(format!(
             "only {layered} of {candidates} operations got a layer; check --layer-name-regex \
              against the names in --operation-breakdown"
