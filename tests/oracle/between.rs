@@ -1,0 +1,88 @@
+//! Section 8 of the rules: what layers share and hand to each other.
+
+use std::collections::BTreeSet;
+
+use super::Oracle;
+
+/// What a layer uses, and when.
+struct Side {
+    used: BTreeSet<i64>,
+    window: Option<(usize, usize)>,
+}
+
+impl Oracle {
+    /// By pair of layers, the bytes of the variables that both use.
+    pub fn affinity(&self) -> Vec<Vec<u64>> {
+        let sides = self.sides();
+        let row = |a: &Side| {
+            let cells = sides
+                .iter()
+                .map(|b| self.bytes(a.used.intersection(&b.used)));
+            cells.collect()
+        };
+        sides.iter().map(row).collect()
+    }
+
+    /// By pair of layers, the bytes that come from the first to the second.
+    pub fn communication(&self) -> Vec<Vec<u64>> {
+        let layers = || 0..self.layer_count();
+        let sides = self.sides();
+        let cell = |a: usize, b: usize| self.bytes(&self.communicated(&sides[a], &sides[b]));
+        let row = |a| layers().map(|b| cell(a, b)).collect();
+        layers().map(row).collect()
+    }
+
+    /// By boundary between neighbours in the layer order, the bytes of the
+    /// distinct variables that some layer before it and some layer after it
+    /// communicate, in either direction.
+    pub fn cut_bytes(&self) -> Vec<u64> {
+        let count = self.layer_count();
+        let sides = self.sides();
+        let crossing = |boundary: usize| {
+            let mut variables = BTreeSet::new();
+            for before in &sides[..boundary] {
+                for after in &sides[boundary..] {
+                    variables.extend(self.communicated(before, after));
+                    variables.extend(self.communicated(after, before));
+                }
+            }
+            self.bytes(&variables)
+        };
+        (1..count).map(crossing).collect()
+    }
+
+    /// All layers in order.
+    fn sides(&self) -> Vec<Side> {
+        let side = |layer: usize| {
+            let members = self.members(layer..layer + 1);
+            Side {
+                used: self.variables(&members),
+                window: self.window(&members),
+            }
+        };
+        (0..self.layer_count()).map(side).collect()
+    }
+
+    fn bytes<'a>(&self, variables: impl IntoIterator<Item = &'a i64>) -> u64 {
+        let bytes = |id| self.profile.variables[id].bytes;
+        variables.into_iter().map(bytes).sum()
+    }
+
+    /// The variables that come from layer `a` to layer `b`.
+    fn communicated(&self, a: &Side, b: &Side) -> BTreeSet<i64> {
+        let (Some(from), Some(to)) = (a.window, b.window) else {
+            return BTreeSet::new();
+        };
+        let comes = |id: &i64| {
+            let class = self.profile.variables[id].class;
+            let ranges = self.profile.ranges.get(&class).into_iter().flatten();
+            ranges.into_iter().any(|&(start, end)| {
+                let starts_in_a = from.0 <= start && start <= from.1;
+                let reaches_into_b = to.0 < end && end <= to.1 + 1;
+                starts_in_a && reaches_into_b
+            })
+        };
+        let shared = &a.used & &b.used;
+        shared.into_iter().filter(comes).collect()
+    }
+}

@@ -1,0 +1,64 @@
+//! The encodings inside blobs, from the format page.
+
+/// Reads one varint off the front: groups of 7 bits, the highest first, the
+/// high bit on the last.
+fn varint(bytes: &mut std::slice::Iter<u8>) -> Option<u64> {
+    let mut value = 0u64;
+    let mut begun = false;
+    for &byte in bytes {
+        begun = true;
+        value = value.checked_mul(128).expect("64 bits") + u64::from(byte & 0x7f);
+        if byte >= 0x80 {
+            return Some(value);
+        }
+    }
+    assert!(!begun, "a varint without an end");
+    None
+}
+
+/// Varints back to back.
+pub fn list(blob: &[u8]) -> Vec<u64> {
+    let mut bytes = blob.iter();
+    std::iter::from_fn(|| varint(&mut bytes)).collect()
+}
+
+/// Runs: an odd header stands before as many literals as half of it, an even
+/// one before a single value that stands so many times.
+pub fn runs(blob: &[u8]) -> Vec<u64> {
+    let mut bytes = blob.iter();
+    let mut values = Vec::new();
+    while let Some(header) = varint(&mut bytes) {
+        let count = header / 2;
+        if header % 2 == 1 {
+            for _ in 0..count {
+                values.push(varint(&mut bytes).expect("a literal"));
+            }
+        } else {
+            let value = varint(&mut bytes).expect("a value");
+            values.extend((0..count).map(|_| value));
+        }
+    }
+    values
+}
+
+/// Runs of the differences between neighbours.
+pub fn differences(blob: &[u8]) -> Vec<u64> {
+    let mut sum = 0;
+    let mut values = Vec::new();
+    for difference in runs(blob) {
+        sum += difference;
+        values.push(sum);
+    }
+    values
+}
+
+#[test]
+fn the_bytes_of_the_format_page() {
+    assert_eq!(list(&[0x80, 0x81, 0x01, 0x96]), [0, 1, 150]);
+    // Three literals, then a run of four.
+    assert_eq!(
+        runs(&[0x87, 0x85, 0x80, 0x01, 0x96, 0x88, 0x87]),
+        [5, 0, 150, 7, 7, 7, 7]
+    );
+    assert_eq!(differences(&[0x85, 0x85, 0x82, 0x84, 0x81]), [5, 7, 8, 9]);
+}

@@ -1,0 +1,142 @@
+//! What the operations explain of what the compiler recorded.
+
+use std::collections::BTreeMap;
+
+use super::Oracle;
+use super::memory::Parts;
+use super::read::Program;
+
+/// The part of the memory of a tile that predicts a category of code.
+pub type Part = fn(&Parts) -> u64;
+
+/// The categories of code, with the part that predicts each.
+pub const CODE: [(&str, Part); 4] = [
+    ("vertexCode", |tile| tile.vertex_code),
+    ("vertexInstanceState", |tile| tile.vertex_state),
+    ("internalExchangeCode", |tile| tile.exchange_code),
+    ("controlCode", |tile| tile.control_code),
+];
+
+/// The tile and step with the most live bytes, of any category.
+pub struct Bottleneck {
+    pub tile: usize,
+    pub step: usize,
+    pub bytes: u64,
+}
+
+/// A category of code, predicted and recorded.
+pub struct Code {
+    pub predicted: u64,
+    pub recorded: u64,
+    /// By tile, predicted less recorded.
+    pub differences: Vec<i64>,
+}
+
+/// A variable that nothing explains.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unexplained {
+    pub bytes: u64,
+    pub name: String,
+    pub category: String,
+}
+
+impl Oracle {
+    /// All operations, or only those with a layer.
+    pub fn explaining(&self, layered_only: bool) -> Vec<usize> {
+        let all: Vec<usize> = (0..self.operations.len()).collect();
+        match layered_only {
+            true => self.layered(&all),
+            false => all,
+        }
+    }
+
+    /// The programs of a kind that are in an operation, and in none.
+    pub fn explained_programs(
+        &self,
+        operations: &[usize],
+        kind: &str,
+    ) -> (Vec<&Program>, Vec<&Program>) {
+        let explained = self.programs(operations);
+        let of_kind = self.profile.programs.values().filter(|p| p.kind == kind);
+        of_kind.partition(|program| explained.iter().any(|other| other.id == program.id))
+    }
+
+    /// Bytes that a program is ranked by: the state of its vertices, or the
+    /// code of its exchange.
+    pub fn program_bytes(&self, program: &Program) -> u64 {
+        let Some(set) = program.compute_set else {
+            return program.exchange_code.iter().sum();
+        };
+        let vertices = &self.profile.compute_sets[&set].vertices;
+        let state = vertices.iter().map(|(vertex_type, instances)| {
+            instances.iter().sum::<u64>() * self.profile.vertex_types[vertex_type].size
+        });
+        state.sum()
+    }
+
+    pub fn code(&self, operations: &[usize], category: &str, part: Part) -> Code {
+        let mut recorded = vec![0; self.profile.tiles];
+        for variable in self.profile.variables.values() {
+            if variable.category == category {
+                recorded[variable.tile] += variable.bytes;
+            }
+        }
+        let stage = self.stage(operations);
+        let predicted: Vec<u64> = stage.tiles.iter().map(part).collect();
+        let pairs = predicted.iter().zip(&recorded);
+        let difference = |(&predicted, &recorded): (&u64, &u64)| predicted as i64 - recorded as i64;
+        Code {
+            differences: pairs.map(difference).collect(),
+            predicted: predicted.iter().sum(),
+            recorded: recorded.iter().sum(),
+        }
+    }
+
+    /// The first tile, and there the first step, with the most live bytes.
+    pub fn bottleneck(&self) -> Bottleneck {
+        let live = self.live(&self.profile.variables.keys().copied().collect());
+        let mut found = Bottleneck {
+            tile: 0,
+            step: 0,
+            bytes: 0,
+        };
+        for (tile, steps) in live.iter().enumerate() {
+            for (step, &bytes) in steps.iter().enumerate() {
+                if bytes > found.bytes {
+                    found = Bottleneck { tile, step, bytes };
+                }
+            }
+        }
+        found
+    }
+
+    /// What the operations predict there: their variables that are live at
+    /// that step, and their code, as one stage.
+    pub fn predicted_at(&self, operations: &[usize], at: &Bottleneck) -> u64 {
+        let live = self.live(&self.variables(operations));
+        let code = self.stage(operations).tiles[at.tile];
+        live[at.tile][at.step] + code.total() - code.variables
+    }
+
+    /// The variables that are live there, that no operation uses, and that
+    /// are not of a category that code predicts; the largest first.
+    pub fn unexplained(&self, operations: &[usize], at: &Bottleneck) -> Vec<Unexplained> {
+        let used = self.variables(operations);
+        let predicted: BTreeMap<&str, _> = CODE.into_iter().collect();
+        let live = |class| self.live_steps(class).contains(&at.step);
+        let mut found = Vec::new();
+        for (id, variable) in &self.profile.variables {
+            let is_there = variable.tile == at.tile && live(variable.class);
+            if is_there && !used.contains(id) && !predicted.contains_key(&*variable.category) {
+                found.push(Unexplained {
+                    bytes: variable.bytes,
+                    name: variable.name.clone(),
+                    category: variable.category.clone(),
+                });
+            }
+        }
+        found.sort();
+        found.reverse();
+        found
+    }
+}

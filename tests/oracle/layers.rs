@@ -1,0 +1,183 @@
+//! Section 6 of the rules: which layer each operation belongs to.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use regex::Regex;
+
+use super::operations::Operation;
+
+/// The default layer regex of section 6.
+pub const LAYER_REGEX: &str = r"(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
+/// The default layer-0 inputs regex of section 6.
+pub const INPUTS_REGEX: &str = "(word_embeddings|Embedding_Dict)";
+
+/// How layers are found and ordered.
+#[derive(Clone)]
+pub struct Rules {
+    pub layer_regex: String,
+    pub inputs_regex: String,
+    pub natural: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            layer_regex: LAYER_REGEX.to_string(),
+            inputs_regex: INPUTS_REGEX.to_string(),
+            natural: false,
+        }
+    }
+}
+
+pub struct Layering {
+    /// The layer order; position 0 is the pseudo-layer, which has no name.
+    pub names: Vec<Option<String>>,
+    /// By operation, its position in the layer order; `None` for no layer.
+    pub layer: Vec<Option<usize>>,
+    /// By operation, why.
+    pub notes: Vec<String>,
+    /// Did less than half of the operations get a layer?
+    pub few_layered: bool,
+    /// Did a `Call` have inputs of several layers?
+    pub mixed_call: bool,
+}
+
+/// A layer while it has no place in the order yet.
+#[derive(Clone, PartialEq)]
+enum Mark {
+    None,
+    /// Its capture groups.
+    Of(Vec<String>),
+    /// Whichever comes first.
+    First,
+}
+
+/// The distinct matches in a text, as lists of capture groups.
+fn find(regex: &Regex, text: &str) -> BTreeSet<Vec<String>> {
+    let groups = |captures: regex::Captures<'_>| -> Vec<String> {
+        let from = usize::from(captures.len() > 1);
+        let group = |index| captures.get(index).map_or("", |group| group.as_str());
+        (from..captures.len())
+            .map(|index| group(index).to_string())
+            .collect()
+    };
+    regex.captures_iter(text).map(groups).collect()
+}
+
+impl Layering {
+    pub fn new(operations: &[Operation], rules: &Rules) -> Self {
+        let (marks, notes) = marks(operations, rules);
+        let mut order: Vec<Vec<String>> = Vec::new();
+        for mark in &marks {
+            if let Mark::Of(key) = mark
+                && !order.contains(key)
+            {
+                order.push(key.clone());
+            }
+        }
+        if rules.natural {
+            order.sort_by(|a, b| natural(&a.concat(), &b.concat()));
+        }
+        let place = |mark: &Mark| match mark {
+            Mark::None => None,
+            Mark::Of(key) => order.iter().position(|other| other == key).map(|n| n + 1),
+            Mark::First => (!order.is_empty()).then_some(1),
+        };
+        let layer: Vec<Option<usize>> = marks.iter().map(place).collect();
+        let names = order.iter().map(|key| Some(key.concat()));
+        Self {
+            names: [None].into_iter().chain(names).collect(),
+            few_layered: few_layered(operations, &layer),
+            mixed_call: mixed_call(operations, rules),
+            layer,
+            notes,
+        }
+    }
+}
+
+/// The table of section 6, for all operations in reverse.
+fn marks(operations: &[Operation], rules: &Rules) -> (Vec<Mark>, Vec<String>) {
+    let layer_regex = Regex::new(&rules.layer_regex).expect("a regex");
+    let inputs_regex = Regex::new(&rules.inputs_regex).expect("a regex");
+    let mut current = Mark::None;
+    let mut all = Vec::new();
+    for operation in operations.iter().rev() {
+        let in_name = find(&layer_regex, &operation.name);
+        let in_inputs = find(&layer_regex, &operation.inputs);
+        let only = |keys: &BTreeSet<Vec<String>>| Mark::Of(keys.first().expect("one").clone());
+        let (mark, note) = if operation.is_tensor {
+            (Mark::None, "tensor_filter".to_string())
+        } else if in_name.len() == 1 {
+            current = only(&in_name);
+            (current.clone(), String::new())
+        } else if in_inputs.len() == 1 {
+            current = only(&in_inputs);
+            (current.clone(), "deduced_from_input_names".to_string())
+        } else if in_inputs.is_empty() && operation.name.starts_with("Call") {
+            let note = "deduced_from_following_operation".to_string();
+            (current.clone(), note)
+        } else if inputs_regex.is_match(&operation.inputs) {
+            current = Mark::First;
+            (Mark::First, "inputs_regex_layer_0".to_string())
+        } else {
+            current = Mark::None;
+            (Mark::None, format!("{}_input_layers", in_inputs.len()))
+        };
+        all.push((mark, note));
+    }
+    all.reverse();
+    all.into_iter().unzip()
+}
+
+fn few_layered(operations: &[Operation], layer: &[Option<usize>]) -> bool {
+    let others = operations
+        .iter()
+        .zip(layer)
+        .filter(|(operation, _)| !operation.is_tensor);
+    let layers: Vec<_> = others.map(|(_, layer)| layer).collect();
+    let layered = layers.iter().filter(|layer| layer.is_some()).count();
+    layered * 2 < layers.len()
+}
+
+fn mixed_call(operations: &[Operation], rules: &Rules) -> bool {
+    let regex = Regex::new(&rules.layer_regex).expect("a regex");
+    let mut calls = operations.iter().filter(|op| op.name.starts_with("Call"));
+    calls.any(|call| find(&regex, &call.inputs).len() > 1)
+}
+
+/// Runs of digits compare as numbers, all else by its characters.
+fn natural(a: &str, b: &str) -> Ordering {
+    let (a, b) = (pieces(a), pieces(b));
+    let number = |piece: &str| piece.parse::<u128>().ok();
+    for (a, b) in a.iter().zip(&b) {
+        let order = match (number(a), number(b)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => a.cmp(b),
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+    a.len().cmp(&b.len())
+}
+
+fn pieces(text: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    for c in text.chars() {
+        match pieces.last_mut() {
+            Some(piece) if piece.ends_with(|p: char| p.is_ascii_digit()) == c.is_ascii_digit() => {
+                piece.push(c);
+            }
+            _ => pieces.push(c.to_string()),
+        }
+    }
+    pieces
+}
+
+#[test]
+fn numbers_compare_as_numbers() {
+    let mut names = ["10", "9", "b2", "a10", "a9", ""];
+    names.sort_by(|a, b| natural(a, b));
+    assert_eq!(names, ["", "9", "10", "a9", "a10", "b2"]);
+}

@@ -1,0 +1,194 @@
+//! Section 7 of the rules: the memory of a stage, tile by tile.
+
+use std::collections::BTreeSet;
+
+use super::Oracle;
+use super::read::Program;
+
+/// The five parts of the memory of a stage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Parts {
+    pub variables: u64,
+    pub vertex_code: u64,
+    pub vertex_state: u64,
+    pub exchange_code: u64,
+    pub control_code: u64,
+}
+
+impl Parts {
+    pub fn total(&self) -> u64 {
+        self.variables
+            + self.vertex_code
+            + self.vertex_state
+            + self.exchange_code
+            + self.control_code
+    }
+}
+
+pub struct Stage {
+    /// By tile.
+    pub tiles: Vec<Parts>,
+    /// By tile, the first step of the window at which the variables are most.
+    pub peak_steps: Vec<Option<usize>>,
+}
+
+impl Stage {
+    /// Every part summed over all tiles.
+    pub fn sums(&self) -> Parts {
+        let mut sums = Parts::default();
+        for tile in &self.tiles {
+            sums.variables += tile.variables;
+            sums.vertex_code += tile.vertex_code;
+            sums.vertex_state += tile.vertex_state;
+            sums.exchange_code += tile.exchange_code;
+            sums.control_code += tile.control_code;
+        }
+        sums
+    }
+
+    /// Bytes on the fullest tile.
+    pub fn peak(&self) -> u64 {
+        self.tiles.iter().map(Parts::total).max().expect("a tile")
+    }
+
+    /// The first of the fullest tiles.
+    pub fn fullest(&self) -> usize {
+        let peak = self.peak();
+        let full = |tile: &Parts| tile.total() == peak;
+        self.tiles.iter().position(full).expect("a tile")
+    }
+}
+
+impl Oracle {
+    /// The stage of some operations.
+    pub fn stage(&self, operations: &[usize]) -> Stage {
+        let programs = self.programs(operations);
+        let (variables, peak_steps) = self.peaks(operations);
+        let tile = |tile: usize| Parts {
+            variables: variables[tile],
+            vertex_code: self.vertex_code(&programs, tile),
+            vertex_state: self.vertex_state(&programs, tile),
+            exchange_code: self.exchange_code(&programs, tile),
+            control_code: self.control_code(&programs, tile),
+        };
+        Stage {
+            tiles: (0..self.profile.tiles).map(tile).collect(),
+            peak_steps,
+        }
+    }
+
+    /// The distinct programs of some operations.
+    pub fn programs(&self, operations: &[usize]) -> Vec<&Program> {
+        let ids: BTreeSet<i64> = operations
+            .iter()
+            .flat_map(|&operation| &self.operations[operation].programs)
+            .copied()
+            .collect();
+        ids.iter().map(|id| &self.profile.programs[id]).collect()
+    }
+
+    /// Those of some operations that have a layer.
+    pub fn layered(&self, operations: &[usize]) -> Vec<usize> {
+        let has_layer = |&operation: &usize| self.layering.layer[operation].is_some();
+        operations.iter().copied().filter(has_layer).collect()
+    }
+
+    /// Lowest first and highest last step, both inclusive.
+    pub fn window(&self, operations: &[usize]) -> Option<(usize, usize)> {
+        let windows = || {
+            let operations = operations.iter();
+            operations.filter_map(|&operation| self.operations[operation].window)
+        };
+        let first = windows().map(|(first, _)| first).min()?;
+        let last = windows().map(|(_, last)| last).max()?;
+        Some((first, last))
+    }
+
+    /// The distinct variables of some operations.
+    pub fn variables(&self, operations: &[usize]) -> BTreeSet<i64> {
+        operations
+            .iter()
+            .flat_map(|&operation| &self.operations[operation].variables)
+            .copied()
+            .collect()
+    }
+
+    /// By tile, the highest live bytes in the window, and where.
+    fn peaks(&self, operations: &[usize]) -> (Vec<u64>, Vec<Option<usize>>) {
+        let tiles = self.profile.tiles;
+        let layered = self.layered(operations);
+        let window = match layered.is_empty() {
+            true => self.window(operations),
+            false => self.window(&layered),
+        };
+        let Some((first, last)) = window else {
+            return (vec![0; tiles], vec![None; tiles]);
+        };
+        let live = self.live(&self.variables(&layered));
+        let mut peaks = vec![0; tiles];
+        let mut steps = vec![Some(first); tiles];
+        for (tile, live) in live.iter().enumerate() {
+            for (step, &bytes) in live.iter().enumerate() {
+                if first <= step && step <= last && bytes > peaks[tile] {
+                    peaks[tile] = bytes;
+                    steps[tile] = Some(step);
+                }
+            }
+        }
+        (peaks, steps)
+    }
+
+    /// Live bytes of some variables, by tile and step.
+    pub fn live(&self, variables: &BTreeSet<i64>) -> Vec<Vec<u64>> {
+        let mut live = vec![vec![0; self.profile.steps.len()]; self.profile.tiles];
+        for id in variables {
+            let variable = &self.profile.variables[id];
+            let tile = &mut live[variable.tile];
+            for &step in self.live_steps(variable.class) {
+                tile[step] += variable.bytes;
+            }
+        }
+        live
+    }
+
+    /// The distinct steps at which a class is live: none without a row.
+    pub fn live_steps(&self, class: i64) -> &[usize] {
+        let steps = self.profile.live_steps.get(&class);
+        steps.map_or(&[], Vec::as_slice)
+    }
+
+    fn vertex_code(&self, programs: &[&Program], tile: usize) -> u64 {
+        let mut types = BTreeSet::new();
+        for set in programs.iter().filter_map(|program| program.compute_set) {
+            for (vertex_type, instances) in &self.profile.compute_sets[&set].vertices {
+                if instances[tile] > 0 {
+                    types.insert(vertex_type);
+                }
+            }
+        }
+        let code = |id: &i64| self.profile.vertex_types[id].code[tile];
+        types.into_iter().map(code).sum()
+    }
+
+    fn vertex_state(&self, programs: &[&Program], tile: usize) -> u64 {
+        let mut bytes = 0;
+        for set in programs.iter().filter_map(|program| program.compute_set) {
+            for (vertex_type, instances) in &self.profile.compute_sets[&set].vertices {
+                bytes += instances[tile] * self.profile.vertex_types[vertex_type].size;
+            }
+        }
+        bytes
+    }
+
+    fn exchange_code(&self, programs: &[&Program], tile: usize) -> u64 {
+        let exchanges = programs.iter().filter(|p| p.kind == "DoExchange");
+        exchanges.map(|program| program.exchange_code[tile]).sum()
+    }
+
+    fn control_code(&self, programs: &[&Program], tile: usize) -> u64 {
+        let childless = programs
+            .iter()
+            .filter(|program| program.kind == "Call" || program.children.is_empty());
+        childless.map(|program| program.control_code[tile]).sum()
+    }
+}

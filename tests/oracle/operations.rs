@@ -1,0 +1,202 @@
+//! Sections 2 to 4 of the rules: the walk, the operation context of a program,
+//! and the operations.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::contexts::Contexts;
+use super::names::{Name, Namer};
+use super::read::{Profile, Program};
+
+/// One operation; what it uses is that of the first operation of its uid.
+pub struct Operation {
+    pub uid: u64,
+    pub name: String,
+    pub is_tensor: bool,
+    /// The inputs of its context, ready for the regexes.
+    pub inputs: String,
+    pub programs: BTreeSet<i64>,
+    pub variables: BTreeSet<i64>,
+    /// First and last step, both inclusive.
+    pub window: Option<(usize, usize)>,
+}
+
+/// An operation before it is named: its programs in the order of the walk.
+pub struct Found {
+    pub call_path: Vec<i64>,
+    pub uid: u64,
+    pub is_anonymous: bool,
+    pub programs: Vec<i64>,
+}
+
+/// A visit of a program in the walk.
+struct Visit {
+    call_path: Vec<i64>,
+    program: i64,
+}
+
+/// Section 2. Panics where the file is cyclic.
+fn walk(profile: &Profile) -> Vec<Visit> {
+    let mut visits = Vec::new();
+    for &root in &profile.roots {
+        descend(profile, root, &mut Vec::new(), &[], &mut visits);
+    }
+    visits
+}
+
+fn descend(
+    profile: &Profile,
+    program: i64,
+    way: &mut Vec<i64>,
+    call_path: &[i64],
+    visits: &mut Vec<Visit>,
+) {
+    assert!(!way.contains(&program), "program {program} is in a cycle");
+    way.push(program);
+    visits.push(Visit {
+        call_path: call_path.to_vec(),
+        program,
+    });
+    let program = &profile.programs[&program];
+    if program.kind == "Call" {
+        let call_path = [call_path, &[program.id]].concat();
+        let body = program.body.expect("a function");
+        descend(profile, body, way, &call_path, visits);
+    } else {
+        for &child in &program.children {
+            descend(profile, child, way, call_path, visits);
+        }
+    }
+    way.pop();
+}
+
+/// The layer that has the operations, or none for plain Poplar.
+pub fn operation_layer(contexts: &Contexts) -> Option<&'static str> {
+    let layers = ["popart", "xla_op", "hloinstruction"];
+    layers.into_iter().find(|layer| contexts.has_layer(layer))
+}
+
+/// Section 3: the operation context, and whether the operation is anonymous.
+fn operation_context(
+    contexts: &Contexts,
+    layer: Option<&str>,
+    program: &Program,
+) -> Option<(u64, bool)> {
+    let chain = contexts.chain(program.debug_id);
+    let root = chain.last()?;
+    let found = match layer {
+        Some(layer) => chain.iter().find(|context| context.layer == layer),
+        None => {
+            let outermost = chain.iter().rev().find(|c| c.layer == "poplibs");
+            outermost.or(chain.first())
+        }
+    };
+    Some(match found {
+        Some(context) => (context.id, false),
+        None => (root.id, true),
+    })
+}
+
+/// Sections 4 and 5: all operations in order.
+pub fn operations(profile: &Profile, contexts: &Contexts) -> Vec<Operation> {
+    let layer = operation_layer(contexts);
+    let mut found: Vec<Found> = Vec::new();
+    let mut known = HashMap::new();
+    for visit in walk(profile) {
+        let program = &profile.programs[&visit.program];
+        let Some((uid, is_anonymous)) = operation_context(contexts, layer, program) else {
+            continue;
+        };
+        let key = (visit.call_path.clone(), uid);
+        let index = *known.entry(key).or_insert(found.len());
+        if index == found.len() {
+            found.push(Found {
+                call_path: visit.call_path,
+                uid,
+                is_anonymous,
+                programs: Vec::new(),
+            });
+        }
+        found[index].programs.push(visit.program);
+    }
+    named(profile, contexts, layer, &found)
+}
+
+fn named(
+    profile: &Profile,
+    contexts: &Contexts,
+    layer: Option<&str>,
+    found: &[Found],
+) -> Vec<Operation> {
+    let namer = Namer::new(profile, contexts, layer);
+    let names: Vec<Name> = found.iter().map(|found| namer.name(found)).collect();
+    let tensors: BTreeSet<u64> = found
+        .iter()
+        .zip(&names)
+        .filter(|(_, name)| name.is_tensor)
+        .map(|(found, _)| found.uid)
+        .collect();
+    let mut first: HashMap<u64, &Found> = HashMap::new();
+    for found in found {
+        first.entry(found.uid).or_insert(found);
+    }
+    let operation = |(found, name): (&Found, Name)| {
+        let first = first[&found.uid];
+        let context = contexts.get(found.uid).expect("a context");
+        Operation {
+            uid: found.uid,
+            name: name.text,
+            is_tensor: tensors.contains(&found.uid),
+            inputs: context.texts("inputs").join("/").replace('.', "/"),
+            programs: first.programs.iter().copied().collect(),
+            variables: variables(profile, first),
+            window: window(profile, first),
+        }
+    };
+    found.iter().zip(names).map(operation).collect()
+}
+
+fn variables(profile: &Profile, found: &Found) -> BTreeSet<i64> {
+    let programs = found.programs.iter();
+    programs
+        .flat_map(|program| &profile.programs[program].variables)
+        .copied()
+        .collect()
+}
+
+/// The lowest and highest of the steps that count.
+fn window(profile: &Profile, found: &Found) -> Option<(usize, usize)> {
+    let mut steps: Vec<(usize, usize)> = Vec::new();
+    for (index, step) in profile.steps.iter().enumerate() {
+        if found.programs.contains(&step.program) {
+            let calls = calls_above(profile, index);
+            steps.push((index, common_end(&calls, &found.call_path)));
+        }
+    }
+    let longest = steps.iter().map(|&(_, common)| common).max()?;
+    let counting = || {
+        let counting = steps.iter().filter(|&&(_, common)| common == longest);
+        counting.map(|&(index, _)| index)
+    };
+    Some((counting().min()?, counting().max()?))
+}
+
+/// The Call programs above a step, the outermost first.
+fn calls_above(profile: &Profile, step: usize) -> Vec<i64> {
+    let mut calls = Vec::new();
+    let mut above = profile.steps[step].parent;
+    while let Some(index) = above {
+        let step = &profile.steps[index];
+        if profile.programs[&step.program].kind == "Call" {
+            calls.push(step.program);
+        }
+        above = step.parent;
+    }
+    calls.reverse();
+    calls
+}
+
+/// How many Calls two lists share at their ends.
+fn common_end(a: &[i64], b: &[i64]) -> usize {
+    let pairs = a.iter().rev().zip(b.iter().rev());
+    pairs.take_while(|(a, b)| a == b).count()
+}

@@ -1,0 +1,96 @@
+//! Running the tool and reading what it prints.
+
+// Every test file that includes this module uses a part of it.
+#![allow(dead_code)]
+
+pub mod compare;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The folders in `fixtures/`.
+pub const FIXTURES: [&str; 5] = [
+    "impossible",
+    "popart-bert-inference",
+    "poplar-mlp",
+    "poptorch-bert-training",
+    "tensorflow-cnn",
+];
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The profile of a fixture, from the root of the repository.
+pub fn profile(fixture: &str) -> PathBuf {
+    Path::new("fixtures").join(fixture).join("profile.pop")
+}
+
+/// The debug contexts of a fixture, from the root of the repository.
+pub fn debug(fixture: &str) -> PathBuf {
+    Path::new("fixtures").join(fixture).join("debug.cbor")
+}
+
+/// A file of the real samples, or `None` after saying that a test is skipped.
+pub fn sample(name: &str) -> Option<PathBuf> {
+    let path = root().join("../shared/samples").join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: the real sample {} is not here", path.display());
+    None
+}
+
+/// How a run ended and what it said.
+#[derive(Debug)]
+pub struct Run {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+/// The tool in the root of the repository.
+pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_popliner"));
+    command.args(arguments).current_dir(root());
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs the tool in the root of the repository.
+pub fn popliner<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run {
+    let output = command(arguments).output().expect("the tool starts");
+    Run {
+        code: output.status.code().expect("an exit code"),
+        out: String::from_utf8(output.stdout).expect("UTF-8"),
+        err: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}
+
+/// The cells of a table, the header first.
+pub fn cells(text: &str, delimiter: char) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter as u8)
+        .has_headers(false)
+        .from_reader(text.as_bytes());
+    let row = |record: csv::StringRecord| record.iter().map(str::to_string).collect();
+    let records = reader.records().map(|record| record.expect("a row"));
+    records.map(row).collect()
+}
+
+/// The sections of standard output, each with its name.
+pub fn sections(text: &str) -> Vec<(String, String)> {
+    let mut sections: Vec<(String, String)> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match line.strip_prefix("# ") {
+            Some(name) => sections.push((name.trim_end().to_string(), String::new())),
+            None => {
+                let section = sections.last_mut().expect("a name before each section");
+                section.1.push_str(line);
+            }
+        }
+    }
+    sections
+}
