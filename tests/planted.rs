@@ -109,7 +109,7 @@ fn whole_model_is_what_was_recorded(
 ) {
     let placement = Placement::new(model, layering, layerless);
     let memory = MemoryModel::full(model, layering, &placement);
-    let stage = &memory.stages(&[0..layering.len()])[0];
+    let stage = &memory.stages(std::slice::from_ref(&(0..layering.len())))[0];
     let recorded = &model.recorded.tiles;
     for (tile, (parts, recorded)) in stage.tiles.iter().zip(recorded).enumerate() {
         let predicted = parts.total();

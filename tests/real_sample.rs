@@ -159,7 +159,7 @@ fn the_full_memory_model_agrees_with_every_recorded_tile() {
     let layering = Layering::new(&model.operations, &options);
     let placement = Placement::new(&model, &layering, Layerless::Home);
     let memory = MemoryModel::full(&model, &layering, &placement);
-    let stage = &memory.stages(&[0..layering.len()])[0];
+    let stage = &memory.stages(std::slice::from_ref(&(0..layering.len())))[0];
     for (tile, (parts, recorded)) in stage.tiles.iter().zip(&model.recorded.tiles).enumerate() {
         assert_eq!(parts.total(), recorded.total, "tile {tile}");
     }

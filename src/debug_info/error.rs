@@ -9,7 +9,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum DebugInfoError {
     /// Opening or reading failed.
-    #[error("{0}")]
+    #[error("it cannot be read")]
     Io(#[from] io::Error),
     /// The file has no bytes.
     #[error("the file is empty; a debug.cbor has at least a map with `contexts`")]

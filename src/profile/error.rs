@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum ProfileError {
     /// The file could not be opened or read at all.
-    #[error("it cannot be read: {0}")]
+    #[error("it cannot be read")]
     Io(#[from] std::io::Error),
     /// The file has no bytes.
     #[error("the file is empty; was the process that wrote it stopped?")]
@@ -81,7 +81,7 @@ pub enum ProfileError {
     #[error("{0}")]
     Unsupported(String),
     /// SQLite could not read on.
-    #[error("SQLite cannot read {place}: {source}")]
+    #[error("SQLite cannot read {place}")]
     Sqlite {
         /// The table or what else was read.
         place: &'static str,

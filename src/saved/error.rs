@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum SavedError {
     /// The file could not be opened, read or written at all.
-    #[error("{0}")]
+    #[error("it cannot be read or written")]
     Io(#[from] std::io::Error),
     /// The first bytes are not those of a saved model.
     #[error("this is no model that --save-to-file wrote{hint}")]
