@@ -22,6 +22,9 @@
 //!   a dynamic program that must agree.
 //! * [`report`] turns what was found into text, tables and JSON.
 //! * [`saved`] keeps a model in a file of its own.
+//! * [`progress`] counts how far long work is; the rooms that read and weigh
+//!   add to it and know nothing of who looks.
+//! * [`interrupt`] removes on Ctrl-C what is half written.
 //! * [`cli`], [`messages`] and [`run`] are the command around all that.
 //!
 //! # The main job in a few lines
@@ -65,10 +68,12 @@
 
 pub mod cli;
 pub mod debug_info;
+pub mod interrupt;
 pub mod memory;
 pub mod messages;
 pub mod model;
 pub mod profile;
+pub mod progress;
 pub mod report;
 pub mod run;
 pub mod saved;

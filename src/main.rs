@@ -2,13 +2,15 @@
 
 use clap::Parser;
 use popliner::cli::Options;
-use popliner::messages;
 use popliner::run::{Exit, run};
+use popliner::{interrupt, messages};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    // Without it, Ctrl-C still ends the run; a temporary file could stay.
+    let _ = interrupt::install();
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = run(&options, &mut out).and_then(|exit| {
         out.flush()?;

@@ -1,5 +1,6 @@
 //! What people read while the tool runs: everything goes to standard error.
 
+use crate::progress::{Progress, bars};
 use std::fmt::Display;
 use std::io::{self, Write};
 
@@ -35,6 +36,12 @@ impl Messages {
     /// How long things took (`-vv`).
     pub fn detail(&self, text: impl Display) {
         self.write(2, format_args!("{text}\n"));
+    }
+
+    /// Does `work`; what takes long shows how far it is, if anybody can see
+    /// it. Messages are for before and after: `work` must write none.
+    pub fn while_showing<T>(&self, work: impl FnOnce(&Progress) -> T) -> T {
+        bars::during(self.level < 0, work)
     }
 
     fn write(&self, level: i8, text: std::fmt::Arguments<'_>) {

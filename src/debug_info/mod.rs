@@ -23,6 +23,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crate::progress::{Counted, Progress, Unit};
 use context::{NO_NAME, Record};
 use index::IdIndex;
 use strings::Texts;
@@ -58,7 +59,19 @@ impl DebugInfo {
     /// [`DebugInfoError`], without the file's name: the caller knows it. A file
     /// that is cut off is no error, see [`DebugInfo::truncation`].
     pub fn read(path: &Path) -> Result<DebugInfo, DebugInfoError> {
-        Self::from_reader(File::open(path)?)
+        Self::read_with(path, &Progress::new())
+    }
+
+    /// The same, counting bytes.
+    ///
+    /// # Errors
+    /// As [`DebugInfo::read`].
+    pub fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, DebugInfoError> {
+        let file = File::open(path)?;
+        // A pipe has no length.
+        let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+        let task = progress.begin("reading debug.cbor", Unit::Bytes, bytes);
+        Self::from_reader(Counted::new(file, &task))
     }
 
     /// Reads a whole document from `reader`, which needs no buffer of its own.

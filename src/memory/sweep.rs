@@ -23,6 +23,7 @@
 use super::code::CodeItem;
 use super::{MemoryModel, RangeCosts, Rules};
 use crate::model::NO_BODY;
+use crate::progress::{Progress, Task, Unit};
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,7 +31,14 @@ impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
     /// needs at most `limit` bytes on each tile; exact.
     pub fn range_costs(&self, limit: u64) -> RangeCosts {
+        self.range_costs_with(limit, &Progress::new())
+    }
+
+    /// The same, counting tiles.
+    pub fn range_costs_with(&self, limit: u64, progress: &Progress) -> RangeCosts {
         let layers = self.layers();
+        let tiles = u64::from(self.model.variables.tiles());
+        let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles);
         let shared = Shared {
             model: self,
             limit,
@@ -39,7 +47,7 @@ impl MemoryModel<'_> {
             next: AtomicUsize::new(0),
             ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
         };
-        let by_thread = rayon::broadcast(|_| shared.work());
+        let by_thread = rayon::broadcast(|_| shared.work(&task));
         let mut peaks = vec![0u64; layers * layers];
         for own in by_thread {
             for (peak, own) in peaks.iter_mut().zip(own) {
@@ -95,7 +103,7 @@ struct Shared<'a> {
 impl Shared<'_> {
     /// Takes tiles until none is left; the peaks of all ranges on these tiles,
     /// as a matrix of first and last layer.
-    fn work(&self) -> Vec<u64> {
+    fn work(&self, task: &Task) -> Vec<u64> {
         let layers = self.model.layers();
         let mut peaks = vec![0; layers * layers];
         let mut tile = Tile::default();
@@ -106,6 +114,7 @@ impl Shared<'_> {
                 true => Sweep::<u32>::new(&tile, layers).run(self, &tile, &mut peaks),
                 false => Sweep::<u64>::new(&tile, layers).run(self, &tile, &mut peaks),
             }
+            task.add(1);
         }
         peaks
     }

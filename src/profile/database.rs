@@ -2,6 +2,7 @@
 
 use super::error::ProfileError;
 use super::{FormatVersion, encoding::BlobError};
+use crate::progress::{Progress, Rows, Task, Unit};
 use rayon::prelude::*;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
@@ -20,6 +21,7 @@ pub(super) struct Database {
     path: PathBuf,
     connection: Connection,
     schema: Schema,
+    rows: Task,
     /// What `version_info` says; zero until it was read.
     pub(super) version: FormatVersion,
 }
@@ -28,15 +30,20 @@ impl Database {
     /// Opens `path` so that nothing is written, neither to it nor beside it:
     /// `immutable=1` keeps SQLite from locks, journals and shared memory, so
     /// a file that has changes waiting beside it is refused first.
-    pub(super) fn open(path: &Path) -> Result<Self, ProfileError> {
+    pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self, ProfileError> {
         check_header(path)?;
         check_unfinished(path)?;
         let connection = connect(path)?;
         let schema = read_schema(&connection)?;
+        let tables = LARGE_TABLES.iter();
+        let rows = tables.fold(0u64, |rows, table| {
+            rows.saturating_add(rows_at_most(&connection, table))
+        });
         Ok(Self {
             path: path.to_owned(),
             connection,
             schema,
+            rows: progress.begin("reading profile.pop", Unit::Rows, rows),
             version: FormatVersion::default(),
         })
     }
@@ -102,12 +109,14 @@ impl Database {
         let Some((first, last)) = self.rowid_bounds(table)? else {
             return Ok(Vec::new());
         };
-        let path = &self.path;
+        let (path, task) = (&self.path, &self.rows);
         let chunk = |(from, to): (i64, i64)| {
             let mut filled = T::default();
             let between = format!("WHERE rowid BETWEEN {from} AND {to}");
             let connection = connect(path)?;
+            let mut rows = Rows::new(task);
             scan(&connection, table, columns, &between, |row| {
+                rows.next();
                 visit(row, &mut filled)
             })?;
             Ok(filled)
@@ -120,16 +129,31 @@ impl Database {
         &self,
         table: &'static str,
     ) -> Result<Option<(i64, i64)>, ProfileError> {
-        let bound = |order| -> Result<Option<i64>, ProfileError> {
-            let sql = format!("SELECT {order}(rowid) FROM \"{table}\"");
-            self.connection
-                .query_row(&sql, [], |row| row.get(0))
-                .map_err(|source| ProfileError::Sqlite {
-                    place: table,
-                    source,
-                })
-        };
-        Ok(bound("min")?.zip(bound("max")?))
+        rowid_bounds(&self.connection, table).map_err(|source| ProfileError::Sqlite {
+            place: table,
+            source,
+        })
+    }
+}
+
+fn rowid_bounds(connection: &Connection, table: &str) -> rusqlite::Result<Option<(i64, i64)>> {
+    let bound = |order| -> rusqlite::Result<Option<i64>> {
+        let sql = format!("SELECT {order}(rowid) FROM \"{table}\"");
+        connection.query_row(&sql, [], |row| row.get(0))
+    };
+    Ok(bound("min")?.zip(bound("max")?))
+}
+
+/// The tables that are scanned in chunks; nearly all of the time goes there,
+/// so only their rows count as progress.
+const LARGE_TABLES: [&str; 2] = ["vars_info", "exchange_regions"];
+
+/// How many rows the table can have by its rowids, 0 when there is no telling:
+/// whatever is wrong with it comes out when it is read.
+fn rows_at_most(connection: &Connection, table: &str) -> u64 {
+    match rowid_bounds(connection, table) {
+        Ok(Some((first, last))) => last.abs_diff(first).saturating_add(1),
+        _ => 0,
     }
 }
 

@@ -29,6 +29,7 @@ pub use target::{FormatVersion, Target};
 pub use tile_bytes::{TileBytes, TileRun};
 pub use variables::{NEVER_LIVE, Variables};
 
+use crate::progress::Progress;
 use database::Database;
 use std::path::{Path, PathBuf};
 
@@ -66,7 +67,15 @@ impl Profile {
     /// understood; profiles for several IPUs or replicas are refused
     /// (analysis.md, section 7).
     pub fn read(path: &Path) -> Result<Self, ProfileError> {
-        let mut database = Database::open(path)?;
+        Self::read_with(path, &Progress::new())
+    }
+
+    /// The same, counting rows.
+    ///
+    /// # Errors
+    /// As [`Profile::read`].
+    pub fn read_with(path: &Path, progress: &Progress) -> Result<Self, ProfileError> {
+        let mut database = Database::open(path, progress)?;
         let version = FormatVersion::read(&database)?;
         database.version = version;
         let target = Target::read(&database)?;

@@ -3,6 +3,7 @@
 
 use super::database::Database;
 use super::{Profile, ProfileError};
+use crate::progress::Progress;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Profile {
@@ -17,7 +18,7 @@ impl Profile {
         let (Some(lowest), Some(highest)) = (ids.iter().min(), ids.iter().max()) else {
             return Ok(Vec::new());
         };
-        let mut database = Database::open(&self.path)?;
+        let mut database = Database::open(&self.path, &Progress::new())?;
         database.version = self.version;
         let between = format!("WHERE var_id BETWEEN {lowest} AND {highest}");
         let wanted: FxHashSet<u64> = ids.iter().copied().collect();

@@ -6,6 +6,7 @@ use crate::debug_info::DebugInfo;
 use crate::messages::Messages;
 use crate::model::Model;
 use crate::profile::Profile;
+use crate::progress::{Progress, Unit};
 use crate::report::printable;
 use crate::saved;
 use anyhow::{Context, Result};
@@ -19,7 +20,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Model> {
     let start = Instant::now();
     let path = &options.profile;
     let model = match options.load_from_file {
-        true => load(options)?,
+        true => load(options, messages)?,
         false => analyse(options, messages)?,
     };
     for warning in &model.warnings {
@@ -27,30 +28,46 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Model> {
     }
     messages.detail(format_args!("model after {:.2?}", start.elapsed()));
     if let Some(file) = &options.save_to_file {
-        saved::save(&model, file).with_context(|| Shown(file).to_string())?;
+        let saved = messages.while_showing(|progress| {
+            let _task = progress.begin("saving the model", Unit::Bytes, 0);
+            saved::save(&model, file)
+        });
+        saved.with_context(|| Shown(file).to_string())?;
         messages.info(format_args!("the model is saved in {}", Shown(file)));
     }
     Ok(model)
 }
 
-fn load(options: &Options) -> Result<Model> {
+fn load(options: &Options, messages: Messages) -> Result<Model> {
     if options.debug.is_some() {
         return Err(usage(
             "with --load-from-file the saved file is the only argument: leave DEBUG out",
         ));
     }
     let path = &options.profile;
-    saved::load(path).with_context(|| Shown(path).to_string())
+    let loaded = messages.while_showing(|progress| {
+        let _task = progress.begin("loading the model", Unit::Bytes, 0);
+        saved::load(path)
+    });
+    loaded.with_context(|| Shown(path).to_string())
 }
 
 /// Reads both files, one beside the other, and joins them.
 fn analyse(options: &Options, messages: Messages) -> Result<Model> {
     let start = Instant::now();
     let path = &options.profile;
-    let (profile, debug_info) = rayon::join(
-        || Profile::read(path).with_context(|| Shown(path).to_string()),
-        || read_debug_info(options, messages),
-    );
+    let (profile, debug_info) = messages.while_showing(|progress| {
+        rayon::join(
+            || Profile::read_with(path, progress).with_context(|| Shown(path).to_string()),
+            || read_debug_info(options, progress),
+        )
+    });
+    let debug_info = debug_info.map(|(debug_info, path)| {
+        for warning in debug_info.warnings() {
+            messages.warning(format_args!("{}: {warning}", Shown(&path)));
+        }
+        debug_info
+    });
     let (profile, debug_info) = (profile?, debug_info?);
     messages.detail(format_args!(
         "read {} variables and {} contexts in {:.2?}",
@@ -59,16 +76,18 @@ fn analyse(options: &Options, messages: Messages) -> Result<Model> {
         start.elapsed()
     ));
     let with_bottleneck = options.diagnose || options.save_to_file.is_some();
-    Model::build(profile, &debug_info, with_bottleneck).with_context(|| Shown(path).to_string())
+    let model = messages.while_showing(|progress| {
+        let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
+        Model::build(profile, &debug_info, with_bottleneck)
+    });
+    model.with_context(|| Shown(path).to_string())
 }
 
-fn read_debug_info(options: &Options, messages: Messages) -> Result<DebugInfo> {
+/// The contexts, and the path that they came from.
+fn read_debug_info(options: &Options, progress: &Progress) -> Result<(DebugInfo, PathBuf)> {
     let path = debug_path(options)?;
-    let debug_info = DebugInfo::read(&path).with_context(|| Shown(&path).to_string())?;
-    for warning in debug_info.warnings() {
-        messages.warning(format_args!("{}: {warning}", Shown(&path)));
-    }
-    Ok(debug_info)
+    let debug_info = DebugInfo::read_with(&path, progress);
+    Ok((debug_info.with_context(|| Shown(&path).to_string())?, path))
 }
 
 /// The second argument, or where Poplar writes the file.

@@ -5,6 +5,7 @@ use crate::cli::{Options, Solver};
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::messages::Messages;
 use crate::model::{Layering, Model};
+use crate::progress::{Progress, Unit};
 use crate::report::{Layer, Memory, Report, Stage, layer_name};
 use crate::solve::{Problem, greedy, solve};
 use anyhow::Result;
@@ -21,10 +22,12 @@ pub(super) fn split(
 ) -> Result<Report> {
     let start = Instant::now();
     let limit = limit(options, model)?;
-    let costs = memory.range_costs(limit);
+    let costs = messages.while_showing(|progress| memory.range_costs_with(limit, progress));
     messages.detail(format_args!("range costs in {:.2?}", start.elapsed()));
     let stages = match options.solver {
-        Solver::Ilp => best_stages(memory, costs, options.num_ipus, limit)?,
+        Solver::Ilp => messages.while_showing(|progress| {
+            best_stages(memory, costs, options.num_ipus, limit, progress)
+        })?,
         Solver::Greedy => greedy_stages(&costs, options.num_ipus, limit, messages),
     };
     messages.detail(format_args!("solved after {:.2?}", start.elapsed()));
@@ -57,6 +60,7 @@ fn best_stages(
     mut costs: RangeCosts,
     max_stages: usize,
     mut limit: u64,
+    progress: &Progress,
 ) -> Result<Vec<Range<usize>>> {
     let cut_bytes = memory.between().cut_bytes();
     loop {
@@ -65,13 +69,16 @@ fn best_stages(
             cut_bytes: &cut_bytes[1..],
             max_stages,
         };
-        if let Some(solution) = solve(&problem)? {
+        let solving = progress.begin("solving", Unit::Rows, 0);
+        let solution = solve(&problem)?;
+        drop(solving);
+        if let Some(solution) = solution {
             let stages = solution.plan.stages().iter();
             return Ok(stages.map(with_pseudo_layer).collect());
         }
         // With no limit, all layers in one stage are a plan.
         limit = limit.saturating_mul(2);
-        costs = memory.range_costs(limit);
+        costs = memory.range_costs_with(limit, progress);
     }
 }
 

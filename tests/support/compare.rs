@@ -248,6 +248,7 @@ impl Subject {
                 "vertex_state": sums.vertex_state,
                 "exchange_code": sums.exchange_code,
                 "control_code": sums.control_code,
+                "overhead": 0,
             },
             "max_tile": stage.fullest(),
             "peak_step": stage.peak_steps[stage.fullest()],

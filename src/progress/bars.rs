@@ -1,0 +1,141 @@
+//! Progress bars on a terminal.
+
+use super::{Progress, State, Unit};
+use indicatif::{HumanBytes, HumanCount, HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, stderr};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Work that is done sooner shows no bar.
+const DELAY: Duration = Duration::from_millis(500);
+/// How often bars are drawn.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Does `work` and shows how far it is on standard error, as long as it takes
+/// and if anybody can see it: not when `quiet`, nor without a terminal. When
+/// this returns, the bars are gone from the screen, so nothing else may be
+/// written to standard error while `work` runs.
+pub fn during<T>(quiet: bool, work: impl FnOnce(&Progress) -> T) -> T {
+    let progress = Progress::new();
+    if !wanted(quiet, stderr().is_terminal()) {
+        return work(&progress);
+    }
+    std::thread::scope(|scope| {
+        // The thread ends when the sender is dropped, also by a panic.
+        let (_running, finished) = channel();
+        scope.spawn(|| draw(&progress, finished));
+        work(&progress)
+    })
+}
+
+fn wanted(quiet: bool, terminal: bool) -> bool {
+    terminal && !quiet
+}
+
+/// Has nothing arrived because the work goes on?
+fn goes_on(finished: &Receiver<()>, wait: Duration) -> bool {
+    finished.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
+}
+
+fn draw(progress: &Progress, finished: Receiver<()>) {
+    if !goes_on(&finished, DELAY) {
+        return;
+    }
+    let screen = MultiProgress::new();
+    let mut shown: Vec<(Arc<State>, ProgressBar)> = Vec::new();
+    loop {
+        let tasks = progress.tasks();
+        shown.retain(|(task, bar)| {
+            let runs = tasks.iter().any(|running| Arc::ptr_eq(running, task));
+            if !runs {
+                bar.finish_and_clear();
+                screen.remove(bar);
+            }
+            runs
+        });
+        for task in tasks {
+            if !shown.iter().any(|(known, _)| Arc::ptr_eq(known, &task)) {
+                let bar = screen.add(bar(&task));
+                shown.push((task, bar));
+            }
+        }
+        for (task, bar) in &shown {
+            bar.set_position(task.done());
+            bar.set_message(numbers(task));
+            bar.tick();
+        }
+        if !goes_on(&finished, TICK) {
+            break;
+        }
+    }
+    for (_, bar) in shown {
+        bar.finish_and_clear();
+    }
+    // Bars that cannot be taken away hurt nobody.
+    let _ = screen.clear();
+}
+
+fn bar(task: &State) -> ProgressBar {
+    let (bar, template) = match task.total() {
+        Some(total) => (ProgressBar::new(total), "{prefix:32} [{bar:24}] {msg}"),
+        None => (ProgressBar::new_spinner(), "{prefix:32} {spinner} {msg}"),
+    };
+    let style = ProgressStyle::with_template(template);
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style.progress_chars("=> "));
+    bar.set_prefix(task.what());
+    bar
+}
+
+/// Such as `1,200,000 of 10,000,000 rows, 3 seconds left`.
+fn numbers(task: &State) -> String {
+    let Some(total) = task.total() else {
+        return String::new();
+    };
+    let done = task.done();
+    let counts = match task.unit() {
+        Unit::Rows => format!("{} of {} rows", HumanCount(done), HumanCount(total)),
+        Unit::Tiles => format!("{} of {} tiles", HumanCount(done), HumanCount(total)),
+        Unit::Bytes => format!("{} of {}", HumanBytes(done), HumanBytes(total)),
+    };
+    match task.time_left() {
+        Some(left) => format!("{counts}, {} left", HumanDuration(left)),
+        None => counts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_for_terminals_and_not_for_the_quiet() {
+        assert!(wanted(false, true));
+        assert!(!wanted(true, true));
+        assert!(!wanted(false, false));
+    }
+
+    #[test]
+    fn the_result_of_the_work_comes_back() {
+        let result = during(false, |progress| {
+            let task = progress.begin("working", Unit::Rows, 1);
+            task.add(1);
+            progress.tasks()[0].done()
+        });
+        assert_eq!(result, 1);
+    }
+
+    #[test]
+    fn numbers_name_what_is_counted() {
+        let progress = Progress::new();
+        let rows = progress.begin("rows", Unit::Rows, 10_000_000);
+        let _bytes = progress.begin("bytes", Unit::Bytes, 2048);
+        let _unknown = progress.begin("unknown", Unit::Tiles, 0);
+        rows.add(1_200_000);
+        let numbers: Vec<_> = progress.tasks().iter().map(|task| numbers(task)).collect();
+        assert!(numbers[0].starts_with("1,200,000 of 10,000,000 rows, "));
+        assert!(numbers[0].ends_with(" left"));
+        assert_eq!(numbers[1..], ["0 B of 2.00 KiB", ""]);
+    }
+}
