@@ -1,0 +1,223 @@
+#!/usr/bin/env bash
+# Writes the case `big` if it is not there, measures how long PopLiner takes on
+# it as multiples of the floor, and holds the figures against what is promised.
+#
+#   benches/big.sh [--growth] [FOLDER]
+#
+# FOLDER (default: target/big) gets the files: 1.3 GB for `big`, which takes a
+# minute to write, and 5 GB more with --growth, which also measures how time
+# grows with variables and layers. The files stay there for the next time.
+#
+# The floor (examples/floor) is one pass over the rows and columns that the
+# analysis needs, through SQLite, and then one of a CBOR decoder over the debug
+# file, both keeping nothing. Floor, whole and saved are run alternately, after
+# one run of each that does not count; the medians are compared.
+#
+# RUNS is the number of runs (default 5). Peak memory is measured when GNU time
+# is in /usr/bin/time. Each line ends with PASS or MISS; the exit code is 0 when
+# everything ran, whatever was missed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export LC_ALL=C
+
+RUNS=${RUNS:-5}
+GROWTH=no
+FOLDER=target/big
+for argument in "$@"; do
+    case $argument in
+        --growth) GROWTH=yes ;;
+        -*) echo "usage: benches/big.sh [--growth] [FOLDER]" >&2; exit 2 ;;
+        *) FOLDER=$argument ;;
+    esac
+done
+
+TARGET=${CARGO_TARGET_DIR:-target}/release
+RESULTS=$(mktemp -d)
+trap 'rm -rf "$RESULTS"' EXIT
+
+# --- Making what is measured ---
+
+build() {
+    cargo build --release --quiet --bin popliner --example floor --example synthesize
+}
+
+# synthesize FOLDER OPTIONS...: both files, unless a complete pair is there.
+synthesize() {
+    local folder=$1
+    shift
+    [ -f "$folder/profile.pop" ] && [ -f "$folder/debug.cbor" ] && return
+    echo "writing $folder" >&2
+    rm -rf "$folder.part"
+    "$TARGET/examples/synthesize" --out "$folder.part" "$@"
+    mkdir -p "$folder"
+    mv "$folder.part"/* "$folder"
+    rmdir "$folder.part"
+}
+
+# --- Running and timing ---
+
+# measure NAME COMMAND...: adds a line "seconds kilobytes" to NAME.runs (0
+# kilobytes when they cannot be measured), and leaves the messages in NAME.log.
+measure() {
+    local name=$1 start end
+    shift
+    if [ -x /usr/bin/time ]; then
+        /usr/bin/time -q -f '%e %M' -o "$RESULTS/time" "$@" \
+            > "$RESULTS/out" 2> "$RESULTS/$name.log" || failed "$name" "$@"
+        # The clock of GNU time shows hundredths only; that is enough here.
+        cat "$RESULTS/time" >> "$RESULTS/$name.runs"
+    else
+        start=$EPOCHREALTIME
+        "$@" > "$RESULTS/out" 2> "$RESULTS/$name.log" || failed "$name" "$@"
+        end=$EPOCHREALTIME
+        echo "$(calculate "$end - $start") 0" >> "$RESULTS/$name.runs"
+    fi
+    cat "$RESULTS/$name.log" >> "$RESULTS/$name.logs"
+}
+
+failed() {
+    local name=$1
+    shift
+    echo "failed: $*" >&2
+    cat "$RESULTS/$name.log" >&2
+    exit 1
+}
+
+floor() { measure floor "$TARGET/examples/floor" "$1/profile.pop" "$1/debug.cbor"; }
+
+# whole NAME FOLDER: everything from the two files to the split.
+whole() {
+    measure "$1" "$TARGET/popliner" "$2/profile.pop" "$2/debug.cbor" \
+        --solve --num-ipus "${3:-16}" -vv
+}
+
+saved() { measure saved "$TARGET/popliner" --load-from-file "$1/saved" --solve --num-ipus 16 -vv; }
+
+# several NAME FOLDER: one run that does not count, then as many as wanted.
+several() {
+    for _ in $(seq 0 "$RUNS"); do whole "$1" "$2"; done
+    forget_first "$1"
+}
+
+# The first run only brings files and programs into memory.
+forget_first() {
+    sed -i 1d "$RESULTS/$1.runs"
+    # All runs write the same messages, so the first has its share of the lines.
+    local lines
+    lines=$(wc -l < "$RESULTS/$1.log")
+    sed -i "1,${lines}d" "$RESULTS/$1.logs"
+}
+
+# --- Figures ---
+
+calculate() { awk "BEGIN { printf \"%.3f\", $1 }"; }
+
+# The median of the numbers on standard input.
+median() {
+    sort -g | awk '{ v[NR] = $1 } END {
+        if (NR % 2) print v[(NR + 1) / 2]; else print (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+
+seconds() { cut -d' ' -f1 "$RESULTS/$1.runs" | median; }
+gigabytes() { calculate "$(cut -d' ' -f2 "$RESULTS/$1.runs" | sort -g | tail -n 1) * 1024 / 1e9"; }
+
+# duration NAME MESSAGE: the median of what the messages of -vv say, in
+# seconds; a line is MESSAGE and then a time such as 519.36ms or 2.23s.
+duration() {
+    sed -n "s/^$2 \([0-9.]*\)\(s\|ms\|µs\)\$/\1 \2/p" "$RESULTS/$1.logs" |
+        awk '{ print $1 * ($2 == "s" ? 1 : $2 == "ms" ? 1e-3 : 1e-6) }' | median
+}
+
+# line TEXT VALUE LIMIT UNIT: PASS when the value is at most the limit.
+line() {
+    local verdict
+    verdict=$(awk "BEGIN { print ($2 <= $3) ? \"PASS\" : \"MISS\" }")
+    printf '%-58s %8.3f %-3s at most %6.3f  %s\n' "$1" "$2" "$4" "$3" "$verdict"
+}
+
+memory_line() {
+    if [ -x /usr/bin/time ]; then
+        line "$1" "$(gigabytes "$2")" "$3" GB
+    else
+        printf '%-58s not measured: there is no /usr/bin/time\n' "$1"
+    fi
+}
+
+# --- The parts of the report ---
+
+machine() {
+    local model memory
+    model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2> /dev/null | head -n 1)
+    memory=$(awk '/^MemTotal/ { printf "%.0f GB", $2 * 1024 / 1e9 }' /proc/meminfo 2> /dev/null)
+    echo "$(uname -sm), $(nproc) cores (${model:-unknown}), ${memory:-unknown memory}," \
+        "load $(cut -d' ' -f1 /proc/loadavg 2> /dev/null || echo unknown) at the start"
+    echo "medians of $RUNS runs"
+    echo
+}
+
+measure_big() {
+    local folder=$FOLDER/48-layers-10M
+    synthesize "$folder" --preset big
+    measure save "$TARGET/popliner" "$folder/profile.pop" "$folder/debug.cbor" \
+        --save-to-file "$folder/saved"
+    for _ in $(seq 0 "$RUNS"); do
+        floor "$folder"
+        whole whole "$folder"
+        saved "$folder"
+    done
+    for name in floor whole saved; do forget_first "$name"; done
+}
+
+report_big() {
+    local floor whole saved
+    floor=$(seconds floor) whole=$(seconds whole) saved=$(seconds saved)
+    printf '%-8s %8s %10s %10s\n' run seconds "x floor" "peak GB"
+    for name in floor whole saved; do
+        printf '%-8s %8.2f %10.2f %10.2f\n' "$name" "$(seconds $name)" \
+            "$(calculate "$(seconds $name) / $floor")" "$(gigabytes $name)"
+    done
+    echo
+    line "whole / floor" "$(calculate "$whole / $floor")" 2 x
+    line "from a saved file / floor" "$(calculate "$saved / $floor")" 0.2 x
+    memory_line "peak memory, whole" whole 1.2
+    memory_line "peak memory, from a saved file" saved 0.5
+    line "range costs and solving (reading is the limit)" \
+        "$(duration whole 'solved after')" "$(duration whole 'read .* in')" s
+}
+
+# Solving alone: few tiles, many layers.
+measure_layers() {
+    synthesize "$FOLDER/400-layers" --layers 400 --tiles 16 --vars-per-layer-tile 6
+    for _ in $(seq 0 "$RUNS"); do whole layers "$FOLDER/400-layers" 64; done
+    forget_first layers
+    line "solving 400 layers on 64 IPUs" \
+        "$(calculate "$(duration layers 'solved after') - $(duration layers 'range costs in')")" 2 s
+}
+
+# grown TEXT SMALL LARGE LIMIT
+grown() { line "$1" "$(calculate "$3 / $2")" "$4" x; }
+
+# The same case with more and more variables, and with more and more layers.
+measure_growth() {
+    local count
+    for count in 2 5 10 20; do
+        synthesize "$FOLDER/48-layers-${count}M" --preset big --variables "${count}000000"
+        several "variables-$count" "$FOLDER/48-layers-${count}M"
+    done
+    for count in 24 96; do
+        synthesize "$FOLDER/$count-layers-10M" --preset big --layers "$count"
+        several "layers-$count" "$FOLDER/$count-layers-10M"
+    done
+    grown "time, 2 to 5 million variables" "$(seconds variables-2)" "$(seconds variables-5)" 2.5
+    grown "time, 5 to 10 million variables" "$(seconds variables-5)" "$(seconds variables-10)" 2
+    grown "time, 10 to 20 million variables" "$(seconds variables-10)" "$(seconds variables-20)" 2
+    grown "time of the range costs, 24 to 96 layers" \
+        "$(duration layers-24 'range costs in')" "$(duration layers-96 'range costs in')" 4
+}
+
+build
+machine
+measure_big
+report_big
+measure_layers
+if [ "$GROWTH" = yes ]; then measure_growth; fi

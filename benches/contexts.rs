@@ -1,0 +1,24 @@
+//! Reading a debug file that is in memory.
+
+mod common;
+
+use common::Files;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use popliner::debug_info::DebugInfo;
+use std::hint::black_box;
+
+fn contexts(criterion: &mut Criterion) {
+    let files = Files::generate("--layers 12 --tiles 16 --contexts 50000");
+    let document = std::fs::read(files.debug()).expect("the debug file is there");
+    let count = DebugInfo::from_reader(&document[..]).unwrap().len();
+    let mut group = criterion.benchmark_group("contexts");
+    group.sample_size(20);
+    group.throughput(Throughput::Bytes(document.len() as u64));
+    group.bench_function(count.to_string(), |bencher| {
+        bencher.iter(|| DebugInfo::from_reader(black_box(&document[..])).unwrap());
+    });
+    group.finish();
+}
+
+criterion_group!(benches, contexts);
+criterion_main!(benches);
