@@ -46,7 +46,7 @@ fn sweep(criterion: &mut Criterion) {
     group.sample_size(10);
     for layers in [6, 12, 24] {
         let (model, layering) = model(layers);
-        let memory = MemoryModel::new(&model, &layering);
+        let memory = MemoryModel::classic(&model, &layering);
         assert_eq!(memory.range_costs(NO_LIMIT), naive(&memory));
         group.bench_function(BenchmarkId::new("sweep", layers), |bencher| {
             bencher.iter(|| memory.range_costs(NO_LIMIT));

@@ -18,6 +18,17 @@ pub const TABLES: &[(&str, &[&str])] = &[
     ),
     ("vertex_types", &["id", "name", "size"]),
     ("memory_by_vertex_type", &["vertex_type", "code_bytes"]),
+    (
+        "memory_by_compute_set",
+        &[
+            "compute_set",
+            "copy_ptr_bytes",
+            "descriptor_bytes",
+            "edge_ptr_bytes",
+            "padding_bytes",
+            "vertex_data_bytes",
+        ],
+    ),
     ("compute_sets", &["compute_set", "name", "var_ids_diff_rle"]),
     (
         "vertex_instances",
