@@ -62,11 +62,20 @@ impl Table {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
             .from_writer(out);
-        writer.write_record(&self.header)?;
-        for row in &self.rows {
-            writer.write_record(row)?;
+        let rows = [&self.header].into_iter().chain(&self.rows);
+        for row in rows {
+            writer.write_record(row).map_err(without_wrapping)?;
         }
         writer.flush()
+    }
+}
+
+/// The library's own conversion hides the kind of an error, and a closed pipe
+/// is told by it.
+fn without_wrapping(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 
