@@ -1,14 +1,15 @@
 //! Every number the tool prints about the fixtures and the real sample, held
 //! against a second computation that was written from the rules alone.
 
+mod compare;
 mod oracle;
 mod support;
 
+use compare::Subject;
 use oracle::diagnosis::CODE;
 use oracle::layers::{LAYER_REGEX, Rules};
 use oracle::search::Ranges;
-use support::compare::Subject;
-use support::{FIXTURES, debug, profile, sample};
+use support::{FIXTURES, cells, debug, profile, sample};
 
 fn subject(fixture: &str, rules: &Rules) -> Subject {
     let name = format!("{fixture} with {}", rules.layer_regex);
@@ -110,6 +111,30 @@ fn operations_found_by_the_regex_for_inputs() {
         }
     }
     assert!(deduced > 10);
+}
+
+/// What is read back from CSV is what is read back from TSV.
+#[test]
+fn both_formats_have_the_same_cells() {
+    let options = [
+        "--operation-breakdown",
+        "--layer-breakdown",
+        "--memory-totals",
+        "--memory-affinity",
+        "--interlayer-communication",
+    ];
+    for fixture in FIXTURES {
+        let subject = subject(fixture, &Rules::default());
+        for option in options {
+            let [tsv, csv] = ["tsv", "csv"].map(|format| {
+                let delimiter = if format == "csv" { ',' } else { '\t' };
+                let run = subject.run(&[option, "--format", format]);
+                cells(&run.out, delimiter)
+            });
+            assert!(tsv.len() > 5 && tsv[0].len() > 3, "{fixture}, {option}");
+            assert_eq!(tsv, csv, "{fixture}, {option}");
+        }
+    }
 }
 
 #[test]

@@ -3,8 +3,6 @@
 // Every test file that includes this module uses a part of it.
 #![allow(dead_code)]
 
-pub mod compare;
-
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,6 +29,15 @@ pub fn profile(fixture: &str) -> PathBuf {
 /// The debug contexts of a fixture, from the root of the repository.
 pub fn debug(fixture: &str) -> PathBuf {
     Path::new("fixtures").join(fixture).join("debug.cbor")
+}
+
+/// Copies both files of a fixture into a folder.
+pub fn copy(fixture: &str, folder: &Path) -> [PathBuf; 2] {
+    [profile(fixture), debug(fixture)].map(|file| {
+        let to = folder.join(file.file_name().expect("a name"));
+        std::fs::copy(root().join(file), &to).expect("a copy");
+        to
+    })
 }
 
 /// A file of the real samples, or `None` after saying that a test is skipped.
@@ -61,7 +68,30 @@ pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Comma
 
 /// Runs the tool in the root of the repository.
 pub fn popliner<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run {
-    let output = command(arguments).output().expect("the tool starts");
+    finish(&mut command(arguments))
+}
+
+/// Runs the tool on a fixture.
+pub fn run_fixture(fixture: &str, options: &[&str]) -> Run {
+    let profile = profile(fixture);
+    let fixed = [profile.to_str().expect("a plain path")];
+    popliner(fixed.iter().chain(options))
+}
+
+/// Checks that a run ends with a code and one line on standard error alone,
+/// which is given back.
+pub fn one_line(run: &Run, code: i32) -> &str {
+    assert_eq!(run.code, code, "{run:?}");
+    assert_eq!(run.out, "", "{run:?}");
+    let line = run.err.strip_suffix('\n').expect("a line");
+    assert!(!line.contains('\n'), "{line}");
+    assert!(line.starts_with("error: "), "{line}");
+    line
+}
+
+/// Runs a command to its end.
+pub fn finish(command: &mut Command) -> Run {
+    let output = command.output().expect("the tool starts");
     Run {
         code: output.status.code().expect("an exit code"),
         out: String::from_utf8(output.stdout).expect("UTF-8"),
