@@ -179,6 +179,8 @@ impl Subject {
         let fits = peak <= limit_bytes;
         let run = self.run_solve("ilp", num_ipus, limit);
         self.stages(&run, ranges, &stages, fits);
+        self.table_of_stages(&run, ranges, &stages, limit_bytes);
+        self.too_large(&run, ranges, limit_bytes);
         if !fits {
             let missing = format!(" {} bytes over the limit", peak - limit_bytes);
             let said = run.err.replace(',', "");
@@ -192,6 +194,10 @@ impl Subject {
         let found = greedy(ranges, num_ipus, limit_bytes);
         let run = self.run_solve("greedy", num_ipus, limit);
         self.stages(&run, ranges, &found.stages, found.fits);
+        self.table_of_stages(&run, ranges, &found.stages, limit_bytes);
+        if !found.fits {
+            self.too_large(&run, ranges, limit_bytes);
+        }
         let settled = format!(
             "{} at {} of the memory of a tile and at least {} layers",
             if found.fits { "settled" } else { "gave up" },
@@ -232,6 +238,58 @@ impl Subject {
         assert_eq!(run.code, i32::from(!fits), "{}", self.name);
     }
 
+    /// The row of each stage in the table for people: the fullest tile, the
+    /// bytes there, and how much of the limit that is, rounded up.
+    fn table_of_stages(&self, run: &Run, ranges: &Ranges, stages: &[Range<usize>], limit: u64) {
+        let said = run.err.replace(',', "");
+        let mut lines = said.lines().skip_while(|line| !line.starts_with(" Stage"));
+        lines.next().expect("a header");
+        for (number, range) in stages.iter().enumerate() {
+            let stage = ranges.stage(range);
+            let tenths = (u128::from(stage.peak()) * 1000).div_ceil(u128::from(limit));
+            let percent = format!("{}.{}", tenths / 10, tenths % 10);
+            let ends = [
+                stage.fullest().to_string(),
+                stage.peak().to_string(),
+                percent,
+            ];
+            let line = lines.next().expect("a row");
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(cells[0], number.to_string(), "{}: {line}", self.name);
+            assert_eq!(
+                cells[cells.len() - 4..cells.len() - 1],
+                ends,
+                "{}",
+                self.name
+            );
+        }
+    }
+
+    /// The layers that no split makes fit, the first with the pseudo-layer.
+    fn too_large(&self, run: &Run, ranges: &Ranges, limit: u64) {
+        let said = run.err.replace(',', "");
+        let said: Vec<&str> = said
+            .lines()
+            .filter(|line| line.contains(" alone needs "))
+            .collect();
+        let mut expected = Vec::new();
+        for layer in 1..self.oracle.layer_count() {
+            let from = if layer == 1 { 0 } else { layer };
+            let stage = ranges.stage(&(from..layer + 1));
+            if stage.peak() > limit {
+                expected.push(format!(
+                    "  layer {} alone needs {} bytes on tile {} {} over the limit: more IPUs do \
+                     not help",
+                    self.layer_name(layer),
+                    stage.peak(),
+                    stage.fullest(),
+                    stage.peak() - limit
+                ));
+            }
+        }
+        assert_eq!(said, expected, "{}", self.name);
+    }
+
     fn stage(&self, ranges: &Ranges, range: &Range<usize>) -> Value {
         let names = &self.oracle.layering.names[range.clone()];
         let stage = ranges.stage(range);
@@ -255,9 +313,24 @@ impl Subject {
         })
     }
 
-    /// The warnings of section 6 that a run gives.
+    /// The counts of `-v`, and the warnings of section 6.
     pub fn warnings(&self) {
-        let run = self.run(&["--layer-breakdown"]);
+        let run = self.run(&["--layer-breakdown", "-v"]);
+        let layers = &self.oracle.layering.layer;
+        let counts = format!(
+            "{} operations, {} of them in {} layers, {} steps, {} tiles",
+            layers.len(),
+            layers.iter().flatten().count(),
+            self.oracle.layer_count() - 1,
+            self.oracle.profile.steps.len(),
+            self.oracle.profile.tiles
+        );
+        assert!(
+            run.err.lines().any(|line| line == counts),
+            "{}: {}",
+            self.name,
+            run.err
+        );
         let layering = &self.oracle.layering;
         let warned = |text: &str| {
             run.err
@@ -265,7 +338,11 @@ impl Subject {
                 .any(|l| l.starts_with("warning:") && l.contains(text))
         };
         let shown = format!("{}: {}", self.name, run.err);
-        assert_eq!(warned("operations"), layering.few_layered, "{shown}");
+        assert_eq!(
+            warned("operations got a layer"),
+            layering.few_layered,
+            "{shown}"
+        );
         let outlined = warned("POPART_POPLINER_OUTLINER_REGEX");
         assert_eq!(outlined, layering.mixed_call, "{shown}");
     }
