@@ -16,11 +16,11 @@ fn fixture_with(options: &[&str]) -> Run {
 
 #[test]
 fn a_model_that_fits_ends_with_0() {
-    let run = fixture_with(&["--solve", "--num-ipus=2"]);
+    let run = fixture_with(&["--solve", "--num-ipus=3"]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.err.contains("SUCCESS: [ None 0 "), "{}", run.err);
     let stages: serde_json::Value = serde_json::from_str(&run.out).expect("JSON alone");
-    assert_eq!(stages.as_array().map(Vec::len), Some(2));
+    assert_eq!(stages.as_array().map(Vec::len), Some(3));
 }
 
 #[test]
@@ -105,10 +105,14 @@ fn without_layers_a_split_is_refused_and_names_are_shown() {
 
 #[test]
 fn messages_are_as_many_as_asked_for() {
-    let options = ["--solve", "--num-ipus=2", "--layer-name-regex=Layer([01])"];
+    let options = [
+        "--solve",
+        "--memory-model=classic",
+        "--layer-name-regex=Layer([01])",
+    ];
     let with = |more: &str| fixture_with(&[options.as_slice(), &[more]].concat());
-    let runs = ["-q", "--num-ipus=2", "-v", "-vv"].map(|more| match more {
-        "--num-ipus=2" => fixture_with(&options),
+    let runs = ["-q", "", "-v", "-vv"].map(|more| match more {
+        "" => fixture_with(&options),
         _ => with(more),
     });
     assert_eq!(runs[0].err, "");
