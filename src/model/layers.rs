@@ -89,12 +89,6 @@ impl Layering {
         let mut found: FxHashMap<Groups, u32> = FxHashMap::default();
         let (mut layers, notes) = assign(operations, options, &mut found);
         let keys = in_order(found, &mut layers, options.order);
-        let first = if keys.is_empty() { NO_LAYER } else { 1 };
-        for (layer, note) in layers.iter_mut().zip(&notes) {
-            if *note == Note::InputsRegexLayer0 {
-                *layer = first;
-            }
-        }
         let mut names = vec![String::new()];
         names.extend(keys.iter().map(|groups| groups.concat()));
         let warnings = warnings(operations, &layers, &notes);
@@ -116,6 +110,9 @@ impl Layering {
         self.names.len() == 1
     }
 }
+
+/// Stands for the first layer while the order is not known.
+const FIRST_LAYER: u32 = u32::MAX;
 
 /// Applies the rules from the last operation to the first. Layers are numbered
 /// from 1 as they are met, and noted in `found`.
@@ -146,7 +143,8 @@ fn assign(
             } else if count == 0 && operation.name.starts_with("Call") {
                 (current, Note::FollowingOperation)
             } else if options.inputs_regex.is_match(&operation.inputs) {
-                (NO_LAYER, Note::InputsRegexLayer0)
+                current = FIRST_LAYER;
+                (current, Note::InputsRegexLayer0)
             } else {
                 current = NO_LAYER;
                 (NO_LAYER, Note::InputLayers(count))
@@ -183,7 +181,9 @@ fn only(mut matches: Vec<Groups>) -> Option<Groups> {
 fn in_order(found: FxHashMap<Groups, u32>, layers: &mut [u32], order: LayerOrder) -> Vec<Groups> {
     let mut first_seen = vec![usize::MAX; found.len() + 1];
     for (index, &layer) in layers.iter().enumerate().rev() {
-        first_seen[layer as usize] = index;
+        if layer != FIRST_LAYER {
+            first_seen[layer as usize] = index;
+        }
     }
     let mut ordered: Vec<(Groups, u32)> = found.into_iter().collect();
     ordered.sort_by_key(|&(_, number)| first_seen[number as usize]);
@@ -196,8 +196,12 @@ fn in_order(found: FxHashMap<Groups, u32>, layers: &mut [u32], order: LayerOrder
     for (position, (_, number)) in (1..).zip(&ordered) {
         renumbered[*number as usize] = position;
     }
+    let first = u32::from(!ordered.is_empty());
     for layer in layers {
-        *layer = renumbered[*layer as usize];
+        *layer = match *layer {
+            FIRST_LAYER => first,
+            layer => renumbered[layer as usize],
+        };
     }
     ordered.into_iter().map(|(groups, _)| groups).collect()
 }

@@ -69,17 +69,29 @@ fn a_call_goes_with_what_follows_until_something_without_a_layer_stands_between(
 }
 
 #[test]
-fn tensors_and_first_layer_inputs_leave_the_current_layer_alone() {
+fn tensors_leave_the_current_layer_alone() {
     let mut tensor = operation("Tensor/Layer9/w", "");
     tensor.is_tensor = true;
     let found = layering(&[
         operation("Call(1)", ""),
         tensor,
+        operation("Layer7/Add", ""),
+    ]);
+    assert_eq!(found.layers, [1, 0, 1]);
+    assert_eq!(found.notes[1], Note::TensorFilter);
+}
+
+#[test]
+fn a_call_before_inputs_of_the_first_layer_goes_with_them() {
+    let found = layering(&[
+        operation("Layer3/Add", ""),
+        operation("Call(1)", ""),
         operation("Gather", "bert/word_embeddings/weight"),
         operation("Layer7/Add", ""),
     ]);
-    assert_eq!(found.layers, [1, 0, 1, 1]);
-    assert_eq!(found.notes[1], Note::TensorFilter);
+    assert_eq!(found.names, ["", "3", "7"]);
+    assert_eq!(found.layers, [1, 1, 1, 2]);
+    assert_eq!(found.notes[1], Note::FollowingOperation);
     assert_eq!(found.notes[2], Note::InputsRegexLayer0);
 }
 
