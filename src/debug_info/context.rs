@@ -102,13 +102,12 @@ enum TextKey {
     InstanceId,
     TensorId,
     Inputs,
-    Input,
     OutlinedIds,
     ReplacedIds,
 }
 
 impl TextKey {
-    const ALL: [TextKey; 11] = [
+    const ALL: [TextKey; 10] = [
         TextKey::Api,
         TextKey::OpNameCamel,
         TextKey::OpNameSnake,
@@ -117,13 +116,12 @@ impl TextKey {
         TextKey::InstanceId,
         TextKey::TensorId,
         TextKey::Inputs,
-        TextKey::Input,
         TextKey::OutlinedIds,
         TextKey::ReplacedIds,
     ];
 
     fn is_list(self) -> bool {
-        matches!(self, TextKey::Inputs | TextKey::Input)
+        matches!(self, TextKey::Inputs)
     }
 
     /// What the key means in a context of this layer. No kept key means two
@@ -139,7 +137,6 @@ impl TextKey {
             TextKey::InstanceId => (Field::InstanceId, &[Popart]),
             TextKey::TensorId => (Field::TensorId, &[Popart, PopartBuilder]),
             TextKey::Inputs => (Field::Inputs, &[Popart, Popxl, PopartBuilder]),
-            TextKey::Input => (Field::Inputs, &[Onnx]),
             TextKey::OutlinedIds => (Field::OutlinedIds, &[Popart]),
             TextKey::ReplacedIds => (Field::ReplacedIds, &[Popart]),
         };
@@ -164,7 +161,6 @@ fn key(text: &[u8]) -> Option<Key> {
         b"instanceId" => Key::Text(TextKey::InstanceId),
         b"tensorId" => Key::Text(TextKey::TensorId),
         b"inputs" => Key::Text(TextKey::Inputs),
-        b"input" => Key::Text(TextKey::Input),
         b"outlinedDebugContextIds" => Key::Text(TextKey::OutlinedIds),
         b"replacedDebugContextIds" => Key::Text(TextKey::ReplacedIds),
         _ => return None,

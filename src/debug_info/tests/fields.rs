@@ -49,7 +49,7 @@ fn each_layer_keeps_its_own_fields_only() {
         "popartbuilder",
         &[(TensorId, "tensorId"), (Inputs, "inputs/b")],
     );
-    expect("onnx", &[(OpName, "opName"), (Inputs, "input/b")]);
+    expect("onnx", &[(OpName, "opName")]);
     expect("poptorch", &[(OpName, "op_name")]);
     expect("popxl", &[(Api, "api"), (Inputs, "inputs/b")]);
     expect("xla_op", &[(OpName, "op_name")]);

@@ -107,7 +107,6 @@ fn slowly(context: &Value) -> (u64, String, Vec<Option<String>>) {
         _ => None,
     };
     let inputs = match layer.as_str() {
-        "onnx" => list("input"),
         "popart" | "popxl" => list("inputs"),
         _ => None,
     };
