@@ -3,8 +3,9 @@
 use super::overhead::explained;
 use super::peak::Liveness;
 use super::{MemoryModel, Rules};
-use crate::model::{Bottleneck, CodeKind, Item, NO_BODY, NamedVariable, OwnedProgram};
+use crate::model::{Bottleneck, CodeKind, NO_BODY, NamedVariable, OwnedProgram};
 use crate::profile::TileBytes;
+use std::collections::BTreeMap;
 
 /// Which operations are asked to explain the memory, all in one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,14 @@ pub struct CodeCategory {
     pub worst_difference: i64,
 }
 
+/// Who counts a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Users {
+    Layers,
+    Homes,
+    Nobody,
+}
+
 /// Who explains the bytes of one tile at its fullest step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Coverage {
@@ -47,6 +56,15 @@ pub struct Coverage {
 }
 
 impl Coverage {
+    /// The part that the bytes of a variable with these users belong to.
+    fn part(&mut self, users: Option<Users>) -> Option<&mut u64> {
+        match users? {
+            Users::Layers => Some(&mut self.layers),
+            Users::Homes => Some(&mut self.homes),
+            Users::Nobody => Some(&mut self.overhead),
+        }
+    }
+
     /// The bytes that nothing explains; below 0 when more is predicted than
     /// was recorded.
     pub fn rest(&self) -> i128 {
@@ -132,45 +150,81 @@ impl MemoryModel<'_> {
         let totals = recorded.map(|(tile, recorded)| (recorded.total, std::cmp::Reverse(tile)));
         let (recorded, std::cmp::Reverse(tile)) = totals.max()?;
         let step = self.fullest_step(tile);
-        let mut coverage = self.code_coverage(tile);
-        for item in self.items(tile) {
-            if self.model.classes.is_live(item.class, step) {
-                *self.explains_by(&mut coverage, item) += u64::from(item.bytes);
-            }
-        }
-        Some(Coverage {
+        let mut coverage = Coverage {
             tile,
             recorded,
-            ..coverage
-        })
+            overhead: self.overhead.rest(tile as usize),
+            ..Coverage::default()
+        };
+        for code in self.code_coverage(tile) {
+            coverage.layers += code.layers;
+            coverage.homes += code.homes;
+            coverage.overhead += code.overhead;
+        }
+        for item in self.items(tile) {
+            let is_live = self.model.classes.is_live(item.class, step);
+            let part = coverage.part(self.users(item.set));
+            if let Some(part) = part.filter(|_| is_live) {
+                *part += u64::from(item.bytes);
+            }
+        }
+        Some(coverage)
     }
 
-    /// The part of `coverage` that the bytes of an item belong to.
-    fn explains_by<'c>(&self, coverage: &'c mut Coverage, item: &Item) -> &'c mut u64 {
-        let is_counted = self.users.counted[item.set as usize] != 0;
+    /// The same at the bottleneck for each category of lowered variables that
+    /// is live there, by name. What vertices need stands under the first of its
+    /// categories.
+    pub fn coverage_by_category(&self, bottleneck: &Bottleneck) -> BTreeMap<String, Coverage> {
+        let mut by_category: BTreeMap<String, Coverage> = BTreeMap::new();
+        for (kind, code) in CodeKind::ALL
+            .into_iter()
+            .zip(self.code_coverage(bottleneck.tile))
+        {
+            by_category.insert(self.categories(kind)[0].to_string(), code);
+        }
+        for variable in &bottleneck.variables {
+            let names = CodeKind::ALL.map(|kind| self.categories(kind));
+            let code = names
+                .iter()
+                .find(|names| names.contains(&&*variable.category));
+            let category = code.map_or(&*variable.category, |names| names[0]);
+            let coverage = by_category.entry(category.to_string()).or_default();
+            coverage.recorded += u64::from(variable.bytes);
+            let part = coverage.part(self.users(variable.set));
+            if let Some(part) = part.filter(|_| code.is_none()) {
+                *part += u64::from(variable.bytes);
+            }
+        }
+        by_category.retain(|_, coverage| *coverage != Coverage::default());
+        by_category
+    }
+
+    /// Who counts what these bodies use; `None` when nobody does.
+    fn users(&self, set: u32) -> Option<Users> {
+        let is_counted = self.users.counted[set as usize] != 0;
         match self.rules {
-            Rules::Full if item.set == NO_BODY => &mut coverage.overhead,
-            _ if self.users.named_sets[item.set as usize] => &mut coverage.layers,
-            _ if is_counted => &mut coverage.homes,
-            // Nobody counts it; where it goes does not matter.
-            _ => &mut coverage.recorded,
+            Rules::Full if set == NO_BODY => Some(Users::Nobody),
+            _ if self.users.named_sets[set as usize] => Some(Users::Layers),
+            _ => is_counted.then_some(Users::Homes),
         }
     }
 
-    fn code_coverage(&self, tile: u32) -> Coverage {
-        let tile_index = tile as usize;
-        let capped = |is_wanted: &dyn Fn(usize) -> bool| -> u64 {
-            let own = explained(self.model, self.rules, is_wanted)[tile_index];
-            self.overhead.capped(tile_index, own).iter().sum()
+    /// By kind of code: who explains the bytes on a tile.
+    fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
+        let index = tile as usize;
+        let capped = |is_wanted: &dyn Fn(usize) -> bool| {
+            let own = explained(self.model, self.rules, is_wanted)[index];
+            self.overhead.capped(index, own)
         };
         let layers = capped(&|body| self.users.named_bodies[body]);
         let all = capped(&|body| self.users.of_body[body] != 0);
-        Coverage {
-            layers,
-            homes: all - layers,
-            overhead: self.overhead.fixed(tile_index),
-            ..Coverage::default()
-        }
+        std::array::from_fn(|kind| Coverage {
+            tile,
+            recorded: 0,
+            layers: layers[kind],
+            homes: all[kind] - layers[kind],
+            overhead: self.overhead.code(index)[kind],
+        })
     }
 
     /// The step at which all variables of a tile together are most.

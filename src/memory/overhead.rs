@@ -67,6 +67,16 @@ impl Overhead {
         self.code[tile].iter().sum::<u64>() + self.rest[tile]
     }
 
+    /// By [`CodeKind`]: code on `tile` that no operation explains.
+    pub(super) fn code(&self, tile: usize) -> [u64; 4] {
+        self.code[tile]
+    }
+
+    /// Bytes on `tile` that no lowered variable explains.
+    pub(super) fn rest(&self, tile: usize) -> u64 {
+        self.rest[tile]
+    }
+
     /// What a stage needs of each kind of code on `tile` when its operations
     /// explain `own`: no more than the profile has, where code is shared.
     pub(super) fn capped(&self, tile: usize, own: [u64; 4]) -> [u64; 4] {

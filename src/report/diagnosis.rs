@@ -20,6 +20,7 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, bottleneck: &Bottleneck) 
         code(memory),
         at_bottleneck(memory, bottleneck),
         variables(memory, bottleneck),
+        coverage(memory, bottleneck),
     ]
 }
 
@@ -141,6 +142,25 @@ fn variables(memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Table {
                 variable.bytes.to_string(),
             ]);
         }
+    }
+    table
+}
+
+/// Who explains each category at the bottleneck, in the chosen memory model.
+fn coverage(memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Table {
+    let header = [
+        "Category", "Recorded", "Layers", "Homes", "Overhead", "Rest",
+    ];
+    let mut table = Table::new("diagnose-coverage", &header);
+    for (category, coverage) in memory.coverage_by_category(bottleneck) {
+        table.rows.push(vec![
+            category,
+            coverage.recorded.to_string(),
+            coverage.layers.to_string(),
+            coverage.homes.to_string(),
+            coverage.overhead.to_string(),
+            coverage.rest().to_string(),
+        ]);
     }
     table
 }
