@@ -85,17 +85,17 @@ failed() {
 
 floor() { measure floor "$TARGET/examples/floor" "$1/profile.pop" "$1/debug.cbor"; }
 
-# whole NAME FOLDER: everything from the two files to the split.
+# whole NAME FOLDER IPUS: everything from the two files to the split.
 whole() {
     measure "$1" "$TARGET/popliner" "$2/profile.pop" "$2/debug.cbor" \
-        --solve --num-ipus "${3:-16}" -vv
+        --solve --num-ipus "$3" -vv
 }
 
 saved() { measure saved "$TARGET/popliner" --load-from-file "$1/saved" --solve --num-ipus 16 -vv; }
 
-# several NAME FOLDER: one run that does not count, then as many as wanted.
+# several NAME FOLDER IPUS: one run that does not count, then as many as wanted.
 several() {
-    for _ in $(seq 0 "$RUNS"); do whole "$1" "$2"; done
+    for _ in $(seq 0 "$RUNS"); do whole "$@"; done
     forget_first "$1"
 }
 
@@ -162,7 +162,7 @@ measure_big() {
         --save-to-file "$folder/saved"
     for _ in $(seq 0 "$RUNS"); do
         floor "$folder"
-        whole whole "$folder"
+        whole whole "$folder" 16
         saved "$folder"
     done
     for name in floor whole saved; do forget_first "$name"; done
@@ -188,8 +188,7 @@ report_big() {
 # Solving alone: few tiles, many layers.
 measure_layers() {
     synthesize "$FOLDER/400-layers" --layers 400 --tiles 16 --vars-per-layer-tile 6
-    for _ in $(seq 0 "$RUNS"); do whole layers "$FOLDER/400-layers" 64; done
-    forget_first layers
+    several layers "$FOLDER/400-layers" 64
     line "solving 400 layers on 64 IPUs" \
         "$(calculate "$(duration layers 'solved after') - $(duration layers 'range costs in')")" 2 s
 }
@@ -202,11 +201,11 @@ measure_growth() {
     local count
     for count in 2 5 10 20; do
         synthesize "$FOLDER/48-layers-${count}M" --preset big --variables "${count}000000"
-        several "variables-$count" "$FOLDER/48-layers-${count}M"
+        several "variables-$count" "$FOLDER/48-layers-${count}M" 16
     done
     for count in 24 96; do
         synthesize "$FOLDER/$count-layers-10M" --preset big --layers "$count"
-        several "layers-$count" "$FOLDER/$count-layers-10M"
+        several "layers-$count" "$FOLDER/$count-layers-10M" 64
     done
     grown "time, 2 to 5 million variables" "$(seconds variables-2)" "$(seconds variables-5)" 2.5
     grown "time, 5 to 10 million variables" "$(seconds variables-5)" "$(seconds variables-10)" 2
