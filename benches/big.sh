@@ -56,12 +56,14 @@ synthesize() {
 
 # --- Running and timing ---
 
+measures_memory() { [ -x /usr/bin/time ]; }
+
 # measure NAME COMMAND...: adds a line "seconds kilobytes" to NAME.runs (0
 # kilobytes when they cannot be measured), and leaves the messages in NAME.log.
 measure() {
     local name=$1 start end
     shift
-    if [ -x /usr/bin/time ]; then
+    if measures_memory; then
         /usr/bin/time -q -f '%e %M' -o "$RESULTS/time" "$@" \
             > "$RESULTS/out" 2> "$RESULTS/$name.log" || failed "$name" "$@"
         # The clock of GNU time shows hundredths only; that is enough here.
@@ -92,12 +94,6 @@ whole() {
 }
 
 saved() { measure saved "$TARGET/popliner" --load-from-file "$1/saved" --solve --num-ipus 16 -vv; }
-
-# several NAME FOLDER IPUS: one run that does not count, then as many as wanted.
-several() {
-    for _ in $(seq 0 "$RUNS"); do whole "$@"; done
-    forget_first "$1"
-}
 
 # The first run only brings files and programs into memory.
 forget_first() {
@@ -135,8 +131,11 @@ line() {
     printf '%-58s %8.3f %-3s at most %6.3f  %s\n' "$1" "$2" "$4" "$3" "$verdict"
 }
 
+# For the table: gigabytes, or a dash.
+peak() { if measures_memory; then gigabytes "$1"; else echo -; fi; }
+
 memory_line() {
-    if [ -x /usr/bin/time ]; then
+    if measures_memory; then
         line "$1" "$(gigabytes "$2")" "$3" GB
     else
         printf '%-58s not measured: there is no /usr/bin/time\n' "$1"
@@ -173,8 +172,8 @@ report_big() {
     floor=$(seconds floor) whole=$(seconds whole) saved=$(seconds saved)
     printf '%-8s %8s %10s %10s\n' run seconds "x floor" "peak GB"
     for name in floor whole saved; do
-        printf '%-8s %8.2f %10.2f %10.2f\n' "$name" "$(seconds $name)" \
-            "$(calculate "$(seconds $name) / $floor")" "$(gigabytes $name)"
+        printf '%-8s %8.2f %10.2f %10s\n' "$name" "$(seconds $name)" \
+            "$(calculate "$(seconds $name) / $floor")" "$(peak $name)"
     done
     echo
     line "whole / floor" "$(calculate "$whole / $floor")" 2 x
@@ -188,30 +187,50 @@ report_big() {
 # Solving alone: few tiles, many layers.
 measure_layers() {
     synthesize "$FOLDER/400-layers" --layers 400 --tiles 16 --vars-per-layer-tile 6
-    several layers "$FOLDER/400-layers" 64
+    for _ in $(seq 0 "$RUNS"); do whole layers "$FOLDER/400-layers" 64; done
+    forget_first layers
     line "solving 400 layers on 64 IPUs" \
         "$(calculate "$(duration layers 'solved after') - $(duration layers 'range costs in')")" 2 s
 }
 
-# grown TEXT SMALL LARGE LIMIT
-grown() { line "$1" "$(calculate "$3 / $2")" "$4" x; }
+variables() { sed -n 's/^read \([0-9]*\) variables.*/\1/p' "$RESULTS/$1.log"; }
 
-# The same case with more and more variables, and with more and more layers.
+# more_variables SMALL LARGE: time may grow as much as the number of variables
+# that there are, which is near the number asked for.
+more_variables() {
+    local small large
+    small=$(variables "variables-$1") large=$(variables "variables-$2")
+    line "time, $small to $large variables" \
+        "$(calculate "$(seconds "variables-$2") / $(seconds "variables-$1")")" \
+        "$(calculate "$large / $small")" x
+}
+
+# The same case with more and more variables, and with more and more layers,
+# alternately, so that all of them have the same share of whatever else runs.
 measure_growth() {
     local count
     for count in 2 5 10 20; do
         synthesize "$FOLDER/48-layers-${count}M" --preset big --variables "${count}000000"
-        several "variables-$count" "$FOLDER/48-layers-${count}M" 16
     done
     for count in 24 96; do
         synthesize "$FOLDER/$count-layers-10M" --preset big --layers "$count"
-        several "layers-$count" "$FOLDER/$count-layers-10M" 64
     done
-    grown "time, 2 to 5 million variables" "$(seconds variables-2)" "$(seconds variables-5)" 2.5
-    grown "time, 5 to 10 million variables" "$(seconds variables-5)" "$(seconds variables-10)" 2
-    grown "time, 10 to 20 million variables" "$(seconds variables-10)" "$(seconds variables-20)" 2
-    grown "time of the range costs, 24 to 96 layers" \
-        "$(duration layers-24 'range costs in')" "$(duration layers-96 'range costs in')" 4
+    for _ in $(seq 0 "$RUNS"); do
+        for count in 2 5 10 20; do
+            whole "variables-$count" "$FOLDER/48-layers-${count}M" 16
+        done
+        for count in 24 96; do
+            whole "layers-$count" "$FOLDER/$count-layers-10M" 64
+        done
+    done
+    for count in 2 5 10 20; do forget_first "variables-$count"; done
+    for count in 24 96; do forget_first "layers-$count"; done
+    more_variables 2 5
+    more_variables 5 10
+    more_variables 10 20
+    line "time of the range costs, 24 to 96 layers" \
+        "$(calculate "$(duration layers-96 'range costs in') / $(duration layers-24 'range costs in')")" \
+        4 x
 }
 
 build
