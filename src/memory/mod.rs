@@ -18,6 +18,7 @@ mod stage;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod timeline;
 
 pub use between::Between;
 pub use costs::RangeCosts;

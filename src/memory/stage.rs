@@ -1,6 +1,6 @@
 //! The memory of given stages, in full (analysis.md, section 7).
 
-use super::peak::Liveness;
+use super::timeline::Timeline;
 use super::{MemoryModel, Rules};
 use crate::model::{Item, NO_BODY};
 use rayon::prelude::*;
@@ -156,37 +156,32 @@ impl MemoryModel<'_> {
 
     /// For each stage where its live variables are most on `tile`.
     fn tile_peaks(&self, tile: u32, plan: &Plan<'_>, scratch: &mut Scratch) -> Vec<Peak> {
-        let Scratch { stages, overhead } = scratch;
-        stages.resize_with(plan.windows.len(), Liveness::default);
-        for (liveness, window) in stages.iter_mut().zip(plan.windows) {
-            liveness.restart(window.unwrap_or_default());
-        }
+        let Scratch { timeline, overhead } = scratch;
+        let classes = &self.model.classes;
+        timeline.restart(classes, self.items(tile), plan.windows);
         overhead.clear();
         for item in self.items(tile) {
-            let ranges = self.model.classes.ranges(item.class);
+            let ranges = classes.ranges(item.class);
             if plan.with_overhead && item.set == NO_BODY {
-                stages
-                    .iter_mut()
-                    .for_each(|stage| stage.add(item.bytes, ranges));
                 overhead.push(*item);
+                for stage in 0..plan.windows.len() {
+                    timeline.add(stage, item.bytes, ranges);
+                }
             }
             let set = self.users.counted[item.set as usize];
             for &stage in &plan.stages_of[set as usize] {
-                stages[stage as usize].add(item.bytes, ranges);
+                timeline.add(stage as usize, item.bytes, ranges);
             }
         }
-        let stages = stages.iter_mut().zip(plan.windows);
-        stages
-            .map(|(liveness, window)| match window {
-                Some(_) => self.peak(liveness, overhead),
-                None => Peak::default(),
-            })
-            .collect()
+        let peak = |(stage, window): (usize, &Option<(u32, u32)>)| match *window {
+            Some(window) => self.peak(timeline.peak(stage, window), overhead),
+            None => Peak::default(),
+        };
+        plan.windows.iter().enumerate().map(peak).collect()
     }
 
-    /// The highest sum, and how much of it is overhead.
-    fn peak(&self, liveness: &mut Liveness, overhead: &[Item]) -> Peak {
-        let (bytes, step) = liveness.peak();
+    /// How much of the highest sum is overhead.
+    fn peak(&self, (bytes, step): (u64, u32), overhead: &[Item]) -> Peak {
         let live = |item: &&Item| self.model.classes.is_live(item.class, step);
         let overhead = overhead.iter().filter(live);
         let overhead = overhead.map(|item| u64::from(item.bytes)).sum();
@@ -242,6 +237,6 @@ struct Peak {
 /// What one thread uses again for each tile.
 #[derive(Default)]
 struct Scratch {
-    stages: Vec<Liveness>,
+    timeline: Timeline,
     overhead: Vec<Item>,
 }

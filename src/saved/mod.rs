@@ -64,6 +64,7 @@ mod write;
 
 pub use error::SavedError;
 
+use crate::interrupt;
 use crate::model::Model;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -85,6 +86,7 @@ pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
     let bytes = to_bytes(model)?;
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let mut file = temporary(folder.unwrap_or(Path::new(".")))?;
+    let _guard = interrupt::guard(file.path());
     file.write_all(&bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;

@@ -1,0 +1,82 @@
+//! Sums of live bytes of several stages on one tile, step by step.
+
+use crate::model::Item;
+use crate::profile::LiveClasses;
+
+/// The steps of one tile at which a sum can reach its highest value for the
+/// first time: those at which something begins to be live, and the first of
+/// each window. Sums only grow there, so no others need a place.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    /// By step: does it have a place?
+    marks: Vec<bool>,
+    /// By step, and for the step after the last: how many places lie before it.
+    rank: Vec<u32>,
+    /// By place: its step.
+    steps: Vec<u32>,
+    /// By stage, then by place and one more: what the sum changes by.
+    changes: Vec<i64>,
+}
+
+impl Timeline {
+    /// Makes places for the classes of `items` and the first steps of
+    /// `windows`, one for each stage, with nothing live anywhere.
+    pub(super) fn restart<'a>(
+        &mut self,
+        classes: &LiveClasses,
+        items: impl Iterator<Item = &'a Item>,
+        windows: &[Option<(u32, u32)>],
+    ) {
+        self.marks.clear();
+        self.marks.resize(classes.steps() as usize, false);
+        for &(first, _) in windows.iter().flatten() {
+            self.marks[first as usize] = true;
+        }
+        let mut class = u32::MAX;
+        for item in items.filter(|item| std::mem::replace(&mut class, item.class) != item.class) {
+            for &(from, _) in classes.ranges(item.class) {
+                self.marks[from as usize] = true;
+            }
+        }
+        self.rank.clear();
+        self.steps.clear();
+        for (step, &is_place) in (0u32..).zip(&self.marks) {
+            self.rank.push(self.steps.len() as u32);
+            if is_place {
+                self.steps.push(step);
+            }
+        }
+        self.rank.push(self.steps.len() as u32);
+        self.changes.clear();
+        self.changes
+            .resize(windows.len() * (self.steps.len() + 1), 0);
+    }
+
+    /// Adds `bytes` that are live on the half-open step ranges to a stage.
+    pub(super) fn add(&mut self, stage: usize, bytes: u32, ranges: &[(u32, u32)]) {
+        let width = self.steps.len() + 1;
+        let changes = &mut self.changes[stage * width..][..width];
+        for &(from, to) in ranges {
+            changes[self.rank[from as usize] as usize] += i64::from(bytes);
+            changes[self.rank[to as usize] as usize] -= i64::from(bytes);
+        }
+    }
+
+    /// The highest sum of a stage within its window (both ends inclusive), and
+    /// the first step that has it.
+    pub(super) fn peak(&self, stage: usize, window: (u32, u32)) -> (u64, u32) {
+        let width = self.steps.len() + 1;
+        let changes = &self.changes[stage * width..][..width];
+        let first = self.rank[window.0 as usize] as usize;
+        let end = self.rank[window.1 as usize + 1] as usize;
+        let mut live: i64 = changes[..first].iter().sum();
+        let mut peak = (0, window.0);
+        for (&change, &step) in changes[first..end].iter().zip(&self.steps[first..end]) {
+            live += change;
+            if live > peak.0 {
+                peak = (live, step);
+            }
+        }
+        (peak.0 as u64, peak.1)
+    }
+}
