@@ -6,7 +6,7 @@ mod oracle;
 mod support;
 
 use compare::Subject;
-use oracle::diagnosis::CODE;
+use compare::diagnosis::diagnosis;
 use oracle::layers::{LAYER_REGEX, Rules};
 use oracle::search::Ranges;
 use support::{FIXTURES, cells, debug, profile, sample};
@@ -144,8 +144,7 @@ fn splits_of_the_fixtures() {
             let subject = subject(fixture, &rules(LAYER_REGEX, natural));
             let ranges = Ranges::of(&subject.oracle);
             for num_ipus in [1, 2, 3, 4, 16] {
-                subject.solve(&ranges, num_ipus, None);
-                subject.greedy(&ranges, num_ipus, None);
+                subject.splits(&ranges, num_ipus, None);
             }
         }
     }
@@ -163,8 +162,7 @@ fn splits_of_the_fixtures_at_other_limits() {
         for range in [0..2, 1..3, 0..count] {
             let peak = ranges.peak(&range);
             for limit in [peak - 1, peak, 2 * peak] {
-                subject.solve(&ranges, 3, Some(limit));
-                subject.greedy(&ranges, 3, Some(limit));
+                subject.splits(&ranges, 3, Some(limit));
             }
         }
         subject.solve(&ranges, 4, Some(1));
@@ -184,8 +182,7 @@ fn splits_with_other_regexes() {
                 continue;
             }
             let ranges = Ranges::of(&subject.oracle);
-            subject.solve(&ranges, 3, None);
-            subject.greedy(&ranges, 3, None);
+            subject.splits(&ranges, 3, None);
             split += 1;
         }
     }
@@ -213,118 +210,10 @@ fn the_real_sample() {
     let ranges = Ranges::of(&subject.oracle);
     for num_ipus in [1, 2, 3] {
         for limit in [None, Some(1000)] {
-            subject.solve(&ranges, num_ipus, limit);
-            subject.greedy(&ranges, num_ipus, limit);
+            subject.splits(&ranges, num_ipus, limit);
         }
     }
     let unnamed = Subject::new("sample without layers", profile, debug, &Rules::default());
     tables(&unnamed);
     diagnosis(&unnamed);
-}
-
-type Rows = Vec<Vec<String>>;
-
-/// Everything that `--diagnose` prints.
-fn diagnosis(subject: &Subject) {
-    let sections = subject.diagnosis();
-    let rows = |name: &str, operations: &str| -> Rows {
-        let name = format!("diagnose-{name}");
-        let section = sections.iter().find(|section| section.0 == name);
-        let rows = section.expect("a section").1.iter();
-        let of = rows.filter(|row| row[0] == operations);
-        of.map(|row| row[1..].to_vec()).collect()
-    };
-    for (name, layered_only) in [("all", false), ("layered", true)] {
-        let operations = subject.oracle.explaining(layered_only);
-        let rows = |table: &str| rows(table, name);
-        programs(
-            subject,
-            &operations,
-            rows("programs"),
-            rows("missing-programs"),
-        );
-        code(subject, &operations, rows("code"));
-        bottleneck(subject, &operations, rows("bottleneck"), rows("variables"));
-    }
-}
-
-fn programs(subject: &Subject, operations: &[usize], counts: Rows, missing: Rows) {
-    let oracle = &subject.oracle;
-    for (kind, counts) in ["OnTileExecute", "DoExchange"].iter().zip(counts) {
-        let (explained, others) = oracle.explained_programs(operations, kind);
-        let lengths = [explained.len(), others.len()].map(|n| n.to_string());
-        assert_eq!(counts[0], *kind, "{}", subject.name);
-        assert_eq!(counts[1..], lengths, "{}, {kind}", subject.name);
-        let rows: Vec<_> = missing.iter().filter(|row| row[0] == *kind).collect();
-        let mut bytes: Vec<u64> = others.iter().map(|p| oracle.program_bytes(p)).collect();
-        bytes.sort_by(|a, b| b.cmp(a));
-        bytes.truncate(10);
-        assert_eq!(rows.len(), bytes.len(), "{}, {kind}", subject.name);
-        for (row, bytes) in rows.iter().zip(bytes) {
-            let program = others.iter().find(|p| p.id.to_string() == row[1]);
-            let program = program.expect("a missing program");
-            assert_eq!(oracle.program_bytes(program), bytes, "{}", subject.name);
-            assert_eq!(row[3], bytes.to_string(), "{}", subject.name);
-            let set = program
-                .compute_set
-                .map(|set| &oracle.profile.compute_sets[&set]);
-            let names = [Some(&program.name), set.map(|set| &set.name)];
-            assert!(names.contains(&Some(&row[2])), "{}: {row:?}", subject.name);
-        }
-    }
-}
-
-fn percentage(predicted: u64, recorded: u64) -> String {
-    match recorded {
-        0 => String::new(),
-        _ => {
-            let percent = (predicted as f64 - recorded as f64) * 100.0 / recorded as f64;
-            format!("{percent:.2}")
-        }
-    }
-}
-
-fn code(subject: &Subject, operations: &[usize], rows: Rows) {
-    assert_eq!(rows.len(), CODE.len(), "{}", subject.name);
-    for ((category, part), row) in CODE.into_iter().zip(rows) {
-        let code = subject.oracle.code(operations, category, part);
-        let expected = [
-            category.to_string(),
-            code.predicted.to_string(),
-            code.recorded.to_string(),
-            (code.predicted as i64 - code.recorded as i64).to_string(),
-            percentage(code.predicted, code.recorded),
-        ];
-        assert_eq!(row[..5], expected, "{}", subject.name);
-        let worst = code.differences.iter().map(|d| d.abs()).max().unwrap();
-        let tile: usize = row[5].parse().expect("a tile");
-        assert_eq!(code.differences[tile].abs(), worst, "{}", subject.name);
-        assert_eq!(code.differences[tile].to_string(), row[6]);
-    }
-}
-
-fn bottleneck(subject: &Subject, operations: &[usize], at: Rows, variables: Rows) {
-    let oracle = &subject.oracle;
-    let bottleneck = oracle.bottleneck();
-    let predicted = oracle.predicted_at(operations, &bottleneck);
-    let expected = [
-        bottleneck.tile.to_string(),
-        bottleneck.step.to_string(),
-        predicted.to_string(),
-        bottleneck.bytes.to_string(),
-        (predicted as i64 - bottleneck.bytes as i64).to_string(),
-        percentage(predicted, bottleneck.bytes),
-    ];
-    assert_eq!(at, [expected], "{}", subject.name);
-    let mut left = oracle.unexplained(operations, &bottleneck);
-    assert_eq!(variables.len(), left.len().min(20), "{}", subject.name);
-    for row in variables {
-        let largest = left.iter().map(|variable| variable.bytes).max();
-        assert_eq!(Some(row[2].clone()), largest.map(|n| n.to_string()));
-        let is_it = |v: &oracle::diagnosis::Unexplained| {
-            [&v.name, &v.category] == [&row[0], &row[1]] && Some(v.bytes) == largest
-        };
-        let place = left.iter().position(is_it);
-        left.remove(place.unwrap_or_else(|| panic!("{}: {row:?}", subject.name)));
-    }
 }

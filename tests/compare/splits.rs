@@ -1,0 +1,174 @@
+//! What `--solve` prints, held against the oracle.
+
+use std::ops::Range;
+
+use serde_json::{Value, json};
+
+use super::Subject;
+use crate::oracle::search::{Ranges, best, greedy};
+use crate::support::Run;
+
+impl Subject {
+    /// The integer program with one number of IPUs and a limit. Gives the bytes
+    /// on the fullest tile where the model fits.
+    pub fn solve(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) -> Option<u64> {
+        let stages = best(ranges, num_ipus);
+        let limit_bytes = limit.unwrap_or(self.oracle.profile.bytes_per_tile);
+        let peak = stages.iter().map(|stage| ranges.peak(stage)).max().unwrap();
+        let fits = peak <= limit_bytes;
+        let run = self.run_solve("ilp", num_ipus, limit);
+        self.stages(&run, ranges, &stages, fits);
+        self.table_of_stages(&run, ranges, &stages, limit_bytes);
+        self.too_large(&run, ranges, limit_bytes);
+        if !fits {
+            let missing = format!(" {} bytes over the limit", peak - limit_bytes);
+            let said = run.err.replace(',', "");
+            assert!(said.contains(&missing), "{}: {}", self.name, run.err);
+        }
+        printed_peak(&run)
+    }
+
+    /// The greedy search, the same way.
+    pub fn greedy(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) -> Option<u64> {
+        let limit_bytes = limit.unwrap_or(self.oracle.profile.bytes_per_tile);
+        let found = greedy(ranges, num_ipus, limit_bytes);
+        let run = self.run_solve("greedy", num_ipus, limit);
+        self.stages(&run, ranges, &found.stages, found.fits);
+        self.table_of_stages(&run, ranges, &found.stages, limit_bytes);
+        if !found.fits {
+            self.too_large(&run, ranges, limit_bytes);
+        }
+        let settled = format!(
+            "{} at {} of the memory of a tile and at least {} layers",
+            if found.fits { "settled" } else { "gave up" },
+            found.proportion,
+            found.min_layers
+        );
+        assert!(run.err.contains(&settled), "{}: {}", self.name, run.err);
+        printed_peak(&run)
+    }
+
+    /// Both ways to search: the integer program is never worse than greedy.
+    pub fn splits(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) {
+        let best = self.solve(ranges, num_ipus, limit);
+        let greedy = self.greedy(ranges, num_ipus, limit);
+        if let Some(greedy) = greedy {
+            let best = best.expect("it fits");
+            assert!(best <= greedy, "{}, {num_ipus} IPUs", self.name);
+        }
+    }
+
+    fn run_solve(&self, solver: &str, num_ipus: usize, limit: Option<u64>) -> Run {
+        let mut options = vec![
+            "--solve".to_string(),
+            format!("--solver={solver}"),
+            format!("--num-ipus={num_ipus}"),
+        ];
+        options.extend(limit.map(|limit| format!("--mem-per-tile={limit}")));
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        self.run(&options)
+    }
+
+    /// The stages on standard output, the verdict and the exit code.
+    fn stages(&self, run: &Run, ranges: &Ranges, stages: &[Range<usize>], fits: bool) {
+        let printed: Value = serde_json::from_str(&run.out)
+            .unwrap_or_else(|error| panic!("{}: {error}: {}", self.name, run.err));
+        let expected: Vec<Value> = stages
+            .iter()
+            .map(|stage| self.stage(ranges, stage))
+            .collect();
+        assert_eq!(printed, json!(expected), "{}", self.name);
+        let names = |stage: &Range<usize>| -> String {
+            let names: Vec<String> = stage.clone().map(|layer| self.layer_name(layer)).collect();
+            names.join(" ")
+        };
+        let split: Vec<String> = stages.iter().map(names).collect();
+        let verdict = if fits { "SUCCESS" } else { "FAILURE" };
+        let verdict = format!("{verdict}: [ {} ]", split.join(" | "));
+        assert!(run.err.contains(&verdict), "{}: {}", self.name, run.err);
+        assert_eq!(run.code, i32::from(!fits), "{}", self.name);
+    }
+
+    /// The row of each stage in the table for people: the fullest tile, the
+    /// bytes there, and how much of the limit that is, rounded up.
+    fn table_of_stages(&self, run: &Run, ranges: &Ranges, stages: &[Range<usize>], limit: u64) {
+        let said = run.err.replace(',', "");
+        let mut lines = said.lines().skip_while(|line| !line.starts_with(" Stage"));
+        lines.next().expect("a header");
+        for (number, range) in stages.iter().enumerate() {
+            let stage = ranges.stage(range);
+            let tenths = (u128::from(stage.peak()) * 1000).div_ceil(u128::from(limit));
+            let percent = format!("{}.{}", tenths / 10, tenths % 10);
+            let ends = [
+                stage.fullest().to_string(),
+                stage.peak().to_string(),
+                percent,
+            ];
+            let line = lines.next().expect("a row");
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(cells[0], number.to_string(), "{}: {line}", self.name);
+            assert_eq!(
+                cells[cells.len() - 4..cells.len() - 1],
+                ends,
+                "{}",
+                self.name
+            );
+        }
+    }
+
+    /// The layers that no split makes fit, the first with the pseudo-layer.
+    fn too_large(&self, run: &Run, ranges: &Ranges, limit: u64) {
+        let said = run.err.replace(',', "");
+        let said: Vec<&str> = said
+            .lines()
+            .filter(|line| line.contains(" alone needs "))
+            .collect();
+        let mut expected = Vec::new();
+        for layer in 1..self.oracle.layer_count() {
+            let from = if layer == 1 { 0 } else { layer };
+            let stage = ranges.stage(&(from..layer + 1));
+            if stage.peak() > limit {
+                expected.push(format!(
+                    "  layer {} alone needs {} bytes on tile {} {} over the limit: more IPUs do \
+                     not help",
+                    self.layer_name(layer),
+                    stage.peak(),
+                    stage.fullest(),
+                    stage.peak() - limit
+                ));
+            }
+        }
+        assert_eq!(said, expected, "{}", self.name);
+    }
+
+    fn stage(&self, ranges: &Ranges, range: &Range<usize>) -> Value {
+        let names = &self.oracle.layering.names[range.clone()];
+        let stage = ranges.stage(range);
+        let sums = stage.sums();
+        json!({
+            "layer_from": names[0],
+            "layer_to": names[names.len() - 1],
+            "layers": names,
+            "mem": {
+                "total_mem": sums.total(),
+                "max_tile_mem": stage.peak(),
+                "variables": sums.variables,
+                "vertex_code": sums.vertex_code,
+                "vertex_state": sums.vertex_state,
+                "exchange_code": sums.exchange_code,
+                "control_code": sums.control_code,
+                "overhead": 0,
+            },
+            "max_tile": stage.fullest(),
+            "peak_step": stage.peak_steps[stage.fullest()],
+        })
+    }
+}
+
+/// Bytes on the fullest tile of the printed stages, where the model fits.
+fn printed_peak(run: &Run) -> Option<u64> {
+    let printed: Vec<Value> = serde_json::from_str(&run.out).expect("stages");
+    let peaks = printed.iter().map(|stage| &stage["mem"]["max_tile_mem"]);
+    let peak = peaks.filter_map(Value::as_u64).max();
+    peak.filter(|_| run.code == 0)
+}

@@ -1,0 +1,75 @@
+//! Small random models, as the generator writes them or changed into what is
+//! less usual but still sound.
+
+#![allow(dead_code)]
+
+#[path = "../../examples/synthesize/generator/mod.rs"]
+mod generator;
+pub mod vary;
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+
+/// Numbers that look random and are the same each time (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    pub fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())].clone()
+    }
+
+    /// True once in so many times.
+    pub fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+}
+
+/// The options of a small model.
+pub fn options(seed: u64) -> Vec<String> {
+    let mut random = Random(seed);
+    let frameworks = ["popart", "poptorch", "tensorflow", "poplar"];
+    let modes = ["inference", "training"];
+    let outlined = ["none", "once", "per-call"];
+    let shared = ["0", "0.25", "0.7", "1"];
+    let options = [
+        ("--framework", frameworks[seed as usize % 4].to_string()),
+        ("--mode", random.one_of(&modes).to_string()),
+        ("--outlined", random.one_of(&outlined).to_string()),
+        ("--layers", (1 + random.below(6)).to_string()),
+        ("--tiles", (4 + random.below(4)).to_string()),
+        ("--vars-per-layer-tile", (1 + random.below(6)).to_string()),
+        (
+            "--bytes-per-layer-tile",
+            (40_000 + 50_000 * random.below(7)).to_string(),
+        ),
+        ("--shared-fraction", random.one_of(&shared).to_string()),
+        ("--seed", seed.to_string()),
+        ("--page-size", "1024".to_string()),
+    ];
+    let options = options.into_iter();
+    options
+        .flat_map(|(name, value)| [name.to_string(), value])
+        .collect()
+}
+
+/// Writes the model of these options into a folder.
+pub fn generate(folder: &Path, options: &[String]) -> [PathBuf; 2] {
+    let out = folder.to_str().expect("a plain path");
+    let fixed = ["synthesize", "--out", out].map(String::from);
+    let options = generator::options::Options::parse_from(fixed.iter().chain(options));
+    generator::generate(options.settle()).expect("both files");
+    ["profile.pop", "debug.cbor"].map(|name| folder.join(name))
+}
