@@ -94,7 +94,8 @@ impl Oracle {
 
     /// The first tile, and there the first step, with the most live bytes.
     pub fn bottleneck(&self) -> Bottleneck {
-        let live = self.live(&self.profile.variables.keys().copied().collect());
+        let all = self.profile.variables.keys().copied().collect();
+        let live = self.live(&all, 0..self.profile.steps.len());
         let mut found = Bottleneck {
             tile: 0,
             step: 0,
@@ -113,9 +114,9 @@ impl Oracle {
     /// What the operations predict there: their variables that are live at
     /// that step, and their code, as one stage.
     pub fn predicted_at(&self, operations: &[usize], at: &Bottleneck) -> u64 {
-        let live = self.live(&self.variables(operations));
+        let live = self.live(&self.variables(operations), at.step..at.step + 1);
         let code = self.stage(operations).tiles[at.tile];
-        live[at.tile][at.step] + code.total() - code.variables
+        live[at.tile][0] + code.total() - code.variables
     }
 
     /// The variables that are live there, that no operation uses, and that

@@ -1,6 +1,7 @@
 //! Section 7 of the rules: the memory of a stage, tile by tile.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::Oracle;
 use super::read::Program;
@@ -124,28 +125,30 @@ impl Oracle {
         let Some((first, last)) = window else {
             return (vec![0; tiles], vec![None; tiles]);
         };
-        let live = self.live(&self.variables(&layered));
-        let mut peaks = vec![0; tiles];
-        let mut steps = vec![Some(first); tiles];
-        for (tile, live) in live.iter().enumerate() {
-            for (step, &bytes) in live.iter().enumerate() {
-                if first <= step && step <= last && bytes > peaks[tile] {
-                    peaks[tile] = bytes;
-                    steps[tile] = Some(step);
-                }
-            }
-        }
+        let live = self.live(&self.variables(&layered), first..last + 1);
+        let peak = |tile: &Vec<u64>| tile.iter().copied().max().expect("a step");
+        let peaks: Vec<u64> = live.iter().map(peak).collect();
+        let step = |(tile, peak): (&Vec<u64>, &u64)| {
+            let step = tile.iter().position(|bytes| bytes == peak);
+            step.map(|step| first + step)
+        };
+        let steps = live.iter().zip(&peaks).map(step).collect();
         (peaks, steps)
     }
 
-    /// Live bytes of some variables, by tile and step.
-    pub fn live(&self, variables: &BTreeSet<i64>) -> Vec<Vec<u64>> {
-        let mut live = vec![vec![0; self.profile.steps.len()]; self.profile.tiles];
+    /// Live bytes of some variables, by tile and by step of a window.
+    pub fn live(&self, variables: &BTreeSet<i64>, window: Range<usize>) -> Vec<Vec<u64>> {
+        let mut live = vec![vec![0; window.len()]; self.profile.tiles];
         for id in variables {
             let variable = &self.profile.variables[id];
             let tile = &mut live[variable.tile];
-            for &step in self.live_steps(variable.class) {
-                tile[step] += variable.bytes;
+            let steps = self.live_steps(variable.class);
+            let before = steps.partition_point(|&step| step < window.start);
+            let inside = steps[before..]
+                .iter()
+                .take_while(|&&step| step < window.end);
+            for step in inside {
+                tile[step - window.start] += variable.bytes;
             }
         }
         live
