@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use popliner::cli::Options;
-use popliner::run::{Exit, run};
+use popliner::run::{Exit, Results, run};
 use popliner::{interrupt, messages};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -11,24 +11,14 @@ fn main() -> ExitCode {
     let options = Options::parse();
     // Without it, Ctrl-C still ends the run; a temporary file could stay.
     let _ = interrupt::install();
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = Results::new(BufWriter::new(io::stdout().lock()));
     let outcome = run(&options, &mut out).and_then(|exit| {
         out.flush()?;
         Ok(exit)
     });
     let exit = outcome.unwrap_or_else(|error| {
-        if is_closed_pipe(&error) {
-            return Exit::Done;
-        }
         messages::error(&error);
         Exit::of(&error)
     });
     exit.into()
-}
-
-/// Whoever read the results had enough: that is no error.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -172,6 +172,7 @@ fn several_results_come_in_order_and_with_names() {
         "code",
         "bottleneck",
         "variables",
+        "coverage",
     ];
     expected.extend(of_diagnosis.map(|name| format!("diagnose-{name}")));
     assert_eq!(names, expected);

@@ -13,11 +13,13 @@ mod groups;
 mod ids;
 mod liveness;
 mod names;
+mod program_types;
 mod programs;
 mod recorded;
 mod target;
 mod tile_bytes;
 mod variables;
+mod vertices;
 
 pub use error::ProfileError;
 pub use groups::Groups;

@@ -1,8 +1,11 @@
 //! One run of the tool: the only place where all rooms meet.
 
 mod input;
+mod results;
 mod sections;
 mod split;
+
+pub use results::Results;
 
 use crate::cli::{Accounting, Options};
 use crate::memory::MemoryModel;

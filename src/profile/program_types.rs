@@ -1,0 +1,195 @@
+//! What each type of program says beside the tree: the `program_type_*` tables.
+
+use super::database::Database;
+use super::ids::Ids;
+use super::programs::{ProgramRow, position};
+use super::tile_bytes::TileBytes;
+use super::{ProfileError, Program, ProgramKind};
+use rustc_hash::FxHashMap;
+
+/// What the `program_type_*` tables say, by `programs.variant_index`.
+pub(super) struct Details {
+    on_tile_execute: FxHashMap<u64, u32>,
+    do_exchange: FxHashMap<u64, TileBytes>,
+    calls: FxHashMap<u64, u32>,
+    /// Ids of region sets by table, then by row.
+    regions: RegionIds,
+}
+
+impl Details {
+    pub(super) fn read(
+        database: &Database,
+        tiles: u32,
+        compute_sets: &Ids,
+        programs: &Ids,
+    ) -> Result<Self, ProfileError> {
+        Ok(Self {
+            on_tile_execute: read_on_tile_execute(database, compute_sets)?,
+            do_exchange: read_do_exchange(database, tiles)?,
+            calls: read_calls(database, programs)?,
+            regions: read_region_columns(database)?,
+        })
+    }
+
+    pub(super) fn program(&self, row: ProgramRow, ids: &Ids) -> Result<Program, ProfileError> {
+        let (kind, regions) = self.kind(&row)?;
+        let child = |&id: &u64| {
+            ids.position(id).ok_or_else(|| {
+                let problem = format!("there is no program with the id {id}");
+                ProfileError::cell("programs", "children", row.id, problem)
+            })
+        };
+        Ok(Program {
+            id: row.id,
+            name: row.name,
+            kind,
+            children: row.children.iter().map(child).collect::<Result<_, _>>()?,
+            debug_id: row.debug_id,
+            regions: regions.into(),
+            control_code: row.control_code,
+        })
+    }
+
+    /// The kind of a program and the region sets that it moves.
+    fn kind(&self, row: &ProgramRow) -> Result<(ProgramKind, Vec<u64>), ProfileError> {
+        let table = match &*row.kind {
+            "OnTileExecute" => "program_type_on_tile_execute",
+            "DoExchange" => "program_type_do_exchange",
+            "GlobalExchange" => "program_type_global_exchange",
+            "StreamCopyMid" => "program_type_stream_copy_mid",
+            "CodeCopy" => "program_type_code_copy",
+            "Call" => "program_type_call",
+            _ => return Ok((ProgramKind::Other(row.kind.clone()), Vec::new())),
+        };
+        let missing = || {
+            let problem = format!("`{table}` has no such row");
+            ProfileError::cell("programs", "variant_index", row.id, problem)
+        };
+        let index = row.variant_index.ok_or_else(missing)?;
+        let regions = self.regions.get(table).and_then(|rows| rows.get(&index));
+        let kind = match &*row.kind {
+            "OnTileExecute" => self
+                .on_tile_execute
+                .get(&index)
+                .map(|&set| ProgramKind::OnTileExecute(set)),
+            "DoExchange" => self
+                .do_exchange
+                .get(&index)
+                .cloned()
+                .map(ProgramKind::DoExchange),
+            "Call" => self.calls.get(&index).map(|&body| ProgramKind::Call(body)),
+            _ => regions.map(|_| ProgramKind::Other(row.kind.clone())),
+        };
+        let regions = regions.cloned().unwrap_or_default();
+        Ok((kind.ok_or_else(missing)?, regions))
+    }
+}
+
+fn read_on_tile_execute(
+    database: &Database,
+    compute_sets: &Ids,
+) -> Result<FxHashMap<u64, u32>, ProfileError> {
+    let mut sets = FxHashMap::default();
+    let table = "program_type_on_tile_execute";
+    database.scan(table, &["id", "compute_set"], |row| {
+        let set = position(compute_sets, &row, 1, "compute_sets")?;
+        sets.insert(row.unsigned(0)?, set);
+        Ok(())
+    })?;
+    Ok(sets)
+}
+
+fn read_do_exchange(
+    database: &Database,
+    tiles: u32,
+) -> Result<FxHashMap<u64, TileBytes>, ProfileError> {
+    let mut code = FxHashMap::default();
+    let columns = &["id", "code_bytes_by_tile_rle"];
+    database.scan("program_type_do_exchange", columns, |row| {
+        let bytes = TileBytes::from_rle(row.blob(1)?, tiles).map_err(row.bad_blob(1))?;
+        code.insert(row.unsigned(0)?, bytes);
+        Ok(())
+    })?;
+    Ok(code)
+}
+
+/// The body of each call: `program_type_call` names a function, and
+/// `function_programs` its program. (No real row was seen yet.)
+fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, u32>, ProfileError> {
+    let (call, function) = ("program_type_call", "function_programs");
+    let mut calls = FxHashMap::default();
+    if !database.has_table(call) {
+        return Ok(calls);
+    }
+    let mut bodies = FxHashMap::default();
+    database.scan(function, &["id", "program"], |row| {
+        let program = position(programs, &row, 1, "programs")?;
+        bodies.insert(row.unsigned(0)?, program);
+        Ok(())
+    })?;
+    database.scan(call, &["id", "function_id"], |row| {
+        let id = row.unsigned(1)?;
+        let unknown = || row.problem(1, format!("`{function}` has no function {id}"));
+        calls.insert(row.unsigned(0)?, *bodies.get(&id).ok_or_else(unknown)?);
+        Ok(())
+    })?;
+    Ok(calls)
+}
+
+/// Where regions stand: the table, the key and region columns, and the
+/// program type's table that the key belongs to.
+const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
+    (
+        "program_type_do_exchange",
+        &["id", "source_regions_id", "destination_regions_id"],
+        "program_type_do_exchange",
+    ),
+    (
+        "program_type_global_exchange",
+        &["id", "source_regions_id", "destination_regions_id"],
+        "program_type_global_exchange",
+    ),
+    (
+        "program_type_code_copy",
+        &["id", "destination_regions_id"],
+        "program_type_code_copy",
+    ),
+    // A stream copy need not move a region, but it has a row.
+    (
+        "program_type_stream_copy_mid",
+        &["id"],
+        "program_type_stream_copy_mid",
+    ),
+    (
+        "host_exchange_from_host",
+        &["stream_copy_mid_id", "regions_id"],
+        "program_type_stream_copy_mid",
+    ),
+    (
+        "host_exchange_to_host",
+        &["stream_copy_mid_id", "regions_id"],
+        "program_type_stream_copy_mid",
+    ),
+];
+
+/// The ids of region sets, by the program type's table, then by its row.
+type RegionIds = FxHashMap<&'static str, FxHashMap<u64, Vec<u64>>>;
+
+fn read_region_columns(database: &Database) -> Result<RegionIds, ProfileError> {
+    let mut regions = RegionIds::default();
+    for (table, columns, owner) in REGION_COLUMNS {
+        // A program type that the model does not use need not have its table.
+        if !database.has_table(table) {
+            continue;
+        }
+        let rows = regions.entry(owner).or_default();
+        database.scan(table, columns, |row| {
+            let of_program = rows.entry(row.unsigned(0)?).or_default();
+            for column in 1..columns.len() {
+                of_program.extend(row.optional(column)?);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(regions)
+}
