@@ -355,6 +355,25 @@ proptest! {
     }
 
     #[test]
+    fn a_program_without_steps_has_no_live_variables(mut plain in plain()) {
+        plain.bodies.iter_mut().for_each(|body| body.window = None);
+        let (mut model, layering) = plain.model();
+        let always = plain.classes.iter().map(Option::is_none).collect();
+        model.classes = LiveClasses::new(always, Vec::new(), 0);
+        let placement = Placement::by_name(&layering);
+        for memory in [
+            MemoryModel::classic(&model, &layering),
+            MemoryModel::full(&model, &layering, &placement),
+        ] {
+            let all = 0..plain.layers;
+            let stages = memory.stages(std::slice::from_ref(&all));
+            prop_assert_eq!(stages[0].sums().variables, 0);
+            let peak = memory.range_costs(u64::MAX).peak(all);
+            prop_assert_eq!(peak, Some(stages[0].max_tile_bytes()));
+        }
+    }
+
+    #[test]
     fn the_sweep_equals_single_stages(plain in plain(), limit in 0u64..300) {
         let (model, layering) = plain.model();
         let memory = MemoryModel::classic(&model, &layering);

@@ -112,7 +112,7 @@ impl LiveClasses {
         for (class, &always) in (0u32..).zip(&always_live) {
             let own = rest.partition_point(|range| range.0 == class);
             let first = merged.len();
-            if always {
+            if always && steps > 0 {
                 merged.push((0, steps));
             }
             for &(_, from, to) in rest[..own].iter().filter(|_| !always) {
@@ -213,5 +213,12 @@ mod tests {
         assert_eq!(classes.ranges(1), []);
         assert_eq!(classes.ranges(2), [(5, 6)]);
         assert_eq!(classes.ranges(3), [(0, 9)]);
+    }
+
+    #[test]
+    fn without_steps_nothing_is_live_on_any() {
+        let classes = LiveClasses::new(vec![true], Vec::new(), 0);
+        assert!(classes.is_always_live(0));
+        assert_eq!(classes.ranges(0), []);
     }
 }
