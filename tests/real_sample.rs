@@ -4,6 +4,8 @@
 //! The files have no licence and are not part of the project; where they are
 //! missing, these tests say so and end.
 
+mod support;
+
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
@@ -12,18 +14,16 @@ use popliner::model::{
 use popliner::profile::{NEVER_LIVE, Profile};
 use regex::Regex;
 use rusqlite::{Connection, OpenFlags};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use support::sample;
 
-/// A file of the samples, or `None` after saying that the test is skipped.
-fn sample(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../shared/samples")
-        .join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: the real sample {} is not here", path.display());
-    None
+/// The model of the sample; `None` after saying that the test is skipped.
+fn sample_model(with_bottleneck: bool) -> Option<Model> {
+    let profile = sample("firehose.profile.pop")?;
+    let debug = sample("firehose.debug.cbor")?;
+    let profile = Profile::read(&profile).unwrap();
+    let debug_info = DebugInfo::read(&debug).unwrap();
+    Some(Model::build(profile, &debug_info, with_bottleneck).unwrap())
 }
 
 fn query<T>(path: &Path, sql: &str, row: impl Fn(&rusqlite::Row<'_>) -> T) -> Vec<T> {
@@ -110,15 +110,9 @@ fn every_tile_that_poplar_recorded_is_recomputed() {
 
 #[test]
 fn operations_of_the_sample_are_those_of_its_contexts() {
-    let (Some(profile), Some(debug)) = (
-        sample("firehose.profile.pop"),
-        sample("firehose.debug.cbor"),
-    ) else {
+    let Some(model) = sample_model(false) else {
         return;
     };
-    let profile = Profile::read(&profile).unwrap();
-    let debug_info = DebugInfo::read(&debug).unwrap();
-    let model = Model::build(profile, &debug_info, false).unwrap();
     // Plain Poplar: the outermost PopLibs call names an operation, otherwise
     // the program's own context or its first compute set.
     let uids: Vec<(u64, &str)> = model
@@ -142,15 +136,9 @@ fn operations_of_the_sample_are_those_of_its_contexts() {
 
 #[test]
 fn the_full_memory_model_agrees_with_every_recorded_tile() {
-    let (Some(profile), Some(debug)) = (
-        sample("firehose.profile.pop"),
-        sample("firehose.debug.cbor"),
-    ) else {
+    let Some(model) = sample_model(true) else {
         return;
     };
-    let profile = Profile::read(&profile).unwrap();
-    let debug_info = DebugInfo::read(&debug).unwrap();
-    let model = Model::build(profile, &debug_info, true).unwrap();
     let options = LayerOptions {
         layer_regex: Regex::new(r"CS (\d+)").unwrap(),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),

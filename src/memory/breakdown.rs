@@ -1,6 +1,7 @@
 //! The memory of every operation by itself (analysis.md, section 7: a row of
 //! the operation breakdown is a stage of that one operation).
 
+use super::code::by_kind;
 use super::peak::Liveness;
 use super::{MemoryModel, Parts, Rules};
 use crate::model::{Body, Item};
@@ -26,16 +27,18 @@ impl MemoryModel<'_> {
             });
         let bodies = model.bodies.iter().zip(variables);
         bodies
-            .map(|(body, variables)| Parts {
-                variables,
-                vertex_code: self.vertex_code(body),
-                vertex_state: match self.rules {
-                    Rules::Classic => body.code.vertex_state.total(),
-                    Rules::Full => body.code.vertex_memory.total(),
-                },
-                exchange_code: body.code.exchange_code.total(),
-                control_code: body.code.control_code.total(),
-                overhead: 0,
+            .map(|(body, variables)| {
+                let own = by_kind(&body.code, self.rules);
+                let [vertex_state, exchange_code, control_code] =
+                    own.map(|(_, bytes)| bytes.total());
+                Parts {
+                    variables,
+                    vertex_code: self.vertex_code(body),
+                    vertex_state,
+                    exchange_code,
+                    control_code,
+                    overhead: 0,
+                }
             })
             .collect()
     }

@@ -24,26 +24,25 @@ pub(super) struct TileSum {
     pub(super) bytes: u64,
 }
 
+/// What a body takes by itself: all kinds but the code of vertex types, which
+/// bodies share.
+pub(super) fn by_kind(code: &BodyCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
+    let vertices = match rules {
+        Rules::Classic => &code.vertex_state,
+        Rules::Full => &code.vertex_memory,
+    };
+    [
+        (CodeKind::VertexState, vertices),
+        (CodeKind::ExchangeCode, &code.exchange_code),
+        (CodeKind::ControlCode, &code.control_code),
+    ]
+}
+
 /// All code of the model, joined by kind and set of layers.
 pub(super) fn collect(model: &Model, users: &mut Users, rules: Rules) -> Vec<CodeItem> {
     let mut parts: FxHashMap<(CodeKind, u32), Vec<TileRun>> = FxHashMap::default();
     for (body, &set) in model.bodies.iter().zip(&users.of_body) {
-        let BodyCode {
-            vertex_state,
-            vertex_memory,
-            exchange_code,
-            control_code,
-            ..
-        } = &body.code;
-        let vertices = match rules {
-            Rules::Classic => vertex_state,
-            Rules::Full => vertex_memory,
-        };
-        for (kind, bytes) in [
-            (CodeKind::VertexState, vertices),
-            (CodeKind::ExchangeCode, exchange_code),
-            (CodeKind::ControlCode, control_code),
-        ] {
+        for (kind, bytes) in by_kind(&body.code, rules) {
             parts.entry((kind, set)).or_default().extend(bytes.runs());
         }
     }

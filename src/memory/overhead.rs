@@ -1,7 +1,8 @@
 //! What every stage needs, whatever its layers.
 
 use super::Rules;
-use crate::model::{BodyCode, CodeKind, Model};
+use super::code::by_kind;
+use crate::model::{CodeKind, Model};
 use crate::profile::TileBytes;
 
 /// Memory that no operation explains. Each IPU of a pipeline has its stack, its
@@ -102,21 +103,10 @@ pub(super) fn explained(
     let mut present = vec![vec![false; tiles]; model.vertex_code.len()];
     let bodies = model.bodies.iter().enumerate();
     for (_, body) in bodies.filter(|&(number, _)| is_wanted(number)) {
-        let BodyCode {
-            vertex_types,
-            vertex_state,
-            vertex_memory,
-            exchange_code,
-            control_code,
-        } = &body.code;
-        let vertices = match rules {
-            Rules::Classic => vertex_state,
-            Rules::Full => vertex_memory,
-        };
-        add(vertices, CodeKind::VertexState);
-        add(exchange_code, CodeKind::ExchangeCode);
-        add(control_code, CodeKind::ControlCode);
-        for (vertex_type, tiles) in vertex_types {
+        for (kind, bytes) in by_kind(&body.code, rules) {
+            add(bytes, kind);
+        }
+        for (vertex_type, tiles) in &body.code.vertex_types {
             for run in tiles.runs() {
                 present[*vertex_type as usize][run.from as usize..run.to as usize].fill(true);
             }
