@@ -1,26 +1,26 @@
 //! The stages as JSON, for programs.
 
-use super::Report;
+use super::Split;
 use std::io::{self, Write};
 
 /// Writes an array with one object for each stage.
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn write_stages(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &report.stages)?;
+pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &split.stages)?;
     writeln!(out)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::report;
+    use crate::report::split::tests::split;
 
     #[test]
     fn an_object_for_each_stage() {
         let mut out = Vec::new();
-        write_stages(&report(), &mut out).unwrap();
+        write_stages(&split(), &mut out).unwrap();
         let stages: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let expected = serde_json::json!({
             "layer_from": null,

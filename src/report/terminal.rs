@@ -1,11 +1,11 @@
 //! The stages as a table, and the verdict, for people.
 
-use super::{Report, grouped, printable};
+use super::{Split, grouped, printable};
 use crate::memory::Coverage;
 use comfy_table::{CellAlignment, Table, presets};
 
 /// One row for each stage.
-pub fn table(report: &Report) -> String {
+pub fn table(split: &Split) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header([
@@ -15,13 +15,13 @@ pub fn table(report: &Report) -> String {
         "Bytes there",
         "Of the limit",
     ]);
-    for (number, stage) in report.stages.iter().enumerate() {
+    for (number, stage) in split.stages.iter().enumerate() {
         table.add_row([
             number.to_string(),
             layers(&stage.layers),
             stage.max_tile.to_string(),
             grouped(stage.mem.max_tile_mem),
-            percentage(stage.mem.max_tile_mem, report.limit),
+            percentage(stage.mem.max_tile_mem, split.limit),
         ]);
     }
     for column in [0, 2, 3, 4] {
@@ -33,34 +33,34 @@ pub fn table(report: &Report) -> String {
 }
 
 /// `SUCCESS: [ None 0 1 2 | 3 4 5 ]`, or `FAILURE:` with what is missing.
-pub fn verdict(report: &Report) -> String {
-    let stages = report.stages.iter();
+pub fn verdict(split: &Split) -> String {
+    let stages = split.stages.iter();
     let stages: Vec<String> = stages.map(|stage| names(&stage.layers).join(" ")).collect();
-    let split = format!("[ {} ]", stages.join(" | "));
-    if report.fits() {
-        return format!("SUCCESS: {split}");
+    let shown = format!("[ {} ]", stages.join(" | "));
+    if split.fits() {
+        return format!("SUCCESS: {shown}");
     }
-    let mut lines = format!("FAILURE: {split} {}", shortfall(report));
-    lines.extend(too_large(report));
+    let mut lines = format!("FAILURE: {shown} {}", shortfall(split));
+    lines.extend(too_large(split));
     lines
 }
 
 /// What keeps the split from fitting.
-fn shortfall(report: &Report) -> String {
-    if !report.unplaced.is_empty() {
-        let unplaced = names(&report.unplaced).join(" ");
+fn shortfall(split: &Split) -> String {
+    if !split.unplaced.is_empty() {
+        let unplaced = names(&split.unplaced).join(" ");
         return format!("is as far as the search came; in no stage: {unplaced}");
     }
-    if report.stages.len() > report.max_stages {
-        let (stages, ipus) = (report.stages.len(), report.max_stages);
+    if split.stages.len() > split.max_stages {
+        let (stages, ipus) = (split.stages.len(), split.max_stages);
         return format!("has {stages} stages for {ipus} IPUs");
     }
-    match report.fullest() {
+    match split.fullest() {
         Some((number, stage)) => format!(
             "is the best, but tile {} of stage {number} is {} bytes over the limit of {}",
             stage.max_tile,
-            grouped(stage.mem.max_tile_mem - report.limit),
-            grouped(report.limit)
+            grouped(stage.mem.max_tile_mem - split.limit),
+            grouped(split.limit)
         ),
         None => String::new(),
     }
@@ -84,13 +84,13 @@ pub fn coverage(coverage: &Coverage) -> String {
 }
 
 /// A line for each layer that no number of IPUs makes fit.
-fn too_large(report: &Report) -> impl Iterator<Item = String> + '_ {
-    report.too_large.iter().map(|layer| {
+fn too_large(split: &Split) -> impl Iterator<Item = String> + '_ {
+    split.too_large.iter().map(|layer| {
         let name = match &layer.name {
             Some(name) => format!("layer {}", printable(name)),
             None => "the operations without a layer (None)".to_string(),
         };
-        let over = layer.mem.max_tile_mem.saturating_sub(report.limit);
+        let over = layer.mem.max_tile_mem.saturating_sub(split.limit);
         format!(
             "\n  {name} alone needs {} bytes on tile {}, {} over the limit: more IPUs do not help",
             grouped(layer.mem.max_tile_mem),
@@ -128,7 +128,7 @@ fn percentage(bytes: u64, limit: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::report;
+    use crate::report::split::tests::split;
 
     #[test]
     fn the_table_and_the_verdict_of_a_split_that_does_not_fit() {
@@ -137,33 +137,33 @@ mod tests {
             "     0  None 0                    0      600,024        94.0 %",
             "     1  1\\u{1b}[31m 2             1      700,024       109.6 %",
         ];
-        assert_eq!(table(&report()), expected.join("\n"));
+        assert_eq!(table(&split()), expected.join("\n"));
         let expected = "\
 FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
   layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
-        assert_eq!(verdict(&report()), expected);
+        assert_eq!(verdict(&split()), expected);
     }
 
     #[test]
     fn a_split_that_fits() {
-        let mut report = report();
-        report.stages.pop();
-        assert_eq!(verdict(&report), "SUCCESS: [ None 0 ]");
+        let mut split = split();
+        split.stages.pop();
+        assert_eq!(verdict(&split), "SUCCESS: [ None 0 ]");
     }
 
     #[test]
     fn a_search_that_gave_up_says_how_far_it_came() {
-        let mut report = report();
-        report.too_large.clear();
-        report.unplaced = vec![Some("3".into()), Some("4".into())];
-        let text = verdict(&report);
+        let mut split = split();
+        split.too_large.clear();
+        split.unplaced = vec![Some("3".into()), Some("4".into())];
+        let text = verdict(&split);
         assert!(
             text.ends_with("is as far as the search came; in no stage: 3 4"),
             "{text}"
         );
-        report.unplaced.clear();
-        report.max_stages = 1;
-        assert!(verdict(&report).ends_with("has 2 stages for 1 IPUs"));
+        split.unplaced.clear();
+        split.max_stages = 1;
+        assert!(verdict(&split).ends_with("has 2 stages for 1 IPUs"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Standard output, in sections that a program can tell apart.
 
-use crate::report::{Format, Report, Table, json};
+use crate::report::{Format, Split, Table, json};
 use std::io::{self, Write};
 
 /// Writes one result after the other. When there are several, a line
@@ -24,9 +24,9 @@ impl<'a, W: Write> Sections<'a, W> {
         table.write(self.format, self.out)
     }
 
-    pub(super) fn stages(&mut self, report: &Report) -> io::Result<()> {
+    pub(super) fn stages(&mut self, split: &Split) -> io::Result<()> {
         self.name("solve")?;
-        json::write_stages(report, self.out)
+        json::write_stages(split, self.out)
     }
 
     fn name(&mut self, name: &str) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! From range costs to a report about a split.
+//! From range costs to a split and its verdict.
 
 use super::usage;
 use crate::cli::{Options, Solver};
@@ -6,7 +6,7 @@ use crate::memory::{MemoryModel, RangeCosts};
 use crate::messages::Messages;
 use crate::model::{Layering, Model};
 use crate::progress::{Progress, Unit};
-use crate::report::{Layer, Memory, Report, Stage, layer_name};
+use crate::report::{Layer, Memory, Split, Stage, layer_name};
 use crate::solve::{Problem, greedy, solve};
 use anyhow::Result;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(super) fn split(
     layering: &Layering,
     memory: &MemoryModel<'_>,
     messages: Messages,
-) -> Result<Report> {
+) -> Result<Split> {
     let start = Instant::now();
     let limit = limit(options, model)?;
     let costs = messages.while_showing(|progress| memory.range_costs_with(limit, progress));
@@ -31,7 +31,7 @@ pub(super) fn split(
         Solver::Greedy => greedy_stages(&costs, options.num_ipus, limit, messages),
     };
     messages.detail(format_args!("solved after {:.2?}", start.elapsed()));
-    Ok(report(
+    Ok(judged(
         memory,
         &layering.names,
         &stages,
@@ -105,20 +105,20 @@ fn greedy_stages(
     found.stages
 }
 
-fn report(
+fn judged(
     memory: &MemoryModel<'_>,
     names: &[String],
     stages: &[Range<usize>],
     max_stages: usize,
     limit: u64,
-) -> Report {
+) -> Split {
     let weighed = memory.stages(stages);
     let stages = stages.iter().zip(&weighed);
     let stages: Vec<Stage> = stages
         .map(|(range, memory)| Stage::new(names, range, memory))
         .collect();
     let placed: usize = stages.iter().map(|stage| stage.layers.len()).sum();
-    let mut report = Report {
+    let mut split = Split {
         limit,
         max_stages,
         stages,
@@ -127,10 +127,10 @@ fn report(
             .collect(),
         too_large: Vec::new(),
     };
-    if !report.fits() {
-        report.too_large = too_large(memory, names, limit);
+    if !split.fits() {
+        split.too_large = too_large(memory, names, limit);
     }
-    report
+    split
 }
 
 /// The layers that are over the limit by themselves. The pseudo-layer never

@@ -1,0 +1,168 @@
+//! A split and how it was judged.
+
+use crate::memory::{Parts, StageMemory};
+use serde::Serialize;
+use std::ops::Range;
+
+/// A split and how it was judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Split {
+    /// Bytes that a stage may take on each tile.
+    pub limit: u64,
+    /// How many stages there may be: one for each IPU.
+    pub max_stages: usize,
+    /// The stages in order.
+    pub stages: Vec<Stage>,
+    /// The layers that a search gave up on; none in a solver's answer.
+    pub unplaced: Vec<Option<String>>,
+    /// Single layers that are over the limit by themselves: no number of IPUs
+    /// helps.
+    pub too_large: Vec<Layer>,
+}
+
+/// One pipeline stage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stage {
+    /// Its first layer; `None` for the operations without a layer.
+    pub layer_from: Option<String>,
+    /// Its last layer, the same way.
+    pub layer_to: Option<String>,
+    /// All its layers, in order.
+    pub layers: Vec<Option<String>>,
+    /// Its memory.
+    pub mem: Memory,
+    /// The fullest tile; the first of several.
+    pub max_tile: usize,
+    /// Index of the first liveness step at which the variables of the fullest
+    /// tile are most; `None` when the stage has no steps.
+    pub peak_step: Option<u32>,
+}
+
+/// The memory of a stage in bytes: sums over all tiles, except `max_tile_mem`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// All parts together.
+    pub total_mem: u64,
+    /// Bytes on the fullest tile.
+    pub max_tile_mem: u64,
+    /// The parts.
+    #[serde(flatten)]
+    pub parts: Parts,
+}
+
+/// A single layer and what it needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Layer {
+    /// Its name; `None` for the operations without a layer.
+    pub name: Option<String>,
+    /// Its memory.
+    pub mem: Memory,
+    /// The fullest tile.
+    pub max_tile: usize,
+}
+
+/// The names of the layer order as results show them: position 0 has none.
+pub fn layer_name(names: &[String], layer: usize) -> Option<String> {
+    (layer > 0).then(|| names[layer].clone())
+}
+
+impl Memory {
+    /// Sums up a stage.
+    pub fn of(memory: &StageMemory) -> Self {
+        let parts = memory.sums();
+        Self {
+            total_mem: parts.total(),
+            max_tile_mem: memory.max_tile_bytes(),
+            parts,
+        }
+    }
+}
+
+impl Stage {
+    /// Describes the stage with these layer positions.
+    pub fn new(names: &[String], range: &Range<usize>, memory: &StageMemory) -> Self {
+        let max_tile = memory.max_tile();
+        Self {
+            layer_from: layer_name(names, range.start),
+            layer_to: layer_name(names, range.end - 1),
+            layers: range
+                .clone()
+                .map(|layer| layer_name(names, layer))
+                .collect(),
+            mem: Memory::of(memory),
+            max_tile,
+            peak_step: memory.peak_steps.get(max_tile).copied().flatten(),
+        }
+    }
+}
+
+impl Split {
+    /// Is every layer in a stage, each within the limit, and are there IPUs
+    /// for all?
+    pub fn fits(&self) -> bool {
+        let placed = self.unplaced.is_empty() && self.stages.len() <= self.max_stages;
+        placed
+            && self
+                .stages
+                .iter()
+                .all(|stage| stage.mem.max_tile_mem <= self.limit)
+    }
+
+    /// The number of the stage with the fullest tile, and that stage.
+    pub fn fullest(&self) -> Option<(usize, &Stage)> {
+        let stages = self.stages.iter().enumerate().rev();
+        stages.max_by_key(|(_, stage)| stage.mem.max_tile_mem)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A split with two stages, the second of which is over the limit.
+    pub(crate) fn split() -> Split {
+        let names = ["", "0", "1\u{1b}[31m", "2"].map(String::from);
+        let memory = |bytes: [u64; 2]| StageMemory {
+            tiles: bytes
+                .map(|variables| Parts {
+                    variables,
+                    control_code: 24,
+                    ..Parts::default()
+                })
+                .to_vec(),
+            peak_steps: vec![Some(3), None],
+        };
+        let (first, second) = (memory([600_000, 400]), memory([100, 700_000]));
+        Split {
+            limit: 638_976,
+            max_stages: 2,
+            unplaced: Vec::new(),
+            stages: vec![
+                Stage::new(&names, &(0..2), &first),
+                Stage::new(&names, &(2..4), &second),
+            ],
+            too_large: vec![Layer {
+                name: Some("2".into()),
+                mem: Memory::of(&second),
+                max_tile: 1,
+            }],
+        }
+    }
+
+    #[test]
+    fn one_stage_over_the_limit_is_enough_not_to_fit() {
+        let mut split = split();
+        assert!(!split.fits());
+        assert_eq!(split.fullest().unwrap().0, 1);
+        split.stages.pop();
+        assert!(split.fits());
+        split.unplaced = vec![Some("2".into())];
+        assert!(!split.fits());
+        let split = Split {
+            max_stages: 0,
+            unplaced: Vec::new(),
+            ..split
+        };
+        assert!(!split.fits());
+    }
+}
