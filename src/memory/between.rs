@@ -27,10 +27,27 @@ pub type Matrix = Vec<Vec<u64>>;
 impl MemoryModel<'_> {
     /// Gathers the variables that layers use, over all tiles.
     pub fn between(&self) -> Between {
+        self.used_by(1)
+    }
+
+    /// By boundary of the layer order: see [`Between::cut_bytes`].
+    pub fn cut_bytes(&self) -> Vec<u64> {
+        // What one layer has for itself crosses no boundary, and it is most.
+        self.used_by(2).cut_bytes()
+    }
+
+    /// Gathers the variables that at least so many layers use.
+    fn used_by(&self, layers: usize) -> Between {
+        let is_wanted: Vec<bool> = self
+            .users
+            .sets
+            .iter()
+            .map(|set| set.len() >= layers)
+            .collect();
         let add = |mut sums: FxHashMap<(u32, u32), u64>, tile| {
             for item in self.items(tile) {
                 let set = self.users.of_set[item.set as usize];
-                if set != 0 {
+                if is_wanted[set as usize] {
                     *sums.entry((item.class, set)).or_default() += u64::from(item.bytes);
                 }
             }
@@ -101,7 +118,7 @@ impl Between {
     pub fn cut_bytes(&self) -> Vec<u64> {
         let mut changes = vec![0i128; self.layers];
         let mut crossed: Vec<(u32, u32)> = Vec::new();
-        for shared in self.shared.iter().filter(|shared| shared.layers.len() > 1) {
+        for shared in &self.shared {
             crossed.clear();
             for &range in &shared.ranges {
                 crossed.extend(self.span(shared, range));

@@ -6,6 +6,7 @@ use super::{MemoryModel, Rules};
 use crate::model::{Bottleneck, CodeKind, NO_BODY, NamedVariable, OwnedProgram};
 use crate::profile::TileBytes;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Which operations are asked to explain the memory, all in one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +112,7 @@ impl MemoryModel<'_> {
     /// Compares each kind of code; those that the profile does not record are
     /// left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
-        let predicted = self.explained(explaining);
+        let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
         let compared = CodeKind::ALL.into_iter().filter_map(|kind| {
             let names = self.categories(kind);
             let all = self.model.recorded.categories.iter();
@@ -123,9 +124,9 @@ impl MemoryModel<'_> {
         compared.collect()
     }
 
-    /// By tile and kind: the code that the stage explains.
-    fn explained(&self, explaining: Explaining) -> Vec<[u64; 4]> {
-        explained(self.model, self.rules, |body| match explaining {
+    /// By tile of `tiles` and kind: the code that the stage explains.
+    fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
+        explained(self.model, self.rules, tiles, |body| match explaining {
             Explaining::All => true,
             Explaining::Layered => self.users.named_bodies[body],
         })
@@ -134,8 +135,8 @@ impl MemoryModel<'_> {
     /// Bytes at the tile and step of the bottleneck that the operations
     /// explain: their code there, and their variables that are live then.
     pub fn predicted_at(&self, explaining: Explaining, bottleneck: &Bottleneck) -> u64 {
-        let code = self.explained(explaining);
-        let code: u64 = code[bottleneck.tile as usize].iter().sum();
+        let code = self.explained(explaining, bottleneck.tile..bottleneck.tile + 1);
+        let code: u64 = code.iter().flatten().sum();
         let variables = self.items(bottleneck.tile).filter(|item| {
             self.explains(explaining, item.set)
                 && self.model.classes.is_live(item.class, bottleneck.step)
@@ -213,8 +214,8 @@ impl MemoryModel<'_> {
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let index = tile as usize;
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {
-            let own = explained(self.model, self.rules, is_wanted)[index];
-            self.overhead.capped(index, own)
+            let own = explained(self.model, self.rules, tile..tile + 1, is_wanted);
+            self.overhead.capped(index, own[0])
         };
         let layers = capped(&|body| self.users.named_bodies[body]);
         let all = capped(&|body| self.users.of_body[body] != 0);

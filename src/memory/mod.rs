@@ -12,6 +12,7 @@ mod code;
 mod costs;
 mod coverage;
 mod layer_sets;
+mod marks;
 mod overhead;
 mod peak;
 mod stage;

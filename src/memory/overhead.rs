@@ -4,6 +4,7 @@ use super::Rules;
 use super::code::by_kind;
 use crate::model::{CodeKind, Model};
 use crate::profile::TileBytes;
+use std::ops::Range;
 
 /// Memory that no operation explains. Each IPU of a pipeline has its stack, its
 /// run-time and its host exchange, so the full rules count it in every stage.
@@ -38,7 +39,7 @@ impl Overhead {
     /// What the profile of `model` shows.
     pub(super) fn new(model: &Model) -> Self {
         let tiles = model.target.num_tiles as usize;
-        let explained = explained(model, Rules::Full, |_| true);
+        let explained = explained(model, Rules::Full, 0..model.target.num_tiles, |_| true);
         let mut recorded = vec![[0; 4]; tiles];
         for (kind, bytes) in model.recorded_code.iter().enumerate() {
             for run in bytes.runs() {
@@ -85,38 +86,53 @@ impl Overhead {
     }
 }
 
-/// By tile and kind: the code of the bodies that `is_wanted` in one stage.
+/// By tile of `tiles` and kind: the code of the bodies that `is_wanted` in one
+/// stage.
 pub(super) fn explained(
     model: &Model,
     rules: Rules,
+    tiles: Range<u32>,
     is_wanted: impl Fn(usize) -> bool,
 ) -> Vec<[u64; 4]> {
-    let tiles = model.target.num_tiles as usize;
-    let mut explained = vec![[0; 4]; tiles];
-    let mut add = |bytes: &TileBytes, kind: CodeKind| {
-        for run in bytes.runs() {
-            for tile in &mut explained[run.from as usize..run.to as usize] {
-                tile[kind as usize] += u64::from(run.value);
-            }
-        }
-    };
-    let mut present = vec![vec![false; tiles]; model.vertex_code.len()];
+    let mut explained = vec![[0; 4]; tiles.len()];
+    let mut present = vec![vec![false; tiles.len()]; model.vertex_code.len()];
     let bodies = model.bodies.iter().enumerate();
     for (_, body) in bodies.filter(|&(number, _)| is_wanted(number)) {
         for (kind, bytes) in by_kind(&body.code, rules) {
-            add(bytes, kind);
+            for (here, value) in runs_in(bytes, &tiles) {
+                for tile in &mut explained[here] {
+                    tile[kind as usize] += u64::from(value);
+                }
+            }
         }
-        for (vertex_type, tiles) in &body.code.vertex_types {
-            for run in tiles.runs() {
-                present[*vertex_type as usize][run.from as usize..run.to as usize].fill(true);
+        for (vertex_type, bytes) in &body.code.vertex_types {
+            for (here, _) in runs_in(bytes, &tiles) {
+                present[*vertex_type as usize][here].fill(true);
             }
         }
     }
     for (code, present) in model.vertex_code.iter().zip(present) {
-        let here = (0u32..)
-            .zip(present)
-            .map(|(tile, is)| if is { code.get(tile) } else { 0 });
-        add(&here.collect(), CodeKind::VertexCode);
+        for (here, value) in runs_in(code, &tiles) {
+            for (tile, _) in here.clone().zip(&present[here]).filter(|&(_, &is)| is) {
+                explained[tile][CodeKind::VertexCode as usize] += u64::from(value);
+            }
+        }
     }
     explained
+}
+
+/// The runs of `bytes` that lie in `tiles`, counted from the first of these,
+/// with their values.
+fn runs_in<'a>(
+    bytes: &'a TileBytes,
+    tiles: &'a Range<u32>,
+) -> impl Iterator<Item = (Range<usize>, u32)> + 'a {
+    let runs = bytes.runs();
+    let first = runs.partition_point(|run| run.to <= tiles.start);
+    let runs = runs[first..].iter().take_while(|run| run.from < tiles.end);
+    runs.map(|run| {
+        let (from, to) = (run.from.max(tiles.start), run.to.min(tiles.end));
+        let here = (from - tiles.start) as usize..(to - tiles.start) as usize;
+        (here, run.value)
+    })
 }

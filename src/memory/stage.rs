@@ -136,7 +136,7 @@ impl MemoryModel<'_> {
                 peak_steps: peaks.iter().map(step).collect(),
             }
         };
-        stages.iter().enumerate().map(stage).collect()
+        stages.par_iter().enumerate().map(stage).collect()
     }
 
     /// By set of layers: the stages that have one of them.

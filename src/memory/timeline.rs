@@ -1,5 +1,6 @@
 //! Sums of live bytes of several stages on one tile, step by step.
 
+use super::marks::{self, Marks};
 use crate::model::Item;
 use crate::profile::LiveClasses;
 
@@ -8,9 +9,11 @@ use crate::profile::LiveClasses;
 /// each window. Sums only grow there, so no others need a place.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    /// By step: does it have a place?
-    marks: Vec<bool>,
-    /// By step, and for the step after the last: how many places lie before it.
+    /// The steps that have a place.
+    begins: Marks,
+    /// The steps behind live ranges and windows.
+    ends: Marks,
+    /// By step that is marked: how many places lie before it.
     rank: Vec<u32>,
     /// By place: its step.
     steps: Vec<u32>,
@@ -27,26 +30,28 @@ impl Timeline {
         items: impl Iterator<Item = &'a Item>,
         windows: &[Option<(u32, u32)>],
     ) {
-        self.marks.clear();
-        self.marks.resize(classes.steps() as usize, false);
-        for &(first, _) in windows.iter().flatten() {
-            self.marks[first as usize] = true;
+        let count = classes.steps() as usize + 1;
+        self.begins.restart(count);
+        self.ends.restart(count);
+        for &(first, last) in windows.iter().flatten() {
+            self.begins.add(first);
+            self.ends.add(last + 1);
         }
         let mut class = u32::MAX;
         for item in items.filter(|item| std::mem::replace(&mut class, item.class) != item.class) {
-            for &(from, _) in classes.ranges(item.class) {
-                self.marks[from as usize] = true;
+            for &(from, to) in classes.ranges(item.class) {
+                self.begins.add(from);
+                self.ends.add(to);
             }
         }
-        self.rank.clear();
+        self.rank.resize(count, 0);
         self.steps.clear();
-        for (step, &is_place) in (0u32..).zip(&self.marks) {
-            self.rank.push(self.steps.len() as u32);
+        marks::visit([&self.begins, &self.ends], |step, [is_place, _]| {
+            self.rank[step as usize] = self.steps.len() as u32;
             if is_place {
                 self.steps.push(step);
             }
-        }
-        self.rank.push(self.steps.len() as u32);
+        });
         self.changes.clear();
         self.changes
             .resize(windows.len() * (self.steps.len() + 1), 0);

@@ -25,9 +25,8 @@ pub(super) fn split(
     let costs = messages.while_showing(|progress| memory.range_costs_with(limit, progress));
     messages.detail(format_args!("range costs in {:.2?}", start.elapsed()));
     let stages = match options.solver {
-        Solver::Ilp => messages.while_showing(|progress| {
-            best_stages(memory, costs, options.num_ipus, limit, progress)
-        })?,
+        Solver::Ilp => messages
+            .while_showing(|progress| best_stages(memory, costs, options.num_ipus, progress))?,
         Solver::Greedy => greedy_stages(&costs, options.num_ipus, limit, messages),
     };
     messages.detail(format_args!("solved after {:.2?}", start.elapsed()));
@@ -59,10 +58,9 @@ fn best_stages(
     memory: &MemoryModel<'_>,
     mut costs: RangeCosts,
     max_stages: usize,
-    mut limit: u64,
     progress: &Progress,
 ) -> Result<Vec<Range<usize>>> {
-    let cut_bytes = memory.between().cut_bytes();
+    let cut_bytes = memory.cut_bytes();
     loop {
         let problem = Problem {
             costs: &costs.first_two_joined(),
@@ -77,8 +75,7 @@ fn best_stages(
             return Ok(stages.map(with_pseudo_layer).collect());
         }
         // With no limit, all layers in one stage are a plan.
-        limit = limit.saturating_mul(2);
-        costs = memory.range_costs_with(limit, progress);
+        costs = memory.range_costs_with(u64::MAX, progress);
     }
 }
 
