@@ -87,34 +87,38 @@ impl Walk {
         repeats: &FxHashMap<u32, u64>,
     ) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
-        let add = |counts: &mut [u64], visit: (Path, u32), more: u64| {
-            if let Some(&number) = self.numbers.get(&visit) {
+        let add = |path, program, more: u64, counts: &mut [u64]| {
+            if let Some(&number) = self.numbers.get(&(path, program)) {
                 let count = &mut counts[number as usize];
                 *count = count.saturating_add(more).min(MOST_EXECUTIONS);
             }
         };
         for &root in &programs.roots {
-            add(&mut counts, (NO_CALL, root), 1);
+            add(NO_CALL, root, 1, &mut counts);
         }
         for &number in self.ended.iter().rev() {
             let (path, program) = self.visits[number as usize];
             let times = repeats.get(&program).copied().unwrap_or(1);
             let count = counts[number as usize].saturating_mul(times);
-            let program_at = &programs.all[program as usize];
-            match program_at.kind {
-                ProgramKind::Call(body) => {
-                    if let Some(&path) = self.paths.longer.get(&(path, program)) {
-                        add(&mut counts, (path, body), count);
-                    }
-                }
-                _ => {
-                    for &child in &program_at.children {
-                        add(&mut counts, (path, child), count);
-                    }
-                }
+            let (path, below) = self.below(programs, path, program);
+            for &child in below {
+                add(path, child, count, &mut counts);
             }
         }
         counts
+    }
+
+    /// What a visit leads to: the children of its program, or the body of a
+    /// Call on a longer path.
+    fn below<'a>(&self, programs: &'a Programs, path: Path, program: u32) -> (Path, &'a [u32]) {
+        let found = &programs.all[program as usize];
+        match &found.kind {
+            ProgramKind::Call(body) => {
+                let longer = self.paths.longer.get(&(path, program));
+                (longer.copied().unwrap_or(path), std::slice::from_ref(body))
+            }
+            _ => (path, &found.children),
+        }
     }
 }
 

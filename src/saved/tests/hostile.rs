@@ -180,7 +180,7 @@ fn positions_that_lead_nowhere_are_named() {
     let five_tiles: TileBytes = [1, 2, 3, 4, 5].into_iter().collect();
     let errors = [
         (
-            error_after(|m| _ = m.cycles.as_mut().unwrap().by_operation.pop()),
+            error_after(|m| m.cycles.as_mut().unwrap().by_operation.clear()),
             "before the last operation",
         ),
         (
