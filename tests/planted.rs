@@ -6,8 +6,8 @@
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
-    Model, NO_BODY, OwnedKind, Placement,
+    CycleSource, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering,
+    Layerless, Model, NO_BODY, OwnedKind, Placement,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -125,6 +125,60 @@ fn whole_model_is_what_was_recorded(
     );
     let coverage = memory.coverage().unwrap();
     assert_eq!(coverage.rest(), 0, "{name}: {coverage:?}");
+}
+
+/// The cycles of each layer, against those of the planted operations as they
+/// are executed one after the other.
+#[test]
+fn every_layer_takes_the_cycles_that_were_planted() {
+    let mut sources = Vec::new();
+    for name in FIXTURES {
+        let (model, layering) = model(name);
+        let placement = Placement::new(&model, &layering, Layerless::Home);
+        let planted = std::fs::read(folder(name).join("planted.json")).unwrap();
+        let planted: Value = serde_json::from_slice(&planted).unwrap();
+        let planted = &planted["cycles"];
+        let Some(found) = model.layer_cycles(&layering, &placement) else {
+            assert!(planted.is_null(), "{name}");
+            sources.push("none");
+            continue;
+        };
+        let runs = planted["runs"].as_u64().unwrap();
+        match found.source {
+            CycleSource::Executed { runs: read } => {
+                assert_eq!(read, runs, "{name}");
+                assert_eq!(planted["source"], "executed", "{name}");
+                sources.push("executed");
+            }
+            CycleSource::Estimated => {
+                assert_eq!(planted["source"], "estimated", "{name}");
+                sources.push("estimated");
+            }
+        }
+        let layers = planted["layers"].as_array().unwrap();
+        let layers: Vec<u64> = layers.iter().map(|c| c.as_u64().unwrap()).collect();
+        assert_eq!(found.by_layer.len(), layers.len() + 1, "{name}");
+        let mut exact = 0;
+        for (layer, &truth) in layers.iter().enumerate() {
+            let (found, truth) = (found.by_layer[layer + 1], truth.div_ceil(runs));
+            assert!(
+                found.abs_diff(truth) * 100 < truth * 12,
+                "{name} layer {layer}: {found} of {truth}"
+            );
+            exact += usize::from(found == truth);
+        }
+        // What misses is an operation whose home is off by a layer.
+        assert!(exact * 2 >= layers.len(), "{name}: only {exact} are exact");
+        let cycles = model.cycles.as_ref().unwrap();
+        let all = cycles.by_operation.iter().sum::<u64>() + cycles.unexplained;
+        let nowhere = planted["nowhere"].as_u64().unwrap();
+        assert_eq!(all, layers.iter().sum::<u64>() + nowhere, "{name}");
+    }
+    sources.sort_unstable();
+    assert_eq!(
+        sources,
+        ["estimated", "estimated", "estimated", "executed", "none"]
+    );
 }
 
 /// Categories of user data, by what the operations of the model must explain.

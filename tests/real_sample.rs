@@ -108,6 +108,35 @@ fn every_tile_that_poplar_recorded_is_recomputed() {
     }
 }
 
+/// Estimates are there of exchanges and stream copies alone, and all 21 can be
+/// read: one that cannot would be a warning.
+#[test]
+fn cycles_and_origin_of_the_sample() {
+    let Some(path) = sample("firehose.profile.pop") else {
+        return;
+    };
+    let profile = Profile::read(&path).unwrap();
+    assert!(profile.warnings.is_empty(), "{:?}", profile.warnings);
+    assert_eq!(profile.cycles.executed, None);
+    assert_eq!(profile.cycles.estimated, None);
+    let repeats: Vec<u64> = profile.cycles.repeats.values().copied().collect();
+    assert_eq!(repeats, [3, 3]);
+    let made = &profile.made;
+    assert!(made.poplar.as_ref().unwrap().starts_with("3.3.0"));
+    assert_eq!(made.time.as_deref(), Some("2024-04-09 08:23:39"));
+    assert_eq!(made.device.as_deref(), Some("IPU"));
+    assert_eq!(made.clock_hertz, Some(1_850_000_000));
+    let compilation = query(
+        &path,
+        "SELECT count(*) FROM compilation_parameters WHERE is_default = 0",
+        |r| r.get_unwrap::<_, i64>(0) as usize,
+    );
+    assert_eq!(made.compilation_options.len(), compilation[0]);
+    let target = made.target_options.iter();
+    let target: Vec<_> = target.map(|o| (&*o.name, &*o.value)).collect();
+    assert_eq!(target, [("GatewayMode", "1")]);
+}
+
 #[test]
 fn operations_of_the_sample_are_those_of_its_contexts() {
     let Some(model) = sample_model(false) else {

@@ -157,6 +157,9 @@ impl Plain {
                 .collect(),
             programs: Vec::new(),
             recorded: Recorded::default(),
+            cycles: None,
+            version: Default::default(),
+            made: Default::default(),
             bottleneck: None,
             warnings: Vec::new(),
         };

@@ -8,6 +8,7 @@
 mod bottleneck;
 mod code;
 mod contexts;
+mod cycles;
 mod error;
 mod homes;
 mod layers;
@@ -20,6 +21,7 @@ mod windows;
 
 pub use bottleneck::{Bottleneck, NamedVariable};
 pub use code::{BodyCode, CodeKind};
+pub use cycles::{CycleSource, LayerCycles, NoCycles, OperationCycles};
 pub use error::ModelError;
 pub use homes::{Layerless, Placement};
 pub use layers::{
@@ -29,7 +31,7 @@ pub use owners::{OwnedKind, OwnedProgram};
 pub use variables::{BodySets, Item, NO_BODY, VariableItems};
 
 use crate::debug_info::DebugInfo;
-use crate::profile::{LiveClasses, Profile, Recorded, Target, TileBytes};
+use crate::profile::{FormatVersion, LiveClasses, Made, Profile, Recorded, Target, TileBytes};
 
 /// A model as it was compiled: operations and what each costs.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,6 +60,12 @@ pub struct Model {
     pub programs: Vec<OwnedProgram>,
     /// What the compiler recorded of memory.
     pub recorded: Recorded,
+    /// The cycles of the operations, if the profile says anything of them.
+    pub cycles: Option<OperationCycles>,
+    /// The report format of the profile.
+    pub version: FormatVersion,
+    /// How the profile came about.
+    pub made: Made,
     /// Where the whole model takes most memory, if that was asked for.
     pub bottleneck: Option<Bottleneck>,
     /// What was unusual, as sentences.
@@ -112,7 +120,7 @@ impl Model {
             .map(|body| {
                 Ok(Body {
                     uid: body.uid,
-                    window: steps.window(&body.programs, &found.paths, body.path),
+                    window: steps.window(&body.programs, &found.walk.paths, body.path),
                     code: BodyCode::new(
                         &profile.programs,
                         &body.programs,
@@ -128,6 +136,7 @@ impl Model {
             .then(|| Bottleneck::new(&profile, &collected, &set_of))
             .transpose()?;
         let programs = owners::find(&profile.programs, &found.bodies);
+        let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
         let vertex_types = profile.programs.vertex_types.into_iter();
         Ok(Self {
             target: profile.target,
@@ -141,6 +150,9 @@ impl Model {
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
             programs,
             recorded: profile.recorded,
+            cycles,
+            version: profile.version,
+            made: profile.made,
             bottleneck,
             warnings: profile.warnings,
         })

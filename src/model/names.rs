@@ -161,7 +161,7 @@ impl Namer<'_> {
             return;
         }
         let mut outermost_first: Vec<Position> = Vec::new();
-        let calls: Vec<u32> = self.found.paths.innermost_first(path).collect();
+        let calls: Vec<u32> = self.found.walk.paths.innermost_first(path).collect();
         for &call in calls.iter().rev() {
             let debug_id = self.programs.all[call as usize].debug_id;
             let Some(own) = self.first_with_pairs(debug_id) else {

@@ -2,16 +2,21 @@
 
 use super::ModelError;
 use super::contexts::{OperationContext, OperationContexts};
-use super::walk::{CallPaths, Path, walk};
+use super::walk::{Path, Walk, walk};
 use crate::profile::Programs;
 use rustc_hash::FxHashMap;
 
 /// The operations of a program tree, without names.
 pub(super) struct Found {
-    pub(super) paths: CallPaths,
+    pub(super) walk: Walk,
+    /// By visit of the walk: the operation, or [`NO_OPERATION`].
+    pub(super) operation_of: Vec<u32>,
     pub(super) operations: Vec<FoundOperation>,
     pub(super) bodies: Vec<FoundBody>,
 }
+
+/// Marks visits of programs that belong to no operation.
+pub(super) const NO_OPERATION: u32 = u32::MAX;
 
 /// One (call path, operation context).
 pub(super) struct FoundOperation {
@@ -37,10 +42,12 @@ pub(super) fn find(
     mut contexts: OperationContexts<'_>,
 ) -> Result<Found, ModelError> {
     let mut operations: Vec<FoundOperation> = Vec::new();
+    let mut operation_of = Vec::new();
     let mut by_key = FxHashMap::default();
-    let paths = walk(programs, |path, program| {
+    let walk = walk(programs, |path, program| {
         let debug_id = programs.all[program as usize].debug_id;
         let Some(context) = contexts.of(debug_id) else {
+            operation_of.push(NO_OPERATION);
             return;
         };
         let index = *by_key.entry((path, context.position)).or_insert_with(|| {
@@ -53,10 +60,12 @@ pub(super) fn find(
             operations.len() - 1
         });
         operations[index].programs.push(program);
+        operation_of.push(index as u32);
     })?;
     let bodies = share_bodies(&mut operations, &contexts);
     Ok(Found {
-        paths,
+        walk,
+        operation_of,
         operations,
         bodies,
     })

@@ -2,7 +2,7 @@
 
 use super::ModelError;
 use crate::profile::{ProgramKind, Programs};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// A list of Call programs from the outermost to the innermost, as an index
 /// into [`CallPaths`].
@@ -48,12 +48,90 @@ impl CallPaths {
 }
 
 /// More visits than this are not made; real models have some 10^5.
-const MOST_VISITS: usize = 1 << 26;
+const MOST_VISITS: usize = 1 << 24;
+
+/// A walk that was made: every visit, in order.
+pub(super) struct Walk {
+    pub(super) paths: CallPaths,
+    /// The call path and the program (a position in `Programs::all`) of each.
+    pub(super) visits: Vec<(Path, u32)>,
+    /// Where each stands in `visits`.
+    numbers: FxHashMap<(Path, u32), u32>,
+    /// Places in `visits`, in the order in which the visits ended: children
+    /// before all of their parents.
+    ended: Vec<u32>,
+}
+
+impl Walk {
+    /// Notes a visit and gives its place; `None` if it was made before.
+    fn begin(&mut self, path: Path, program: u32) -> Result<Option<u32>, ModelError> {
+        let number = self.visits.len() as u32;
+        if self.numbers.contains_key(&(path, program)) {
+            return Ok(None);
+        }
+        if self.visits.len() >= MOST_VISITS {
+            return Err(ModelError::TooManyVisits(MOST_VISITS));
+        }
+        self.numbers.insert((path, program), number);
+        self.visits.push((path, program));
+        Ok(Some(number))
+    }
+
+    /// How often each visit's program runs on its call path when every root
+    /// runs once: the body of a Repeat as often as `repeats` says (by program;
+    /// once when it does not), every other child once for each place that it
+    /// has, be it in a branch. No count is larger than [`MOST_EXECUTIONS`].
+    pub(super) fn executions(
+        &self,
+        programs: &Programs,
+        repeats: &FxHashMap<u32, u64>,
+    ) -> Vec<u64> {
+        let mut counts = vec![0u64; self.visits.len()];
+        let add = |path, program, more: u64, counts: &mut [u64]| {
+            if let Some(&number) = self.numbers.get(&(path, program)) {
+                let count = &mut counts[number as usize];
+                *count = count.saturating_add(more).min(MOST_EXECUTIONS);
+            }
+        };
+        for &root in &programs.roots {
+            add(NO_CALL, root, 1, &mut counts);
+        }
+        for &number in self.ended.iter().rev() {
+            let (path, program) = self.visits[number as usize];
+            let times = repeats.get(&program).copied().unwrap_or(1);
+            let count = counts[number as usize].saturating_mul(times);
+            let (path, below) = self.below(programs, path, program);
+            for &child in below {
+                add(path, child, count, &mut counts);
+            }
+        }
+        counts
+    }
+
+    /// What a visit leads to: the children of its program, or the body of a
+    /// Call on a longer path.
+    fn below<'a>(&self, programs: &'a Programs, path: Path, program: u32) -> (Path, &'a [u32]) {
+        let found = &programs.all[program as usize];
+        match &found.kind {
+            ProgramKind::Call(body) => {
+                let longer = self.paths.longer.get(&(path, program));
+                (longer.copied().unwrap_or(path), std::slice::from_ref(body))
+            }
+            _ => (path, &found.children),
+        }
+    }
+}
+
+/// Loops in loops of a damaged file count no further. Small enough that sums
+/// over all visits, times any cycles, fit 128 bits.
+const MOST_EXECUTIONS: u64 = 1 << 36;
 
 /// A program on the way from the root to the current one.
 struct Frame {
     program: u32,
     path: Path,
+    /// Its place in [`Walk::visits`].
+    number: u32,
     next_child: usize,
 }
 
@@ -63,9 +141,13 @@ struct Frame {
 pub(super) fn walk(
     programs: &Programs,
     mut visit: impl FnMut(Path, u32),
-) -> Result<CallPaths, ModelError> {
-    let mut paths = CallPaths::new();
-    let mut visited = FxHashSet::default();
+) -> Result<Walk, ModelError> {
+    let mut walk = Walk {
+        paths: CallPaths::new(),
+        visits: Vec::new(),
+        numbers: FxHashMap::default(),
+        ended: Vec::new(),
+    };
     let mut on_way = vec![false; programs.all.len()];
     for &root in &programs.roots {
         let mut way: Vec<Frame> = Vec::new();
@@ -76,28 +158,27 @@ pub(super) fn walk(
                     let id = programs.all[program as usize].id;
                     return Err(ModelError::CyclicProgram(id));
                 }
-                if visited.insert((path, program)) {
-                    if visited.len() > MOST_VISITS {
-                        return Err(ModelError::TooManyVisits(MOST_VISITS));
-                    }
+                if let Some(number) = walk.begin(path, program)? {
                     visit(path, program);
                     on_way[program as usize] = true;
                     way.push(Frame {
                         program,
                         path,
+                        number,
                         next_child: 0,
                     });
                 }
             }
             let Some(frame) = way.last_mut() else { break };
-            next = next_child(programs, &mut paths, frame);
+            next = next_child(programs, &mut walk.paths, frame);
             if next.is_none() {
                 on_way[frame.program as usize] = false;
+                walk.ended.push(frame.number);
                 way.pop();
             }
         }
     }
-    Ok(paths)
+    Ok(walk)
 }
 
 /// The next program below `frame`: a child, or the body of a Call (which has

@@ -6,12 +6,14 @@
 //! here, in memory, by the ids of the tables. The sources of the rules are the
 //! notes on the format; what was checked there was checked on a real profile.
 
+mod cycles;
 mod database;
 pub mod encoding;
 mod error;
 mod groups;
 mod ids;
 mod liveness;
+mod made;
 mod names;
 mod program_types;
 mod programs;
@@ -21,10 +23,12 @@ mod tile_bytes;
 mod variables;
 mod vertices;
 
+pub use cycles::{Cycles, Executed};
 pub use error::ProfileError;
 pub use groups::Groups;
 pub use ids::Ids;
 pub use liveness::{LiveClasses, Step};
+pub use made::{ChosenOption, Made};
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
 pub use recorded::{Recorded, RecordedTile};
 pub use target::{FormatVersion, Target};
@@ -56,6 +60,10 @@ pub struct Profile {
     pub region_variables: Groups,
     /// What the compiler recorded of memory.
     pub recorded: Recorded,
+    /// What executions and the compiler say of cycles.
+    pub cycles: Cycles,
+    /// How the file came about.
+    pub made: Made,
     /// What was unusual but could be read, as sentences.
     pub warnings: Vec<String>,
     path: PathBuf,
@@ -82,7 +90,9 @@ impl Profile {
         database.version = version;
         let target = Target::read(&database)?;
         target.check_single_ipu()?;
+        let (made, of_made) = Made::read(&database);
         let programs = Programs::read(&database, &target)?;
+        let (cycles, of_cycles) = Cycles::read(&database, &programs, &target);
         let steps = liveness::read_steps(&database, &programs)?;
         let classes = LiveClasses::read(&database, &steps)?;
         let variables = Variables::read(&database, &target, &classes)?;
@@ -90,7 +100,9 @@ impl Profile {
         let compute_set_variables = variables::read_compute_sets(&database, &variables)?;
         Ok(Self {
             recorded: Recorded::read(&database, &target)?,
-            warnings: version.warnings(),
+            warnings: [version.warnings(), of_made, of_cycles].concat(),
+            cycles,
+            made,
             path: path.to_owned(),
             version,
             target,

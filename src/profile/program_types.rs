@@ -43,6 +43,7 @@ impl Details {
             id: row.id,
             name: row.name,
             kind,
+            variant_index: row.variant_index,
             children: row.children.iter().map(child).collect::<Result<_, _>>()?,
             debug_id: row.debug_id,
             regions: regions.into(),

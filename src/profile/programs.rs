@@ -32,6 +32,8 @@ pub struct Program {
     pub name: Box<str>,
     /// What it does.
     pub kind: ProgramKind,
+    /// The row of the table of its type that belongs to it.
+    pub(super) variant_index: Option<u64>,
     /// Its children in order, as positions in [`Programs::all`].
     pub children: Box<[u32]>,
     /// Its debug context; 0 for none.

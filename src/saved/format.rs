@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(super) const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
 /// Changes with every change of the format.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// Magic, version, number of frames, size of the file.
 pub(super) const HEADER: usize = 8 + 4 + 4 + 8;
@@ -56,6 +56,8 @@ pub(super) enum Kind {
     BottleneckVariables,
     /// A list.
     Warnings,
+    Origin,
+    Cycles,
     Uses,
     Tiles,
     /// A list.
@@ -79,6 +81,8 @@ impl Kind {
             Kind::Categories => "list of categories",
             Kind::BottleneckVariables => "list of bottleneck variables",
             Kind::Warnings => "list of warnings",
+            Kind::Origin => "table of origins",
+            Kind::Cycles => "table of cycles",
             Kind::Uses => "table of uses",
             Kind::Tiles => "table of tiles",
             Kind::Items => "list of items",

@@ -3,7 +3,7 @@
 //! What is saved is a [`Model`] before layers are named, so a loaded one serves
 //! any regexes and order, and equals the saved one in everything.
 //!
-//! # The format, version 1
+//! # The format, version 2
 //!
 //! Numbers of fixed size are little-endian.
 //!
@@ -43,9 +43,11 @@
 //! | 11 categories (list) | name; bytes by tile |
 //! | 12 bottleneck variables (list) | name; category; bytes; set |
 //! | 13 warnings (list) | text |
-//! | 14 uses | number of uses; the distinct (class, set) of all items, ascending: difference of the class; the set, within a class less the one before and 1 |
-//! | 15 tiles | number of items by tile; number of frames of items; number of tiles in each |
-//! | 16 items (list) | how many bytes the next part takes; by tile and item the use, as the difference to the one before on that tile; by item the bytes |
+//! | 14 origin | report format, three numbers; version of Poplar, time, device and clock, each 0, or 1 and what it is; options of the compilation and of the target: how many, and of each name and value |
+//! | 15 cycles | 0, or 1 for estimates, or 2 and the number of executed runs; then cycles of no operation, of everything else, and of each operation |
+//! | 16 uses | number of uses; the distinct (class, set) of all items, ascending: difference of the class; the set, within a class less the one before and 1 |
+//! | 17 tiles | number of items by tile; number of frames of items; number of tiles in each |
+//! | 18 items (list) | how many bytes the next part takes; by tile and item the use, as the difference to the one before on that tile; by item the bytes |
 //!
 //! Every position is checked against what it points to, so nothing that works
 //! on a loaded model meets one that is not there.
@@ -54,6 +56,7 @@ mod columns;
 mod error;
 mod format;
 mod items;
+mod origin;
 mod read;
 mod records;
 mod shape;

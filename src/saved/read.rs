@@ -5,7 +5,7 @@ use super::columns::Input;
 use super::format::{Kind, Section, take_apart};
 use super::records::Record;
 use super::shape::Shape;
-use super::{items, tables};
+use super::{items, origin, tables};
 use crate::model::{Bottleneck, Model, VariableItems};
 use crate::profile::Recorded;
 use rayon::prelude::*;
@@ -30,7 +30,11 @@ pub(super) fn decode(file: &[u8]) -> Result<Model, SavedError> {
 fn read_rest(sections: &Sections<'_>, shape: &Shape) -> Result<Model, SavedError> {
     let live = shape.bottleneck.map_or(0, |found| found.variables);
     let live = sections.list(Kind::BottleneckVariables, live, shape)?;
+    let (version, made) = sections.table(Kind::Origin, origin::read)?;
     Ok(Model {
+        version,
+        made,
+        cycles: sections.table(Kind::Cycles, |input| origin::read_cycles(input, shape))?,
         operations: sections.list(Kind::Operations, shape.operations, shape)?,
         bodies: sections.list(Kind::Bodies, shape.bodies, shape)?,
         classes: sections.table(Kind::Classes, |input| tables::read_classes(input, shape))?,

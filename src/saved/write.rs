@@ -5,7 +5,7 @@ use super::columns::Output;
 use super::format::{Frame, Kind, assemble};
 use super::records::Record;
 use super::shape::Shape;
-use super::{items, tables};
+use super::{items, origin, tables};
 use crate::model::Model;
 use rayon::prelude::*;
 
@@ -39,6 +39,12 @@ pub(super) fn encode(model: &Model) -> Result<Vec<u8>, SavedError> {
     let live = bottleneck.map_or(&[][..], |found| &found.variables);
     list(&mut parts, Kind::BottleneckVariables, live);
     list(&mut parts, Kind::Warnings, &model.warnings);
+    table(&mut parts, Kind::Origin, |output| {
+        origin::write(model.version, &model.made, output);
+    });
+    table(&mut parts, Kind::Cycles, |output| {
+        origin::write_cycles(model.cycles.as_ref(), output);
+    });
     let frames = parts
         .par_iter()
         .map(|(kind, raw)| Frame::new(*kind, &raw.0));

@@ -11,6 +11,7 @@
 pub mod between;
 pub mod codec;
 pub mod contexts;
+pub mod cycles;
 pub mod diagnosis;
 pub mod layers;
 pub mod memory;

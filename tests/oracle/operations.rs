@@ -15,6 +15,9 @@ pub struct Operation {
     /// The inputs of its context, ready for the regexes.
     pub inputs: String,
     pub programs: BTreeSet<i64>,
+    /// The programs that it runs itself, where the walk meets them, and how
+    /// often each.
+    pub visits: Vec<(i64, u64)>,
     pub variables: BTreeSet<i64>,
     /// First and last step, both inclusive.
     pub window: Option<(usize, usize)>,
@@ -26,19 +29,23 @@ pub struct Found {
     pub uid: u64,
     pub is_anonymous: bool,
     pub programs: Vec<i64>,
+    /// How often the program of each visit runs.
+    pub times: Vec<u64>,
 }
 
 /// A visit of a program in the walk.
-struct Visit {
+pub(super) struct Visit {
     call_path: Vec<i64>,
-    program: i64,
+    pub(super) program: i64,
+    /// How often it runs, by the loops around it.
+    pub(super) times: u64,
 }
 
 /// Section 2. Panics where the file is cyclic.
-fn walk(profile: &Profile) -> Vec<Visit> {
+pub(super) fn walk(profile: &Profile) -> Vec<Visit> {
     let mut visits = Vec::new();
     for &root in &profile.roots {
-        descend(profile, root, &mut Vec::new(), &[], &mut visits);
+        descend(profile, root, 1, &mut Vec::new(), &[], &mut visits);
     }
     visits
 }
@@ -46,6 +53,7 @@ fn walk(profile: &Profile) -> Vec<Visit> {
 fn descend(
     profile: &Profile,
     program: i64,
+    times: u64,
     way: &mut Vec<i64>,
     call_path: &[i64],
     visits: &mut Vec<Visit>,
@@ -55,15 +63,17 @@ fn descend(
     visits.push(Visit {
         call_path: call_path.to_vec(),
         program,
+        times,
     });
     let program = &profile.programs[&program];
     if program.kind == "Call" {
         let call_path = [call_path, &[program.id]].concat();
         let body = program.body.expect("a function");
-        descend(profile, body, way, &call_path, visits);
+        descend(profile, body, times, way, &call_path, visits);
     } else {
         for &child in &program.children {
-            descend(profile, child, way, call_path, visits);
+            let times = times * program.times;
+            descend(profile, child, times, way, call_path, visits);
         }
     }
     way.pop();
@@ -114,9 +124,11 @@ pub fn operations(profile: &Profile, contexts: &Contexts) -> Vec<Operation> {
                 uid,
                 is_anonymous,
                 programs: Vec::new(),
+                times: Vec::new(),
             });
         }
         found[index].programs.push(visit.program);
+        found[index].times.push(visit.times);
     }
     named(profile, contexts, layer, &found)
 }
@@ -148,6 +160,12 @@ fn named(
             is_tensor: tensors.contains(&found.uid),
             inputs: context.texts("inputs").join("/").replace('.', "/"),
             programs: first.programs.iter().copied().collect(),
+            visits: found
+                .programs
+                .iter()
+                .copied()
+                .zip(found.times.iter().copied())
+                .collect(),
             variables: variables(profile, first),
             window: window(profile, first),
         }

@@ -22,6 +22,8 @@ pub struct Program {
     pub compute_set: Option<i64>,
     /// The program that a `Call` calls.
     pub body: Option<i64>,
+    /// How often its children run when it does.
+    pub times: u64,
     /// What it uses, by the list in section 4.
     pub variables: BTreeSet<i64>,
 }
@@ -80,30 +82,30 @@ pub struct Profile {
 }
 
 /// Plain SQL on a file that nobody writes to.
-struct Database(Connection);
+pub(super) struct Database(Connection);
 
 impl Database {
-    fn open(path: &Path) -> Self {
+    pub(super) fn open(path: &Path) -> Self {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
         Self(Connection::open_with_flags(path, flags).expect("profile.pop opens"))
     }
 
-    fn rows<T>(&self, sql: &str, read: impl Fn(&Row) -> T) -> Vec<T> {
+    pub(super) fn rows<T>(&self, sql: &str, read: impl Fn(&Row) -> T) -> Vec<T> {
         let mut statement = self.0.prepare(sql).expect(sql);
         let rows = statement.query_map([], |row| Ok(read(row))).expect(sql);
         rows.map(|row| row.expect(sql)).collect()
     }
 
-    fn pairs(&self, sql: &str) -> Vec<(i64, i64)> {
+    pub(super) fn pairs(&self, sql: &str) -> Vec<(i64, i64)> {
         self.rows(sql, |row| (number(row, 0), number(row, 1)))
     }
 }
 
-fn number(row: &Row, column: usize) -> i64 {
+pub(super) fn number(row: &Row, column: usize) -> i64 {
     row.get_unwrap(column)
 }
 
-fn size(row: &Row, column: usize) -> u64 {
+pub(super) fn size(row: &Row, column: usize) -> u64 {
     number(row, column).try_into().expect("not negative")
 }
 
@@ -114,7 +116,7 @@ fn text(row: &Row, column: usize) -> String {
 }
 
 /// A blob that may be NULL.
-fn blob(row: &Row, column: usize) -> Vec<u8> {
+pub(super) fn blob(row: &Row, column: usize) -> Vec<u8> {
     let blob: Option<Vec<u8>> = row.get_unwrap(column);
     blob.unwrap_or_default()
 }
@@ -166,14 +168,16 @@ fn programs(
 ) -> HashMap<i64, Program> {
     let regions = region_variables(database);
     let sql = "SELECT p.id, t.name, p.name, p.children, p.debug_id, p.control_code_bytes_by_tile,
-                      d.code_bytes_by_tile_rle, e.compute_set, f.program
+                      d.code_bytes_by_tile_rle, e.compute_set, f.program,
+                      coalesce(r.repeat_count, 1)
                FROM programs p JOIN program_types t ON t.id = p.variant
                LEFT JOIN program_type_do_exchange d
                  ON t.name = 'DoExchange' AND d.id = p.variant_index
                LEFT JOIN program_type_on_tile_execute e
                  ON t.name = 'OnTileExecute' AND e.id = p.variant_index
                LEFT JOIN program_type_call c ON t.name = 'Call' AND c.id = p.variant_index
-               LEFT JOIN function_programs f ON f.id = c.function_id";
+               LEFT JOIN function_programs f ON f.id = c.function_id
+               LEFT JOIN program_type_repeat r ON t.name = 'Repeat' AND r.id = p.variant_index";
     let read = |row: &Row| Program {
         id: number(row, 0),
         kind: text(row, 1),
@@ -184,6 +188,7 @@ fn programs(
         exchange_code: by_tile(runs(&blob(row, 6)), tiles),
         compute_set: row.get_unwrap(7),
         body: row.get_unwrap(8),
+        times: size(row, 9),
         variables: BTreeSet::new(),
     };
     let programs = database.rows(sql, read).into_iter().map(|mut program| {

@@ -38,6 +38,13 @@ fn cases() -> Vec<Vec<&'static str>> {
     cases.push(vec!["--nested", "--outlined", "once"]);
     cases.push(vec!["--nested", "--outlined", "per-call"]);
     cases.push(vec!["--mode", "training", "--classes", "2000"]);
+    cases.push(vec![
+        "--execution",
+        "--no-cycle-estimates",
+        "--nested",
+        "--outlined",
+        "once",
+    ]);
     cases
 }
 

@@ -236,3 +236,33 @@ fn aims_are_met() {
     assert!(near(summary.classes, 1200), "{summary:?}");
     assert!(near(summary.contexts, 4000), "{summary:?}");
 }
+
+#[test]
+fn an_execution_is_that_of_the_program_tree() {
+    with_each(|case, profile| {
+        let count = |sql: &str| number(profile, sql);
+        let steps = count("SELECT count(*) FROM steps");
+        assert_eq!(steps > 0, case.contains("--execution"), "{case}");
+        for sql in [
+            "SELECT count(*) FROM steps_by_ipu JOIN steps ON id = step_id",
+            "SELECT coalesce(sum(num_steps), 0) FROM runs",
+        ] {
+            assert_eq!(count(sql), steps, "{case}: {sql}");
+        }
+        let named = count("SELECT count(program) FROM steps");
+        assert_eq!(
+            count("SELECT coalesce(sum(num_programs), 0) FROM runs"),
+            named
+        );
+        assert_eq!(
+            named,
+            count(
+                "SELECT count(*) FROM steps s JOIN programs p ON p.id = s.program
+                 JOIN program_types t ON t.id = p.variant AND t.name = s.type"
+            ),
+            "{case}"
+        );
+        let sets = count("SELECT count(cycles_by_tile_ids) FROM compute_sets");
+        assert_eq!(sets == 0, case.contains("--no-cycle-estimates"), "{case}");
+    });
+}

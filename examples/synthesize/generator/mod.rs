@@ -10,6 +10,7 @@ mod backward;
 mod code;
 mod context_fields;
 mod contexts;
+mod cycles;
 mod debug_writer;
 mod groups;
 mod liveness;

@@ -69,6 +69,13 @@ pub struct Options {
     /// models of a few tiles and layers.
     #[arg(long)]
     pub planted: Option<PathBuf>,
+    /// Adds an execution, and lets the main loop run twice only, so that it has
+    /// few steps.
+    #[arg(long)]
+    pub execution: bool,
+    /// Leaves out the cycle estimates of compute sets.
+    #[arg(long)]
+    pub no_cycle_estimates: bool,
     /// Page size of the SQLite file; small pages keep small files small.
     #[arg(long)]
     pub page_size: Option<u32>,
@@ -151,6 +158,10 @@ pub struct Settings {
     pub random: Random,
     /// SQLite page size in bytes.
     pub page_size: u32,
+    /// Whether there is an execution.
+    pub execution: bool,
+    /// Whether compute sets have cycle estimates.
+    pub cycle_estimates: bool,
     /// Where to write what was planted.
     pub planted: Option<PathBuf>,
 }
@@ -220,6 +231,8 @@ impl Options {
             contexts: self.contexts.unwrap_or(defaults.contexts),
             random: Random(self.seed.unwrap_or(1)),
             page_size: self.page_size.unwrap_or(4096),
+            execution: self.execution,
+            cycle_estimates: !self.no_cycle_estimates,
             planted: self.planted.clone(),
         }
     }

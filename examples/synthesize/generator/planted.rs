@@ -17,6 +17,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::Serialize;
 
+use super::cycles;
 use super::groups::Group;
 use super::model::{Op, Phase};
 use super::overhead::{self, CATEGORIES, category};
@@ -36,8 +37,24 @@ struct Planted {
     overhead: ByCategory,
     /// Bytes that belong to no layer and are live at some steps.
     passing: ByCategory,
+    /// Cycles by layer, if the profile has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cycles: Option<PlantedCycles>,
     /// What each contiguous range of layers needs, without overhead.
     ranges: Vec<Range>,
+}
+
+/// Cycles of compute sets and exchanges.
+#[derive(Serialize)]
+struct PlantedCycles {
+    /// `executed` or `estimated`.
+    source: &'static str,
+    /// How many runs they are the sum of.
+    runs: usize,
+    /// By layer.
+    layers: Vec<u64>,
+    /// Those that the compiler made for no operation.
+    nowhere: u64,
 }
 
 /// What the layers `from..=to` need together, by tile.
@@ -67,12 +84,55 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
             .collect(),
         overhead,
         passing,
+        cycles: cycles_by_layer(plan, &homes),
         ranges: ranges
             .map(|(from, to)| range(plan, &homes, from, to))
             .collect(),
     };
     serde_json::to_writer(BufWriter::new(file), &planted)
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Follows the programs as they are executed: measured cycles of all runs, or
+/// the estimates of one run of each branch.
+fn cycles_by_layer(plan: &Plan, homes: &Homes) -> Option<PlantedCycles> {
+    let mut sums = PlantedCycles {
+        source: "estimated",
+        runs: 1,
+        layers: vec![0; plan.settings.layers as usize],
+        nowhere: 0,
+    };
+    let mut add = |program, call, cycles| match home_of_program(plan, homes, program, call) {
+        Some(layer) => sums.layers[layer as usize] += cycles,
+        None => sums.nowhere += cycles,
+    };
+    if plan.settings.execution {
+        for branch in cycles::RUNS {
+            cycles::run(plan, Some(branch), &mut |program, call| {
+                add(program, call, cycles::measured(plan, program));
+            });
+        }
+        (sums.source, sums.runs) = ("executed", cycles::RUNS.len());
+    } else if plan.settings.cycle_estimates {
+        cycles::run(plan, None, &mut |program, call| {
+            add(program, call, cycles::estimated(plan, program));
+        });
+    } else {
+        return None;
+    }
+    Some(sums)
+}
+
+/// The layer that a program runs for: what an outlined body does is done for
+/// the layer of the outermost call.
+fn home_of_program(plan: &Plan, homes: &Homes, program: u32, call: Option<u32>) -> Option<u32> {
+    let op_of = |program: u32| plan.tree.programs[program as usize].op;
+    let site = call.and_then(op_of);
+    let site = site.and_then(|op| plan.model.ops[op].call);
+    match site {
+        Some(site) => Some(plan.model.calls[site].layer),
+        None => homes.0[op_of(program)?].first().copied(),
+    }
 }
 
 /// The layers that each operation is at home in.

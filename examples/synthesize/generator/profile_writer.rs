@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 
 use super::options::Framework;
 use super::plan::Plan;
-use super::{memory_tables, program_tables, schema, variable_tables, vertex_tables};
+use super::{cycles, memory_tables, program_tables, schema, variable_tables, vertex_tables};
 
 /// Writes the profile of `plan` in one transaction, row by row.
 pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
@@ -24,6 +24,7 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     target(plan, &transaction)?;
     versions(plan, &transaction)?;
     vertex_tables::write(plan, &transaction)?;
+    cycles::write(plan, &transaction)?;
     program_tables::write(plan, &transaction)?;
     let truth = variable_tables::write(plan, &transaction)?;
     memory_tables::write(plan, &truth, &transaction)?;
@@ -48,7 +49,7 @@ fn target(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
         .map(|element| element * 16_384)
         .collect();
     connection.execute(
-        "INSERT INTO target_info VALUES (?1, ?2, ?3, 10, 1, ?4, ?4, ?1, 1, 1, ?4, ?1, ?5, 'IPU',
+        "INSERT INTO target_info VALUES (?1, ?2, ?3, 10, 1, ?4, ?4, ?1, 1, 1, ?4, ?1, ?5, ?9,
          64, ?6, ?7, ?8, 311296, 2, 6, 4, 8, 4, 1, 600, 256, 5, 5, 10, 64, 4, 4, 4, 8, 4, 2, 16,
          8, 16, 0, 16, 64, 262144, 65535, 4)",
         params![
@@ -60,6 +61,11 @@ fn target(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
             encode_list(&elements),
             plain_bytes(plan),
             encode_list(&[0, plain_bytes(plan)]),
+            // What outgrows its IPU can be executed by a model of one only.
+            match plan.settings.execution {
+                true => "IPU_MODEL",
+                false => "IPU",
+            },
         ],
     )?;
     let mut delay = connection.prepare("INSERT INTO relative_sync_delay VALUES (?1, ?2)")?;
@@ -106,9 +112,14 @@ fn parameters(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
         ("debug.allowOutOfMemory", out_of_memory, 0),
         ("opt.enableInternalExchangeReuse", "true", 1),
         ("profiler.format", "v3", 1),
-        ("profiler.includeCycleEstimates", "true", 0),
     ] {
         insert.execute(params![name, value, is_default])?;
+    }
+    let estimates = plan.settings.cycle_estimates;
+    let (value, name) = (estimates.to_string(), "profiler.includeCycleEstimates");
+    insert.execute(params![name, value, !estimates])?;
+    if plan.settings.execution {
+        insert.execute(params!["autoReport.outputExecutionProfile", "true", 0])?;
     }
     connection.execute_batch(
         "INSERT INTO target_parameters VALUES ('GatewayMode', '1', 0);

@@ -194,7 +194,8 @@ impl Builder<'_> {
         let own = self.contexts.compilation;
         let main = self.add(parent, Type::Sequence, own);
         self.sync(main, Type::Sync);
-        let body = self.repeat(main, own, 16);
+        let turns = if self.settings.execution { 2 } else { 16 };
+        let body = self.repeat(main, own, turns);
         let order = &self.model.order;
         self.stream(body, own, "input", true, Some(order[0]));
         for &op in order {

@@ -4,9 +4,9 @@ use popliner::profile::encoding::{encode_diff_rle, encode_list, encode_rle};
 use rusqlite::{Connection, params};
 
 use super::code::SetBytes;
+use super::cycles;
 use super::groups::Access;
 use super::plan::Plan;
-use super::random::topic;
 
 /// Writes the tables of compute sets and vertex types.
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
@@ -14,8 +14,7 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     vertex_types(plan, connection)?;
     instances(plan, connection)?;
     memory_by_compute_set(plan, connection)?;
-    memory_by_vertex_type(plan, connection)?;
-    cycles(plan, connection)
+    memory_by_vertex_type(plan, connection)
 }
 
 /// Per compute set: the groups that it uses, ascending.
@@ -64,7 +63,7 @@ fn compute_sets(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
             encode_list(&counts),
             counts.iter().sum::<u64>() * 3,
             set.debug_id,
-            encode_list(&[index as u64]),
+            cycles::of_set(plan, index),
             encode_diff_rle(&var_ids(plan, groups)),
         ])?;
     }
@@ -147,30 +146,6 @@ fn memory_by_vertex_type(plan: &Plan, connection: &Connection) -> rusqlite::Resu
         let padding = encode_list(&vec![0; tiles]);
         let [code, copy, descriptor, edge, data] = [0, 1, 2, 3, 4].map(column);
         insert.execute(params![kind, code, copy, descriptor, edge, padding, data])?;
-    }
-    Ok(())
-}
-
-/// Cycle estimates: those of compute sets first, then those of exchanges, then
-/// those of host copies.
-fn cycles(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut insert =
-        connection.prepare("INSERT INTO compilation_cycles_by_tile VALUES (?1, ?2)")?;
-    let random = plan.settings.random;
-    let tree = &plan.tree;
-    let sets = tree.compute_sets.iter().map(|set| set.window);
-    let windows: Vec<_> = sets
-        .chain(tree.exchanges.iter().map(|exchange| exchange.window))
-        .collect();
-    for id in 0..windows.len() + tree.streams.len() {
-        let cycles = by_tile(plan, |tile| match windows.get(id) {
-            Some(window) if !window.holds(tile) => 0,
-            _ => {
-                let about = [topic::CYCLES, id as u64, u64::from(tile / 128), 0];
-                60 + random.below(4000, about)
-            }
-        });
-        insert.execute(params![id, encode_rle(&cycles)])?;
     }
     Ok(())
 }

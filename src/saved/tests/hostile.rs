@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use regex::Regex;
 use xxhash_rust::xxh3::xxh3_64;
 
-const KINDS: [Kind; 16] = [
+const KINDS: [Kind; 18] = [
     Kind::Shape,
     Kind::Operations,
     Kind::Bodies,
@@ -29,6 +29,8 @@ const KINDS: [Kind; 16] = [
     Kind::Categories,
     Kind::BottleneckVariables,
     Kind::Warnings,
+    Kind::Origin,
+    Kind::Cycles,
     Kind::Uses,
     Kind::Tiles,
     Kind::Items,
@@ -177,6 +179,14 @@ fn one_item(class: u32, set: u32) -> VariableItems {
 fn positions_that_lead_nowhere_are_named() {
     let five_tiles: TileBytes = [1, 2, 3, 4, 5].into_iter().collect();
     let errors = [
+        (
+            error_after(|m| m.cycles.as_mut().unwrap().by_operation.clear()),
+            "before the last operation",
+        ),
+        (
+            error_after(|m| m.cycles.as_mut().unwrap().by_operation.push(1)),
+            "1 bytes too many",
+        ),
         (
             error_after(|m| m.operations[0].body = 2),
             "there is no body 2",

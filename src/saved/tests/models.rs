@@ -2,10 +2,12 @@
 //! of small random ones.
 
 use crate::model::{
-    Body, BodyCode, BodySets, Bottleneck, Item, Model, NO_BODY, NamedVariable, Operation,
-    OwnedKind, OwnedProgram, VariableItems,
+    Body, BodyCode, BodySets, Bottleneck, CycleSource, Item, Model, NO_BODY, NamedVariable,
+    Operation, OperationCycles, OwnedKind, OwnedProgram, VariableItems,
 };
-use crate::profile::{LiveClasses, Recorded, RecordedTile, Target, TileBytes};
+use crate::profile::{
+    ChosenOption, FormatVersion, LiveClasses, Made, Recorded, RecordedTile, Target, TileBytes,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -57,6 +59,14 @@ pub(super) fn full() -> Model {
             tiles: (0..4).map(recorded).collect(),
             categories: vec![("variable".into(), by_tile(&[1, 2, 3, 4]))],
         },
+        cycles: Some(OperationCycles {
+            source: CycleSource::Executed { runs: 3 },
+            by_operation: vec![u64::MAX, 0, 1 << 40],
+            unexplained: 17,
+            other: 4,
+        }),
+        version: version(3, 8),
+        made: made(),
         bottleneck: Some(Bottleneck {
             tile: 3,
             step: 8,
@@ -69,6 +79,33 @@ pub(super) fn full() -> Model {
             }],
         }),
         warnings: vec!["look out".into(), String::new()],
+    }
+}
+
+fn version(major: u64, minor: u64) -> FormatVersion {
+    let point = 0;
+    FormatVersion {
+        major,
+        minor,
+        point,
+    }
+}
+
+fn option_of(name: &str, value: &str) -> ChosenOption {
+    ChosenOption {
+        name: name.into(),
+        value: value.into(),
+    }
+}
+
+fn made() -> Made {
+    Made {
+        poplar: Some("3.3.0 (de1f8de2a7)".into()),
+        time: Some(String::new()),
+        device: Some("IPU".into()),
+        clock_hertz: Some(1_850_000_000),
+        compilation_options: vec![option_of("a.b", "true"), option_of("", "")],
+        target_options: vec![option_of("GatewayMode", "1")],
     }
 }
 
@@ -161,9 +198,14 @@ fn any_model_of(sizes: Sizes, body_sets: BodySets) -> impl Strategy<Value = Mode
         any_items(sizes, sets),
         proptest::array::uniform4(any_tile_bytes(sizes.tiles)),
         option::of(any_bottleneck(sizes, sets)),
-        vec(".{0,9}", 0..3),
+        (vec(".{0,9}", 0..3), any_origin()),
     );
-    parts.prop_map(move |parts| Model {
+    // As many cycles as there are operations.
+    let parts = parts.prop_flat_map(|parts| {
+        let cycles = option::of(any_cycles(parts.0.len()));
+        (Just(parts), cycles)
+    });
+    parts.prop_map(move |(parts, cycles)| Model {
         target: target(sizes.tiles),
         operations: parts.0,
         bodies: parts.1,
@@ -176,7 +218,48 @@ fn any_model_of(sizes: Sizes, body_sets: BodySets) -> impl Strategy<Value = Mode
         code_variables: parts.7,
         recorded_code: parts.8,
         bottleneck: parts.9,
-        warnings: parts.10,
+        warnings: parts.10.0,
+        version: parts.10.1.0,
+        made: parts.10.1.1,
+        cycles,
+    })
+}
+
+fn any_cycles(operations: usize) -> impl Strategy<Value = OperationCycles> {
+    let source = prop_oneof![
+        Just(CycleSource::Estimated),
+        any::<u64>().prop_map(|runs| CycleSource::Executed { runs }),
+    ];
+    let sums = (vec(any::<u64>(), operations), any::<u64>(), any::<u64>());
+    (source, sums).prop_map(
+        |(source, (by_operation, unexplained, other))| OperationCycles {
+            source,
+            by_operation,
+            unexplained,
+            other,
+        },
+    )
+}
+
+fn any_origin() -> impl Strategy<Value = (FormatVersion, Made)> {
+    let facts = vec(option::of(".{0,9}"), 3);
+    let options = || vec((".{0,9}", ".{0,9}"), 0..3);
+    let numbers = (any::<u64>(), any::<u64>(), option::of(any::<u64>()));
+    (numbers, facts, options(), options()).prop_map(|(numbers, mut facts, compilation, target)| {
+        let options = |all: Vec<(String, String)>| {
+            all.iter()
+                .map(|(name, value)| option_of(name, value))
+                .collect()
+        };
+        let made = Made {
+            poplar: facts.pop().unwrap(),
+            time: facts.pop().unwrap(),
+            device: facts.pop().unwrap(),
+            clock_hertz: numbers.2,
+            compilation_options: options(compilation),
+            target_options: options(target),
+        };
+        (version(numbers.0, numbers.1), made)
     })
 }
 

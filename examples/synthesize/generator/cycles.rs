@@ -1,0 +1,274 @@
+//! Cycles: the compiler's estimates, and an execution.
+//!
+//! An execution is that of the whole tree, program by program: weights up, the
+//! main program twice, weights down. A compute set or exchange takes the same
+//! cycles each time, as in real profiles, which keep one duration of each.
+
+use popliner::profile::encoding::{encode_list, encode_rle};
+use rusqlite::{Connection, params};
+
+use super::plan::Plan;
+use super::random::topic;
+use super::tree::{Type, Window};
+
+/// The branches of the control program that are run, one after the other:
+/// uploads, twice the main program, downloads.
+pub const RUNS: [usize; 4] = [0, 1, 1, 2];
+
+/// Writes estimates and, if asked for, an execution.
+pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+    estimates(plan, connection)?;
+    match plan.settings.execution {
+        true => execution(plan, connection),
+        false => Ok(()),
+    }
+}
+
+/// What a compute set refers to; nothing without estimates. Exchanges have
+/// theirs all the same, as in the real file.
+pub fn of_set(plan: &Plan, set: usize) -> Option<Vec<u8>> {
+    plan.settings
+        .cycle_estimates
+        .then(|| encode_list(&[set as u64]))
+}
+
+/// The tiles that work at an estimate: of compute sets first, then of
+/// exchanges, then of host copies.
+fn window(plan: &Plan, id: usize) -> Option<Window> {
+    let tree = &plan.tree;
+    let sets = tree.compute_sets.len();
+    let set = tree.compute_sets.get(id).map(|set| set.window);
+    let exchange = id.checked_sub(sets);
+    let exchange = exchange.and_then(|id| tree.exchanges.get(id));
+    set.or(exchange.map(|exchange| exchange.window))
+}
+
+/// Estimated cycles by tile.
+fn estimate(plan: &Plan, id: usize) -> Vec<u64> {
+    let window = window(plan, id);
+    let cycles = |tile: u32| match window {
+        Some(window) if !window.holds(tile) => 0,
+        _ => {
+            let about = [topic::CYCLES, id as u64, u64::from(tile / 128), 0];
+            60 + plan.settings.random.below(4000, about)
+        }
+    };
+    (0..plan.settings.tiles).map(cycles).collect()
+}
+
+fn estimates(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+    let mut insert =
+        connection.prepare("INSERT INTO compilation_cycles_by_tile VALUES (?1, ?2)")?;
+    let tree = &plan.tree;
+    let sets = tree.compute_sets.len();
+    let first = if plan.settings.cycle_estimates {
+        0
+    } else {
+        sets
+    };
+    for id in first..sets + tree.exchanges.len() + tree.streams.len() {
+        insert.execute(params![id, encode_rle(&estimate(plan, id))])?;
+    }
+    Ok(())
+}
+
+/// The estimate that belongs to a program.
+fn estimate_of(plan: &Plan, program: u32) -> Option<usize> {
+    let program = &plan.tree.programs[program as usize];
+    let (sets, exchanges) = (plan.tree.compute_sets.len(), plan.tree.exchanges.len());
+    match program.kind {
+        Type::OnTileExecute => program.index,
+        Type::DoExchange => program.index.map(|row| sets + row),
+        Type::StreamCopyMid => program.index.map(|row| sets + exchanges + row),
+        _ => None,
+    }
+}
+
+/// Estimated cycles of one execution of a compute set or an exchange; 0 for
+/// all other programs.
+pub fn estimated(plan: &Plan, program: u32) -> u64 {
+    match plan.tree.programs[program as usize].kind {
+        Type::OnTileExecute | Type::DoExchange => {
+            let by_tile = estimate_of(plan, program).map(|id| estimate(plan, id));
+            by_tile.into_iter().flatten().max().unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// Measured cycles by tile: around the estimate, and more for the host.
+fn measured_by_tile(plan: &Plan, program: u32) -> Vec<u64> {
+    let id = estimate_of(plan, program);
+    let estimate = id.map_or_else(
+        || vec![12; plan.settings.tiles as usize],
+        |id| estimate(plan, id),
+    );
+    let about = [topic::CYCLES, u64::from(program), 0, 1];
+    let per_mille = 850 + plan.settings.random.below(400, about);
+    let host = match plan.tree.programs[program as usize].kind {
+        Type::StreamCopyMid => 20_000,
+        _ => 0,
+    };
+    let measured = estimate
+        .iter()
+        .map(|cycles| host + cycles * per_mille / 1000);
+    measured.collect()
+}
+
+/// Measured cycles of one execution of a compute set or an exchange; 0 for all
+/// other programs.
+pub fn measured(plan: &Plan, program: u32) -> u64 {
+    match plan.tree.programs[program as usize].kind {
+        Type::OnTileExecute | Type::DoExchange => {
+            let by_tile = measured_by_tile(plan, program).into_iter();
+            by_tile.max().unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// Runs the control program with one branch of its switch, or with all of them
+/// one after the other, and calls `visit` with each program that is met and
+/// the Call that it stands below, the outermost of several.
+pub fn run(plan: &Plan, branch: Option<usize>, visit: &mut impl FnMut(u32, Option<u32>)) {
+    for &root in &plan.tree.roots {
+        descend(plan, root, branch, None, visit);
+    }
+}
+
+fn descend(
+    plan: &Plan,
+    program: u32,
+    branch: Option<usize>,
+    call: Option<u32>,
+    visit: &mut impl FnMut(u32, Option<u32>),
+) {
+    visit(program, call);
+    let tree = &plan.tree;
+    let own = &tree.programs[program as usize];
+    match (own.kind, own.index) {
+        (Type::Call, Some(row)) => {
+            let body = tree.functions[tree.calls[row]];
+            descend(plan, body, branch, call.or(Some(program)), visit);
+        }
+        (Type::Repeat, Some(row)) => {
+            for _ in 0..tree.repeats[row] {
+                descend(plan, own.children[0], branch, call, visit);
+            }
+        }
+        (Type::OnEveryTileSwitch, _) if branch.is_some() => {
+            let taken = branch.and_then(|branch| own.children.get(branch));
+            taken
+                .iter()
+                .for_each(|&&child| descend(plan, child, branch, call, visit));
+        }
+        _ => {
+            for &child in &own.children {
+                descend(plan, child, branch, call, visit);
+            }
+        }
+    }
+}
+
+/// Is a program a step when it is executed?
+fn is_step(kind: Type) -> bool {
+    !matches!(
+        kind,
+        Type::Sequence | Type::Repeat | Type::Call | Type::OnEveryTileSwitch | Type::WriteUndef
+    )
+}
+
+fn execution(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+    let mut by_tile = connection.prepare("INSERT INTO cycles_by_tile VALUES (?1, ?2)")?;
+    for (id, program) in (0u32..).zip(&plan.tree.programs) {
+        if is_step(program.kind) {
+            by_tile.execute(params![id, encode_rle(&measured_by_tile(plan, id))])?;
+        }
+    }
+    let mut execution = Execution {
+        plan,
+        steps: 0,
+        cycles: 0,
+        connection,
+    };
+    for (run, branch) in RUNS.into_iter().enumerate() {
+        execution.run(run, branch)?;
+    }
+    Ok(())
+}
+
+/// An execution while it is written.
+struct Execution<'a> {
+    plan: &'a Plan,
+    steps: usize,
+    /// Since the beginning.
+    cycles: u64,
+    connection: &'a Connection,
+}
+
+impl Execution<'_> {
+    fn run(&mut self, run: usize, branch: usize) -> rusqlite::Result<()> {
+        let (mut programs, first, start) = (Vec::new(), self.steps, self.cycles);
+        let tree = &self.plan.tree;
+        steps_of_run(self.plan, branch, &mut programs);
+        for &program in &programs {
+            self.step(program)?;
+        }
+        let implicit = programs
+            .iter()
+            .filter(|&&p| is_implicit(tree.programs[p as usize].kind));
+        let explicit = programs.len() - implicit.count();
+        self.connection.execute(
+            "INSERT INTO runs VALUES (?1, ?2, 1000, ?3, ?4, ?5, NULL, ?6, ?7)",
+            params![
+                run,
+                1_688_472_000_000_000u64 + 1000 * run as u64,
+                ["weights up", "main", "main", "weights down"][run],
+                explicit,
+                self.steps - first,
+                encode_rle(&[start]),
+                encode_rle(&[self.cycles]),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Syncs have no program, as the schema allows.
+    fn step(&mut self, program: u32) -> rusqlite::Result<()> {
+        let own = &self.plan.tree.programs[program as usize];
+        let is_sync = is_implicit(own.kind);
+        let by_tile = measured_by_tile(self.plan, program);
+        let cycles = by_tile.iter().copied().max().unwrap_or(0);
+        let active = by_tile.iter().filter(|&&cycles| cycles > 0).count();
+        let mut step = self.connection.prepare_cached(
+            "INSERT INTO steps (id, type, program, sync_type) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        step.execute(params![
+            self.steps,
+            format!("{:?}", own.kind),
+            (!is_sync).then_some(program),
+            is_sync.then_some("Internal"),
+        ])?;
+        let mut by_ipu = self.connection.prepare_cached(
+            "INSERT INTO steps_by_ipu VALUES (?1, 0, ?2, 0, 0, 0, ?3, ?3, ?3, ?3, ?3, ?3, ?3, ?4,
+             1.0, NULL, 1.0, ?5)",
+        )?;
+        by_ipu.execute(params![self.steps, self.cycles, cycles, active, program])?;
+        self.steps += 1;
+        self.cycles += cycles;
+        Ok(())
+    }
+}
+
+fn is_implicit(kind: Type) -> bool {
+    matches!(kind, Type::Sync | Type::Sans | Type::SyncAns)
+}
+
+/// The programs that a run executes as steps, in order.
+fn steps_of_run(plan: &Plan, branch: usize, programs: &mut Vec<u32>) {
+    run(plan, Some(branch), &mut |program, _| {
+        if is_step(plan.tree.programs[program as usize].kind) {
+            programs.push(program);
+        }
+    });
+}

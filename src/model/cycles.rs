@@ -1,0 +1,219 @@
+//! Cycles of operations and layers.
+//!
+//! What is counted is the same for both sources: compute sets and exchanges
+//! between tiles, each step as long as its slowest tile. Stream copies wait for
+//! the host and syncs for other tiles, so what executions say of them is kept
+//! apart and belongs to no layer.
+//!
+//! A program that several operations run (an outlined body) is shared out by
+//! how often each of them runs it in the walk over the program tree. The body
+//! of a Repeat counts as often as `program_type_repeat` says, and once when the
+//! count is not fixed; bodies of `while` loops and all branches count once.
+
+use super::operations::{Found, NO_OPERATION};
+use super::{Layering, Model, Placement};
+use crate::profile::{Cycles, Executed, ProgramKind, Programs};
+use std::fmt;
+use thiserror::Error;
+
+/// Where cycles come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CycleSource {
+    /// Measured: the steps that were executed in so many calls of
+    /// `Engine::run`; 0 when the profile does not say, which counts as one.
+    Executed {
+        /// Rows of the table `runs`.
+        runs: u64,
+    },
+    /// The compiler's estimates, for one run of every control program.
+    Estimated,
+}
+
+impl fmt::Display for CycleSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CycleSource::Executed { runs: 0 | 1 } => f.write_str("executed, in one run"),
+            CycleSource::Executed { runs } => write!(f, "executed, mean of {runs} runs"),
+            CycleSource::Estimated => f.write_str("estimated by the compiler"),
+        }
+    }
+}
+
+/// The cycles of every operation. Sums stop at `u64::MAX`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationCycles {
+    /// Where they come from.
+    pub source: CycleSource,
+    /// By position in [`Model::operations`]: cycles of its compute sets and
+    /// exchanges, over all runs if they were executed.
+    pub by_operation: Vec<u64>,
+    /// Those of compute sets and exchanges that belong to no operation.
+    pub unexplained: u64,
+    /// Executed cycles of everything else: stream copies, syncs, control flow.
+    pub other: u64,
+}
+
+/// The cycles of every layer, of one run: the mean, rounded up, where several
+/// were executed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerCycles {
+    /// Where they come from.
+    pub source: CycleSource,
+    /// By position of the layer order, the pseudo-layer included.
+    pub by_layer: Vec<u64>,
+    /// Those of operations that the placement leaves out, and of compute sets
+    /// and exchanges that belong to no operation.
+    pub unplaced: u64,
+    /// Executed cycles of stream copies, syncs and control flow.
+    pub other: u64,
+}
+
+/// The profile says nothing of cycles, and something was asked that needs them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "the profile says nothing of cycles: it holds neither executed steps nor the compiler's \
+     estimates; record it again with \
+     POPLAR_ENGINE_OPTIONS='{{\"autoReport.all\":\"true\",\"profiler.includeCycleEstimates\":\"true\"}}' \
+     for estimates, or run the model with the engine option autoReport.outputExecutionProfile \
+     set to true for measured cycles"
+)]
+pub struct NoCycles;
+
+impl Model {
+    /// The cycles of each layer when operations count where `placement` puts
+    /// them; `None` when the profile says nothing of cycles ([`NoCycles`]).
+    pub fn layer_cycles(&self, layering: &Layering, placement: &Placement) -> Option<LayerCycles> {
+        let cycles = self.cycles.as_ref()?;
+        let mut by_layer = vec![0u64; layering.len()];
+        let mut unplaced = cycles.unexplained;
+        for (&layer, &own) in placement.layers.iter().zip(&cycles.by_operation) {
+            let sum = match layer {
+                Some(layer) => &mut by_layer[layer as usize],
+                None => &mut unplaced,
+            };
+            *sum = sum.saturating_add(own);
+        }
+        let runs = match cycles.source {
+            CycleSource::Executed { runs } => runs.max(1),
+            CycleSource::Estimated => 1,
+        };
+        by_layer
+            .iter_mut()
+            .for_each(|sum| *sum = sum.div_ceil(runs));
+        Some(LayerCycles {
+            source: cycles.source,
+            by_layer,
+            unplaced: unplaced.div_ceil(runs),
+            other: cycles.other.div_ceil(runs),
+        })
+    }
+}
+
+/// The cycles of each operation: as executed, otherwise as estimated.
+pub(super) fn of_operations(
+    programs: &Programs,
+    cycles: &Cycles,
+    found: &Found,
+) -> Option<OperationCycles> {
+    let executed = cycles.executed.as_ref();
+    let executed = executed.filter(|executed| has_any(programs, &executed.by_program));
+    let estimated = cycles.estimated.as_deref();
+    let estimated = estimated.filter(|estimated| has_any(programs, estimated));
+    if executed.is_none() && estimated.is_none() {
+        return None;
+    }
+    let executions = found.walk.executions(programs, &cycles.repeats);
+    match (executed, estimated) {
+        (Some(executed), _) => Some(share_out(programs, executed, found, &executions)),
+        (None, Some(estimated)) => Some(add_up(programs, estimated, found, &executions)),
+        (None, None) => None,
+    }
+}
+
+/// Does a program's work count in a layer?
+fn is_counted(programs: &Programs, program: usize) -> bool {
+    matches!(
+        programs.all[program].kind,
+        ProgramKind::OnTileExecute(_) | ProgramKind::DoExchange(_)
+    )
+}
+
+/// Has any program whose work counts any cycles?
+fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
+    let mut all = cycles.iter().enumerate();
+    all.any(|(program, &own)| own > 0 && is_counted(programs, program))
+}
+
+/// Estimates are of one execution.
+fn add_up(
+    programs: &Programs,
+    estimated: &[u64],
+    found: &Found,
+    executions: &[u64],
+) -> OperationCycles {
+    let mut sums = OperationCycles {
+        source: CycleSource::Estimated,
+        by_operation: vec![0; found.operations.len()],
+        unexplained: 0,
+        other: 0,
+    };
+    for (visit, &(_, program)) in found.walk.visits.iter().enumerate() {
+        if is_counted(programs, program as usize) {
+            let cycles = estimated[program as usize].saturating_mul(executions[visit]);
+            sums.add(found.operation_of[visit], cycles);
+        }
+    }
+    sums
+}
+
+/// Executed cycles are of all executions: each visit of a program gets its
+/// part, and together they get all of it.
+fn share_out(
+    programs: &Programs,
+    executed: &Executed,
+    found: &Found,
+    executions: &[u64],
+) -> OperationCycles {
+    let mut sums = OperationCycles {
+        source: CycleSource::Executed {
+            runs: executed.runs,
+        },
+        by_operation: vec![0; found.operations.len()],
+        unexplained: 0,
+        other: executed.without_program,
+    };
+    let mut all = vec![0u128; programs.all.len()];
+    for (&(_, program), &count) in found.walk.visits.iter().zip(executions) {
+        all[program as usize] += u128::from(count);
+    }
+    for (program, &cycles) in executed.by_program.iter().enumerate() {
+        if !is_counted(programs, program) {
+            sums.other = sums.other.saturating_add(cycles);
+        } else if all[program] == 0 {
+            sums.add(NO_OPERATION, cycles);
+        }
+    }
+    let mut before = vec![0u128; programs.all.len()];
+    for (visit, &(_, program)) in found.walk.visits.iter().enumerate() {
+        let program = program as usize;
+        if is_counted(programs, program) && all[program] > 0 {
+            let from = before[program];
+            let to = from + u128::from(executions[visit]);
+            before[program] = to;
+            let cycles = u128::from(executed.by_program[program]);
+            let part = cycles * to / all[program] - cycles * from / all[program];
+            sums.add(found.operation_of[visit], part as u64);
+        }
+    }
+    sums
+}
+
+impl OperationCycles {
+    fn add(&mut self, operation: u32, cycles: u64) {
+        let sum = match operation {
+            NO_OPERATION => &mut self.unexplained,
+            operation => &mut self.by_operation[operation as usize],
+        };
+        *sum = sum.saturating_add(cycles);
+    }
+}

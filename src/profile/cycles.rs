@@ -1,0 +1,353 @@
+//! Cycles of programs: executed, or estimated by the compiler.
+//!
+//! Nothing else depends on cycles, so what cannot be read of them is a warning
+//! and leaves them out.
+//!
+//! In the one real profile (report format 3.8.0, `profiler.includeCycleEstimates`
+//! false) exchanges and stream copies have estimates and compute sets have none;
+//! `runs`, `steps` and `steps_by_ipu` are there without rows. What is said below
+//! of those rows is what the schema says of them, and assumed.
+
+use super::database::{Cells, Database};
+use super::encoding::{BlobError, Runs, Varints};
+use super::ids::Ids;
+use super::{ProfileError, ProgramKind, Programs, Target};
+use rustc_hash::FxHashMap;
+use std::error::Error;
+
+/// What a profile says of cycles. All sums stop at `u64::MAX`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cycles {
+    /// Cycles of the steps that were executed; `None` when the profile has no
+    /// execution.
+    pub executed: Option<Executed>,
+    /// By position in [`Programs::all`]: the compiler's estimate for one
+    /// execution, 0 where there is none. `None` when no compute set has an
+    /// estimate: exchanges have theirs even when estimates are switched off,
+    /// and alone they say nothing of a layer.
+    pub estimated: Option<Vec<u64>>,
+    /// How often a Repeat (a position in [`Programs::all`]) runs its body, for
+    /// those whose count is fixed.
+    pub repeats: FxHashMap<u32, u64>,
+}
+
+/// Executed cycles, over all runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// Rows of `runs`: calls of `Engine::run` that were recorded. 0 when the
+    /// profile does not say.
+    pub runs: u64,
+    /// By position in [`Programs::all`]: the sum over its steps, of each the
+    /// cycles of its slowest tile.
+    pub by_program: Vec<u64>,
+    /// The sum over the steps that name no program, such as implicit syncs.
+    pub without_program: u64,
+}
+
+impl Cycles {
+    /// Reads what there is, and says as sentences what cannot be understood.
+    pub(super) fn read(
+        database: &Database,
+        programs: &Programs,
+        target: &Target,
+    ) -> (Self, Vec<String>) {
+        let mut warnings = Vec::new();
+        let executed = read_executed(database, programs);
+        let estimated = read_estimates(database, programs, target);
+        let repeats = read_repeats(database, programs);
+        let cycles = Self {
+            executed: or_warn(executed, "executed cycles", &mut warnings),
+            estimated: or_warn(estimated, "cycle estimates", &mut warnings),
+            repeats: or_warn(repeats, "counts of loops", &mut warnings),
+        };
+        (cycles, warnings)
+    }
+}
+
+/// What was read, or its default and a warning.
+pub(super) fn or_warn<T: Default>(
+    read: Result<T, ProfileError>,
+    what: &str,
+    warnings: &mut Vec<String>,
+) -> T {
+    read.unwrap_or_else(|error| {
+        let source = error.source().map(|source| format!(": {source}"));
+        warnings.push(format!(
+            "{what} are left out: {error}{}",
+            source.unwrap_or_default()
+        ));
+        T::default()
+    })
+}
+
+/// A step that names no program.
+const NO_PROGRAM: u32 = u32::MAX;
+
+fn read_executed(
+    database: &Database,
+    programs: &Programs,
+) -> Result<Option<Executed>, ProfileError> {
+    if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
+        return Ok(None);
+    }
+    let (ids, program_of) = read_step_programs(database, programs)?;
+    let sums = || Sums {
+        by_program: vec![0; programs.all.len()],
+        without_program: 0,
+        rows: 0,
+    };
+    // The schema hints at rows without an IPU: sums over the whole device that
+    // stand beside those of each IPU, as they do for liveness.
+    let (mut of_ipu, mut of_device) = (sums(), sums());
+    let columns = &["step_id", "ipu", "cycles"];
+    database.scan("steps_by_ipu", columns, |row| {
+        let id = row.unsigned(0)?;
+        let unknown = || row.problem(0, format!("`steps` has no row with the id {id}"));
+        let step = ids.position(id).ok_or_else(unknown)?;
+        let sums = match row.signed(1)? {
+            Some(0..) => &mut of_ipu,
+            _ => &mut of_device,
+        };
+        sums.add(program_of[step as usize], row.unsigned(2)?);
+        Ok(())
+    })?;
+    let sums = if of_ipu.rows > 0 { of_ipu } else { of_device };
+    let runs = count_runs(database)?;
+    Ok((sums.rows > 0).then_some(Executed {
+        runs,
+        by_program: sums.by_program,
+        without_program: sums.without_program,
+    }))
+}
+
+/// Cycles by program while they are read.
+struct Sums {
+    by_program: Vec<u64>,
+    without_program: u64,
+    rows: u64,
+}
+
+impl Sums {
+    fn add(&mut self, program: u32, cycles: u64) {
+        let sum = match program {
+            NO_PROGRAM => &mut self.without_program,
+            program => &mut self.by_program[program as usize],
+        };
+        *sum = sum.saturating_add(cycles);
+        self.rows += 1;
+    }
+}
+
+/// The program of each executed step, as a position, and where its id stands.
+fn read_step_programs(
+    database: &Database,
+    programs: &Programs,
+) -> Result<(Ids, Vec<u32>), ProfileError> {
+    let (mut ids, mut program_of) = (Vec::new(), Vec::new());
+    database.scan("steps", &["id", "program"], |row| {
+        ids.push(row.unsigned(0)?);
+        let position = |id: u64| {
+            let unknown = || row.problem(1, format!("there is no program with the id {id}"));
+            programs.position(id).ok_or_else(unknown)
+        };
+        let program = row.optional(1)?.map(position).transpose()?;
+        program_of.push(program.unwrap_or(NO_PROGRAM));
+        Ok(())
+    })?;
+    Ok((Ids::of("steps", "id", &ids)?, program_of))
+}
+
+fn count_runs(database: &Database) -> Result<u64, ProfileError> {
+    let mut runs = 0;
+    if database.has_table("runs") {
+        database.scan("runs", &["id"], |_| {
+            runs += 1;
+            Ok(())
+        })?;
+    }
+    Ok(runs)
+}
+
+/// Where a table keeps estimates: the key and the ids of rows of
+/// `compilation_cycles_by_tile`, one for each IPU (from format 3.2), or the key
+/// and the cycles by tile in place (before).
+struct Place {
+    table: &'static str,
+    ids: &'static [&'static str],
+    in_place: &'static [&'static str],
+}
+
+/// That the ids are a plain list was seen in exchanges; that they are here
+/// too, and that what stood in place before is a run-length list, is assumed.
+const COMPUTE_SETS: Place = Place {
+    table: "compute_sets",
+    ids: &["compute_set", "cycles_by_tile_ids"],
+    in_place: &["compute_set", "cycles_by_tile"],
+};
+
+const EXCHANGES: Place = Place {
+    table: "program_type_do_exchange",
+    ids: &["id", "cycles_by_tile_ids"],
+    in_place: &["id", "cycles_by_tile_rle"],
+};
+
+fn read_estimates(
+    database: &Database,
+    programs: &Programs,
+    target: &Target,
+) -> Result<Option<Vec<u64>>, ProfileError> {
+    let tiles = target.tiles_per_ipu;
+    let slowest = read_slowest(database, tiles)?;
+    let sets = COMPUTE_SETS.read(database, &slowest, tiles)?;
+    if sets.is_empty() {
+        return Ok(None);
+    }
+    let exchanges = EXCHANGES.read(database, &slowest, tiles)?;
+    let cycles = programs.all.iter().map(|program| {
+        let found = match &program.kind {
+            ProgramKind::OnTileExecute(set) => sets.get(&programs.compute_sets[*set as usize].id),
+            ProgramKind::DoExchange(_) => program.variant_index.and_then(|row| exchanges.get(&row)),
+            _ => None,
+        };
+        found.copied().unwrap_or(0)
+    });
+    Ok(Some(cycles.collect()))
+}
+
+/// By id of `compilation_cycles_by_tile`: the cycles of the slowest tile. All
+/// tiles wait for each other between two steps.
+fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, ProfileError> {
+    let table = "compilation_cycles_by_tile";
+    let mut cycles = FxHashMap::default();
+    if database.has_table(table) {
+        database.scan(table, &["id", "cycles_by_tile_rle"], |row| {
+            cycles.insert(row.unsigned(0)?, slowest_tile(&row, 1, tiles)?);
+            Ok(())
+        })?;
+    }
+    Ok(cycles)
+}
+
+impl Place {
+    /// The estimate of each row that has one, by its key.
+    fn read(
+        &self,
+        database: &Database,
+        slowest: &FxHashMap<u64, u64>,
+        tiles: u32,
+    ) -> Result<FxHashMap<u64, u64>, ProfileError> {
+        let mut cycles = FxHashMap::default();
+        // Both columns may be there, with NULL in the one that is not used.
+        if database.require(self.table, self.in_place).is_ok() {
+            database.scan(self.table, self.in_place, |row| {
+                if !row.blob(1)?.is_empty() {
+                    cycles.insert(row.unsigned(0)?, slowest_tile(&row, 1, tiles)?);
+                }
+                Ok(())
+            })?;
+        }
+        if database.require(self.table, self.ids).is_ok() {
+            database.scan(self.table, self.ids, |row| {
+                if let Some(most) = slowest_ipu(&row, 1, slowest)? {
+                    cycles.insert(row.unsigned(0)?, most);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(cycles)
+    }
+}
+
+/// The most cycles of the IPUs whose rows a list names; `None` if it is empty.
+fn slowest_ipu(
+    row: &Cells<'_>,
+    column: usize,
+    slowest: &FxHashMap<u64, u64>,
+) -> Result<Option<u64>, ProfileError> {
+    let mut most = None;
+    for id in Varints::new(row.blob(column)?) {
+        let id = id.map_err(row.bad_blob(column))?;
+        let problem = || format!("`compilation_cycles_by_tile` has no row with the id {id}");
+        let cycles = slowest.get(&id).copied();
+        most = most.max(Some(cycles.ok_or_else(|| row.problem(column, problem()))?));
+    }
+    Ok(most)
+}
+
+/// The most cycles of any tile in a run-length blob, which has one value for
+/// each of them (seen on all 21 blobs of the real profile) or none at all.
+fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64, ProfileError> {
+    let blob = row.blob(column)?;
+    most_of(blob, tiles).map_err(row.bad_blob(column))
+}
+
+fn most_of(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
+    let (mut most, mut found) = (0, 0u64);
+    for run in Runs::new(blob) {
+        let run = run?;
+        most = most.max(run.value);
+        found = found.saturating_add(run.count);
+    }
+    let expected = tiles as usize;
+    if found > u64::from(tiles) {
+        return Err(BlobError::TooLong { limit: expected });
+    }
+    match found as usize {
+        found if found < expected && !blob.is_empty() => {
+            Err(BlobError::WrongLength { expected, found })
+        }
+        _ => Ok(most),
+    }
+}
+
+fn read_repeats(
+    database: &Database,
+    programs: &Programs,
+) -> Result<FxHashMap<u32, u64>, ProfileError> {
+    let (table, columns) = ("program_type_repeat", &["id", "repeat_count"]);
+    let mut counts = FxHashMap::default();
+    if database.require(table, columns).is_err() {
+        return Ok(FxHashMap::default());
+    }
+    database.scan(table, columns, |row| {
+        if let Some(count) = row.optional(1)? {
+            counts.insert(row.unsigned(0)?, count);
+        }
+        Ok(())
+    })?;
+    let repeats = (0..).zip(&programs.all).filter_map(|(position, program)| {
+        let is_repeat = matches!(&program.kind, ProgramKind::Other(kind) if &**kind == "Repeat");
+        let row = program.variant_index.filter(|_| is_repeat)?;
+        Some((position, *counts.get(&row)?))
+    });
+    Ok(repeats.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::encoding::encode_rle;
+
+    #[test]
+    fn the_slowest_tile_counts_and_every_tile_must_be_there() {
+        let blob = encode_rle(&[7, 7, 7, 7, 90, 3]);
+        assert_eq!(most_of(&blob, 6), Ok(90));
+        assert_eq!(most_of(&[], 6), Ok(0));
+        let too_long = BlobError::TooLong { limit: 5 };
+        assert_eq!(most_of(&blob, 5), Err(too_long));
+        let (expected, found) = (7, 6);
+        let short = BlobError::WrongLength { expected, found };
+        assert_eq!(most_of(&blob, 7), Err(short));
+        assert_eq!(most_of(&blob[..4], 6), Err(BlobError::Truncated));
+    }
+
+    #[test]
+    fn a_few_bytes_that_claim_many_values_are_refused() {
+        let mut blob = Vec::new();
+        for _ in 0..4 {
+            super::super::encoding::push_varint(&mut blob, u64::MAX - 1);
+            super::super::encoding::push_varint(&mut blob, 9);
+        }
+        assert_eq!(most_of(&blob, 6), Err(BlobError::TooLong { limit: 6 }));
+    }
+}

@@ -1,0 +1,118 @@
+//! Cycles of operations, program by program in the order of the walk.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::Oracle;
+use super::codec::{list, runs};
+use super::read::{Database, blob, number, size};
+
+/// What each operation takes.
+pub struct Cycles {
+    pub is_executed: bool,
+    /// Of one operation after the other; a share of what was executed for
+    /// several of them need not be whole.
+    pub by_operation: Vec<f64>,
+    /// Over all programs that run compute sets or exchanges.
+    pub all: u64,
+}
+
+/// As executed, or else as estimated, if there is anything of either.
+pub fn cycles(profile: &Path, oracle: &Oracle) -> Option<Cycles> {
+    let database = Database::open(profile);
+    let executed = executed(&database);
+    if !executed.is_empty() {
+        return Some(shared(oracle, &executed));
+    }
+    let estimated = estimated(&database)?;
+    Some(summed(oracle, &estimated, &visits(oracle)))
+}
+
+const COUNTED: &str = "SELECT p.id, p.variant_index, t.name FROM programs p
+    JOIN program_types t ON t.id = p.variant WHERE t.name IN ('OnTileExecute', 'DoExchange')";
+
+/// By program, over all steps that name it.
+fn executed(database: &Database) -> HashMap<i64, u64> {
+    let sql = format!(
+        "SELECT s.program, sum(i.cycles) FROM steps s JOIN steps_by_ipu i ON i.step_id = s.id
+         WHERE s.program IN (SELECT id FROM ({COUNTED})) GROUP BY s.program"
+    );
+    let rows = database.rows(&sql, |row| (number(row, 0), size(row, 1)));
+    rows.into_iter().collect()
+}
+
+/// By program, for one execution; none without those of compute sets.
+fn estimated(database: &Database) -> Option<HashMap<i64, u64>> {
+    let by_tile = "SELECT id, cycles_by_tile_rle FROM compilation_cycles_by_tile";
+    let by_tile = database.rows(by_tile, |row| (number(row, 0), runs(&blob(row, 1))));
+    let most: HashMap<i64, u64> = by_tile
+        .into_iter()
+        .map(|(id, cycles)| (id, cycles.into_iter().max().unwrap_or(0)))
+        .collect();
+    let of = |kind: &str, ids: &str| -> HashMap<i64, u64> {
+        let sql = format!(
+            "SELECT c.id, x.ids FROM ({COUNTED}) c JOIN ({ids}) x
+            ON x.row = c.variant_index WHERE c.name = '{kind}' AND length(x.ids) > 0"
+        );
+        let rows = database.rows(&sql, |row| (number(row, 0), list(&blob(row, 1))));
+        let cycles = rows.into_iter().map(|(program, ids)| {
+            let most = ids.iter().map(|&id| most[&(id as i64)]).max();
+            (program, most.expect("an id"))
+        });
+        cycles.collect()
+    };
+    let mut sets = of(
+        "OnTileExecute",
+        "SELECT e.id AS row, s.cycles_by_tile_ids AS ids FROM program_type_on_tile_execute e
+         JOIN compute_sets s ON s.compute_set = e.compute_set",
+    );
+    if sets.is_empty() {
+        return None;
+    }
+    let exchanges = "SELECT id AS row, cycles_by_tile_ids AS ids FROM program_type_do_exchange";
+    sets.extend(of("DoExchange", exchanges));
+    Some(sets)
+}
+
+/// Every visit that an operation owns.
+fn visits(oracle: &Oracle) -> Vec<(usize, i64, u64)> {
+    let operations = oracle.operations.iter().enumerate();
+    let visits = operations.flat_map(|(index, operation)| {
+        let visits = operation.visits.iter();
+        visits.map(move |&(program, times)| (index, program, times))
+    });
+    visits.collect()
+}
+
+fn summed(oracle: &Oracle, estimated: &HashMap<i64, u64>, visits: &[(usize, i64, u64)]) -> Cycles {
+    let mut by_operation = vec![0.0; oracle.operations.len()];
+    let mut all = 0;
+    for &(operation, program, times) in visits {
+        let cycles = estimated.get(&program).unwrap_or(&0) * times;
+        by_operation[operation] += cycles as f64;
+        all += cycles;
+    }
+    Cycles {
+        is_executed: false,
+        by_operation,
+        all,
+    }
+}
+
+/// In the proportion of how often each operation runs a program.
+fn shared(oracle: &Oracle, executed: &HashMap<i64, u64>) -> Cycles {
+    let mut times_of: HashMap<i64, u64> = HashMap::new();
+    for visit in super::operations::walk(&oracle.profile) {
+        *times_of.entry(visit.program).or_default() += visit.times;
+    }
+    let mut by_operation = vec![0.0; oracle.operations.len()];
+    for (operation, program, times) in visits(oracle) {
+        let cycles = executed.get(&program).copied().unwrap_or(0) as f64;
+        by_operation[operation] += cycles * times as f64 / times_of[&program] as f64;
+    }
+    Cycles {
+        is_executed: true,
+        by_operation,
+        all: executed.values().sum(),
+    }
+}
