@@ -47,11 +47,7 @@ fn solving(criterion: &mut Criterion) {
         for layers in [50, 100, 400] {
             let costs = costs(layers, stages);
             let cut_bytes: Vec<u64> = (1..layers as u64).map(|n| random(n, 1 << 24)).collect();
-            let problem = Problem {
-                costs: &costs,
-                cut_bytes: &cut_bytes,
-                max_stages: stages,
-            };
+            let problem = Problem::new(&costs, &cut_bytes, stages, LIMIT);
             let solution = solve(&problem).expect("both programs agree");
             assert!(solution.is_some(), "{layers} layers fit {stages} stages");
             let name = BenchmarkId::new(format!("{stages}-stages"), layers);

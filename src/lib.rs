@@ -56,7 +56,7 @@
 //! let memory = MemoryModel::classic(&model, &layering);
 //! let costs = memory.range_costs(limit);
 //! let cut_bytes = memory.between().cut_bytes();
-//! let problem = Problem { costs: &costs, cut_bytes: &cut_bytes, max_stages: 4 };
+//! let problem = Problem::new(&costs, &cut_bytes, 4, limit);
 //! let solution = solve(&problem)?.expect("the fixture fits on four IPUs");
 //! let stages = memory.stages(solution.plan.stages());
 //! assert!(stages.iter().all(|stage| stage.max_tile_bytes() <= limit));

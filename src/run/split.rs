@@ -62,11 +62,8 @@ fn best_stages(
 ) -> Result<Vec<Range<usize>>> {
     let cut_bytes = memory.cut_bytes();
     loop {
-        let problem = Problem {
-            costs: &costs.first_two_joined(),
-            cut_bytes: &cut_bytes[1..],
-            max_stages,
-        };
+        let joined = costs.first_two_joined();
+        let problem = Problem::new(&joined, &cut_bytes[1..], max_stages, limit);
         let solving = progress.begin("solving", Unit::Rows, 0);
         let solution = solve(&problem)?;
         drop(solving);

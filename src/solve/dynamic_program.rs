@@ -1,155 +1,221 @@
 //! The same question answered by an exact dynamic program, in integers.
 //!
-//! It shares with the integer program only what a stage costs
-//! ([`Objective::cost`]): neither the search for the peak nor the models.
+//! It shares with the integer program only what a range counts and where it
+//! may stand ([`Question`]): neither the search for bottlenecks nor networks.
+//!
+//! `rest[from]` for stage k is the best of the positions from `from` on when
+//! stage k starts there. Sums may be compared one after the other in one pass,
+//! since the best rest stays the best whatever comes before it. A bottleneck
+//! may only come last in a pass: a rest that is better in it may be no better
+//! in the end, and worse in what follows. So each bottleneck ends a pass, and
+//! from then on caps what a stage may count.
 
-use super::objectives::{Objective, SUMS};
+use std::ops::Range;
+
+use super::objectives::Objective;
 use super::plan::Plan;
-use super::problem::Problem;
+use super::question::Question;
 
-/// One number for each objective of [`SUMS`], compared in that order.
-type Sums = [u128; SUMS.len()];
+/// The most objectives that one pass compares.
+const MOST: usize = 4;
 
-/// The best plan in the order peak, [`SUMS`], earliest cuts; `None` when
-/// there is no split.
-pub(super) fn solve(problem: &Problem<'_>) -> Option<Plan> {
-    let peak = lowest_peak(problem)?;
-    best_below(problem, peak)
-}
+/// One number for each objective of a pass, the rest 0.
+type Key = [u128; MOST];
 
-/// The lowest peak (bytes) of any split into at most `max_stages` stages.
-///
-/// After round `k`, `lowest[from]` is the lowest peak of the positions from
-/// `from` on in at most `k` stages.
-fn lowest_peak(problem: &Problem<'_>) -> Option<u64> {
-    let layers = problem.layers();
-    let mut lowest: Vec<Option<u64>> = vec![None; layers + 1];
-    lowest[layers] = Some(0);
-    for _ in 0..problem.max_stages.min(layers) {
-        let next: Vec<_> = (0..layers)
-            .map(|from| lowest_from(problem.costs.peaks_from(from), &lowest[from + 1..]))
-            .chain([Some(0)])
-            .collect();
-        if next == lowest {
-            break;
-        }
-        lowest = next;
-    }
-    if layers == 0 { None } else { lowest[0] }
-}
-
-/// The best first stage: `peaks[n]` and `rest[n]` belong to the same end.
-fn lowest_from(peaks: &[u64], rest: &[Option<u64>]) -> Option<u64> {
-    let mut best: Option<u64> = None;
-    for (&peak, rest) in peaks.iter().zip(rest) {
-        // Longer first stages cost no less.
-        if best.is_some_and(|best| best <= peak) {
-            break;
-        }
-        if let Some(rest) = *rest {
-            let both = peak.max(rest);
-            best = Some(best.map_or(both, |best| best.min(both)));
+/// The best plan by the question's goal, among equals that with the earliest
+/// cuts; `None` when there is no split.
+pub(super) fn solve(question: &Question<'_>) -> Option<Plan> {
+    let mut caps = Vec::new();
+    let mut sums = Vec::new();
+    for &objective in question.goal.order() {
+        if objective.is_bottleneck() {
+            let objectives = [sums.as_slice(), &[objective]].concat();
+            let best = Pass::new(question, &objectives, &caps).run()?.0;
+            caps.push((objective, best[sums.len()]));
+        } else {
+            sums.push(objective);
         }
     }
-    best
+    let (_, stages) = Pass::new(question, &sums, &caps).run()?;
+    Plan::new(stages, question.layers())
 }
 
-/// The best plan whose stages all need at most `peak` bytes.
-///
-/// It is built from the end, so that the first cut is chosen last: among
-/// equals the earliest.
-fn best_below(problem: &Problem<'_>, peak: u64) -> Option<Plan> {
-    let layers = problem.layers();
-    let mut totals: Vec<Option<Sums>> = vec![None; layers + 1];
-    let mut ends = vec![0; layers];
-    totals[layers] = Some(Sums::default());
-    for from in (0..layers).rev() {
-        for end in from + 1..=problem.costs.reach(from) {
-            let Some(total) = total_with(problem, peak, from, end, &totals) else {
+/// A range that may be a stage and what it counts.
+struct Candidate {
+    end: usize,
+    peak: u64,
+    key: Key,
+}
+
+/// One pass over all stages, from the last to the first.
+struct Pass<'a> {
+    question: &'a Question<'a>,
+    /// Whether the last objective is a bottleneck, and where it is.
+    bottleneck: Option<usize>,
+    /// By start: the ranges that may be a stage on some IPU.
+    candidates: Vec<Vec<Candidate>>,
+}
+
+impl<'a> Pass<'a> {
+    /// A pass over ranges that count at most as much as `caps` allow.
+    fn new(
+        question: &'a Question<'a>,
+        objectives: &[Objective],
+        caps: &[(Objective, u128)],
+    ) -> Self {
+        let last = objectives.len() - 1;
+        let bottleneck = objectives[last].is_bottleneck().then_some(last);
+        let from = |start| candidates(question, objectives, caps, start);
+        Self {
+            question,
+            bottleneck,
+            candidates: (0..question.layers()).map(from).collect(),
+        }
+    }
+
+    /// The best numbers and the stages that reach them.
+    fn run(&self) -> Option<(Key, Vec<Range<usize>>)> {
+        let layers = self.question.layers();
+        let mut rest: Vec<Option<Key>> = vec![None; layers + 1];
+        rest[layers] = Some(Key::default());
+        // By stage and start, from the last stage to the first.
+        let mut ends = Vec::new();
+        for stage in (0..self.question.stages).rev() {
+            let mut ends_here = vec![layers; layers];
+            // Every stage before has a position, and the first has the first.
+            let starts = if stage == 0 { 0..1 } else { stage..layers };
+            // Starts rise, and a start only looks at the later ones: no
+            // number is used after it was replaced.
+            for start in starts {
+                let best = self.best_from(stage, start, &rest);
+                rest[start] = best.map(|(key, _)| key);
+                ends_here[start] = best.map_or(layers, |(_, end)| end);
+            }
+            ends.push(ends_here);
+        }
+        let best = rest[0].filter(|_| layers > 0)?;
+        let mut start = 0;
+        let mut stages = Vec::new();
+        for ends in ends.iter().rev() {
+            if start == layers {
+                break;
+            }
+            stages.push(start..ends[start]);
+            start = ends[start];
+        }
+        Some((best, stages))
+    }
+
+    /// The best stage `stage` that starts at `start`: its numbers with the
+    /// best rest, and its end. Among equals the shortest.
+    fn best_from(&self, stage: usize, start: usize, rest: &[Option<Key>]) -> Option<(Key, usize)> {
+        let mut best: Option<(Key, usize)> = None;
+        for candidate in &self.candidates[start] {
+            let Candidate { end, peak, key } = candidate;
+            // With nothing but a bottleneck to compare, longer stages are no
+            // better.
+            if self.bottleneck == Some(0) && best.is_some_and(|(best, _)| best[0] <= key[0]) {
+                break;
+            }
+            let Some(total) = rest[*end].map(|rest| self.joined(key, &rest)) else {
                 continue;
             };
-            if totals[from].is_none_or(|best| total < best) {
-                totals[from] = Some(total);
-                ends[from] = end;
+            let is_better = best.is_none_or(|(best, _)| total < best);
+            if is_better && self.question.may_stand(stage, &(start..*end), *peak) {
+                best = Some((total, *end));
             }
         }
+        best
     }
-    totals[0]?;
-    let mut stages = Vec::new();
-    let mut from = 0;
-    while from < layers {
-        stages.push(from..ends[from]);
-        from = ends[from];
+
+    fn joined(&self, own: &Key, rest: &Key) -> Key {
+        let mut both = *rest;
+        for (n, (both, own)) in both.iter_mut().zip(own).enumerate() {
+            *both = match self.bottleneck {
+                Some(bottleneck) if bottleneck == n => (*own).max(*both),
+                _ => own + *both,
+            };
+        }
+        both
     }
-    Plan::new(stages, layers)
 }
 
-/// The sums of the stage `from..end` and the best rest after it.
-fn total_with(
-    problem: &Problem<'_>,
-    peak: u64,
-    from: usize,
-    end: usize,
-    totals: &[Option<Sums>],
-) -> Option<Sums> {
-    let range = from..end;
-    let own = problem
-        .costs
-        .peak(range.clone())
-        .filter(|&own| own <= peak)?;
-    let mut total = totals[end]?;
-    for (sum, objective) in total.iter_mut().zip(SUMS) {
-        *sum += Objective::cost(objective, problem, &range, own);
+/// The ranges from `start` that obey the orders on cuts and count at most as
+/// much as `caps` allow, by end.
+fn candidates(
+    question: &Question<'_>,
+    objectives: &[Objective],
+    caps: &[(Objective, u128)],
+    start: usize,
+) -> Vec<Candidate> {
+    let mut candidates = Vec::new();
+    for end in start + 1..=question.problem.costs.reach(start) {
+        let range = start..end;
+        let peak = question.problem.costs.peak(range.clone());
+        let Some(peak) = peak.filter(|&peak| peak <= question.highest_limit()) else {
+            break;
+        };
+        let over = |&(objective, cap)| question.value(objective, &range, peak) > cap;
+        if caps.iter().any(over) {
+            break;
+        }
+        if question.obeys_cuts(&range) {
+            let mut key = Key::default();
+            for (number, &objective) in key.iter_mut().zip(objectives) {
+                *number = question.value(objective, &range, peak);
+            }
+            candidates.push(Candidate { end, peak, key });
+        }
     }
-    Some(total)
+    candidates
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::memory::RangeCosts;
+    use crate::solve::problem::Problem;
     use crate::solve::testing::additive;
 
-    fn cuts(costs: &RangeCosts, cut_bytes: &[u64], max_stages: usize) -> Option<Vec<usize>> {
-        let problem = Problem {
-            costs,
-            cut_bytes,
-            max_stages,
-        };
-        solve(&problem).map(|plan| plan.cuts().collect())
+    fn cuts(costs: &RangeCosts, cut_bytes: &[u64], ipus: usize, limit: u64) -> Option<Vec<usize>> {
+        let problem = Problem::new(costs, cut_bytes, ipus, limit);
+        let plan = solve(&Question::new(&problem).unwrap());
+        plan.map(|plan| plan.cuts().collect())
     }
 
     #[test]
     fn the_peak_comes_before_the_number_of_stages() {
         let costs = additive(&[4, 1, 1, 4], u64::MAX);
-        assert_eq!(cuts(&costs, &[0; 3], 4), Some(vec![1, 3]));
-        assert_eq!(cuts(&costs, &[0; 3], 1), Some(vec![]));
+        assert_eq!(cuts(&costs, &[0; 3], 4, 99), Some(vec![1, 3]));
+        assert_eq!(cuts(&costs, &[0; 3], 1, 99), Some(vec![]));
     }
 
     #[test]
     fn evenness_comes_before_bytes_over_the_cut() {
         // 9 | 5 1 | 6 is more even than 9 | 5 | 1 6, whatever the cut sends.
         let costs = additive(&[9, 5, 1, 6], u64::MAX);
-        assert_eq!(cuts(&costs, &[0, 0, 7], 3), Some(vec![1, 3]));
+        assert_eq!(cuts(&costs, &[0, 0, 7], 3, 99), Some(vec![1, 3]));
         // With 5 for 6 both are as even, and the cut decides.
         let even = additive(&[9, 5, 1, 5], u64::MAX);
-        assert_eq!(cuts(&even, &[0, 0, 7], 3), Some(vec![1, 2]));
-        assert_eq!(cuts(&even, &[0, 7, 0], 3), Some(vec![1, 3]));
+        assert_eq!(cuts(&even, &[0, 0, 7], 3, 99), Some(vec![1, 2]));
+        assert_eq!(cuts(&even, &[0, 7, 0], 3, 99), Some(vec![1, 3]));
     }
 
     #[test]
     fn ties_go_to_the_earliest_cut() {
         let costs = additive(&[1, 0, 0, 1], u64::MAX);
-        assert_eq!(cuts(&costs, &[0; 3], 2), Some(vec![1]));
-        assert_eq!(cuts(&costs, &[1, 0, 0], 2), Some(vec![2]));
+        assert_eq!(cuts(&costs, &[0; 3], 2, 99), Some(vec![1]));
+        assert_eq!(cuts(&costs, &[1, 0, 0], 2, 99), Some(vec![2]));
     }
 
     #[test]
     fn there_is_none_without_stages_or_over_the_limit() {
-        assert_eq!(cuts(&additive(&[1, 1], u64::MAX), &[0], 0), None);
-        assert_eq!(cuts(&additive(&[1, 5, 1], 4), &[0; 2], 3), None);
-        assert_eq!(cuts(&additive(&[3, 3, 3], 4), &[0; 2], 2), None);
-        assert_eq!(cuts(&additive(&[3, 3, 3], 4), &[0; 2], 3), Some(vec![1, 2]));
-        assert_eq!(cuts(&additive(&[], 4), &[], 3), None);
+        assert_eq!(cuts(&additive(&[1, 1], u64::MAX), &[0], 0, 99), None);
+        assert_eq!(cuts(&additive(&[1, 5, 1], 4), &[0; 2], 3, 99), None);
+        assert_eq!(cuts(&additive(&[1, 5, 1], 99), &[0; 2], 3, 4), None);
+        let three = additive(&[3, 3, 3], 99);
+        assert_eq!(cuts(&three, &[0; 2], 2, 4), None);
+        assert_eq!(cuts(&three, &[0; 2], 3, 4), Some(vec![1, 2]));
+        assert_eq!(cuts(&additive(&[], 4), &[], 3, 99), None);
     }
 }

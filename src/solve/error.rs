@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use super::clash::Clash;
 use super::objectives::Objective;
+use super::orders::Order;
 
 /// Why no answer is given. A problem without any split is not an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +17,45 @@ pub enum SolveError {
         /// Length of `cut_bytes`.
         found: usize,
     },
+    /// There are not as many cycles as positions.
+    #[error("{found} layers with cycles, but the layer order has {expected}")]
+    CycleCount {
+        /// Positions of the costs.
+        expected: usize,
+        /// How many have cycles.
+        found: usize,
+    },
+    /// The goal needs cycles, and the problem has none.
+    #[error("the cycles of the slowest stage are asked for, but no layer's cycles are known")]
+    NoCycles,
+    /// There is not one limit for each IPU.
+    #[error("{found} limits for {ipus} IPUs")]
+    LimitCount {
+        /// IPUs of the problem.
+        ipus: usize,
+        /// How many limits are given.
+        found: usize,
+    },
+    /// A plan was given that is not for this layer order.
+    #[error("the split has {end} layers, but the model has {layers}")]
+    OtherPlan {
+        /// Positions of the plan.
+        end: usize,
+        /// Positions of the costs.
+        layers: usize,
+    },
+    /// An order speaks of a position, or of a cut after one, that is not
+    /// there.
+    #[error("{}: there are {layers} layers, and no cut after the last", order.source)]
+    NoSuchPosition {
+        /// The order.
+        order: Order,
+        /// Positions of the costs.
+        layers: usize,
+    },
+    /// No split obeys the orders, whatever the memory.
+    #[error("{0}")]
+    Contradiction(Box<Clash>),
     /// A range costs less than a range inside it, which no stage memory does
     /// (analysis.md section 7).
     #[error(

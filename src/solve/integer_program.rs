@@ -1,201 +1,215 @@
 //! The integer program, objective after objective.
 //!
-//! The peak is found by bisection over the distinct costs, with an exact
-//! count of stages at each. The integer program then minimises the number of
-//! stages twice: at the peak that was found, where few enough must do, and at
-//! the next lower cost, where they must not. Each further sum is minimised
-//! over the ranges of the plans that are best so far.
+//! A bottleneck is found by bisection over the numbers that ranges count, with
+//! an exact count of stages at each. The integer program then shows that the
+//! next lower number is not enough; that the number itself is, the next
+//! objective shows. Each sum is minimised by the integer program over the
+//! ranges of the plans that are best so far.
+//!
+//! Most problems are solved over the compact network. It knows nothing of how
+//! many stages a path has, which is enough as long as the fewest will do: for
+//! a bottleneck the fewest are counted, and once the stages themselves are an
+//! objective, all paths that are left have as many. Where it matters on which
+//! IPU a range stands (pins, limits by IPU), and where a sum that comes before
+//! the stages needs more of them than there are IPUs (bytes over the cuts),
+//! the network is numbered.
 
-use super::columns::{Column, Sums, columns_up_to, sum_of};
 use super::error::SolveError;
 use super::model::{self, Choice};
-use super::objectives::{Objective, SUMS};
+use super::network::Network;
+use super::objectives::Objective;
 use super::plan::Plan;
-use super::problem::Problem;
+use super::question::Question;
+use super::sums::Sums;
 
-/// What shows that no lower peak is possible.
+/// What shows that no lower peak, or no fewer cycles of the slowest stage,
+/// are possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PeakProof {
-    /// The highest cost (bytes) of any range below the peak that was found.
-    pub threshold: u64,
-    /// The fewest stages when none may need more than `threshold` bytes, by
-    /// the integer program: more than were allowed. `None`: a layer needs
-    /// more by itself, so no number of stages will do.
-    pub stages_needed: Option<usize>,
+pub struct BottleneckProof {
+    /// The peak or the cycles.
+    pub objective: Objective,
+    /// The highest number below the best that any range counts.
+    pub threshold: u128,
+    /// What the integer program said when no stage may count more than that.
+    pub refusal: Refused,
 }
 
-/// The best plan and its proof.
+/// How the integer program showed that there is no split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// At least so many stages are needed: more than there are IPUs.
+    TooManyStages(usize),
+    /// There is none: some layer is too much by itself, or pins and limits by
+    /// IPU leave no split of as many stages as there are IPUs.
+    Infeasible,
+}
+
+/// The best plan and the proofs of its bottlenecks.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub plan: Plan,
-    /// `None`: no range at all costs less than the peak.
-    pub proof: Option<PeakProof>,
+    /// In the order of the objectives, without those below which there is no
+    /// number at all.
+    pub proofs: Vec<BottleneckProof>,
 }
 
-/// The best plan in the order peak, [`SUMS`], earliest cuts; `None` when
-/// the integer program proves that there is no split.
-pub(super) fn solve(problem: &Problem<'_>) -> Result<Option<Answer>, SolveError> {
-    let thresholds = distinct_peaks(problem);
-    let Some(&highest) = thresholds.last() else {
+/// The best plan by the question's goal, among equals that with the earliest
+/// cuts; `None` when the integer program proves that there is no split.
+pub(super) fn solve(question: &Question<'_>) -> Result<Option<Answer>, SolveError> {
+    if question.layers() == 0 {
         return Ok(None);
-    };
-    // The first threshold that is enough; all from it on are.
-    let index = thresholds.partition_point(|&threshold| {
-        count_stages(&reach_within(problem, threshold)).is_none_or(|n| n > problem.max_stages)
-    });
-    let Some(&peak) = thresholds.get(index) else {
-        refuse(problem, highest)?;
-        return Ok(None);
-    };
-    let below = index.checked_sub(1).map(|below| thresholds[below]);
-    let proof = below.map(|below| refuse(problem, below)).transpose()?;
-    let plan = best_within(problem, peak)?;
-    Ok(Some(Answer { plan, proof }))
-}
-
-/// The best plan of stages that need at most `peak` bytes: objective after
-/// objective, keeps only the columns of the best plans.
-fn best_within(problem: &Problem<'_>, peak: u64) -> Result<Plan, SolveError> {
-    let mut columns = columns_up_to(problem, peak);
-    let mut max_stages = problem.layers();
-    for objective in SUMS {
-        let best = best_of(problem, objective, &columns, max_stages)?
-            .ok_or_else(|| unproven(objective, format!("no split within {peak} bytes")))?;
-        max_stages = best.plan.stages().len().min(problem.max_stages);
-        columns = best.columns;
     }
-    earliest_cuts(&columns, problem.layers())
-        .filter(|plan| plan.stages().len() <= problem.max_stages)
-        .ok_or_else(|| {
-            unproven(
-                Objective::Peak,
-                format!("too many stages within {peak} bytes"),
-            )
-        })
-}
-
-/// The plan whose cuts come first among all paths over `columns`, of which
-/// each is part of a best plan: the shortest first stage, then the shortest
-/// after it, and so on.
-fn earliest_cuts(columns: &[Column], layers: usize) -> Option<Plan> {
-    let mut stages = Vec::new();
-    let mut end = 0;
-    for column in columns {
-        if column.range.start == end {
-            end = column.range.end;
-            stages.push(column.range.clone());
+    if !question.is_numbered() {
+        match search(Network::compact(question))? {
+            Search::Found(answer) => return Ok(Some(answer)),
+            Search::None => return Ok(None),
+            Search::CountBinds => {}
         }
     }
-    Plan::new(stages, layers)
+    match search(Network::numbered(question))? {
+        Search::Found(answer) => Ok(Some(answer)),
+        Search::None => Ok(None),
+        Search::CountBinds => {
+            let reason = "too many stages were numbered".to_owned();
+            Err(unproven(question.goal.main(), reason))
+        }
+    }
 }
 
-/// The optimum of one sum over stages.
-#[derive(Debug)]
-struct Best {
-    /// A plan that reaches it, as the integer program chose it.
-    plan: Plan,
-    /// The columns of all plans that reach it, sorted as before.
-    columns: Vec<Column>,
+/// How a search over one network ended.
+enum Search {
+    Found(Answer),
+    None,
+    /// The compact network does not show which plans have few enough stages.
+    CountBinds,
 }
 
-/// Minimises `objective` over the plans of at most `max_stages` of `columns`;
-/// `None` when the integer program is infeasible.
-fn best_of(
-    problem: &Problem<'_>,
+/// Takes one objective after the other, and keeps only the edges of the best
+/// plans.
+fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
+    let question = network.question;
+    let main = question.goal.main();
+    if !has_path(&network, Objective::Peak, u128::MAX) {
+        refuse(&network, main)?;
+        return Ok(Search::None);
+    }
+    let mut proofs = Vec::new();
+    for &objective in question.goal.order() {
+        if objective.is_bottleneck() {
+            let (lowest, proof) = lowest(&network, objective)?;
+            network = lowest;
+            proofs.extend(proof);
+        } else {
+            keep_best(&mut network, objective)?;
+        }
+        if !has_path(&network, Objective::Peak, u128::MAX) {
+            return Ok(Search::CountBinds);
+        }
+    }
+    let stages = network.earliest_path();
+    let plan = Plan::new(stages, question.layers())
+        .ok_or_else(|| unproven(main, "the best ranges are no split".to_owned()))?;
+    Ok(Search::Found(Answer { plan, proofs }))
+}
+
+/// Whether few enough edges that count at most `threshold` reach the end.
+fn has_path(network: &Network<'_>, objective: Objective, threshold: u128) -> bool {
+    let fewest = network.fewest_edges(objective, threshold);
+    fewest.is_some_and(|stages| stages <= network.question.stages)
+}
+
+/// Keeps the edges up to the lowest number that is enough in `objective`, and
+/// has the integer program show that the next lower one is not.
+fn lowest<'q>(
+    network: &Network<'q>,
     objective: Objective,
-    columns: &[Column],
-    max_stages: usize,
-) -> Result<Option<Best>, SolveError> {
-    let fail = |reason: String| unproven(objective, reason);
-    let sums = Sums::new(problem, objective, columns);
-    let choices = choices(columns, sums.as_ref());
-    let plan = model::cheapest_plan(problem.layers(), max_stages, &choices).map_err(fail)?;
-    let (plan, sums) = match (plan, sums) {
-        (Some(plan), Some(sums)) => (plan, sums),
-        (None, None) => return Ok(None),
-        (plan, _) => {
-            let program = if plan.is_some() {
-                "a split"
-            } else {
-                "no split"
-            };
-            return Err(fail(format!("{program} found against the exact sums")));
-        }
+) -> Result<(Network<'q>, Option<BottleneckProof>), SolveError> {
+    let values = network.distinct_values(objective);
+    let index = values.partition_point(|&value| !has_path(network, objective, value));
+    let Some(&best) = values.get(index) else {
+        return Err(unproven(objective, "no number is enough".to_owned()));
     };
-    let found = sum_of(problem, objective, &plan);
-    if found != Some(sums.best) {
-        return Err(fail(format!(
-            "{found:?} found, but {} is the bound",
-            sums.best
-        )));
-    }
-    let columns = columns.iter().zip(&sums.excess);
-    let best = columns.filter(|&(_, &excess)| excess == Some(0));
-    let columns = best.map(|(column, _)| column.clone()).collect();
-    Ok(Some(Best { plan, columns }))
+    let below = index.checked_sub(1).map(|below| values[below]);
+    let proof = below.map(|threshold| {
+        let refusal = refuse(&network.within(objective, threshold), objective)?;
+        Ok(BottleneckProof {
+            objective,
+            threshold,
+            refusal,
+        })
+    });
+    Ok((network.within(objective, best), proof.transpose()?))
 }
 
-/// The columns with their shifted costs, without those that no path has.
-/// Without any path there is nothing to shift by: all columns, at no cost.
-fn choices(columns: &[Column], sums: Option<&Sums>) -> Vec<Choice> {
-    let choice = |(index, column): (usize, &Column)| {
+/// Has the integer program show that `network` has no path of few enough
+/// edges.
+fn refuse(network: &Network<'_>, objective: Objective) -> Result<Refused, SolveError> {
+    let mut reachable = network.clone();
+    reachable.close_unreachable();
+    match keep_best(&mut reachable, Objective::Stages)? {
+        None => Ok(Refused::Infeasible),
+        Some(needed) if needed > network.question.stages as u128 => {
+            Ok(Refused::TooManyStages(needed as usize))
+        }
+        Some(needed) => {
+            let reason = format!("{needed} stages turned out to be enough");
+            Err(unproven(objective, reason))
+        }
+    }
+}
+
+/// Has the integer program minimise the sum of `objective`, and keeps the
+/// edges of all paths that reach the least; `None` when it is infeasible.
+fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u128>, SolveError> {
+    let fail = |reason: String| unproven(objective, reason);
+    let sums = Sums::new(network, objective);
+    let choices = choices(network, sums.as_ref());
+    let path = model::cheapest_path(network.sink(), &choices).map_err(fail)?;
+    let (path, sums) = match (path, sums) {
+        (Some(path), Some(sums)) => (path, sums),
+        (None, None) => return Ok(None),
+        (Some(_), None) => return Err(fail("a split found against the exact sums".to_owned())),
+        (None, Some(_)) => return Err(fail("no split found against the exact sums".to_owned())),
+    };
+    let question = network.question;
+    let plan = Plan::new(path, question.layers())
+        .ok_or_else(|| fail("the chosen ranges are no split".to_owned()))?;
+    let found = sum_of(question, objective, &plan);
+    if found != Some(sums.best) {
+        let best = sums.best;
+        return Err(fail(format!("{found:?} found, but {best} is the bound")));
+    }
+    network.retain(sums.excess.iter().map(|&excess| excess == Some(0)));
+    Ok(found)
+}
+
+/// The edges with their shifted costs, without those that no path has.
+/// Without any path there is nothing to shift by: all edges, at no cost.
+fn choices(network: &Network<'_>, sums: Option<&Sums>) -> Vec<Choice> {
+    let edges = network.edges().enumerate();
+    let choices = edges.filter_map(|(index, edge)| {
         let cost = match sums {
             Some(sums) => sums.excess[index].map(|_| sums.shifted[index])?,
             None => 0,
         };
-        let range = column.range.clone();
-        Some(Choice { range, cost })
-    };
-    columns.iter().enumerate().filter_map(choice).collect()
-}
-
-/// Has the integer program show that `threshold` bytes are not enough.
-fn refuse(problem: &Problem<'_>, threshold: u64) -> Result<PeakProof, SolveError> {
-    let columns = columns_up_to(problem, threshold);
-    let best = best_of(problem, Objective::Stages, &columns, problem.layers())?;
-    let stages_needed = best.map(|best| best.plan.stages().len());
-    if let Some(n) = stages_needed.filter(|&n| n <= problem.max_stages) {
-        let reason = format!("{n} stages turned out to do with {threshold} bytes");
-        return Err(unproven(Objective::Peak, reason));
-    }
-    Ok(PeakProof {
-        threshold,
-        stages_needed,
-    })
-}
-
-/// The end of the longest range from each start that needs at most
-/// `threshold` bytes; the start itself when there is none.
-fn reach_within(problem: &Problem<'_>, threshold: u64) -> Vec<usize> {
-    (0..problem.layers())
-        .map(|from| {
-            let peaks = problem.costs.peaks_from(from);
-            from + peaks.partition_point(|&peak| peak <= threshold)
+        Some(Choice {
+            from: edge.from,
+            to: edge.to,
+            range: edge.column.range.clone(),
+            cost,
         })
-        .collect()
+    });
+    choices.collect()
 }
 
-/// The fewest stages, each as long as it can be; `None` when one is empty.
-/// Exact, since no range costs more than one that holds it.
-fn count_stages(reach: &[usize]) -> Option<usize> {
-    let mut from = 0;
-    let mut stages = 0;
-    while from < reach.len() {
-        if reach[from] == from {
-            return None;
-        }
-        from = reach[from];
-        stages += 1;
-    }
-    Some(stages)
-}
-
-/// Every cost in the table once, in rising order.
-fn distinct_peaks(problem: &Problem<'_>) -> Vec<u64> {
-    let mut peaks: Vec<u64> = problem.costs.iter().map(|(_, peak)| peak).collect();
-    peaks.sort_unstable();
-    peaks.dedup();
-    peaks
+/// What `plan` sums up to in `objective`; `None` when a stage of it is not
+/// among the range costs.
+fn sum_of(question: &Question<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
+    let costs = plan.stages().iter().map(|stage| {
+        let peak = question.problem.costs.peak(stage.clone())?;
+        Some(question.value(objective, stage, peak))
+    });
+    costs.sum()
 }
 
 fn unproven(objective: Objective, reason: String) -> SolveError {
@@ -206,45 +220,43 @@ fn unproven(objective: Objective, reason: String) -> SolveError {
 mod tests {
     use super::*;
     use crate::memory::RangeCosts;
+    use crate::solve::problem::Problem;
     use crate::solve::testing::additive;
 
-    fn answer(costs: &RangeCosts, cut_bytes: &[u64], max_stages: usize) -> Option<Answer> {
-        let problem = Problem {
-            costs,
-            cut_bytes,
-            max_stages,
-        };
-        solve(&problem).unwrap()
+    fn answer(costs: &RangeCosts, ipus: usize, limit: u64) -> Option<Answer> {
+        let cut_bytes = vec![0; costs.layers() - 1];
+        let problem = Problem::new(costs, &cut_bytes, ipus, limit);
+        solve(&Question::new(&problem).unwrap()).unwrap()
     }
 
     #[test]
     fn the_next_lower_cost_is_proven_too_low() {
-        let costs = additive(&[3, 1, 4, 1, 5], u64::MAX);
-        let found = answer(&costs, &[0; 4], 2).unwrap();
+        let found = answer(&additive(&[3, 1, 4, 1, 5], u64::MAX), 2, 99).unwrap();
         // 3 1 4 | 1 5: the next lower cost of any range is 6.
         assert_eq!(found.plan.stages(), [0..3, 3..5]);
-        let threshold = 6;
-        let stages_needed = Some(3);
-        let proof = PeakProof {
-            threshold,
-            stages_needed,
+        let proof = BottleneckProof {
+            objective: Objective::Peak,
+            threshold: 6,
+            refusal: Refused::TooManyStages(3),
         };
-        assert_eq!(found.proof, Some(proof));
+        assert_eq!(found.proofs, [proof]);
     }
 
     #[test]
     fn a_heavy_layer_needs_no_number_of_stages_below_it() {
-        let costs = additive(&[1, 9, 1], u64::MAX);
-        let proof = answer(&costs, &[0; 2], 3).unwrap().proof.unwrap();
-        assert_eq!((proof.threshold, proof.stages_needed), (1, None));
+        let proofs = answer(&additive(&[1, 9, 1], u64::MAX), 3, 99)
+            .unwrap()
+            .proofs;
+        assert_eq!(proofs[0].threshold, 1);
+        assert_eq!(proofs[0].refusal, Refused::Infeasible);
         let even = additive(&[0, 0], u64::MAX);
-        assert_eq!(answer(&even, &[0], 2).unwrap().proof, None);
+        assert_eq!(answer(&even, 2, 99).unwrap().proofs, []);
     }
 
     #[test]
     fn a_model_that_fits_in_no_split_has_no_answer() {
-        assert!(answer(&additive(&[3, 3, 3], 4), &[0; 2], 2).is_none());
-        assert!(answer(&additive(&[9], 4), &[], 2).is_none());
-        assert!(answer(&additive(&[1], 4), &[], 0).is_none());
+        assert!(answer(&additive(&[3, 3, 3], 99), 2, 4).is_none());
+        assert!(answer(&additive(&[9], 99), 2, 4).is_none());
+        assert!(answer(&additive(&[1], 99), 0, 4).is_none());
     }
 }

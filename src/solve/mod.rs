@@ -2,122 +2,164 @@
 //!
 //! [`Problem`] is the question: the memory of every range of the layer order
 //! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)), the bytes
-//! that a cut at each boundary would send, and how many stages there may be.
-//! A [`Plan`] is an answer, and [`Score`] what it is judged by, in the order
-//! of its fields; equal scores go to the earliest cuts ([`Objective`]).
+//! that a cut at each boundary would send, how many IPUs there are, what a
+//! stage may take on each of them ([`Limit`]), what a plan must do besides
+//! ([`Order`]), and what is wanted most ([`Goal`]). A [`Plan`] is an answer,
+//! and [`Score`] what it is judged by, in the order that the goal says
+//! ([`Goal::order`]); equal scores go to the earliest cuts.
 //!
 //! [`solve`] answers twice. The *integer program* has a binary for each range
-//! that fits and conserves flow over the layer boundaries (`model`). It takes
-//! one objective after the other (`integer_program`): the peak by bisection,
-//! proven from both sides; then each sum over stages, among the ranges that
-//! can still be in a best plan. Floating point only ever picks ranges:
-//! bounds, costs and scores are exact integers (`columns`). The *dynamic
-//! program* (`dynamic_program`) answers the same question without the model.
-//! What the two say is compared objective by objective, and a difference is
+//! that may be a stage and conserves flow over the layer boundaries (`model`).
+//! It takes one objective after the other (`integer_program`): a bottleneck by
+//! bisection, proven from both sides; each sum over stages among the ranges
+//! that can still be in a best plan. Floating point only ever picks ranges:
+//! bounds, costs and scores are exact integers (`sums`). The *dynamic program*
+//! (`dynamic_program`) answers the same question without the model. What the
+//! two say is compared objective by objective, and a difference is
 //! [`SolveError::Disagreement`], never an answer.
 //!
-//! [`greedy`] is the original tool's search, for comparison.
+//! The integer program is solved over one of two networks (`network`). The
+//! compact one has a binary for each range. It is enough unless the IPU that a
+//! range stands on matters: with pins, with limits that differ from IPU to
+//! IPU, and for the goal [`Goal::Communication`] when the splits that send the
+//! least need more IPUs than there are. Then there is a binary for each range
+//! on each IPU.
 //!
-//! Objectives know nothing of models, and models nothing of objectives: a new
-//! order, or ranges that are ruled out, change `objectives` and the columns
-//! that the models are given.
+//! Around that: [`sweep`] answers for each number of IPUs, [`refusal`] says why
+//! there is no plan and what would help, with a [`Certificate`] that can be
+//! checked by hand, [`judge`] judges a given plan, and `lp` writes the
+//! integer program out for other solvers. [`greedy`] is the original tool's
+//! search, for comparison.
 
-mod columns;
+mod certificate;
+mod clash;
 mod dynamic_program;
 mod error;
 mod greedy;
 mod integer_program;
 mod model;
+mod network;
 mod objectives;
+mod orders;
 mod plan;
 mod problem;
 #[cfg(test)]
 mod properties;
+mod question;
+mod refusal;
+mod sums;
+mod sweep;
 #[cfg(test)]
 mod testing;
 
+pub use certificate::{Certificate, CertificateError, Needed, certificate};
+pub use clash::{Clash, ClashKind};
 pub use error::SolveError;
 pub use greedy::{Greedy, greedy};
-pub use integer_program::PeakProof;
-pub use objectives::Objective;
-pub use plan::{Plan, Score};
-pub use problem::Problem;
+pub use integer_program::{BottleneckProof, Refused};
+pub use objectives::{Goal, Objective};
+pub use orders::{Order, Rule};
+pub use plan::{Judgement, Plan, Score, judge};
+pub use problem::{Limit, Problem};
+pub use refusal::{Cause, Refusal, best_effort, fewest_stages, refusal};
+pub use sweep::sweep;
+
+use question::Question;
 
 /// The best plan, and what shows that it is the best.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
     /// The stages. Both programs chose these.
     pub plan: Plan,
-    /// Score of the plan that the integer program chose, recomputed from its
-    /// ranges in integers.
-    pub integer_program: Score,
-    /// Score of the plan that the dynamic program chose. Equal to the other:
-    /// it is kept so that both can be shown.
-    pub dynamic_program: Score,
-    /// What shows that no lower peak is possible; `None` when no range at
-    /// all costs less than the peak.
-    pub proof: Option<PeakProof>,
+    /// All numbers of the plan, recomputed from its ranges in integers.
+    pub score: Score,
+    /// What both programs found for each objective, in the order of the goal.
+    pub proofs: Vec<Proof>,
+    /// What shows that no bottleneck can be lower, in the order of the goal.
+    /// A bottleneck below which no range counts anything has no entry.
+    pub bottlenecks: Vec<BottleneckProof>,
 }
 
-/// Finds the best split into at most `max_stages` stages; `None` when the
-/// integer and the dynamic program agree that there is none.
+/// The optimum of one objective by both programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proof {
+    /// The objective.
+    pub objective: Objective,
+    /// Its number in the plan that the integer program chose.
+    pub integer_program: u128,
+    /// Its number in the plan that the dynamic program chose. Equal to the
+    /// other: it is kept so that both can be shown.
+    pub dynamic_program: u128,
+}
+
+/// Finds the best split; `None` when the integer and the dynamic program agree
+/// that there is none.
 ///
 /// # Errors
-/// A problem that contradicts itself or is too large for exact arithmetic,
-/// a solver that gives no proof, and two programs that do not agree.
+/// A problem that contradicts itself, orders that do
+/// ([`SolveError::Contradiction`]), costs too large for exact arithmetic, a
+/// solver that gives no proof, and two programs that do not agree.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    problem.check()?;
-    let integer = integer_program::solve(problem)?;
-    let dynamic = dynamic_program::solve(problem);
-    let (integer, proof) = match integer {
-        Some(answer) => (Some(answer.plan), answer.proof),
-        None => (None, None),
+    answer(&Question::new(problem)?)
+}
+
+/// Both programs' answer.
+fn answer(question: &Question<'_>) -> Result<Option<Solution>, SolveError> {
+    let integer = integer_program::solve(question)?;
+    let dynamic = dynamic_program::solve(question);
+    let (integer, bottlenecks) = match integer {
+        Some(answer) => (Some(answer.plan), answer.proofs),
+        None => (None, Vec::new()),
     };
-    compare(problem, integer, dynamic, proof)
+    let compared = compare(question, integer, dynamic)?;
+    Ok(compared.map(|solution| Solution {
+        bottlenecks,
+        ..solution
+    }))
 }
 
 /// The common answer, or the first objective in which the plans differ.
 fn compare(
-    problem: &Problem<'_>,
+    question: &Question<'_>,
     integer: Option<Plan>,
     dynamic: Option<Plan>,
-    proof: Option<PeakProof>,
 ) -> Result<Option<Solution>, SolveError> {
-    let integer_score = integer
-        .as_ref()
-        .map(|plan| score(problem, plan))
-        .transpose()?;
-    let dynamic_score = dynamic
-        .as_ref()
-        .map(|plan| score(problem, plan))
-        .transpose()?;
-    for objective in Objective::ORDER {
+    let scored = |plan: &Option<Plan>| plan.as_ref().map(|plan| score(question, plan)).transpose();
+    let (integer_score, dynamic_score) = (scored(&integer)?, scored(&dynamic)?);
+    let mut proofs = Vec::new();
+    for &objective in question.goal.order() {
         let value = |score: Option<Score>| score.and_then(|score| score.value(objective));
-        agree(objective, value(integer_score), value(dynamic_score))?;
+        let both = (value(integer_score), value(dynamic_score));
+        agree(objective, both.0, both.1)?;
+        if let (Some(integer_program), Some(dynamic_program)) = both {
+            proofs.push(Proof {
+                objective,
+                integer_program,
+                dynamic_program,
+            });
+        }
     }
     let cuts = |plan: &Option<Plan>| plan.iter().flat_map(Plan::cuts).collect::<Vec<_>>();
     for (integer, dynamic) in cuts(&integer).into_iter().zip(cuts(&dynamic)) {
-        agree(
-            Objective::EarliestCuts,
-            Some(integer as u128),
-            Some(dynamic as u128),
-        )?;
+        let number = |cut: usize| Some(cut as u128);
+        agree(Objective::EarliestCuts, number(integer), number(dynamic))?;
     }
-    let solution = integer.zip(integer_score).zip(dynamic_score);
-    Ok(
-        solution.map(|((plan, integer_program), dynamic_program)| Solution {
-            plan,
-            integer_program,
-            dynamic_program,
-            proof,
-        }),
-    )
+    Ok(integer.zip(integer_score).map(|(plan, score)| Solution {
+        plan,
+        score,
+        proofs,
+        bottlenecks: Vec::new(),
+    }))
 }
 
-fn score(problem: &Problem<'_>, plan: &Plan) -> Result<Score, SolveError> {
-    Score::of(problem, plan).ok_or_else(|| SolveError::Unproven {
-        objective: Objective::Peak,
-        reason: "a stage that was chosen is over the limit".to_owned(),
+/// The numbers of a plan that a program chose.
+fn score(question: &Question<'_>, plan: &Plan) -> Result<Score, SolveError> {
+    let problem = &question.problem;
+    let is_allowed = question.allows(plan);
+    let score = Score::of(problem, plan).filter(|_| is_allowed);
+    score.ok_or_else(|| SolveError::Unproven {
+        objective: question.goal.main(),
+        reason: "a split was chosen that is over a limit or breaks an order".to_owned(),
     })
 }
 

@@ -4,12 +4,11 @@
 use good_lp::solvers::{SolutionStatus, microlp::microlp};
 use good_lp::{
     Expression, ProblemVariables, ResolutionError, Solution, SolverModel, Variable,
-    constraint::{Constraint, eq, leq},
+    constraint::{Constraint, eq},
     variable, variables,
 };
+use std::collections::BTreeMap;
 use std::ops::Range;
-
-use super::plan::Plan;
 
 /// How far a binary may be off 0 or 1 and still be read as that.
 const INTEGRALITY: f64 = 1e-6;
@@ -19,61 +18,53 @@ const INTEGRALITY: f64 = 1e-6;
 /// costs 0.
 const COST_CAP: u128 = 1 << 20;
 
-/// A range to choose or not, with its shifted cost.
+/// A range to choose or not, between two nodes, with its shifted cost.
 #[derive(Debug)]
 pub(super) struct Choice {
+    pub from: usize,
+    pub to: usize,
     pub range: Range<usize>,
     pub cost: u128,
 }
 
-/// The cheapest plan made of `choices`, of at most `max_stages` stages.
+/// The cheapest path of `choices` from node 0 to `sink`, as ranges in order;
+/// `None` when there is none.
 ///
-/// A binary for each range; at every layer boundary as many chosen ranges
-/// end as start, one starts at the first and one ends at the last.
-pub(super) fn cheapest_plan(
-    layers: usize,
-    max_stages: usize,
+/// A binary for each choice; at every node as many chosen ranges end as
+/// start, and one starts at the first.
+pub(super) fn cheapest_path(
+    sink: usize,
     choices: &[Choice],
-) -> Result<Option<Plan>, String> {
+) -> Result<Option<Vec<Range<usize>>>, String> {
     let mut variables = variables!();
     let chosen = variables.add_vector(variable().binary(), choices.len());
     let costs = choices
         .iter()
         .map(|choice| choice.cost.min(COST_CAP) as f64);
     let objective = weighted(&chosen, costs);
-    let ranges = choices.iter().map(|choice| choice.range.clone());
-    let mut rows = conservation(layers, &chosen, ranges);
-    rows.push(leq(
-        weighted(&chosen, chosen.iter().map(|_| 1.0)),
-        max_stages as f64,
-    ));
+    let rows = conservation(sink, &chosen, choices);
     let Some(values) = solve(variables, objective, rows, &chosen)? else {
         return Ok(None);
     };
     let picked = choices.iter().zip(values).filter(|(_, chosen)| *chosen);
-    let mut stages: Vec<_> = picked.map(|(choice, _)| choice.range.clone()).collect();
-    stages.sort_by_key(|stage| stage.start);
-    let plan = Plan::new(stages, layers).ok_or("the chosen ranges are no split")?;
-    Ok(Some(plan))
+    let mut ranges: Vec<_> = picked.map(|(choice, _)| choice.range.clone()).collect();
+    ranges.sort_by_key(|range| range.start);
+    Ok(Some(ranges))
 }
 
-/// One row for each boundary but the last, whose row follows from the others:
-/// edges that leave it minus edges that enter it, 1 at the first boundary.
-fn conservation(
-    layers: usize,
-    edges: &[Variable],
-    ends: impl Iterator<Item = Range<usize>>,
-) -> Vec<Constraint> {
-    let mut rows = vec![Expression::default(); layers + 1];
-    for (&edge, range) in edges.iter().zip(ends) {
-        rows[range.start].add_mul(1.0, edge);
-        rows[range.end].add_mul(-1.0, edge);
+/// One row for each node that a choice meets, but for the last node, whose row
+/// follows from the others: edges that leave it minus edges that enter it, 1
+/// at the first node.
+fn conservation(sink: usize, edges: &[Variable], choices: &[Choice]) -> Vec<Constraint> {
+    let mut rows = BTreeMap::from([(0, Expression::default())]);
+    for (&edge, choice) in edges.iter().zip(choices) {
+        rows.entry(choice.from).or_default().add_mul(1.0, edge);
+        rows.entry(choice.to).or_default().add_mul(-1.0, edge);
     }
-    rows.truncate(layers);
-    let supply = |boundary| if boundary == 0 { 1.0 } else { 0.0 };
-    let rows = rows.into_iter().enumerate();
-    rows.map(|(boundary, row)| eq(row, supply(boundary)))
-        .collect()
+    rows.remove(&sink);
+    let supply = |node: usize| if node == 0 { 1.0 } else { 0.0 };
+    let rows = rows.into_iter();
+    rows.map(|(node, row)| eq(row, supply(node))).collect()
 }
 
 fn weighted(variables: &[Variable], weights: impl Iterator<Item = f64>) -> Expression {
@@ -128,11 +119,16 @@ mod tests {
     use super::*;
 
     fn choice(range: Range<usize>, cost: u128) -> Choice {
-        Choice { range, cost }
+        Choice {
+            from: range.start,
+            to: range.end,
+            range,
+            cost,
+        }
     }
 
     #[test]
-    fn the_cheapest_path_over_the_boundaries_is_chosen() {
+    fn the_cheapest_path_over_the_nodes_is_chosen() {
         let choices = [
             choice(0..1, 0),
             choice(0..2, 3),
@@ -140,28 +136,22 @@ mod tests {
             choice(0..3, 4),
             choice(2..3, 0),
         ];
-        let plan = cheapest_plan(3, 3, &choices).unwrap().unwrap();
-        assert_eq!(plan.stages(), [0..1, 1..3]);
-        let alone = cheapest_plan(3, 1, &choices).unwrap().unwrap();
-        assert_eq!(alone.stages(), vec![0..3]);
+        let path = cheapest_path(3, &choices).unwrap();
+        assert_eq!(path, Some(vec![0..1, 1..3]));
     }
 
     #[test]
     fn costs_beyond_the_cap_are_not_chosen() {
         let choices = [choice(0..1, 0), choice(0..2, u128::MAX), choice(1..2, 1)];
-        let plan = cheapest_plan(2, 2, &choices).unwrap().unwrap();
-        assert_eq!(plan.stages(), [0..1, 1..2]);
+        let path = cheapest_path(2, &choices).unwrap();
+        assert_eq!(path, Some(vec![0..1, 1..2]));
     }
 
     #[test]
     fn a_gap_between_the_choices_is_infeasible() {
-        assert_eq!(
-            cheapest_plan(3, 3, &[choice(0..1, 0), choice(2..3, 0)]),
-            Ok(None)
-        );
-        assert_eq!(cheapest_plan(1, 1, &[]), Ok(None));
-        let two = [choice(0..1, 0), choice(1..2, 0)];
-        assert_eq!(cheapest_plan(2, 1, &two), Ok(None));
+        let gap = [choice(0..1, 0), choice(2..3, 0)];
+        assert_eq!(cheapest_path(3, &gap), Ok(None));
+        assert_eq!(cheapest_path(1, &[]), Ok(None));
     }
 
     #[test]

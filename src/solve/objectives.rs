@@ -1,9 +1,6 @@
 //! What makes one split better than another, and in which order.
 
 use std::fmt;
-use std::ops::Range;
-
-use super::problem::Problem;
 
 /// One thing that a split is judged by. Less is better in all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,29 +13,60 @@ pub enum Objective {
     Squares,
     /// Bytes over the cuts between stages.
     CutBytes,
+    /// Cycles of the slowest stage.
+    Cycles,
     /// The list of cuts, compared from the first on.
     EarliestCuts,
 }
 
-/// The objectives that are sums over stages, in the order they are compared
-/// once the peak is settled.
-pub(super) const SUMS: [Objective; 3] =
-    [Objective::Stages, Objective::Squares, Objective::CutBytes];
+/// What is asked for above all. The best plan is always sought among those
+/// that are within the limits and obey the orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Goal {
+    /// The lowest peak; then the fewest stages, the most even ones, the
+    /// fewest bytes over the cuts.
+    #[default]
+    Peak,
+    /// The fewest stages; then peak, evenness, bytes over the cuts.
+    Fewest,
+    /// The fewest bytes over the cuts; then peak, stages, evenness.
+    Communication,
+    /// The fastest slowest stage; then peak, stages, evenness, bytes over the
+    /// cuts.
+    Cycles,
+}
+
+impl Goal {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Peak, Self::Fewest, Self::Communication, Self::Cycles];
+
+    /// The numbers that plans are compared by, the first weighing most.
+    /// Plans that are equal in all go to the earliest cuts.
+    pub fn order(self) -> &'static [Objective] {
+        use Objective::{CutBytes, Cycles, Peak, Squares, Stages};
+        match self {
+            Self::Peak => &[Peak, Stages, Squares, CutBytes],
+            Self::Fewest => &[Stages, Peak, Squares, CutBytes],
+            Self::Communication => &[CutBytes, Peak, Stages, Squares],
+            Self::Cycles => &[Cycles, Peak, Stages, Squares, CutBytes],
+        }
+    }
+
+    /// The first of [`Goal::order`].
+    pub fn main(self) -> Objective {
+        match self {
+            Self::Peak => Objective::Peak,
+            Self::Fewest => Objective::Stages,
+            Self::Communication => Objective::CutBytes,
+            Self::Cycles => Objective::Cycles,
+        }
+    }
+}
 
 impl Objective {
-    /// All that are numbers, in the order they are compared.
-    pub const ORDER: [Self; 4] = [Self::Peak, Self::Stages, Self::Squares, Self::CutBytes];
-
-    /// What a stage `range` with the peak `peak` (bytes) adds to the sum of
-    /// this objective. A stage pays for the cut at its end, the last stage
-    /// for none. The peak and the cuts themselves are no sums: they add 0.
-    pub(super) fn cost(self, problem: &Problem<'_>, range: &Range<usize>, peak: u64) -> u128 {
-        match self {
-            Self::Stages => 1,
-            Self::Squares => u128::from(peak) * u128::from(peak),
-            Self::CutBytes => u128::from(problem.bytes_over_cut(range.end)),
-            Self::Peak | Self::EarliestCuts => 0,
-        }
+    /// Whether the worst stage alone counts, not the sum over stages.
+    pub fn is_bottleneck(self) -> bool {
+        matches!(self, Self::Peak | Self::Cycles)
     }
 }
 
@@ -49,7 +77,22 @@ impl fmt::Display for Objective {
             Self::Stages => "fewest stages",
             Self::Squares => "least sum of squared stage peaks",
             Self::CutBytes => "fewest bytes over the cuts",
+            Self::Cycles => "fewest cycles of the slowest stage",
             Self::EarliestCuts => "earliest cut",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_has_the_stages_so_that_equals_have_as_many_cuts() {
+        for goal in Goal::ALL {
+            assert_eq!(goal.order().first(), Some(&goal.main()));
+            assert!(goal.order().contains(&Objective::Stages));
+            assert!(goal.order().contains(&Objective::Peak));
+        }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::objectives::Objective;
+use super::error::SolveError;
+use super::objectives::{Goal, Objective};
+use super::orders::Order;
 use super::problem::Problem;
 
 /// Stages in order, without a gap, from position 0 to the last.
@@ -35,11 +37,18 @@ impl Plan {
     pub fn cuts(&self) -> impl Iterator<Item = usize> + '_ {
         self.stages.iter().skip(1).map(|stage| stage.start)
     }
+
+    /// The stage of each position.
+    pub(super) fn stage_of(&self) -> Vec<usize> {
+        let stages = self.stages.iter().enumerate();
+        let of = |(stage, range): (usize, &Range<usize>)| range.clone().map(move |_| stage);
+        stages.flat_map(of).collect()
+    }
 }
 
-/// What a plan is judged by, in exact integers. Compared in the order of the
-/// fields: less is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// What a plan is judged by, in exact integers. [`Goal::order`] says which
+/// number weighs most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Score {
     /// Bytes on the fullest tile of any stage.
     pub peak: u64,
@@ -49,17 +58,20 @@ pub struct Score {
     pub squares: u128,
     /// Bytes over all cuts. Each boundary may have a full 64 bits of them.
     pub cut_bytes: u128,
+    /// Cycles of the slowest stage; `None` when no cycles are known.
+    pub slowest_cycles: Option<u128>,
 }
 
 impl Score {
-    /// Scores `plan` from the range costs; `None` when a stage has none,
-    /// because it is over the limit.
+    /// Scores `plan` from the range costs, whether it is within the limits or
+    /// not; `None` when the costs of a stage are missing.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
         let mut score = Self {
             peak: 0,
             stages: plan.stages.len(),
             squares: 0,
             cut_bytes: 0,
+            slowest_cycles: problem.cycles.map(|_| 0),
         };
         for stage in &plan.stages {
             let peak = problem.costs.peak(stage.clone())?;
@@ -67,27 +79,93 @@ impl Score {
             score.peak = score.peak.max(peak);
             score.squares = score.squares.checked_add(square)?;
             score.cut_bytes += u128::from(problem.bytes_over_cut(stage.end));
+            if let Some(cycles) = problem.cycles {
+                let cycles = cycles.get(stage.clone())?;
+                let cycles = cycles.iter().map(|&cycles| u128::from(cycles)).sum();
+                score.slowest_cycles = score.slowest_cycles.max(Some(cycles));
+            }
         }
         Some(score)
     }
 
     /// The number that stands for `objective`; `None` for the tie-break,
-    /// which is no number.
+    /// which is no number, and for cycles that are not known.
     pub fn value(&self, objective: Objective) -> Option<u128> {
         match objective {
             Objective::Peak => Some(u128::from(self.peak)),
             Objective::Stages => Some(self.stages as u128),
             Objective::Squares => Some(self.squares),
             Objective::CutBytes => Some(self.cut_bytes),
+            Objective::Cycles => self.slowest_cycles,
             Objective::EarliestCuts => None,
         }
     }
+
+    /// The numbers that `goal` compares, the first weighing most: less is
+    /// better.
+    pub fn rank(&self, goal: Goal) -> Vec<Option<u128>> {
+        let order = goal.order().iter();
+        order.map(|&objective| self.value(objective)).collect()
+    }
+}
+
+/// How a given plan stands to a problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// All its numbers; `None` when the costs of a stage are missing.
+    pub score: Option<Score>,
+    /// The stages that are over their limit, and those that have no IPU.
+    pub too_large: Vec<usize>,
+    /// How many IPUs are missing.
+    pub missing_ipus: usize,
+    /// The orders that it breaks.
+    pub broken: Vec<Order>,
+}
+
+impl Judgement {
+    /// Whether the plan is one that the problem allows.
+    pub fn is_allowed(&self) -> bool {
+        self.too_large.is_empty() && self.missing_ipus == 0 && self.broken.is_empty()
+    }
+}
+
+/// Judges `plan` without any search.
+///
+/// # Errors
+/// A problem that contradicts itself, and a plan for another layer order.
+/// Orders may contradict each other; the plan then breaks some.
+pub fn judge(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveError> {
+    problem.check()?;
+    let end = plan.stages.last().map_or(0, |stage| stage.end);
+    let layers = problem.layers();
+    if end != layers {
+        return Err(SolveError::OtherPlan { end, layers });
+    }
+    let stage_of = plan.stage_of();
+    let broken = problem.orders.iter();
+    let broken = broken.filter(|order| !order.is_obeyed(&stage_of)).cloned();
+    let fits = |(stage, range): (usize, &Range<usize>)| {
+        let limit = problem.limit.of(stage)?;
+        problem
+            .costs
+            .peak(range.clone())
+            .filter(|&peak| peak <= limit)
+    };
+    let stages = plan.stages.iter().enumerate();
+    let too_large = stages.filter(|&stage| fits(stage).is_none());
+    Ok(Judgement {
+        score: Score::of(problem, plan),
+        too_large: too_large.map(|(stage, _)| stage).collect(),
+        missing_ipus: plan.stages.len().saturating_sub(problem.ipus),
+        broken: broken.collect(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::memory::RangeCosts;
+    use crate::solve::{Limit, Rule};
 
     #[test]
     fn a_plan_covers_every_position_once() {
@@ -106,36 +184,51 @@ mod tests {
     #[test]
     fn scores_count_the_cut_at_the_end_of_each_stage_but_the_last() {
         let costs = RangeCosts::new(vec![vec![3, 5, 9], vec![4, 6], vec![2]]);
-        let problem = Problem {
-            costs: &costs,
-            cut_bytes: &[10, u64::MAX],
-            max_stages: 3,
-        };
+        let problem = Problem::new(&costs, &[10, u64::MAX], 3, 9);
         let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
-        let expected = Score {
+        let mut expected = Score {
             peak: 4,
             stages: 3,
             squares: 9 + 16 + 4,
             cut_bytes: 10 + u128::from(u64::MAX),
+            slowest_cycles: None,
         };
         assert_eq!(Score::of(&problem, &plan), Some(expected));
         assert_eq!(plan.cuts().collect::<Vec<_>>(), [1, 2]);
+        let problem = Problem {
+            cycles: Some(&[u64::MAX, 5, 7]),
+            ..problem
+        };
+        expected.slowest_cycles = Some(u128::from(u64::MAX));
+        assert_eq!(Score::of(&problem, &plan), Some(expected));
+        let goal = Goal::Communication;
+        let first = u128::from(u64::MAX) + 10;
+        assert_eq!(expected.rank(goal), [first, 4, 3, 29].map(Some));
     }
 
     #[test]
-    fn earlier_fields_of_a_score_weigh_more() {
-        let score = |peak, stages, squares, cut_bytes| Score {
-            peak,
-            stages,
-            squares,
-            cut_bytes,
-        };
-        let ordered = [
-            score(1, 2, 2, 9),
-            score(1, 2, 3, 0),
-            score(1, 3, 0, 0),
-            score(2, 0, 0, 0),
+    fn a_judgement_names_all_that_a_plan_breaks() {
+        let costs = RangeCosts::new(vec![vec![3, 5, 9], vec![4, 6], vec![2]]);
+        let orders = [
+            Order::new(Rule::CutAfter(1), "--cut-after b"),
+            Order::new(Rule::NoCutAfter(0), "--no-cut-after a"),
         ];
-        assert!(ordered.is_sorted());
+        let problem = Problem {
+            limit: Limit::PerIpu(&[2, 4]),
+            orders: &orders,
+            ..Problem::new(&costs, &[0, 0], 2, 0)
+        };
+        let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
+        let judged = judge(&problem, &plan).unwrap();
+        assert_eq!(judged.score.map(|score| score.peak), Some(4));
+        assert_eq!(
+            (judged.too_large.clone(), judged.missing_ipus),
+            (vec![0, 2], 1)
+        );
+        assert_eq!(judged.broken, [orders[1].clone()]);
+        assert!(!judged.is_allowed());
+        let other = Plan::new(vec![0..1, 1..2], 2).unwrap();
+        let error = SolveError::OtherPlan { end: 2, layers: 3 };
+        assert_eq!(judge(&problem, &other), Err(error));
     }
 }

@@ -1,23 +1,88 @@
-//! The question: range costs, bytes over each boundary, and how many stages.
+//! The question: range costs, what a cut sends, limits, orders and the goal.
 
 use std::ops::Range;
 
 use super::error::SolveError;
+use super::objectives::Goal;
+use super::orders::Order;
 use crate::memory::RangeCosts;
 
+/// Bytes that a stage may take on each tile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit<'a> {
+    /// The same on every IPU.
+    Same(u64),
+    /// By IPU; one for each.
+    PerIpu(&'a [u64]),
+}
+
 /// A choice of split points to be made.
+///
+/// Stage n stands on IPU n. There may be fewer stages than IPUs; the last
+/// ones are then left empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// Bytes on the fullest tile of every range that fits.
+    /// Bytes on the fullest tile of every range of positions. A range that is
+    /// missing is over every limit.
     pub costs: &'a RangeCosts,
     /// Bytes over each boundary: `cut_bytes[i]` for a cut between positions
     /// `i` and `i + 1`, so one fewer than there are positions.
     pub cut_bytes: &'a [u64],
-    /// The highest number of stages, one for each IPU.
-    pub max_stages: usize,
+    /// Cycles of each position, if known. A stage takes the sum of its
+    /// positions' cycles.
+    pub cycles: Option<&'a [u64]>,
+    /// How many IPUs there are: the highest number of stages.
+    pub ipus: usize,
+    /// Bytes that a stage may take.
+    pub limit: Limit<'a>,
+    /// What a plan must do besides.
+    pub orders: &'a [Order],
+    /// What makes one plan better than another.
+    pub goal: Goal,
 }
 
-impl Problem<'_> {
+impl<'a> Limit<'a> {
+    /// Bytes that stage `stage` may take; `None` beyond the last IPU that
+    /// has a limit of its own.
+    pub fn of(self, stage: usize) -> Option<u64> {
+        match self {
+            Self::Same(bytes) => Some(bytes),
+            Self::PerIpu(bytes) => bytes.get(stage).copied(),
+        }
+    }
+
+    /// The most that any of the first `ipus` stages may take; 0 without any.
+    pub fn highest(self, ipus: usize) -> u64 {
+        match self {
+            Self::Same(bytes) => bytes,
+            Self::PerIpu(bytes) => bytes.iter().take(ipus).copied().max().unwrap_or(0),
+        }
+    }
+
+    /// Whether it matters on which IPU a stage stands.
+    pub(super) fn differs(self) -> bool {
+        match self {
+            Self::Same(_) => false,
+            Self::PerIpu(bytes) => bytes.windows(2).any(|pair| pair[0] != pair[1]),
+        }
+    }
+}
+
+impl<'a> Problem<'a> {
+    /// The best split of `costs` into at most `ipus` stages of at most `limit`
+    /// bytes, lowest peak first, without orders and cycles.
+    pub fn new(costs: &'a RangeCosts, cut_bytes: &'a [u64], ipus: usize, limit: u64) -> Self {
+        Self {
+            costs,
+            cut_bytes,
+            cycles: None,
+            ipus,
+            limit: Limit::Same(limit),
+            orders: &[],
+            goal: Goal::Peak,
+        }
+    }
+
     /// Positions in the layer order, the pseudo-layer included.
     pub(super) fn layers(&self) -> usize {
         self.costs.layers()
@@ -35,16 +100,41 @@ impl Problem<'_> {
 
     /// Refuses what the solvers rely on and the types do not hold.
     pub(super) fn check(&self) -> Result<(), SolveError> {
+        self.check_lengths()?;
+        self.check_size()?;
+        for from in 0..self.layers() {
+            self.check_monotone(from)?;
+        }
+        let layers = self.layers();
+        let beyond = |order: &&Order| order.last_position() >= layers;
+        match self.orders.iter().find(beyond).cloned() {
+            Some(order) => Err(SolveError::NoSuchPosition { order, layers }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_lengths(&self) -> Result<(), SolveError> {
         let expected = self.layers().saturating_sub(1);
         if self.cut_bytes.len() != expected {
             let found = self.cut_bytes.len();
             return Err(SolveError::CutBytes { expected, found });
         }
-        self.check_size()?;
-        for from in 0..self.layers() {
-            self.check_monotone(from)?;
+        let expected = self.layers();
+        match self.cycles {
+            Some(cycles) if cycles.len() != expected => {
+                let found = cycles.len();
+                return Err(SolveError::CycleCount { expected, found });
+            }
+            None if self.goal == Goal::Cycles => return Err(SolveError::NoCycles),
+            _ => {}
         }
-        Ok(())
+        match self.limit {
+            Limit::PerIpu(bytes) if bytes.len() != self.ipus => Err(SolveError::LimitCount {
+                ipus: self.ipus,
+                found: bytes.len(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Four times the largest sum of squares must fit, so that sums of
@@ -97,22 +187,60 @@ fn not_monotone(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::solve::Rule;
 
     fn check(peaks: Vec<Vec<u64>>, cut_bytes: &[u64]) -> Result<(), SolveError> {
-        let costs = RangeCosts::new(peaks);
-        let problem = Problem {
-            costs: &costs,
-            cut_bytes,
-            max_stages: 2,
-        };
-        problem.check()
+        Problem::new(&RangeCosts::new(peaks), cut_bytes, 2, u64::MAX).check()
     }
 
     #[test]
-    fn cut_bytes_of_another_layer_order_are_refused() {
+    fn what_belongs_to_another_layer_order_is_refused() {
         let error = check(vec![vec![1, 2], vec![1]], &[0, 0]).unwrap_err();
         let (expected, found) = (1, 2);
         assert_eq!(error, SolveError::CutBytes { expected, found });
+
+        let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
+        let problem = Problem::new(&costs, &[0], 3, 5);
+        let cycles = Problem {
+            cycles: Some(&[1, 2, 3]),
+            ..problem
+        };
+        let (expected, found) = (2, 3);
+        let error = SolveError::CycleCount { expected, found };
+        assert_eq!(cycles.check(), Err(error));
+        let limit = Limit::PerIpu(&[1, 2]);
+        let error = SolveError::LimitCount { ipus: 3, found: 2 };
+        assert_eq!(Problem { limit, ..problem }.check(), Err(error));
+        let goal = Goal::Cycles;
+        assert_eq!(
+            Problem { goal, ..problem }.check(),
+            Err(SolveError::NoCycles)
+        );
+    }
+
+    #[test]
+    fn orders_for_positions_that_are_not_there_are_refused() {
+        let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
+        let check = |rule| {
+            let orders = [Order::new(rule, "--order")];
+            let problem = Problem::new(&costs, &[0], 2, 5);
+            let orders = &orders;
+            Problem { orders, ..problem }.check()
+        };
+        let (first, last) = (1, 2);
+        for (beyond, fine) in [
+            (Rule::CutAfter(1), Rule::CutAfter(0)),
+            (Rule::NoCutAfter(usize::MAX), Rule::NoCutAfter(0)),
+            (
+                Rule::Together { first, last },
+                Rule::Together { first, last: 0 },
+            ),
+        ] {
+            let order = Order::new(beyond, "--order");
+            let error = SolveError::NoSuchPosition { order, layers: 2 };
+            assert_eq!(check(beyond), Err(error));
+            assert_eq!(check(fine), Ok(()));
+        }
     }
 
     #[test]

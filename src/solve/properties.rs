@@ -1,120 +1,280 @@
-//! Both programs and the greedy search against trying every split.
+//! Both programs and what stands around them against trying every split.
 
 use proptest::prelude::*;
 
-use super::testing::{Case, Rank, brute_force, case};
+use super::question::Question;
+use super::testing::{Case, Rank, brute_force, case, obedient, plain_case};
 use super::{
-    Objective, Plan, Problem, Score, Solution, SolveError, compare, dynamic_program, greedy,
-    integer_program, solve,
+    BottleneckProof, Cause, Goal, Limit, Needed, Objective, Plan, Problem, Refused, Score,
+    Solution, SolveError, certificate, compare, dynamic_program, greedy, integer_program, judge,
+    refusal, solve, sweep,
 };
-
-fn problem(case: &Case) -> Problem<'_> {
-    Problem {
-        costs: &case.costs,
-        cut_bytes: &case.cut_bytes,
-        max_stages: case.max_stages,
-    }
-}
 
 fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
     let score = Score::of(problem, plan)?;
-    let cuts = plan.cuts().collect();
-    Some((
-        score.peak,
-        score.stages,
-        score.squares,
-        score.cut_bytes,
-        cuts,
-    ))
+    let numbers = score
+        .rank(problem.goal)
+        .into_iter()
+        .collect::<Option<_>>()?;
+    Some((numbers, plan.cuts().collect()))
+}
+
+/// The answer to a case; `None` when its orders contradict each other, which
+/// is checked by trying all splits.
+fn solved(case: &Case) -> Option<Option<Solution>> {
+    match solve(&case.problem()) {
+        Ok(solution) => Some(solution),
+        Err(SolveError::Contradiction(clash)) => {
+            assert_eq!(obedient(case).next(), None, "{clash}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// Every position in exactly one stage, in order, and few enough stages.
 fn assert_is_split(case: &Case, solution: &Solution) {
     let stages = solution.plan.stages();
-    assert!(stages.len() <= case.max_stages);
+    assert!(stages.len() <= case.ipus);
     let positions: Vec<usize> = stages.iter().cloned().flatten().collect();
     assert_eq!(positions, (0..case.costs.layers()).collect::<Vec<_>>());
+}
+
+/// The same case with stages of at most `threshold` in `objective`.
+fn capped(case: &Case, proof: &BottleneckProof) -> Case {
+    let mut capped = case.clone();
+    let cycles = case.cycles.clone().unwrap_or_default();
+    capped.costs = super::testing::table(case.costs.layers(), u64::MAX - 1, |range| {
+        let peak = case.costs.peak(range.clone()).unwrap_or(u64::MAX);
+        let cycles = cycles[range].iter().map(|&cycles| u128::from(cycles)).sum();
+        let value = match proof.objective {
+            Objective::Cycles => cycles,
+            _ => u128::from(peak),
+        };
+        if value > proof.threshold {
+            u64::MAX
+        } else {
+            peak
+        }
+    });
+    capped
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn both_programs_find_what_trying_all_splits_finds(case in case(10)) {
+        let problem = case.problem();
+        let question = match Question::new(&problem) {
+            Ok(question) => question,
+            Err(SolveError::Contradiction(clash)) => {
+                prop_assert_eq!(obedient(&case).next(), None, "{}", clash);
+                return Ok(());
+            }
+            Err(error) => panic!("{error}"),
+        };
+        prop_assert!(obedient(&case).next().is_some(), "orders that contradict each other");
+        let best = brute_force(&case);
+        let integer = integer_program::solve(&question).unwrap();
+        let dynamic = dynamic_program::solve(&question);
+        prop_assert_eq!(integer.as_ref().and_then(|found| rank(&problem, &found.plan)), best.clone());
+        prop_assert_eq!(dynamic.as_ref().and_then(|plan| rank(&problem, plan)), best);
+    }
+
+    #[test]
+    fn without_orders_too(case in plain_case(10)) {
+        let solution = solved(&case).expect("there are no orders");
+        let found = solution.and_then(|solution| rank(&case.problem(), &solution.plan));
+        prop_assert_eq!(found, brute_force(&case));
+    }
+
+    #[test]
+    fn a_solution_is_an_allowed_split_with_its_proof(case in case(10)) {
+        let Some(Some(solution)) = solved(&case) else {
+            return Ok(());
+        };
+        let problem = case.problem();
+        assert_is_split(&case, &solution);
+        let judged = judge(&problem, &solution.plan).unwrap();
+        prop_assert!(judged.is_allowed());
+        prop_assert_eq!(judged.score, Some(solution.score));
+        for (proof, &objective) in solution.proofs.iter().zip(case.goal.order()) {
+            prop_assert_eq!(proof.objective, objective);
+            prop_assert_eq!(Some(proof.integer_program), solution.score.value(objective));
+            prop_assert_eq!(proof.integer_program, proof.dynamic_program);
+        }
+        prop_assert_eq!(solution.proofs.len(), case.goal.order().len());
+    }
+
+    #[test]
+    fn below_a_proven_bottleneck_there_is_no_split(case in case(10)) {
+        let Some(Some(solution)) = solved(&case) else {
+            return Ok(());
+        };
+        // The first bottleneck is proven among all splits; a later one only
+        // among those that are best in what comes before.
+        let main = case.goal.main();
+        let first = solution.bottlenecks.iter().find(|proof| proof.objective == main);
+        let Some(proof) = first else {
+            return Ok(());
+        };
+        let mut capped = capped(&case, proof);
+        prop_assert!(proof.threshold < solution.proofs[0].integer_program);
+        prop_assert_eq!(brute_force(&capped), None);
+        if let Refused::TooManyStages(needed) = proof.refusal {
+            prop_assert!(needed > case.ipus);
+            if !case.limit_by_ipu {
+                capped.ipus = needed;
+                prop_assert!(brute_force(&capped).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn a_judgement_is_what_trying_that_split_says(case in case(10), bits in any::<u32>()) {
+        let layers = case.costs.layers();
+        let cuts: Vec<usize> = (1..layers).filter(|cut| bits >> cut & 1 == 1).collect();
+        let bounds = [&[0], cuts.as_slice(), &[layers]].concat();
+        let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
+        let plan = Plan::new(stages, layers).unwrap();
+        let judged = judge(&case.problem(), &plan).unwrap();
+        let is_obedient = obedient(&case).any(|obedient| obedient == cuts);
+        prop_assert_eq!(judged.broken.is_empty() && judged.missing_ipus == 0, is_obedient);
+        if is_obedient {
+            let tried = super::testing::rank(&case, cuts);
+            prop_assert_eq!(judged.is_allowed(), tried.is_some());
+            let found = tried.and(rank(&case.problem(), &plan));
+            prop_assert_eq!(found, super::testing::rank(&case, plan.cuts().collect()));
+        }
+    }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn both_programs_find_what_trying_all_splits_finds(case in case(10)) {
-        let problem = problem(&case);
-        let best = brute_force(&case);
-        let integer = integer_program::solve(&problem).unwrap();
-        let dynamic = dynamic_program::solve(&problem);
-        prop_assert_eq!(integer.as_ref().and_then(|found| rank(&problem, &found.plan)), best.clone());
-        prop_assert_eq!(dynamic.as_ref().and_then(|plan| rank(&problem, plan)), best);
-    }
-
-    #[test]
-    fn both_programs_agree_where_trying_all_splits_takes_too_long(case in case(40)) {
-        let solution = solve(&problem(&case)).unwrap();
-        if let Some(solution) = solution {
-            assert_is_split(&case, &solution);
+    fn a_sweep_is_one_solution_for_each_number_of_ipus(case in case(10)) {
+        let problem = case.problem();
+        let Ok(rows) = sweep(&problem) else {
+            assert!(solved(&case).is_none());
+            return Ok(());
+        };
+        prop_assert_eq!(rows.len(), case.ipus);
+        for (row, ipus) in rows.into_iter().zip(1..) {
+            let mut alone = case.clone();
+            alone.ipus = ipus;
+            alone.limits.truncate(ipus);
+            let solution = solved(&alone).flatten();
+            let parts = |solution: Solution| (solution.plan, solution.score, solution.proofs);
+            prop_assert_eq!(row.map(parts), solution.map(parts));
         }
     }
 
     #[test]
-    fn a_solution_is_a_split_with_its_proof(case in case(10)) {
-        let problem = problem(&case);
-        let Some(solution) = solve(&problem).unwrap() else {
+    fn a_refusal_is_proven_and_its_hints_are_true(case in case(10)) {
+        let Some(solution) = solved(&case) else {
             return Ok(());
         };
-        assert_is_split(&case, &solution);
-        prop_assert_eq!(Score::of(&problem, &solution.plan), Some(solution.integer_program));
-        prop_assert_eq!(solution.integer_program, solution.dynamic_program);
-        let peak = solution.integer_program.peak;
-        let below = case.costs.iter().map(|(_, own)| own).filter(|&own| own < peak).max();
-        prop_assert_eq!(solution.proof.map(|proof| proof.threshold), below);
-        let Some(proof) = solution.proof else {
+        let problem = case.problem();
+        let refusal = refusal(&problem).unwrap();
+        prop_assert_eq!(refusal.is_some(), solution.is_none());
+        let Some(refusal) = refusal else {
             return Ok(());
         };
-        // The number of stages that the proof says are needed is the fewest
-        // that all splits below the peak have.
-        let mut below = case.clone();
-        below.costs = super::testing::table(case.costs.layers(), proof.threshold, |range| {
-            case.costs.peak(range).unwrap_or(u64::MAX)
-        });
-        let needed = (1..=case.costs.layers()).find(|&stages| {
-            below.max_stages = stages;
-            brute_force(&below).is_some()
-        });
-        prop_assert_eq!(proof.stages_needed, needed);
-        prop_assert!(needed.is_none_or(|needed| needed > case.max_stages));
+        prop_assert_eq!(refusal.certificate.check(&problem), Ok(()));
+        let mut tried = Case { goal: Goal::Fewest, ..case.clone() };
+        if !case.limit_by_ipu {
+            tried.ipus = case.costs.layers().max(case.ipus);
+        }
+        let fewest = brute_force(&tried).map(|(numbers, _)| numbers[0] as usize);
+        prop_assert_eq!(refusal.fewest, fewest);
+        let mut free = Case { orders: Vec::new(), ..case.clone() };
+        let without = brute_force(&free).filter(|_| !case.orders.is_empty());
+        let found = refusal.without_orders.and_then(|found| rank(&problem, &found.plan));
+        prop_assert_eq!(found, without);
+        free.orders = case.orders.clone();
+        free.goal = Goal::Peak;
+        (free.limits, free.limit_by_ipu) = (vec![u64::MAX], false);
+        let lowest = refusal.lowest_peak.map(|found| u128::from(found.score.peak));
+        prop_assert_eq!(lowest, brute_force(&free).map(|(numbers, _)| numbers[0]));
+        let is_proven = match refusal.certificate.needed {
+            Needed::Stages(needed) => needed > case.ipus,
+            Needed::Unsplittable => true,
+        };
+        prop_assert_eq!(is_proven, refusal.cause != Cause::PinsOrLimits);
     }
 
     #[test]
-    fn greedy_is_never_below_the_integer_program(case in case(10), share in 1..12_u64) {
+    fn a_certificate_proves_exactly_the_fewest_stages(case in case(10)) {
+        if solved(&case).is_none() {
+            return Ok(());
+        }
+        let problem = case.problem();
+        let certificate = certificate(&problem).unwrap();
+        prop_assert_eq!(certificate.check(&problem), Ok(()));
+        // The highest limit on every IPU, and no pins.
+        let mut tried = case.clone();
+        tried.limits = vec![problem.limit.highest(problem.ipus)];
+        tried.limit_by_ipu = false;
+        tried.orders.retain(|order| !matches!(order.rule, super::Rule::Pin { .. }));
+        tried.goal = Goal::Fewest;
+        tried.ipus = case.costs.layers();
+        let fewest = brute_force(&tried).map(|(numbers, _)| numbers[0] as usize);
+        let proven = match certificate.needed {
+            Needed::Stages(needed) => Some(needed),
+            Needed::Unsplittable => None,
+        };
+        prop_assert_eq!(proven, fewest);
+        if case.orders.is_empty() {
+            for pair in certificate.ranges.windows(2) {
+                prop_assert_eq!(pair[0].end - 1, pair[1].start);
+            }
+        }
+    }
+
+    #[test]
+    fn greedy_is_never_below_the_integer_program(case in plain_case(10), share in 1..12_u64) {
         let highest = case.costs.iter().map(|(_, peak)| peak).max().unwrap_or(0);
         let mem_per_tile = highest / 8 * share;
-        let found = greedy(&case.costs, mem_per_tile, case.max_stages, 1);
+        let found = greedy(&case.costs, mem_per_tile, case.ipus, 1);
         let plan = Plan::new(found.stages.clone(), case.costs.layers());
-        let too_many = found.stages.len() > case.max_stages;
+        let too_many = found.stages.len() > case.ipus;
         prop_assert_eq!(found.fits, plan.is_some() && !too_many);
         let Some(plan) = plan else {
             return Ok(());
         };
-        let mut problem = problem(&case);
-        problem.max_stages = found.stages.len();
-        let greedy = Score::of(&problem, &plan).expect("greedy takes ranges that fit");
+        let problem = Problem {
+            ipus: found.stages.len(),
+            limit: Limit::Same(u64::MAX),
+            ..case.problem()
+        };
+        let greedy = Score::of(&problem, &plan).expect("all costs are known");
         let best = solve(&problem).unwrap().expect("greedy found a split");
-        prop_assert!(best.integer_program <= greedy);
+        prop_assert!(best.score.rank(case.goal) <= greedy.rank(case.goal));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn both_programs_agree_where_trying_all_splits_takes_too_long(case in case(40)) {
+        match solve(&case.problem()) {
+            Ok(Some(solution)) => assert_is_split(&case, &solution),
+            Ok(None) | Err(SolveError::Contradiction(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 
 #[test]
 fn an_optimum_that_only_one_program_has_is_an_error() {
     let costs = super::testing::additive(&[1, 1, 1, 1], u64::MAX);
-    let problem = Problem {
-        costs: &costs,
-        cut_bytes: &[0, 5, 0],
-        max_stages: 2,
-    };
+    let problem = Problem::new(&costs, &[0, 5, 0], 3, 9);
+    let question = Question::new(&problem).unwrap();
     let plan = |cut: usize| Plan::new(vec![0..cut, cut..4], 4);
-    let differ = |integer, dynamic| match compare(&problem, integer, dynamic, None) {
+    let differ = |integer, dynamic| match compare(&question, integer, dynamic) {
         Err(SolveError::Disagreement {
             objective,
             integer_program,
@@ -137,7 +297,7 @@ fn an_optimum_that_only_one_program_has_is_an_error() {
         differ(plan(2), three),
         (Objective::Stages, Some(2), Some(3))
     );
-    let error = compare(&problem, plan(3), plan(1), None)
+    let error = compare(&question, plan(3), plan(1))
         .unwrap_err()
         .to_string();
     assert!(
@@ -147,18 +307,30 @@ fn an_optimum_that_only_one_program_has_is_an_error() {
 }
 
 #[test]
+fn a_plan_that_is_not_allowed_is_no_answer() {
+    let costs = super::testing::additive(&[3, 3], u64::MAX);
+    let problem = Problem::new(&costs, &[0], 2, 4);
+    let question = Question::new(&problem).unwrap();
+    let whole = Plan::new(std::iter::once(0..2).collect(), 2);
+    let error = compare(&question, whole.clone(), whole).unwrap_err();
+    assert!(error.to_string().contains("over a limit"), "{error}");
+}
+
+#[test]
 fn degenerate_problems_have_no_split_and_no_panic() {
     let empty = super::testing::additive(&[], 1);
-    for max_stages in [0, 1, usize::MAX] {
-        let mut problem = Problem {
-            costs: &empty,
-            cut_bytes: &[],
-            max_stages,
-        };
-        assert_eq!(solve(&problem), Ok(None));
-        let one = super::testing::additive(&[7], 9);
-        problem.costs = &one;
-        let only = Plan::new(std::iter::once(0..1).collect(), 1).filter(|_| max_stages > 0);
-        assert_eq!(solve(&problem).unwrap().map(|found| found.plan), only);
+    let one = super::testing::additive(&[7], 9);
+    for ipus in [0, 1, usize::MAX] {
+        for goal in [Goal::Peak, Goal::Fewest, Goal::Communication] {
+            let mut problem = Problem {
+                goal,
+                ..Problem::new(&empty, &[], ipus, 9)
+            };
+            assert_eq!(solve(&problem), Ok(None));
+            assert!(refusal(&problem).unwrap().is_some());
+            problem.costs = &one;
+            let only = Plan::new(std::iter::once(0..1).collect(), 1).filter(|_| ipus > 0);
+            assert_eq!(solve(&problem).unwrap().map(|found| found.plan), only);
+        }
     }
 }

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;
 
+use super::{Goal, Limit, Order, Problem, Rule};
 use crate::memory::RangeCosts;
 
 /// Costs of one tile on which each position has bytes of its own.
@@ -21,43 +22,108 @@ pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> R
     RangeCosts::new((0..layers).map(row).collect())
 }
 
-/// A problem that owns its costs.
+/// A problem that owns what it is about.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub costs: RangeCosts,
     pub cut_bytes: Vec<u64>,
-    pub max_stages: usize,
+    pub cycles: Option<Vec<u64>>,
+    pub ipus: usize,
+    /// One for all IPUs, or one for each.
+    pub limits: Vec<u64>,
+    pub limit_by_ipu: bool,
+    pub orders: Vec<Order>,
+    pub goal: Goal,
 }
 
-/// Peak, number of stages, sum of squares, bytes over the cuts, and the cuts.
-pub type Rank = (u64, usize, u128, u128, Vec<usize>);
+impl Case {
+    pub fn problem(&self) -> Problem<'_> {
+        Problem {
+            costs: &self.costs,
+            cut_bytes: &self.cut_bytes,
+            cycles: self.cycles.as_deref(),
+            ipus: self.ipus,
+            limit: match self.limit_by_ipu {
+                true => Limit::PerIpu(&self.limits),
+                false => Limit::Same(self.limits[0]),
+            },
+            orders: &self.orders,
+            goal: self.goal,
+        }
+    }
 
-/// The best rank of all splits, each tried.
-pub fn brute_force(case: &Case) -> Option<Rank> {
+    fn limit(&self, stage: usize) -> u64 {
+        self.limits[if self.limit_by_ipu { stage } else { 0 }]
+    }
+}
+
+/// The numbers of a split in the order of the goal, and the cuts.
+pub type Rank = (Vec<u128>, Vec<usize>);
+
+/// The cuts of every split into at most `ipus` stages that obeys the orders.
+pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     let layers = case.costs.layers();
     assert!((1..=16).contains(&layers), "too many splits to try");
     let splits = 0_u32..1 << (layers - 1);
-    splits
-        .filter_map(|bits| rank(case, (1..layers).filter(|&cut| bits >> (cut - 1) & 1 == 1)))
-        .min()
+    let cuts = move |bits: u32| {
+        (1..layers)
+            .filter(|&cut| bits >> (cut - 1) & 1 == 1)
+            .collect()
+    };
+    splits.map(cuts).filter(|cuts| obeys(case, cuts))
 }
 
-/// What a split is ranked by; `None` when it has too many stages or one is
-/// over the limit. Written apart from [`Score`](super::Score) on purpose.
-fn rank(case: &Case, cuts: impl Iterator<Item = usize>) -> Option<Rank> {
-    let cuts: Vec<usize> = cuts.collect();
+/// Written apart from [`Order`]'s own judgement on purpose.
+fn obeys(case: &Case, cuts: &Vec<usize>) -> bool {
+    let stage = |position: usize| cuts.iter().filter(|&&cut| cut <= position).count();
+    cuts.len() < case.ipus
+        && case.orders.iter().all(|order| match order.rule {
+            Rule::Pin { position, ipu } => stage(position) == ipu,
+            Rule::Together { first, last } => stage(first) == stage(last),
+            Rule::CutAfter(position) => cuts.contains(&(position + 1)),
+            Rule::NoCutAfter(position) => !cuts.contains(&(position + 1)),
+        })
+}
+
+/// The best rank of all splits, each tried.
+pub fn brute_force(case: &Case) -> Option<Rank> {
+    obedient(case).filter_map(|cuts| rank(case, cuts)).min()
+}
+
+/// What a split is ranked by; `None` when a stage is over its limit. Written
+/// apart from [`Score`](super::Score) on purpose.
+pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
-    let stages = bounds.windows(2);
-    let peaks: Vec<u64> = stages
-        .map(|ends| case.costs.peak(ends[0]..ends[1]))
+    let peaks: Vec<u64> = bounds
+        .windows(2)
+        .enumerate()
+        .map(|(stage, ends)| {
+            let peak = case.costs.peak(ends[0]..ends[1]);
+            peak.filter(|&peak| peak <= case.limit(stage))
+        })
         .collect::<Option<_>>()?;
-    let fits = peaks.len() <= case.max_stages;
-    let squares = peaks.iter().map(|&peak| u128::from(peak).pow(2)).sum();
-    let bytes = cuts
+    let cut_bytes = cuts
         .iter()
         .map(|&cut| u128::from(case.cut_bytes[cut - 1]))
         .sum();
-    fits.then_some((*peaks.iter().max()?, peaks.len(), squares, bytes, cuts))
+    let cycles = |ends: &[usize]| {
+        let cycles = case
+            .cycles
+            .iter()
+            .flat_map(|cycles| &cycles[ends[0]..ends[1]]);
+        cycles.map(|&cycles| u128::from(cycles)).sum::<u128>()
+    };
+    let slowest = bounds.windows(2).map(cycles).max()?;
+    let peak = u128::from(*peaks.iter().max()?);
+    let stages = peaks.len() as u128;
+    let squares = peaks.iter().map(|&peak| u128::from(peak).pow(2)).sum();
+    let numbers = match case.goal {
+        Goal::Peak => vec![peak, stages, squares, cut_bytes],
+        Goal::Fewest => vec![stages, peak, squares, cut_bytes],
+        Goal::Communication => vec![cut_bytes, peak, stages, squares],
+        Goal::Cycles => vec![slowest, peak, stages, squares, cut_bytes],
+    };
+    Some((numbers, cuts))
 }
 
 /// The values that costs are drawn from: few (many ties), multiples of 4,
@@ -126,28 +192,83 @@ fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     })
 }
 
-/// Cases of up to `layers` positions and at most 5 stages (or half of `layers`,
-/// if that is more), some with a limit that rules ranges out.
-pub fn case(layers: usize) -> impl Strategy<Value = Case> {
+/// Cases of up to `layers` positions and at most 5 IPUs (or half of `layers`,
+/// if that is more) for any goal: no orders, one limit.
+pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     let peaks = (1..=layers).prop_flat_map(|layers| {
         prop_oneof![monotone_table(layers).boxed(), tile_model(layers).boxed()]
     });
-    let cut = prop_oneof![0..3_u64, 0..1_u64 << 60];
-    let cuts = vec(cut, layers);
-    (peaks, cuts, 1..=(layers / 2).max(5), 0..40_usize).prop_map(
-        |(peaks, mut cut_bytes, max_stages, limit)| {
+    let small_or_large = |large: u64| prop_oneof![0..3_u64, 0..large];
+    let cuts = vec(small_or_large(1 << 60), layers);
+    let cycles = vec(small_or_large(u64::MAX), layers);
+    let goal = proptest::sample::select(&Goal::ALL);
+    let limits = vec(0..40_usize, (layers / 2).max(5));
+    let ipus = 1..=(layers / 2).max(5);
+    (peaks, cuts, cycles, ipus, limits, goal).prop_map(
+        |(peaks, mut cut_bytes, mut cycles, ipus, limits, goal)| {
             let layers = peaks.len();
             cut_bytes.truncate(layers - 1);
-            let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
-            all.sort_unstable();
-            // In half the cases the limit is one of the costs.
-            let limit = all.get(limit * all.len() / 20).copied().unwrap_or(u64::MAX);
-            let costs = table(layers, limit, |range| peaks[range.start][range.len() - 1]);
+            cycles.truncate(layers);
+            let costs = table(layers, u64::MAX, |range| {
+                peaks[range.start][range.len() - 1]
+            });
             Case {
+                limits: limits_among(&peaks, &limits[..ipus]),
+                limit_by_ipu: false,
                 costs,
                 cut_bytes,
-                max_stages,
+                cycles: Some(cycles),
+                ipus,
+                orders: Vec::new(),
+                goal,
             }
         },
     )
+}
+
+/// Costs by their place in the sorted list of all, in twentieths; from 20 on
+/// none is too much.
+fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
+    let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
+    all.sort_unstable();
+    let at = |&place: &usize| all.get(place * all.len() / 20).copied();
+    places
+        .iter()
+        .map(|place| at(place).unwrap_or(u64::MAX))
+        .collect()
+}
+
+/// Any order for `layers` positions and some number of IPUs near `ipus`.
+fn order(layers: usize, ipus: usize) -> impl Strategy<Value = Order> {
+    let position = 0..layers;
+    let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
+        move |(kind, first, last, ipu)| match kind {
+            // Pins mostly where they can be.
+            0 => Rule::Pin {
+                position: first,
+                ipu: if ipu < ipus { ipu.min(first) } else { ipu },
+            },
+            1 => Rule::Together { first, last },
+            _ if layers == 1 => Rule::Together { first, last },
+            2 => Rule::CutAfter(first.min(layers - 2)),
+            _ => Rule::NoCutAfter(first.min(layers - 2)),
+        },
+    );
+    rule.prop_map(|rule| Order::new(rule, format!("{rule:?}")))
+}
+
+/// Cases with up to 4 orders, and some with limits by IPU. The orders may
+/// contradict each other.
+pub fn case(layers: usize) -> impl Strategy<Value = Case> {
+    let orders = |case: Case| {
+        let orders = vec(order(case.costs.layers(), case.ipus), 0..5);
+        (Just(case), orders, any::<bool>())
+    };
+    plain_case(layers)
+        .prop_flat_map(orders)
+        .prop_map(|(case, orders, limit_by_ipu)| Case {
+            orders,
+            limit_by_ipu,
+            ..case
+        })
 }

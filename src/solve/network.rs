@@ -1,0 +1,231 @@
+//! Plans as paths: boundaries between positions are nodes, ranges that may be
+//! a stage are edges.
+//!
+//! The *compact* network has one node for each boundary and one edge for each
+//! range. A path in it may have any number of edges. The *numbered* network
+//! has a node for each boundary and number of the stage that starts there, so
+//! that an edge is a range on an IPU, and no path has more edges than there
+//! are IPUs.
+
+use std::ops::Range;
+
+use super::objectives::Objective;
+use super::question::Question;
+
+/// A range that may be a stage, with its peak in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Column {
+    pub range: Range<usize>,
+    pub peak: u64,
+}
+
+/// A range that may be a stage, between two nodes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Edge<'a> {
+    /// Its place among all edges, open or not.
+    index: usize,
+    pub from: usize,
+    pub to: usize,
+    /// The IPU that it stands on, in a numbered network.
+    pub stage: Option<usize>,
+    pub column: &'a Column,
+}
+
+/// Nodes 0 (no position is placed) to [`Network::sink`] (all are), and the
+/// edges between them that are still open. There is at least one position.
+#[derive(Debug, Clone)]
+pub(super) struct Network<'q> {
+    pub question: &'q Question<'q>,
+    /// By start, then by end.
+    columns: Vec<Column>,
+    is_numbered: bool,
+    /// By stage, then by column.
+    open: Vec<bool>,
+}
+
+impl<'q> Network<'q> {
+    /// One edge for each range that is within the highest limit and obeys the
+    /// orders on cuts.
+    pub(super) fn compact(question: &'q Question<'q>) -> Self {
+        let columns = columns(question);
+        let open = vec![true; columns.len()];
+        Self {
+            question,
+            columns,
+            is_numbered: false,
+            open,
+        }
+    }
+
+    /// One edge for each such range on each IPU where it may stand.
+    pub(super) fn numbered(question: &'q Question<'q>) -> Self {
+        let columns = columns(question);
+        let (layers, last) = (question.layers(), question.stages.saturating_sub(1));
+        let stands = |stage: usize, column: &Column| {
+            let Range { start, end } = column.range;
+            // As many positions as stages come before it at least, and only
+            // the last position ends the last stage.
+            let has_room = if stage == 0 {
+                start == 0
+            } else {
+                start >= stage
+            };
+            let has_next = end == layers || stage < last;
+            has_room && has_next && question.may_stand(stage, &column.range, column.peak)
+        };
+        let stages = 0..question.stages;
+        let open = stages.flat_map(|stage| columns.iter().map(move |column| (stage, column)));
+        let open = open.map(|(stage, column)| stands(stage, column)).collect();
+        Self {
+            question,
+            columns,
+            is_numbered: true,
+            open,
+        }
+    }
+
+    pub(super) fn is_numbered(&self) -> bool {
+        self.is_numbered
+    }
+
+    /// The node where all positions are placed: the last.
+    pub(super) fn sink(&self) -> usize {
+        match self.is_numbered {
+            true => self.question.stages.max(1) * self.question.layers(),
+            false => self.question.layers(),
+        }
+    }
+
+    /// The open edges. Those that enter a node come before those that leave
+    /// it.
+    pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = Edge<'_>> {
+        let layers = self.question.layers();
+        let stages = self.open.chunks(self.columns.len().max(1)).enumerate();
+        stages.flat_map(move |(stage, open)| {
+            let open = open.iter().zip(&self.columns).enumerate();
+            let open = open.filter(|(_, (open, _))| **open);
+            open.map(move |(n, (_, column))| {
+                let node = |stage: usize, boundary: usize| match self.is_numbered {
+                    true if boundary == layers => self.sink(),
+                    true => stage * layers + boundary,
+                    false => boundary,
+                };
+                Edge {
+                    index: stage * self.columns.len() + n,
+                    from: node(stage, column.range.start),
+                    to: node(stage + 1, column.range.end),
+                    stage: self.is_numbered.then_some(stage),
+                    column,
+                }
+            })
+        })
+    }
+
+    /// Closes the edges that `keep`, one entry for each open edge, is false
+    /// for.
+    pub(super) fn retain(&mut self, keep: impl IntoIterator<Item = bool>) {
+        let open = self.open.iter_mut().filter(|open| **open);
+        for (open, keep) in open.zip(keep) {
+            *open = keep;
+        }
+    }
+
+    /// The same with only the edges that count at most `threshold` in a
+    /// bottleneck objective.
+    pub(super) fn within(&self, objective: Objective, threshold: u128) -> Self {
+        let mut network = self.clone();
+        let keep: Vec<bool> = self
+            .edges()
+            .map(|edge| self.value(objective, &edge) <= threshold)
+            .collect();
+        network.retain(keep);
+        network
+    }
+
+    /// What choosing `edge` counts in `objective`.
+    pub(super) fn value(&self, objective: Objective, edge: &Edge<'_>) -> u128 {
+        let Column { range, peak } = edge.column;
+        self.question.value(objective, range, *peak)
+    }
+
+    /// The fewest edges of any path over edges that count at most `threshold`
+    /// in `objective`.
+    pub(super) fn fewest_edges(&self, objective: Objective, threshold: u128) -> Option<usize> {
+        let mut fewest = vec![None; self.sink() + 1];
+        fewest[0] = Some(0_usize);
+        for edge in self.edges() {
+            let Some(before) = fewest[edge.from] else {
+                continue;
+            };
+            if fewest[edge.to].is_none_or(|best| before + 1 < best)
+                && self.value(objective, &edge) <= threshold
+            {
+                fewest[edge.to] = Some(before + 1);
+            }
+        }
+        fewest[self.sink()]
+    }
+
+    /// Closes the edges that no path from the first node reaches.
+    pub(super) fn close_unreachable(&mut self) {
+        let mut reached = vec![false; self.sink() + 1];
+        reached[0] = true;
+        let mut keep = Vec::new();
+        for edge in self.edges() {
+            keep.push(reached[edge.from]);
+            reached[edge.to] |= reached[edge.from];
+        }
+        self.retain(keep);
+    }
+
+    /// Every number that an open edge counts in `objective`, rising.
+    pub(super) fn distinct_values(&self, objective: Objective) -> Vec<u128> {
+        let mut values: Vec<u128> = match self.is_numbered {
+            // The same columns come again for each stage.
+            true => {
+                let mut open = vec![false; self.columns.len()];
+                for edge in self.edges() {
+                    open[edge.index % self.columns.len()] = true;
+                }
+                let open = self.columns.iter().zip(open).filter(|(_, open)| *open);
+                open.map(|(column, _)| self.question.value(objective, &column.range, column.peak))
+                    .collect()
+            }
+            false => self
+                .edges()
+                .map(|edge| self.value(objective, &edge))
+                .collect(),
+        };
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// The stages of the path that, where paths part, takes the shortest
+    /// range. Every open edge must be on some path to the end.
+    pub(super) fn earliest_path(&self) -> Vec<Range<usize>> {
+        let mut node = 0;
+        let mut stages = Vec::new();
+        for edge in self.edges() {
+            if edge.from == node {
+                node = edge.to;
+                stages.push(edge.column.range.clone());
+            }
+        }
+        stages
+    }
+}
+
+fn columns(question: &Question<'_>) -> Vec<Column> {
+    let limit = question.highest_limit();
+    let rows = (0..question.layers()).flat_map(|from| {
+        let peaks = question.problem.costs.peaks_from(from).iter().copied();
+        let fit = peaks.take_while(move |&peak| peak <= limit).enumerate();
+        fit.map(move |(n, peak)| {
+            let range = from..from + n + 1;
+            Column { range, peak }
+        })
+    });
+    rows.filter(|column| question.obeys_cuts(&column.range))
+        .collect()
+}

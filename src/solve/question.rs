@@ -1,0 +1,177 @@
+//! A problem that was checked, with its orders in a form that both programs
+//! can ask of each range.
+
+use std::ops::Range;
+
+use super::clash;
+use super::error::SolveError;
+use super::objectives::{Goal, Objective};
+use super::orders::{Cut, Rule, cuts_after};
+use super::plan::Plan;
+use super::problem::Problem;
+
+/// A checked problem for some number of IPUs.
+#[derive(Debug, Clone)]
+pub(super) struct Question<'a> {
+    pub problem: Problem<'a>,
+    pub goal: Goal,
+    /// The highest number of stages: never more than positions.
+    pub stages: usize,
+    /// Cycles of all positions before each; empty when none are known.
+    cycles_before: Vec<u128>,
+    cuts_after: Vec<Cut>,
+    /// Boundaries up to each that must be cut.
+    required_until: Vec<usize>,
+    /// For each position the first pin at or behind it: position and IPU.
+    next_pin: Vec<Option<(usize, usize)>>,
+    /// For each position the last pin at or before it.
+    last_pin: Vec<Option<(usize, usize)>>,
+    has_pins: bool,
+}
+
+impl<'a> Question<'a> {
+    /// Checks `problem` and its orders.
+    pub(super) fn new(problem: &Problem<'a>) -> Result<Self, SolveError> {
+        problem.check()?;
+        let layers = problem.layers();
+        if let Some(clash) = clash::find(problem.orders, layers, problem.ipus) {
+            return Err(SolveError::Contradiction(Box::new(clash)));
+        }
+        let cuts_after = cuts_after(problem.orders, layers);
+        let pins = pins(problem);
+        let sum = |before: &mut u128, &cycles: &u64| {
+            *before += u128::from(cycles);
+            Some(*before)
+        };
+        let cycles = problem.cycles.unwrap_or_default().iter().scan(0, sum);
+        let mut next_pin = nearest(pins.iter().copied().enumerate().rev());
+        next_pin.reverse();
+        Ok(Self {
+            problem: *problem,
+            goal: problem.goal,
+            stages: problem.ipus.min(layers),
+            cycles_before: [0].into_iter().chain(cycles).collect(),
+            required_until: required_until(&cuts_after),
+            cuts_after,
+            next_pin,
+            last_pin: nearest(pins.iter().copied().enumerate()),
+            has_pins: pins.iter().any(Option::is_some),
+        })
+    }
+
+    /// Whether a cut after `position` is free, forbidden or required.
+    pub(super) fn cut_after(&self, position: usize) -> Cut {
+        self.cuts_after.get(position).copied().unwrap_or_default()
+    }
+
+    /// The same with fewer IPUs, whose limits are the first ones. Pins to
+    /// IPUs that are no longer there leave no split.
+    pub(super) fn with_ipus(&self, ipus: usize) -> Self {
+        let stages = ipus.min(self.stages);
+        Self {
+            stages,
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn layers(&self) -> usize {
+        self.problem.layers()
+    }
+
+    /// Whether it matters on which IPU a stage stands.
+    pub(super) fn is_numbered(&self) -> bool {
+        self.has_pins || self.problem.limit.differs()
+    }
+
+    /// The most bytes that any stage may take.
+    pub(super) fn highest_limit(&self) -> u64 {
+        self.problem.limit.highest(self.stages)
+    }
+
+    /// Whether the cuts at both ends of `range` and inside it are as ordered.
+    pub(super) fn obeys_cuts(&self, range: &Range<usize>) -> bool {
+        let forbidden = |boundary: usize| {
+            let before = boundary.checked_sub(1);
+            before.is_some_and(|before| self.cuts_after[before] == Cut::Forbidden)
+        };
+        let inside = self.required_until[range.end - 1] - self.required_until[range.start];
+        inside == 0 && !forbidden(range.start) && !forbidden(range.end)
+    }
+
+    /// Whether a stage `range` of `peak` bytes may stand on IPU `stage`.
+    pub(super) fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
+        let limit = self.problem.limit.of(stage);
+        let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
+        let inside = |pin: Option<(usize, usize)>| pin.filter(|(at, _)| range.contains(at));
+        let pinned_here =
+            |pin: Option<(usize, usize)>| inside(pin).is_none_or(|(_, ipu)| ipu == stage);
+        // Pins never fall, so those between the first and the last agree.
+        fits && pinned_here(self.next_pin[range.start]) && pinned_here(self.last_pin[range.end - 1])
+    }
+
+    /// Whether `plan` is within the limits, has few enough stages and obeys
+    /// every order.
+    pub(super) fn allows(&self, plan: &Plan) -> bool {
+        let fits = |(stage, range): (usize, &Range<usize>)| {
+            let limit = self.problem.limit.of(stage);
+            let peak = self.problem.costs.peak(range.clone());
+            peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
+        };
+        let stage_of = plan.stage_of();
+        let mut orders = self.problem.orders.iter();
+        plan.stages().len() <= self.stages
+            && plan.stages().iter().enumerate().all(fits)
+            && orders.all(|order| order.is_obeyed(&stage_of))
+    }
+
+    /// What a stage `range` of `peak` bytes counts in `objective`. A stage pays
+    /// for the cut at its end, the last one for none.
+    pub(super) fn value(&self, objective: Objective, range: &Range<usize>, peak: u64) -> u128 {
+        match objective {
+            Objective::Peak => u128::from(peak),
+            Objective::Stages => 1,
+            Objective::Squares => u128::from(peak) * u128::from(peak),
+            Objective::CutBytes => u128::from(self.problem.bytes_over_cut(range.end)),
+            Objective::Cycles => self.cycles(range).unwrap_or(0),
+            Objective::EarliestCuts => 0,
+        }
+    }
+
+    /// Cycles of a stage; `None` when none are known.
+    pub(super) fn cycles(&self, range: &Range<usize>) -> Option<u128> {
+        let before = |position: usize| self.cycles_before.get(position).copied();
+        before(range.end)?.checked_sub(before(range.start)?)
+    }
+}
+
+/// The IPU that each position is pinned to.
+fn pins(problem: &Problem<'_>) -> Vec<Option<usize>> {
+    let mut pins = vec![None; problem.layers()];
+    for order in problem.orders {
+        if let Rule::Pin { position, ipu } = order.rule {
+            pins[position] = Some(ipu);
+        }
+    }
+    pins
+}
+
+/// For each place on the way the pin met last, with its position.
+fn nearest(pins: impl Iterator<Item = (usize, Option<usize>)>) -> Vec<Option<(usize, usize)>> {
+    let mut met = None;
+    let step = |(position, pin): (usize, Option<usize>)| {
+        met = pin.map(|ipu| (position, ipu)).or(met);
+        met
+    };
+    pins.map(step).collect()
+}
+
+/// For each boundary, how many required cuts there are up to and with it.
+fn required_until(cuts_after: &[Cut]) -> Vec<usize> {
+    let count = |count: &mut usize, cut: &Cut| {
+        *count += usize::from(*cut == Cut::Required);
+        Some(*count)
+    };
+    [0].into_iter()
+        .chain(cuts_after.iter().scan(0, count))
+        .collect()
+}

@@ -1,0 +1,118 @@
+//! Exact sums over paths, which tell what choosing an edge costs beyond the
+//! best.
+//!
+//! The least sum from each node to the end gives node potentials. Adding
+//! their differences to the costs changes every path by the same amount, so
+//! it does not change which is best; but the best is then 0 and the numbers
+//! are small, where floating point tells them apart.
+
+use super::network::Network;
+use super::objectives::Objective;
+
+/// Exact sums of one objective over the paths through each open edge.
+#[derive(Debug)]
+pub(super) struct Sums {
+    /// The least sum of any path.
+    pub best: u128,
+    /// For each open edge, what it adds in shifted costs: never negative, 0
+    /// on a best path from its start to the end.
+    pub shifted: Vec<u128>,
+    /// For each open edge, how far the best path through it is above `best`;
+    /// `None` when no path from the first to the last node has it. At least
+    /// as much as `shifted`.
+    pub excess: Vec<Option<u128>>,
+}
+
+impl Sums {
+    /// Sums of `objective`; `None` when there is no path at all.
+    pub(super) fn new(network: &Network<'_>, objective: Objective) -> Option<Self> {
+        let to_end = sums_to_end(network, objective);
+        let from_start = sums_from_start(network, objective);
+        let best = to_end[0]?;
+        let (mut shifted, mut excess) = (Vec::new(), Vec::new());
+        for edge in network.edges() {
+            let cost = network.value(objective, &edge);
+            let through = to_end[edge.to].map(|rest| cost + rest);
+            let above = through.and_then(|sum| sum.checked_sub(to_end[edge.from]?));
+            let path = through.and_then(|sum| Some(from_start[edge.from]? + sum));
+            shifted.push(above.unwrap_or(0));
+            excess.push(path.and_then(|sum| sum.checked_sub(best)));
+        }
+        Some(Self {
+            best,
+            shifted,
+            excess,
+        })
+    }
+}
+
+/// For each node the least sum of a path from it to the last one.
+fn sums_to_end(network: &Network<'_>, objective: Objective) -> Vec<Option<u128>> {
+    let mut sums = vec![None; network.sink() + 1];
+    sums[network.sink()] = Some(0);
+    for edge in network.edges().rev() {
+        let rest: Option<u128> = sums[edge.to];
+        let sum = rest.map(|rest| rest + network.value(objective, &edge));
+        lower(&mut sums[edge.from], sum);
+    }
+    sums
+}
+
+/// For each node the least sum of a path from the first one to it.
+fn sums_from_start(network: &Network<'_>, objective: Objective) -> Vec<Option<u128>> {
+    let mut sums = vec![None; network.sink() + 1];
+    sums[0] = Some(0);
+    for edge in network.edges() {
+        let before: Option<u128> = sums[edge.from];
+        let sum = before.map(|before| before + network.value(objective, &edge));
+        lower(&mut sums[edge.to], sum);
+    }
+    sums
+}
+
+fn lower(least: &mut Option<u128>, sum: Option<u128>) {
+    if let Some(sum) = sum {
+        *least = Some(least.map_or(sum, |least| least.min(sum)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::problem::Problem;
+    use crate::solve::question::Question;
+    use crate::solve::testing::additive;
+    use std::ops::Range;
+
+    #[test]
+    fn every_path_through_an_edge_is_at_least_its_excess_above_the_best() {
+        let costs = additive(&[3, 1, 4, 1], 8);
+        let question = Question::new(&Problem::new(&costs, &[7, 7, 7], 4, 5)).unwrap();
+        let network = Network::compact(&question);
+        let sums = Sums::new(&network, Objective::Squares).unwrap();
+        // Cuts after every layer: 9 + 1 + 16 + 1.
+        assert_eq!(sums.best, 27);
+        let mut ranges = network.edges().map(|edge| &edge.column.range);
+        assert!(!ranges.any(|range| *range == (1..4)), "6 bytes are over 5");
+        let excess = |range: Range<usize>| {
+            let at = network.edges().position(|edge| edge.column.range == range);
+            sums.excess[at.unwrap()]
+        };
+        assert_eq!(excess(0..1), Some(0));
+        // 16 + 16 + 1 and 9 + 25 + 1.
+        assert_eq!(excess(0..2), Some(33 - 27));
+        assert_eq!(excess(1..3), Some(35 - 27));
+        for (shifted, excess) in sums.shifted.iter().zip(&sums.excess) {
+            assert!(excess.is_some_and(|excess| excess >= *shifted));
+        }
+    }
+
+    #[test]
+    fn without_a_path_there_are_no_sums() {
+        let costs = additive(&[1, 9, 1], 5);
+        let question = Question::new(&Problem::new(&costs, &[0, 0], 3, 5)).unwrap();
+        let network = Network::compact(&question);
+        assert_eq!(network.edges().count(), 2);
+        assert!(Sums::new(&network, Objective::Stages).is_none());
+    }
+}

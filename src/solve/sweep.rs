@@ -1,0 +1,84 @@
+//! The best plan for each number of IPUs.
+
+use super::error::SolveError;
+use super::problem::Problem;
+use super::question::Question;
+use super::{Solution, answer};
+
+/// The best plans for 1, 2, ... up to `problem.ipus` IPUs by the same goal and
+/// orders, in that order; `None` where there is none. With limits by IPU, the
+/// first n of them count for n IPUs.
+///
+/// A number of IPUs that the best plan for more of them does not use up has
+/// that plan, too. So the most IPUs are asked for first, and each plan that
+/// is found answers for all numbers down to that of its stages. Where there is
+/// no plan, there is none for fewer either. Pins to an IPU beyond a smaller
+/// number leave no plan there; only for `problem.ipus` they are an error.
+///
+/// # Errors
+/// As those of [`solve`](super::solve).
+pub fn sweep(problem: &Problem<'_>) -> Result<Vec<Option<Solution>>, SolveError> {
+    let question = Question::new(problem)?;
+    let mut best = vec![None; problem.ipus];
+    let mut ipus = problem.ipus;
+    while ipus > 0 {
+        let Some(solution) = answer(&question.with_ipus(ipus))? else {
+            break;
+        };
+        let stages = solution.score.stages;
+        if !(1..=ipus).contains(&stages) {
+            break;
+        }
+        best[stages - 1..ipus].fill(Some(solution));
+        ipus = stages - 1;
+    }
+    Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::testing::additive;
+    use crate::solve::{Order, Rule, solve};
+
+    fn stages(problem: &Problem<'_>) -> Vec<Option<usize>> {
+        let rows = sweep(problem).unwrap();
+        let stages = |row: Option<Solution>| row.map(|solution| solution.score.stages);
+        rows.into_iter().map(stages).collect()
+    }
+
+    #[test]
+    fn a_plan_answers_for_all_ipus_that_it_leaves_empty() {
+        let costs = additive(&[2, 2, 2, 2], u64::MAX);
+        let problem = Problem::new(&costs, &[0; 3], 6, 4);
+        let expected = [None, Some(2), Some(2), Some(4), Some(4), Some(4)];
+        assert_eq!(stages(&problem), expected);
+        let six = sweep(&problem).unwrap().pop().unwrap();
+        assert_eq!(six, solve(&problem).unwrap());
+    }
+
+    #[test]
+    fn a_pin_beyond_the_number_leaves_no_plan() {
+        let costs = additive(&[1, 1, 1], u64::MAX);
+        let pin = Rule::Pin {
+            position: 2,
+            ipu: 1,
+        };
+        let orders = [Order::new(pin, "")];
+        let problem = Problem {
+            orders: &orders,
+            ..Problem::new(&costs, &[0; 2], 3, 9)
+        };
+        assert_eq!(stages(&problem), [None, Some(2), Some(2)]);
+        let alone = Problem { ipus: 1, ..problem };
+        assert!(sweep(&alone).is_err());
+        assert_eq!(
+            sweep(&Problem {
+                ipus: 0,
+                orders: &[],
+                ..problem
+            }),
+            Ok(vec![])
+        );
+    }
+}
