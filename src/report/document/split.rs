@@ -157,6 +157,6 @@ mod tests {
             }
             assert_eq!(buckets.last().unwrap().to, limit * 3);
         }
-        assert_eq!(histogram(&[5], 10).len(), 20);
+        assert_eq!(histogram(&[5], 1000).len(), 20);
     }
 }
