@@ -10,7 +10,7 @@ use crate::messages::Messages;
 use crate::model::Layering;
 use crate::progress::Unit;
 use crate::report::document::{Files, Inputs, Made, TargetFacts};
-use crate::report::{Report, Split, json};
+use crate::report::{Report, Split, json, markdown, spreadsheet};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs::File;
@@ -84,9 +84,9 @@ fn rendered(report: &Report, form: Export) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match form {
         Export::Json => json::write_report(report, &mut bytes)?,
-        Export::Csv | Export::Markdown | Export::Html => {
-            return Err(io::Error::other("not there yet"));
-        }
+        Export::Csv => spreadsheet::write(report, &mut bytes)?,
+        Export::Markdown => bytes.extend(markdown::text(report).into_bytes()),
+        Export::Html => return Err(io::Error::other("not there yet")),
     }
     Ok(bytes)
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Report`] is plain data that can be written and read back. Every file
 //! form is a pure function of it: [`json`](super::json) writes it as it
-//! stands, [`csv`](super::csv), [`markdown`](super::markdown) and
+//! stands, [`spreadsheet`](super::spreadsheet), [`markdown`](super::markdown) and
 //! [`page`](super::page) show it to people. [`Report::new`] makes it.
 //!
 //! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
@@ -20,6 +20,8 @@ mod made;
 mod memory;
 mod split;
 mod sweep;
+#[cfg(test)]
+pub(crate) mod testing;
 mod thin;
 
 pub use build::Inputs;
