@@ -8,7 +8,11 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let mut options = Options::parse();
+    let arguments = std::env::args_os().skip(1);
+    options.arguments = arguments
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
     // Without it, Ctrl-C still ends the run; a temporary file could stay.
     let _ = interrupt::install();
     let mut out = Results::new(BufWriter::new(io::stdout().lock()));

@@ -29,6 +29,7 @@ pub use groups::Groups;
 pub use ids::Ids;
 pub use liveness::{LiveClasses, Step};
 pub use made::{ChosenOption, Made};
+pub use names::VariableNames;
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
 pub use recorded::{Recorded, RecordedTile};
 pub use target::{FormatVersion, Target};

@@ -1,5 +1,6 @@
 //! One run of the tool: the only place where all rooms meet.
 
+mod export;
 mod input;
 mod results;
 mod sections;
@@ -66,27 +67,31 @@ fn usage(text: impl Into<String>) -> anyhow::Error {
 /// exit code.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let messages = Messages::new(options.quiet, options.verbose);
-    let model = input::read(options, messages)?;
+    export::check(options)?;
+    let input = input::read(options, messages)?;
+    let model = &input.model;
     let layering = Layering::new(&model.operations, &options.layers());
-    describe(&model, &layering, messages);
-    let placement = Placement::new(&model, &layering, options.layerless.into());
+    describe(model, &layering, messages);
+    let placement = Placement::new(model, &layering, options.layerless.into());
     let memory = match options.memory_model {
-        Accounting::Classic => MemoryModel::classic(&model, &layering),
-        Accounting::Full => MemoryModel::full(&model, &layering, &placement),
+        Accounting::Classic => MemoryModel::classic(model, &layering),
+        Accounting::Full => MemoryModel::full(model, &layering, &placement),
     };
-    let tables = tables(options, &model, &layering, &placement, &memory)?;
-    let diagnosis = diagnosis(options, &model, &memory);
+    let tables = tables(options, model, &layering, &placement, &memory)?;
+    let diagnosis = diagnosis(options, model, &memory);
     let count = tables.len() + diagnosis.len() + usize::from(options.solve);
+    let count = count + export::to_standard_output(options);
     let mut sections = Sections::new(out, options.format.into(), count);
     for table in &tables {
         sections.table(table)?;
     }
     let mut exit = Exit::Done;
+    let mut found = None;
     if options.solve {
         if layering.is_empty() {
-            return Err(no_layers(&model, options));
+            return Err(no_layers(model, options));
         }
-        let report = split::split(options, &model, &layering, &memory, messages)?;
+        let report = split::split(options, model, &layering, &memory, messages)?;
         sections.stages(&report)?;
         messages.summary(terminal::table(&report));
         messages.summary(terminal::verdict(&report));
@@ -94,12 +99,23 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
             true => Exit::Done,
             false => Exit::DoesNotFit,
         };
+        found = Some(report);
     }
     for table in &diagnosis {
         sections.table(table)?;
     }
+    if options.wants_report() {
+        let report = export::Exported {
+            options,
+            input: &input,
+            layering: &layering,
+            memory: &memory,
+            split: found.as_ref(),
+        };
+        export::write(&report, &mut sections, messages)?;
+    }
     cover(&memory, messages);
-    if count == 0 && options.save_to_file.is_none() {
+    if count == 0 && !options.wants_report() && options.save_to_file.is_none() {
         messages.summary("nothing was asked for: --solve finds the split points, --help has more");
     }
     Ok(exit)

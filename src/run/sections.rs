@@ -29,6 +29,11 @@ impl<'a, W: Write> Sections<'a, W> {
         json::write_stages(split, self.out)
     }
 
+    pub(super) fn text(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.name(name)?;
+        self.out.write_all(bytes)
+    }
+
     fn name(&mut self, name: &str) -> io::Result<()> {
         match self.named {
             true => writeln!(self.out, "# {name}"),

@@ -25,8 +25,9 @@ pub(super) fn split(
     let costs = messages.while_showing(|progress| memory.range_costs_with(limit, progress));
     messages.detail(format_args!("range costs in {:.2?}", start.elapsed()));
     let stages = match options.solver {
-        Solver::Ilp => messages
-            .while_showing(|progress| best_stages(memory, costs, options.num_ipus, progress))?,
+        Solver::Ilp => messages.while_showing(|progress| {
+            best_stages(memory, costs, options.num_ipus, limit, progress)
+        })?,
         Solver::Greedy => greedy_stages(&costs, options.num_ipus, limit, messages),
     };
     messages.detail(format_args!("solved after {:.2?}", start.elapsed()));
@@ -40,7 +41,7 @@ pub(super) fn split(
 }
 
 /// What a stage may take of each tile.
-fn limit(options: &Options, model: &Model) -> Result<u64> {
+pub(super) fn limit(options: &Options, model: &Model) -> Result<u64> {
     let memory = options.mem_per_tile.unwrap_or(model.target.bytes_per_tile);
     let reserve = options.reserve.of(memory);
     let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
@@ -58,6 +59,7 @@ fn best_stages(
     memory: &MemoryModel<'_>,
     mut costs: RangeCosts,
     max_stages: usize,
+    mut limit: u64,
     progress: &Progress,
 ) -> Result<Vec<Range<usize>>> {
     let cut_bytes = memory.cut_bytes();
@@ -72,7 +74,8 @@ fn best_stages(
             return Ok(stages.map(with_pseudo_layer).collect());
         }
         // With no limit, all layers in one stage are a plan.
-        costs = memory.range_costs_with(u64::MAX, progress);
+        limit = u64::MAX;
+        costs = memory.range_costs_with(limit, progress);
     }
 }
 

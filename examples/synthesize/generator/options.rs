@@ -197,7 +197,7 @@ const BIG: Defaults = Defaults {
     layers: 48,
     mode: Mode::Training,
     outlined: Outlined::Once,
-    bytes_per_layer_tile: 85_000,
+    bytes_per_layer_tile: 82_000,
     variables: Some(10_000_000),
     shared_fraction: 0.37,
     classes: 100_000,
