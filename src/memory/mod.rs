@@ -12,8 +12,12 @@ mod code;
 mod costs;
 mod coverage;
 mod layer_sets;
+#[cfg(test)]
+mod once;
 mod overhead;
 mod peak;
+#[cfg(test)]
+mod plain;
 mod stage;
 mod sweep;
 #[cfg(test)]
