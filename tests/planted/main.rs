@@ -10,6 +10,6 @@ mod support;
 mod attributed;
 mod growth;
 mod once;
-mod planted;
+mod ranges;
 mod subject;
 mod whole;
