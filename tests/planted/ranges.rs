@@ -73,20 +73,18 @@ fn ranges_with_planted_homes(subject: &Subject) {
     let planted = subject.planted();
     let placement = planted_placement(subject, &planted);
     let errors = errors(subject, &planted, &placement);
-    let (close, worst) = close_and_worst(&errors);
     // TensorFlow and plain Poplar do not say what an outlined body stands for
-    // in each call, so it counts for one layer and not for each that calls it.
+    // in each call, so it counts for fewer layers than those that call it.
     let options = &subject.name;
     let is_known = !options.contains("--outlined")
         || ["--outlined none", "popart", "poptorch"]
             .iter()
             .any(|known| options.contains(known));
-    let (enough, limit) = match is_known {
-        true => (errors.len(), 0.01),
-        false => (errors.len() * 9 / 10, 0.12),
-    };
-    assert!(worst < limit, "{options}: off by {worst}");
-    assert!(close >= enough, "{options}: {close} of {}", errors.len());
+    let lowest = if is_known { -0.01 } else { f64::NEG_INFINITY };
+    for error in errors {
+        let is_close = lowest < error && error < 0.01;
+        assert!(is_close, "{options}: off by {error}");
+    }
 }
 
 #[test]
