@@ -6,7 +6,7 @@
 //! matrices; the stages of either solver, their table and verdict, the layers
 //! that are too large, what the greedy search settled on; the counts of `-v`
 //! and when there are warnings; all of `--diagnose` but the order of equals.
-//! Those of the full memory model are checked by `tests/planted.rs` (against what
+//! Those of the full memory model are checked by `tests/planted` (against what
 //! was planted and recorded) and by the property tests of `src/memory`.
 //! Not checked there, but read by eye: the numbers inside warnings, and text
 //! that holds no number.

@@ -15,8 +15,12 @@ mod coverage;
 mod curve;
 mod layer_sets;
 mod marks;
+#[cfg(test)]
+mod once;
 mod overhead;
 mod peak;
+#[cfg(test)]
+mod plain;
 mod stage;
 mod sweep;
 #[cfg(test)]

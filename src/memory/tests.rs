@@ -1,346 +1,11 @@
 //! The sweep, single stages and flows against the rules applied literally.
 
+use super::plain::{BODIES, Plain, PlainVariable, TILES, by_tile, plain, ranges};
 use super::*;
-use crate::model::{Body, BodyCode, BodySets, Item, NO_BODY, Note, Operation, VariableItems};
-use crate::profile::{LiveClasses, Recorded, Target, TileBytes};
-use proptest::collection::vec;
+use crate::profile::LiveClasses;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
-use std::ops::Range;
 
 mod curves;
-
-const TILES: u32 = 3;
-const STEPS: u32 = 14;
-const CLASSES: u32 = 6;
-const BODIES: u32 = 7;
-const VERTEX_TYPES: u32 = 3;
-
-/// A model as plain lists, for the literal rules.
-#[derive(Debug, Clone)]
-struct Plain {
-    /// By class: the half-open ranges; `None` for always live.
-    classes: Vec<Option<Vec<(u32, u32)>>>,
-    bodies: Vec<PlainBody>,
-    /// Body and layer of each operation.
-    operations: Vec<(u32, u32)>,
-    variables: Vec<PlainVariable>,
-    vertex_code: Vec<Vec<u32>>,
-    layers: usize,
-}
-
-#[derive(Debug, Clone)]
-struct PlainBody {
-    window: Option<(u32, u32)>,
-    state: Vec<u32>,
-    exchange: Vec<u32>,
-    control: Vec<u32>,
-    /// Vertex types by tile.
-    types: Vec<BTreeSet<u32>>,
-}
-
-#[derive(Debug, Clone)]
-struct PlainVariable {
-    tile: u32,
-    bytes: u32,
-    class: u32,
-    users: BTreeSet<u32>,
-}
-
-fn spans() -> impl Strategy<Value = Vec<(u32, u32)>> {
-    let span = (0..STEPS, 1..=STEPS).prop_map(|(from, len)| (from, (from + len).min(STEPS)));
-    vec(span, 0..4)
-}
-
-fn by_tile(max: u32) -> impl Strategy<Value = Vec<u32>> {
-    vec(0..max, TILES as usize)
-}
-
-fn body() -> impl Strategy<Value = PlainBody> {
-    let window = proptest::option::weighted(0.9, (0..STEPS, 0..STEPS));
-    let types = vec(
-        proptest::collection::btree_set(0..VERTEX_TYPES, 0..3),
-        TILES as usize,
-    );
-    (window, by_tile(3), by_tile(3), by_tile(3), types).prop_map(
-        |(window, state, exchange, control, types)| PlainBody {
-            window: window.map(|(a, b)| (a.min(b), a.max(b))),
-            state,
-            exchange,
-            control,
-            types,
-        },
-    )
-}
-
-fn variable() -> impl Strategy<Value = PlainVariable> {
-    let users = proptest::collection::btree_set(0..BODIES, 0..4);
-    (0..TILES, 1u32..20, 0..CLASSES, users).prop_map(|(tile, bytes, class, users)| PlainVariable {
-        tile,
-        bytes,
-        class,
-        users,
-    })
-}
-
-fn plain() -> impl Strategy<Value = Plain> {
-    (1usize..7).prop_flat_map(|layers| {
-        (
-            vec(proptest::option::weighted(0.8, spans()), CLASSES as usize),
-            vec(body(), BODIES as usize),
-            vec((0..BODIES, 0..layers as u32), 0..9),
-            vec(0..BODIES, layers - 1),
-            vec(variable(), 0..40),
-            vec(by_tile(9), VERTEX_TYPES as usize),
-        )
-            .prop_map(
-                move |(classes, bodies, mut operations, firsts, variables, vertex_code)| {
-                    // Every layer but the pseudo-layer has an operation.
-                    operations.extend(firsts.into_iter().zip(1..));
-                    Plain {
-                        classes,
-                        bodies,
-                        operations,
-                        variables,
-                        vertex_code,
-                        layers,
-                    }
-                },
-            )
-    })
-}
-
-impl Plain {
-    fn model(&self) -> (Model, Layering) {
-        let mut sets = BodySets::default();
-        let items: Vec<(u16, Item)> = self
-            .variables
-            .iter()
-            .map(|v| {
-                let set = v
-                    .users
-                    .iter()
-                    .fold(NO_BODY, |set, &body| sets.push(set, body));
-                let (class, bytes) = (v.class, v.bytes);
-                (v.tile as u16, Item { class, set, bytes })
-            })
-            .collect();
-        let always = self.classes.iter().map(Option::is_none).collect();
-        let ranges = (0u32..).zip(&self.classes).flat_map(|(class, ranges)| {
-            let ranges = ranges.iter().flatten();
-            ranges.map(move |&(from, to)| (class, from, to))
-        });
-        let operation = |&(body, _): &(u32, u32)| Operation {
-            body,
-            name: "".into(),
-            inputs: "".into(),
-            is_tensor: false,
-        };
-        let model = Model {
-            target: Target {
-                tiles_per_ipu: TILES,
-                num_tiles: TILES,
-                bytes_per_tile: 0,
-                num_ipus: 1,
-                num_replicas: 1,
-                architecture: String::new(),
-            },
-            operations: self.operations.iter().map(operation).collect(),
-            bodies: self.bodies.iter().map(PlainBody::body).collect(),
-            classes: LiveClasses::new(always, ranges.collect(), STEPS),
-            variables: VariableItems::new(TILES, items.into_iter()),
-            code_variables: VariableItems::new(TILES, std::iter::empty()),
-            recorded_code: Default::default(),
-            body_sets: sets,
-            vertex_code: self
-                .vertex_code
-                .iter()
-                .map(|c| c.iter().copied().collect())
-                .collect(),
-            programs: Vec::new(),
-            recorded: Recorded::default(),
-            cycles: None,
-            version: Default::default(),
-            made: Default::default(),
-            bottleneck: None,
-            warnings: Vec::new(),
-        };
-        let layering = Layering {
-            names: (0..self.layers).map(|layer| layer.to_string()).collect(),
-            layers: self.operations.iter().map(|&(_, layer)| layer).collect(),
-            notes: vec![Note::Name; self.operations.len()],
-            warnings: Vec::new(),
-        };
-        (model, layering)
-    }
-
-    /// The bodies of the operations in these layers.
-    fn bodies_of(&self, layers: Range<usize>) -> BTreeSet<u32> {
-        let inside = self.operations.iter();
-        let inside = inside.filter(|(_, layer)| layers.contains(&(*layer as usize)));
-        inside.map(|&(body, _)| body).collect()
-    }
-
-    fn window(&self, bodies: &BTreeSet<u32>) -> Option<(u32, u32)> {
-        let windows = bodies
-            .iter()
-            .filter_map(|&body| self.bodies[body as usize].window);
-        windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-    }
-
-    fn live(&self, class: u32, step: u32) -> bool {
-        match &self.classes[class as usize] {
-            None => true,
-            Some(ranges) => ranges.iter().any(|&(from, to)| (from..to).contains(&step)),
-        }
-    }
-
-    /// Section 7 for one tile, word by word.
-    fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
-        let all = self.bodies_of(layers.clone());
-        let layered = self.bodies_of(layers.start.max(1)..layers.end);
-        let window = match layered.is_empty() {
-            true => self.window(&all),
-            false => self.window(&layered),
-        };
-        let on_tile = self.variables.iter().filter(|v| v.tile == tile);
-        let used: Vec<_> = on_tile.filter(|v| !v.users.is_disjoint(&layered)).collect();
-        let live = |step: u32| -> u64 {
-            let live = used.iter().filter(|v| self.live(v.class, step));
-            live.map(|v| u64::from(v.bytes)).sum()
-        };
-        let steps = window.map(|(first, last)| first..=last);
-        let peak = steps.and_then(|steps| steps.rev().max_by_key(|&step| live(step)));
-        let types: BTreeSet<u32> = all
-            .iter()
-            .flat_map(|&body| {
-                self.bodies[body as usize].types[tile as usize]
-                    .iter()
-                    .copied()
-            })
-            .collect();
-        let sum = |bytes: fn(&PlainBody) -> &Vec<u32>| -> u64 {
-            let bodies = all.iter().map(|&body| &self.bodies[body as usize]);
-            bodies
-                .map(|body| u64::from(bytes(body)[tile as usize]))
-                .sum()
-        };
-        let code = |&kind: &u32| u64::from(self.vertex_code[kind as usize][tile as usize]);
-        let parts = Parts {
-            variables: peak.map_or(0, live),
-            vertex_code: types.iter().map(code).sum(),
-            vertex_state: sum(|body| &body.state),
-            exchange_code: sum(|body| &body.exchange),
-            control_code: sum(|body| &body.control),
-            overhead: 0,
-        };
-        (parts, peak)
-    }
-
-    /// Does this variable flow from layer `a` to layer `b`? (section 8)
-    fn flows(&self, variable: &PlainVariable, a: usize, b: usize) -> bool {
-        let (in_a, in_b) = (self.bodies_of(a..a + 1), self.bodies_of(b..b + 1));
-        let both = !variable.users.is_disjoint(&in_a) && !variable.users.is_disjoint(&in_b);
-        let (Some(from), Some(to)) = (self.window(&in_a), self.window(&in_b)) else {
-            return false;
-        };
-        let inside = |start: u32, end: u32| {
-            (from.0..=from.1).contains(&start) && to.0 < end && end <= to.1 + 1
-        };
-        // Ranges of one class are joined where they touch, so look at the
-        // steps themselves: a range starts where the step before is not live.
-        let live = |step: u32| step < STEPS && self.live(variable.class, step);
-        let starts = (0..STEPS).filter(|&s| live(s) && (s == 0 || !live(s - 1)));
-        let end = |start: u32| (start..=STEPS).find(|&step| !live(step)).unwrap();
-        both && starts.into_iter().any(|start| inside(start, end(start)))
-    }
-}
-
-impl Plain {
-    /// The layers that count a variable by the full rules: those that use it by
-    /// name or compute with it, else all that use it.
-    fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
-        let using = |test: &dyn Fn(u32, u32) -> bool| -> BTreeSet<u32> {
-            let users = self.operations.iter();
-            let users =
-                users.filter(|(body, layer)| variable.users.contains(body) && test(*body, *layer));
-            users.map(|&(_, layer)| layer).collect()
-        };
-        let computes = |body: u32| {
-            let types = &self.bodies[body as usize].types;
-            types.iter().any(|types| !types.is_empty())
-        };
-        let firm = using(&|body, layer| layer > 0 || computes(body));
-        if firm.is_empty() {
-            using(&|_, _| true)
-        } else {
-            firm
-        }
-    }
-
-    /// The full rules for one tile, word by word; `recorded` and `explained`
-    /// are bytes of code by kind.
-    fn full_stage(
-        &self,
-        layers: Range<usize>,
-        tile: u32,
-        recorded: [u64; 4],
-        explained: [u64; 4],
-    ) -> u64 {
-        let on_tile = self.variables.iter().filter(|v| v.tile == tile);
-        let counts = |v: &&PlainVariable| {
-            let own = self.counting(v);
-            v.users.is_empty() || own.iter().any(|&layer| layers.contains(&(layer as usize)))
-        };
-        let counted: Vec<_> = on_tile.filter(counts).collect();
-        let live = |step: u32| -> u64 {
-            let live = counted.iter().filter(|v| self.live(v.class, step));
-            live.map(|v| u64::from(v.bytes)).sum()
-        };
-        let (classic, _) = self.stage(layers, tile);
-        let own = [
-            classic.vertex_code,
-            classic.vertex_state,
-            classic.exchange_code,
-            classic.control_code,
-        ];
-        let code = (0..4).map(|kind| {
-            own[kind].min(recorded[kind]) + recorded[kind].saturating_sub(explained[kind])
-        });
-        (0..STEPS).map(live).max().unwrap() + code.sum::<u64>()
-    }
-}
-
-impl PlainBody {
-    fn body(&self) -> Body {
-        let present = |kind: u32| {
-            let tiles = self.types.iter();
-            tiles
-                .map(|types| u32::from(types.contains(&kind)))
-                .collect()
-        };
-        Body {
-            uid: 0,
-            window: self.window,
-            code: BodyCode {
-                vertex_types: (0..VERTEX_TYPES)
-                    .map(|kind| (kind, present(kind)))
-                    .filter(|(_, tiles): &(u32, TileBytes)| !tiles.runs().is_empty())
-                    .collect(),
-                vertex_state: self.state.iter().copied().collect(),
-                vertex_memory: self.state.iter().copied().collect(),
-                exchange_code: self.exchange.iter().copied().collect(),
-                control_code: self.control.iter().copied().collect(),
-            },
-        }
-    }
-}
-
-fn ranges(layers: usize) -> Vec<Range<usize>> {
-    let from = 0..layers;
-    from.flat_map(|from| (from + 1..=layers).map(move |to| from..to))
-        .collect()
-}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
@@ -465,12 +130,27 @@ proptest! {
     }
 
     #[test]
-    fn a_stage_never_shrinks_when_a_layer_is_added(plain in plain()) {
-        let (model, layering) = plain.model();
-        let costs = MemoryModel::classic(&model, &layering).range_costs(u64::MAX);
-        for (range, peak) in costs.iter() {
-            for larger in [range.start..range.end + 1, range.start.saturating_sub(1)..range.end] {
-                prop_assert!(costs.peak(larger).is_none_or(|more| more >= peak));
+    fn a_stage_never_shrinks_when_a_layer_is_added(
+        plain in plain(),
+        recorded in proptest::array::uniform4(by_tile(12)),
+    ) {
+        let (mut model, layering) = plain.model();
+        model.recorded_code = recorded.map(|bytes| bytes.into_iter().collect());
+        let placement = Placement::by_name(&layering);
+        for memory in [
+            MemoryModel::classic(&model, &layering),
+            MemoryModel::full(&model, &layering, &placement),
+        ] {
+            let total = |range: Range<usize>| -> Vec<u64> {
+                let stages = memory.stages(&[range]);
+                stages[0].tiles.iter().map(Parts::total).collect()
+            };
+            for range in ranges(plain.layers).into_iter().filter(|range| range.len() > 1) {
+                let all = total(range.clone());
+                for smaller in [range.start..range.end - 1, range.start + 1..range.end] {
+                    let grows = all.iter().zip(total(smaller)).all(|(&all, part)| all >= part);
+                    prop_assert!(grows, "{:?}", range);
+                }
             }
         }
     }

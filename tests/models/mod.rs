@@ -37,17 +37,53 @@ impl Random {
     }
 }
 
+const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
+const MODES: [&str; 2] = ["inference", "training"];
+const OUTLINED: [&str; 3] = ["none", "once", "per-call"];
+
 /// The options of a small model.
 pub fn options(seed: u64) -> Vec<String> {
     let mut random = Random(seed);
-    let frameworks = ["popart", "poptorch", "tensorflow", "poplar"];
-    let modes = ["inference", "training"];
-    let outlined = ["none", "once", "per-call"];
+    let framework = FRAMEWORKS[seed as usize % 4];
+    let (mode, outlined) = (random.one_of(&MODES), random.one_of(&OUTLINED));
+    sized(framework, mode, outlined, seed, &mut random)
+}
+
+/// The options of small models of every framework and mode, outlined in every
+/// way or not at all, by so many seeds each. Among the outlined ones are nested
+/// ones, and each framework has one that is out of memory.
+pub fn every_kind(seeds: u64) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for framework in FRAMEWORKS {
+        for mode in MODES {
+            for outlined in OUTLINED {
+                for seed in 0..seeds {
+                    let seed = seed + 100 * all.len() as u64;
+                    all.push(sized(framework, mode, outlined, seed, &mut Random(seed)));
+                    if outlined != "none" && seed.is_multiple_of(2) {
+                        all.last_mut().expect("one").push("--nested".to_string());
+                    }
+                }
+            }
+        }
+        all.last_mut().expect("one").push("--overflow".to_string());
+    }
+    all
+}
+
+/// All options, with sizes that are drawn.
+fn sized(
+    framework: &str,
+    mode: &str,
+    outlined: &str,
+    seed: u64,
+    random: &mut Random,
+) -> Vec<String> {
     let shared = ["0", "0.25", "0.7", "1"];
     let options = [
-        ("--framework", frameworks[seed as usize % 4].to_string()),
-        ("--mode", random.one_of(&modes).to_string()),
-        ("--outlined", random.one_of(&outlined).to_string()),
+        ("--framework", framework.to_string()),
+        ("--mode", mode.to_string()),
+        ("--outlined", outlined.to_string()),
         ("--layers", (1 + random.below(6)).to_string()),
         ("--tiles", (4 + random.below(4)).to_string()),
         ("--vars-per-layer-tile", (1 + random.below(6)).to_string()),

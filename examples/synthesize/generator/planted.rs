@@ -42,6 +42,8 @@ struct Planted {
     cycles: Option<PlantedCycles>,
     /// What each contiguous range of layers needs, without overhead.
     ranges: Vec<Range>,
+    /// By operation context: the layers that it is at home in.
+    homes: BTreeMap<u32, Vec<u32>>,
 }
 
 /// Cycles of compute sets and exchanges.
@@ -88,6 +90,7 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
         ranges: ranges
             .map(|(from, to)| range(plan, &homes, from, to))
             .collect(),
+        homes: homes.by_context(plan),
     };
     serde_json::to_writer(BufWriter::new(file), &planted)
         .with_context(|| format!("cannot write {}", path.display()))
@@ -142,6 +145,25 @@ impl Homes {
     fn new(plan: &Plan) -> Self {
         let ops = plan.model.ops.iter();
         Self(ops.map(|op| homes(plan, op)).collect())
+    }
+
+    /// By the context of each operation, and of the programs that load its
+    /// weights, which is that of a tensor where the framework has one.
+    fn by_context(&self, plan: &Plan) -> BTreeMap<u32, Vec<u32>> {
+        let contexts = &plan.contexts;
+        let mut homes = BTreeMap::new();
+        for (op, own) in self.0.iter().enumerate() {
+            let upload = contexts.uploads[op];
+            let tensor = match upload.checked_sub(1) {
+                Some(index) => contexts.list[index as usize].parent,
+                None => 0,
+            };
+            for context in [contexts.ops[op].op, upload, tensor] {
+                homes.insert(context, own.clone());
+            }
+        }
+        homes.remove(&0);
+        homes
     }
 
     fn within(&self, op: usize, from: u32, to: u32) -> bool {

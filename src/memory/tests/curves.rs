@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::memory::Curve;
+use crate::memory::plain::STEPS;
+use std::collections::BTreeSet;
 
 /// Bytes at a step, by the curve's own rules.
 fn at(curve: &Curve, step: u32) -> u64 {

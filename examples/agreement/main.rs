@@ -1,0 +1,133 @@
+//! How far both models of memory are from what the compiler recorded, with all
+//! layers in one stage.
+//!
+//! ```text
+//! cargo run --release --example agreement -- fixtures/*/profile.pop
+//! cargo run --release --example agreement -- --layer-regex 'CS (\d+)' some.profile.pop
+//! ```
+//!
+//! The debug contexts of `profile.pop` are looked for in `debug.cbor` beside it,
+//! those of `some.profile.pop` in `some.debug.cbor`. For each profile and model
+//! of memory a line says how many bytes were recorded and predicted for the tile
+//! that is recorded as the fullest, the error there, the mean over all tiles of
+//! the error without its sign, and the lowest and highest error on any tile.
+//! Errors are in per cent of what was recorded; below 0 is too little.
+
+#![forbid(unsafe_code)]
+
+use anyhow::{Context, anyhow, ensure};
+use clap::Parser;
+use popliner::debug_info::DebugInfo;
+use popliner::memory::MemoryModel;
+use popliner::model::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
+    Model, Placement,
+};
+use popliner::profile::Profile;
+use regex::Regex;
+use std::path::{Path, PathBuf};
+
+/// Compares both models of memory with what was recorded.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Matches the layer in names and inputs of operations.
+    #[arg(long, default_value = DEFAULT_LAYER_REGEX)]
+    layer_regex: Regex,
+    /// Profiles, each with its debug contexts beside it.
+    #[arg(required = true)]
+    profiles: Vec<PathBuf>,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    println!(
+        "{:<32} {:<8} {:>9} {:>9} {:>8} {:>8} {:>8} {:>8}",
+        "profile", "model", "recorded", "predicted", "error", "mean", "lowest", "highest"
+    );
+    for profile in &arguments.profiles {
+        compare(profile, &arguments.layer_regex).with_context(|| profile.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// Prints the lines of one profile.
+fn compare(profile: &Path, layer_regex: &Regex) -> anyhow::Result<()> {
+    let debug_info = DebugInfo::read(&debug_file(profile)?)?;
+    let model = Model::build(Profile::read(profile)?, &debug_info, false)?;
+    let options = LayerOptions {
+        layer_regex: layer_regex.clone(),
+        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX)?,
+        order: LayerOrder::Steps,
+    };
+    let layering = Layering::new(&model.operations, &options);
+    ensure!(
+        !layering.is_empty(),
+        "no layer was found; try --layer-regex"
+    );
+    let placement = Placement::new(&model, &layering, Layerless::Home);
+    let classic = MemoryModel::classic(&model, &layering);
+    let full = MemoryModel::full(&model, &layering, &placement);
+    for (name, memory) in [("classic", classic), ("full", full)] {
+        let line = Errors::new(&model, &memory).context("no memory was recorded")?;
+        println!("{:<32} {name:<8} {line}", title(profile));
+    }
+    Ok(())
+}
+
+/// `debug.cbor` for `profile.pop`, `x.debug.cbor` for `x.profile.pop`.
+fn debug_file(profile: &Path) -> anyhow::Result<PathBuf> {
+    let name = profile.file_name().and_then(|name| name.to_str());
+    let before = name.and_then(|name| name.strip_suffix("profile.pop"));
+    let before = before.ok_or_else(|| anyhow!("the name does not end with profile.pop"))?;
+    Ok(profile.with_file_name(format!("{before}debug.cbor")))
+}
+
+/// The folder of a `profile.pop`, the name of any other.
+fn title(profile: &Path) -> String {
+    let folder = profile
+        .parent()
+        .filter(|_| profile.ends_with("profile.pop"));
+    let name = folder.and_then(Path::file_name).or(profile.file_name());
+    name.map_or(String::new(), |name| name.to_string_lossy().into_owned())
+}
+
+/// How a model of memory and what was recorded differ.
+struct Errors {
+    recorded: u64,
+    predicted: u64,
+    /// Per cent: on the fullest tile; the mean of the sizes; lowest; highest.
+    per_cent: [f64; 4],
+}
+
+impl Errors {
+    /// `None` when nothing was recorded.
+    fn new(model: &Model, memory: &MemoryModel<'_>) -> Option<Self> {
+        let stages = memory.stages(std::slice::from_ref(&(0..memory.layers())));
+        let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
+        let predicted = stages[0].tiles.iter().map(|parts| parts.total());
+        let tiles: Vec<(u64, u64)> = recorded.zip(predicted).filter(|t| t.0 > 0).collect();
+        let &(recorded, predicted) = tiles.iter().max_by_key(|tile| tile.0)?;
+        let errors: Vec<f64> = tiles.iter().copied().map(error).collect();
+        let mean = errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64;
+        let lowest = errors.iter().copied().fold(f64::INFINITY, f64::min);
+        let highest = errors.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Some(Self {
+            recorded,
+            predicted,
+            per_cent: [error((recorded, predicted)), mean, lowest, highest],
+        })
+    }
+}
+
+/// By how many per cent the prediction is above what was recorded.
+fn error((recorded, predicted): (u64, u64)) -> f64 {
+    (predicted as f64 / recorded as f64 - 1.0) * 100.0
+}
+
+impl std::fmt::Display for Errors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:>9} {:>9}", self.recorded, self.predicted)?;
+        let mut per_cent = self.per_cent.iter();
+        per_cent.try_for_each(|error| write!(f, " {error:>8.2}"))
+    }
+}

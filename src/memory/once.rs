@@ -1,0 +1,140 @@
+//! Nothing counts twice: each variable and each piece of code takes a bit of its
+//! own as its size, so that the bytes of a part say what is in it. What counted
+//! twice would carry into the bit of another.
+
+use super::plain::{BODIES, Plain, TILES, VERTEX_TYPES, plain};
+use super::*;
+use crate::model::{CodeKind, NO_LAYER};
+use crate::profile::{RecordedTile, TileBytes};
+use proptest::prelude::*;
+
+/// Variables that have a bit each.
+const VARIABLES: usize = 20;
+/// The bits of code that no operation explains, by kind.
+const UNEXPLAINED: [u32; 4] = [20, 21, 22, 23];
+/// The bit of what no variable explains.
+const REST: u64 = 1 << 24;
+
+/// Gives every size its bit. Every body belongs to some operation, as those of
+/// real models do.
+fn with_bits(mut plain: Plain) -> Plain {
+    plain.variables.truncate(VARIABLES);
+    for (bit, variable) in plain.variables.iter_mut().enumerate() {
+        variable.bytes = 1 << bit;
+    }
+    for (bit, body) in plain.bodies.iter_mut().enumerate() {
+        for bytes in [&mut body.state, &mut body.exchange, &mut body.control] {
+            bytes.fill(1 << bit);
+        }
+    }
+    for (bit, code) in plain.vertex_code.iter_mut().enumerate() {
+        code.fill(1 << bit);
+    }
+    plain
+        .operations
+        .extend((0..BODIES).map(|body| (body, NO_LAYER)));
+    plain
+}
+
+/// The model, of which the compiler recorded what the bodies have and a bit more.
+fn recorded(plain: &Plain) -> (Model, Layering) {
+    let (mut model, layering) = plain.model();
+    for kind in CodeKind::ALL {
+        let bytes = |tile| code_bits(plain, 0..plain.layers, tile)[kind as usize];
+        let more = 1 << UNEXPLAINED[kind as usize];
+        let all = (0..TILES).map(|tile| bytes(tile) as u32 + more);
+        model.recorded_code[kind as usize] = all.collect::<TileBytes>();
+    }
+    let rest = RecordedTile {
+        total: REST,
+        ..RecordedTile::default()
+    };
+    model.recorded.tiles = vec![rest; TILES as usize];
+    (model, layering)
+}
+
+/// By kind of code: the bits of what the operations of a stage carry.
+fn code_bits(plain: &Plain, layers: Range<usize>, tile: u32) -> [u64; 4] {
+    let bodies = plain.bodies_of(layers);
+    let of_bodies = bodies.iter().fold(0, |bits, body| bits | 1 << body);
+    let instantiated = |kind: &u32| {
+        let mut types = bodies
+            .iter()
+            .map(|&body| &plain.bodies[body as usize].types);
+        types.any(|types| types[tile as usize].contains(kind))
+    };
+    let types = (0..VERTEX_TYPES).filter(instantiated);
+    let types = types.fold(0, |bits, kind| bits | 1 << kind);
+    [types, of_bodies, of_bodies, of_bodies]
+}
+
+/// The bits of the variables that are live and pass a test.
+fn variable_bits(plain: &Plain, tile: u32, step: u32, test: impl Fn(usize) -> bool) -> u64 {
+    let variables = plain.variables.iter().enumerate();
+    let wanted = variables.filter(|(index, variable)| {
+        variable.tile == tile && plain.live(variable.class, step) && test(*index)
+    });
+    wanted.fold(0, |bits, (index, _)| bits | 1 << index)
+}
+
+/// Cuts the layer order where `cuts` says so.
+fn stages(layers: usize, cuts: &[bool]) -> Vec<Range<usize>> {
+    let cuts = (1..layers).zip(cuts).filter(|(_, is_cut)| **is_cut);
+    let ends = cuts.map(|(layer, _)| layer).chain([layers]);
+    let mut from = 0;
+    ends.map(|to| std::mem::replace(&mut from, to)..to)
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn each_part_of_a_stage_holds_its_own_and_once(
+        plain in plain().prop_map(with_bits),
+        cuts in proptest::collection::vec(any::<bool>(), 6),
+    ) {
+        let (model, layering) = recorded(&plain);
+        let placement = Placement::by_name(&layering);
+        let memory = MemoryModel::full(&model, &layering, &placement);
+        let split = stages(plain.layers, &cuts);
+        for (layers, stage) in split.iter().zip(memory.stages(&split)) {
+            for tile in 0..TILES {
+                let parts = stage.tiles[tile as usize];
+                let step = stage.peak_steps[tile as usize].unwrap();
+                let unused = |index: usize| plain.variables[index].users.is_empty();
+                let own = |index: usize| {
+                    let counting = plain.counting(&plain.variables[index]);
+                    counting.iter().any(|&layer| layers.contains(&(layer as usize)))
+                };
+                let [code, state, exchange, control] = code_bits(&plain, layers.clone(), tile);
+                let unexplained: u64 = UNEXPLAINED.iter().map(|bit| 1 << bit).sum();
+                let expected = Parts {
+                    variables: variable_bits(&plain, tile, step, own),
+                    vertex_code: code,
+                    vertex_state: state,
+                    exchange_code: exchange,
+                    control_code: control,
+                    overhead: variable_bits(&plain, tile, step, unused) | unexplained | REST,
+                };
+                prop_assert_eq!(parts, expected, "{:?} tile {}", layers, tile);
+                prop_assert_eq!(parts.variables & parts.overhead, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn all_layers_together_hold_everything_once(plain in plain().prop_map(with_bits)) {
+        let (model, layering) = recorded(&plain);
+        let placement = Placement::by_name(&layering);
+        let memory = MemoryModel::full(&model, &layering, &placement);
+        let stage = &memory.stages(std::slice::from_ref(&(0..plain.layers)))[0];
+        for tile in 0..TILES {
+            let step = stage.peak_steps[tile as usize].unwrap();
+            let code = model.recorded_code.iter().map(|bytes| u64::from(bytes.get(tile)));
+            let variables = variable_bits(&plain, tile, step, |_| true);
+            let all = variables + code.sum::<u64>() + REST;
+            prop_assert_eq!(stage.tiles[tile as usize].total(), all, "tile {}", tile);
+        }
+    }
+}

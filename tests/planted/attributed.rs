@@ -1,0 +1,135 @@
+//! Overhead is no dustbin: nearly all that operations can own has a layer or a
+//! home, over all bytes of all tiles, live together or not.
+
+use popliner::memory::{MemoryModel, Parts};
+use popliner::model::Layerless;
+use popliner::profile::{LiveClasses, NEVER_LIVE, Profile, ProgramKind, TileBytes};
+
+use super::subject::{Subject, each_fixture, each_generated};
+
+/// Categories of user data, which the operations of the model must own.
+const USER_DATA: [&str; 5] = [
+    "variable",
+    "constant",
+    "message",
+    "rearrangement",
+    "outputEdge",
+];
+
+/// The parts of a stage of all layers, summed over all tiles.
+fn attributed(subject: &Subject, profile: Profile) -> Parts {
+    let model = subject.changed(profile);
+    let placement = subject.placement(Layerless::Home);
+    let memory = MemoryModel::full(&model, &subject.layering, &placement);
+    memory.stages(std::slice::from_ref(&(0..memory.layers())))[0].sums()
+}
+
+/// Bytes of a category that layers and homes own, and all of them: the profile
+/// is made to hold nothing else, and all of that on every step.
+fn bytes_of(subject: &Subject, category: &str) -> (u64, u64) {
+    let mut profile = subject.profile();
+    let variables = &mut profile.variables;
+    let wanted = variables.category_names.iter().position(|c| c == category);
+    let wanted = wanted.expect("a known category");
+    let mut all = 0;
+    for (index, bytes) in variables.bytes.iter_mut().enumerate() {
+        let is_wanted = usize::from(variables.categories[index]) == wanted;
+        match is_wanted && variables.classes[index] != NEVER_LIVE {
+            true => all += u64::from(*bytes),
+            false => *bytes = 0,
+        }
+    }
+    let (classes, steps) = (profile.classes.len(), profile.classes.steps());
+    profile.classes = LiveClasses::new(vec![true; classes], Vec::new(), steps);
+    (attributed(subject, profile).variables, all)
+}
+
+fn user_data_has_a_place(subject: &Subject) {
+    for category in USER_DATA {
+        let (owned, all) = bytes_of(subject, category);
+        assert!(
+            owned * 100 >= all * 99,
+            "{}: {owned} of {all} bytes of {category}",
+            subject.name
+        );
+    }
+    let (_, all) = bytes_of(subject, "variable");
+    assert!(all > 0, "{}: no variables", subject.name);
+}
+
+/// Sums over all tiles of the code that compute sets and exchanges own: code of
+/// vertex types that have instances, vertex state, and code of exchanges, of
+/// which a tile never has more than was recorded of it.
+fn owned_code(profile: &Profile, recorded: &TileBytes) -> [u64; 3] {
+    let tiles = profile.target.num_tiles as usize;
+    let programs = &profile.programs;
+    let (mut code, mut state) = (0, 0);
+    let mut present = vec![vec![false; tiles]; programs.vertex_types.len()];
+    for set in &programs.compute_sets {
+        state += set.memory.as_ref().expect("recorded").total();
+        for (kind, instances) in &set.vertices {
+            for run in instances.runs() {
+                present[*kind as usize][run.from as usize..run.to as usize].fill(true);
+            }
+        }
+    }
+    for (kind, present) in programs.vertex_types.iter().zip(present) {
+        let here = (0u32..).zip(present).filter(|&(_, present)| present);
+        code += here
+            .map(|(tile, _)| u64::from(kind.code.get(tile)))
+            .sum::<u64>();
+    }
+    let exchanges = programs
+        .all
+        .iter()
+        .filter_map(|program| match &program.kind {
+            ProgramKind::DoExchange(code) => Some(code),
+            _ => None,
+        });
+    let exchanges: Vec<&TileBytes> = exchanges.collect();
+    let on_tile = |tile| {
+        exchanges
+            .iter()
+            .map(|code| u64::from(code.get(tile)))
+            .sum::<u64>()
+    };
+    let exchange = (0..tiles as u32).map(|tile| on_tile(tile).min(u64::from(recorded.get(tile))));
+    [code, state, exchange.sum()]
+}
+
+fn code_has_a_place(subject: &Subject) {
+    let [_, _, recorded, _] = &subject.model.recorded_code;
+    let profile = subject.profile();
+    let owned = owned_code(&profile, recorded);
+    let parts = attributed(subject, profile);
+    let names = ["vertex code", "vertex state", "exchange code"];
+    let attributed = [parts.vertex_code, parts.vertex_state, parts.exchange_code];
+    for ((name, attributed), owned) in names.into_iter().zip(attributed).zip(owned) {
+        assert!(owned > 0, "{}: no {name}", subject.name);
+        assert!(
+            attributed * 100 >= owned * 95,
+            "{}: {attributed} of {owned} bytes of {name}",
+            subject.name
+        );
+    }
+}
+
+#[test]
+fn user_data_of_fixtures_has_a_place() {
+    each_fixture(user_data_has_a_place);
+}
+
+#[test]
+fn user_data_of_generated_models_has_a_place() {
+    each_generated(user_data_has_a_place);
+}
+
+#[test]
+fn code_of_fixtures_has_a_place() {
+    each_fixture(code_has_a_place);
+}
+
+#[test]
+fn code_of_generated_models_has_a_place() {
+    each_generated(code_has_a_place);
+}

@@ -1,0 +1,40 @@
+//! No program counts twice: each that owns code or state belongs to at most one
+//! body, and a body's bytes are those of its programs. (That a stage counts each
+//! body and each variable once is checked on random models, in `src/memory`.)
+
+use std::collections::HashSet;
+
+use popliner::model::OwnedKind;
+
+use super::subject::{Subject, each_fixture, each_generated, the_sample};
+
+fn programs_have_one_owner(subject: &Subject) {
+    let Subject { name, model, .. } = subject;
+    let mut seen = HashSet::new();
+    let mut owned = vec![[0u64; 2]; model.bodies.len()];
+    for program in &model.programs {
+        assert!(seen.insert(program.id), "{name}: program {}", program.id);
+        let Some(body) = program.body else { continue };
+        owned[body as usize][usize::from(program.kind == OwnedKind::DoExchange)] += program.bytes;
+    }
+    for (body, owned) in model.bodies.iter().zip(owned) {
+        let bytes = [&body.code.vertex_state, &body.code.exchange_code];
+        assert_eq!(bytes.map(|bytes| bytes.total()), owned, "{name}: {body:?}");
+    }
+    assert!(!seen.is_empty(), "{name}: no programs");
+}
+
+#[test]
+fn programs_of_fixtures_have_one_owner() {
+    each_fixture(programs_have_one_owner);
+}
+
+#[test]
+fn programs_of_generated_models_have_one_owner() {
+    each_generated(programs_have_one_owner);
+}
+
+#[test]
+fn programs_of_the_real_sample_have_one_owner() {
+    the_sample(programs_have_one_owner);
+}
