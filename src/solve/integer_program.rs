@@ -13,6 +13,11 @@
 //! IPU a range stands (pins, limits by IPU), and where a sum that comes before
 //! the stages needs more of them than there are IPUs (bytes over the cuts),
 //! the network is numbered.
+//!
+//! Large networks are cut down first, by what holds for any solver: to minimise
+//! a sum, columns whose reduced costs are not negative may be left out
+//! (`choices`); to show that there is no path, edges into a node that none
+//! leaves must be 0 (`refuse`).
 
 use super::error::SolveError;
 use super::model::{self, Choice};
@@ -146,6 +151,9 @@ fn lowest<'q>(
 fn refuse(network: &Network<'_>, objective: Objective) -> Result<Refused, SolveError> {
     let mut reachable = network.clone();
     reachable.close_unreachable();
+    if network.fewest_edges(Objective::Peak, u128::MAX).is_none() {
+        reachable.close_dead_ends(network.question.most_edges);
+    }
     match keep_best(&mut reachable, Objective::Stages)? {
         None => Ok(Refused::Infeasible),
         Some(needed) if needed > network.question.stages as u128 => {
@@ -185,12 +193,20 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
 
 /// The edges with their shifted costs, without those that no path has.
 /// Without any path there is nothing to shift by: all edges, at no cost.
+///
+/// Of more than [`Question::most_edges`] only those with the best paths are taken. The
+/// optimum of these is that of all: shifted costs are never negative, so that
+/// no edge that is left out can lower a sum of 0.
 fn choices(network: &Network<'_>, sums: Option<&Sums>) -> Vec<Choice> {
+    let most = sums.map(|sums| most_excess(&sums.excess, network.question.most_edges));
     let edges = network.edges().enumerate();
     let choices = edges.filter_map(|(index, edge)| {
-        let cost = match sums {
-            Some(sums) => sums.excess[index].map(|_| sums.shifted[index])?,
-            None => 0,
+        let cost = match (sums, most) {
+            (Some(sums), Some(most)) => {
+                let excess = sums.excess[index].filter(|&excess| excess <= most);
+                excess.map(|_| sums.shifted[index])?
+            }
+            _ => 0,
         };
         Some(Choice {
             from: edge.from,
@@ -200,6 +216,17 @@ fn choices(network: &Network<'_>, sums: Option<&Sums>) -> Vec<Choice> {
         })
     });
     choices.collect()
+}
+
+/// The excess up to which there are at most `most` edges; 0 when even those
+/// without any excess are more.
+fn most_excess(excess: &[Option<u128>], most: usize) -> u128 {
+    let mut excess: Vec<u128> = excess.iter().flatten().copied().collect();
+    if excess.len() <= most {
+        return u128::MAX;
+    }
+    let (_, first_out, _) = excess.select_nth_unstable(most);
+    first_out.saturating_sub(1)
 }
 
 /// What `plan` sums up to in `objective`; `None` when a stage of it is not

@@ -64,9 +64,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
-    fn both_programs_find_what_trying_all_splits_finds(case in case(10)) {
+    fn both_programs_find_what_trying_all_splits_finds(
+        case in case(10),
+        most_edges in prop_oneof![0..30_usize, Just(5_000)],
+    ) {
         let problem = case.problem();
-        let question = match Question::new(&problem) {
+        let mut question = match Question::new(&problem) {
             Ok(question) => question,
             Err(SolveError::Contradiction(clash)) => {
                 prop_assert_eq!(obedient(&case).next(), None, "{}", clash);
@@ -75,6 +78,7 @@ proptest! {
             Err(error) => panic!("{error}"),
         };
         prop_assert!(obedient(&case).next().is_some(), "orders that contradict each other");
+        question.most_edges = most_edges;
         let best = brute_force(&case);
         let integer = integer_program::solve(&question).unwrap();
         let dynamic = dynamic_program::solve(&question);
