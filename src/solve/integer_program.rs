@@ -13,9 +13,15 @@
 //! IPU a range stands (pins, limits by IPU), and where a sum that comes before
 //! the stages needs more of them than there are IPUs (bytes over the cuts),
 //! the network is numbered.
+//!
+//! Large networks are cut down first, by what holds for any solver: to minimise
+//! a sum, columns whose reduced costs are not negative may be left out
+//! (`choices`); to show that there is no path, edges into a node that none
+//! leaves must be 0 (`refuse`).
 
+use super::choices::choices;
 use super::error::SolveError;
-use super::model::{self, Choice};
+use super::model;
 use super::network::Network;
 use super::objectives::Objective;
 use super::plan::Plan;
@@ -146,6 +152,9 @@ fn lowest<'q>(
 fn refuse(network: &Network<'_>, objective: Objective) -> Result<Refused, SolveError> {
     let mut reachable = network.clone();
     reachable.close_unreachable();
+    if network.fewest_edges(Objective::Peak, u128::MAX).is_none() {
+        reachable.close_dead_ends(network.question.most_edges);
+    }
     match keep_best(&mut reachable, Objective::Stages)? {
         None => Ok(Refused::Infeasible),
         Some(needed) if needed > network.question.stages as u128 => {
@@ -183,25 +192,6 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
     Ok(found)
 }
 
-/// The edges with their shifted costs, without those that no path has.
-/// Without any path there is nothing to shift by: all edges, at no cost.
-fn choices(network: &Network<'_>, sums: Option<&Sums>) -> Vec<Choice> {
-    let edges = network.edges().enumerate();
-    let choices = edges.filter_map(|(index, edge)| {
-        let cost = match sums {
-            Some(sums) => sums.excess[index].map(|_| sums.shifted[index])?,
-            None => 0,
-        };
-        Some(Choice {
-            from: edge.from,
-            to: edge.to,
-            range: edge.column.range.clone(),
-            cost,
-        })
-    });
-    choices.collect()
-}
-
 /// What `plan` sums up to in `objective`; `None` when a stage of it is not
 /// among the range costs.
 fn sum_of(question: &Question<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
@@ -220,6 +210,7 @@ fn unproven(objective: Objective, reason: String) -> SolveError {
 mod tests {
     use super::*;
     use crate::memory::RangeCosts;
+    use crate::solve::objectives::Goal;
     use crate::solve::problem::Problem;
     use crate::solve::testing::additive;
 
@@ -258,5 +249,25 @@ mod tests {
         assert!(answer(&additive(&[3, 3, 3], 99), 2, 4).is_none());
         assert!(answer(&additive(&[9], 99), 2, 4).is_none());
         assert!(answer(&additive(&[1], 99), 0, 4).is_none());
+    }
+
+    #[test]
+    fn splits_that_send_least_may_need_too_many_ipus() {
+        // Up to 2 positions in a stage. Two cuts are enough and send 10; three
+        // send 3.
+        let costs = additive(&[1; 6], u64::MAX);
+        let best = |ipus| {
+            let problem = Problem {
+                goal: Goal::Communication,
+                ..Problem::new(&costs, &[1, 5, 1, 5, 1], ipus, 2)
+            };
+            let question = Question::new(&problem).unwrap();
+            let compact = search(Network::compact(&question)).unwrap();
+            let binds = matches!(compact, Search::CountBinds);
+            let plan = solve(&question).unwrap().unwrap().plan;
+            (binds, plan.cuts().collect::<Vec<_>>())
+        };
+        assert_eq!(best(4), (false, vec![1, 3, 5]));
+        assert_eq!(best(3), (true, vec![2, 4]));
     }
 }

@@ -1,1 +1,279 @@
-//! placeholder
+//! The integer program as text that other solvers read: the LP format that
+//! CPLEX introduced.
+//!
+//! Only the first objective of the goal is in it. A range of positions is a
+//! binary: `x_3_7` is 1 when positions 3 to 7 are one stage, `x_3_7_on_2` when
+//! that stage stands on IPU 2. There is a binary for each IPU when it matters
+//! on which one a range stands. Rows named `start` and `cut` let exactly as
+//! many stages start at a boundary as end there. A bottleneck is a variable
+//! (`peak`, `cycles`) with one row for each position: it is at least what the
+//! chosen range over that position counts.
+
+mod terms;
+
+use std::fmt::{self, Display};
+
+use super::error::SolveError;
+use super::network::{Edge, Network};
+use super::objectives::{Goal, Objective};
+use super::problem::Problem;
+use super::question::Question;
+use terms::Terms;
+
+/// Of a name, so many characters are shown.
+const NAME: usize = 100;
+
+/// The integer program for the main objective of `problem`, with all limits
+/// and orders. `names` says in comments what each position is. Its optimum is
+/// the first number of [`solve`](super::solve)'s plan; where there is no plan
+/// it is infeasible.
+///
+/// # Errors
+/// A problem or orders that contradict themselves, as in
+/// [`solve`](super::solve).
+pub fn lp(problem: &Problem<'_>, names: &[String]) -> Result<String, SolveError> {
+    let question = Question::new(problem)?;
+    let network = match question.is_numbered() {
+        true => Network::numbered(&question),
+        false => Network::compact(&question),
+    };
+    let program = Program {
+        network: &network,
+        names,
+    };
+    Ok(program.to_string())
+}
+
+struct Program<'a> {
+    network: &'a Network<'a>,
+    names: &'a [String],
+}
+
+impl Display for Program<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.comments(f)?;
+        f.write_str("Minimize\n")?;
+        self.objective(f)?;
+        f.write_str("Subject To\n")?;
+        self.conservation(f)?;
+        if !self.network.is_numbered() {
+            let stages = self.network.edges().map(|edge| (1, Some(edge)));
+            let bound = format!("<= {}", self.network.question.stages);
+            row(f, "stages", stages.map(term), &bound)?;
+        }
+        if let Some(bottleneck) = self.bottleneck() {
+            self.covers(f, bottleneck)?;
+        }
+        // Without a single range, this row is what cannot be.
+        f.write_str("Bounds\n none = 0\nBinaries\n")?;
+        for edge in self.network.edges() {
+            writeln!(f, " {}", Name(&edge))?;
+        }
+        f.write_str("End\n")
+    }
+}
+
+impl Program<'_> {
+    /// The name of the variable that stands for the bottleneck, if the goal
+    /// is one.
+    fn bottleneck(&self) -> Option<&'static str> {
+        match self.network.question.goal {
+            Goal::Peak => Some("peak"),
+            Goal::Cycles => Some("cycles"),
+            Goal::Fewest | Goal::Communication => None,
+        }
+    }
+
+    fn main(&self) -> Objective {
+        self.network.question.goal.main()
+    }
+
+    fn comments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let question = self.network.question;
+        let (main, ipus) = (self.main(), question.problem.ipus);
+        writeln!(f, "\\ Stages of layers on at most {ipus} IPUs: {main}.")?;
+        writeln!(f, "\\ x_A_B is 1 when positions A to B are one stage,")?;
+        writeln!(f, "\\ x_A_B_on_N when that stage stands on IPU N.")?;
+        for (position, name) in (0..question.layers()).zip(self.names) {
+            let shown = name.chars().filter(|c| !c.is_control()).take(NAME);
+            let shown: String = shown.collect();
+            writeln!(f, "\\ position {position}: {shown}")?;
+        }
+        for order in question.problem.orders {
+            let shown = order.source.chars().filter(|c| !c.is_control()).take(NAME);
+            let shown: String = shown.collect();
+            writeln!(f, "\\ ordered: {shown}")?;
+        }
+        Ok(())
+    }
+
+    fn objective(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut terms = Terms::new(f, "total")?;
+        if let Some(bottleneck) = self.bottleneck() {
+            terms.add(1, bottleneck)?;
+        } else {
+            for edge in self.network.edges() {
+                let cost = self.network.value(self.main(), &edge);
+                terms.add(signed(cost), Name(&edge))?;
+            }
+        }
+        terms.end("")
+    }
+
+    /// One row for each node but the last.
+    fn conservation(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut nodes = vec![Vec::new(); self.network.sink() + 1];
+        for edge in self.network.edges() {
+            nodes[edge.from].push((1, Some(edge)));
+            nodes[edge.to].push((-1, Some(edge)));
+        }
+        nodes.pop();
+        let layers = self.network.question.layers().max(1);
+        for (node, ends) in nodes.into_iter().enumerate() {
+            let (stage, boundary) = (node / layers, node % layers);
+            if node == 0 {
+                let none = std::iter::once((1, None));
+                row(f, "start", ends.into_iter().chain(none).map(term), "= 1")?;
+            } else if !ends.is_empty() {
+                let name = match self.network.is_numbered() {
+                    true => format!("cut_{boundary}_on_{stage}"),
+                    false => format!("cut_{boundary}"),
+                };
+                row(f, &name, ends.into_iter().map(term), "= 0")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One row for each position: the bottleneck is at least what the chosen
+    /// range over it counts.
+    fn covers(&self, f: &mut fmt::Formatter<'_>, bottleneck: &str) -> fmt::Result {
+        for position in 0..self.network.question.layers() {
+            let mut terms = Terms::new(f, &format!("{bottleneck}_of_{position}"))?;
+            terms.add(1, bottleneck)?;
+            for edge in self.network.edges() {
+                if edge.column.range.contains(&position) {
+                    let cost = self.network.value(self.main(), &edge);
+                    terms.add(-signed(cost), Name(&edge))?;
+                }
+            }
+            terms.end(">= 0")?;
+        }
+        Ok(())
+    }
+}
+
+/// Costs are far below the highest signed number: sums of their squares fit.
+fn signed(cost: u128) -> i128 {
+    i128::try_from(cost).unwrap_or(i128::MAX)
+}
+
+/// A term of a row; without an edge that of the variable that is always 0.
+fn term((factor, edge): (i128, Option<Edge<'_>>)) -> (i128, String) {
+    let name = edge.map_or_else(|| "none".to_owned(), |edge| Name(&edge).to_string());
+    (factor, name)
+}
+
+fn row(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    terms: impl Iterator<Item = (i128, String)>,
+    bound: &str,
+) -> fmt::Result {
+    let mut row = Terms::new(f, name)?;
+    for (factor, variable) in terms {
+        row.add(factor, variable)?;
+    }
+    row.end(bound)
+}
+
+/// The name of a range's variable.
+struct Name<'a>(&'a Edge<'a>);
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let range = &self.0.column.range;
+        write!(f, "x_{}_{}", range.start, range.end - 1)?;
+        match self.0.stage {
+            Some(stage) => write!(f, "_on_{stage}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::testing::additive;
+    use crate::solve::{Limit, Order, Rule};
+
+    #[test]
+    fn the_peak_is_at_least_that_of_the_range_over_each_position() {
+        let costs = additive(&[3, 1, 4], u64::MAX);
+        let problem = Problem::new(&costs, &[7, 9], 2, 5);
+        let names = ["a", "b\n", "c"].map(String::from);
+        let expected = "\
+\\ Stages of layers on at most 2 IPUs: lowest memory on the fullest tile.
+\\ x_A_B is 1 when positions A to B are one stage,
+\\ x_A_B_on_N when that stage stands on IPU N.
+\\ position 0: a
+\\ position 1: b
+\\ position 2: c
+Minimize
+ total: peak
+Subject To
+ start: x_0_0 + x_0_1 + none = 1
+ cut_1: - x_0_0 + x_1_1 + x_1_2 = 0
+ cut_2: - x_0_1 - x_1_1 + x_2_2 = 0
+ stages: x_0_0 + x_0_1 + x_1_1 + x_1_2 + x_2_2 <= 2
+ peak_of_0: peak - 3 x_0_0 - 4 x_0_1 >= 0
+ peak_of_1: peak - 4 x_0_1 - x_1_1 - 5 x_1_2 >= 0
+ peak_of_2: peak - 5 x_1_2 - 4 x_2_2 >= 0
+Bounds
+ none = 0
+Binaries
+ x_0_0
+ x_0_1
+ x_1_1
+ x_1_2
+ x_2_2
+End
+";
+        assert_eq!(lp(&problem, &names).unwrap(), expected);
+    }
+
+    #[test]
+    fn where_the_ipu_matters_it_is_in_the_names() {
+        let costs = additive(&[3, 1, 4], u64::MAX);
+        let orders = [Order::new(Rule::NoCutAfter(0), "--no-cut-after a")];
+        let problem = Problem {
+            limit: Limit::PerIpu(&[4, 5]),
+            goal: Goal::Communication,
+            orders: &orders,
+            ..Problem::new(&costs, &[7, 9], 2, 0)
+        };
+        let text = lp(&problem, &[]).unwrap();
+        let program = text.split_once("Minimize").unwrap().1;
+        let expected = "
+ total: 9 x_0_1_on_0 + 0 x_2_2_on_1
+Subject To
+ start: x_0_1_on_0 + none = 1
+ cut_2_on_1: - x_0_1_on_0 + x_2_2_on_1 = 0
+Bounds
+ none = 0
+Binaries
+ x_0_1_on_0
+ x_2_2_on_1
+End
+";
+        assert_eq!(program, expected);
+        assert!(text.contains("\\ ordered: --no-cut-after a\n"));
+    }
+
+    #[test]
+    fn lines_are_broken_before_they_get_too_long() {
+        let costs = additive(&[1; 60], u64::MAX);
+        let text = lp(&Problem::new(&costs, &[0; 59], 9, 30), &[]).unwrap();
+        assert!(text.lines().all(|line| line.len() < 255));
+    }
+}

@@ -27,16 +27,18 @@
 //!
 //! Around that: [`sweep`] answers for each number of IPUs, [`refusal`] says why
 //! there is no plan and what would help, with a [`Certificate`] that can be
-//! checked by hand, [`judge`] judges a given plan, and `lp` writes the
+//! checked by hand, [`judge`] judges a given plan, and [`lp`] writes the
 //! integer program out for other solvers. [`greedy`] is the original tool's
 //! search, for comparison.
 
 mod certificate;
+mod choices;
 mod clash;
 mod dynamic_program;
 mod error;
 mod greedy;
 mod integer_program;
+mod lp;
 mod model;
 mod network;
 mod objectives;
@@ -57,6 +59,7 @@ pub use clash::{Clash, ClashKind};
 pub use error::SolveError;
 pub use greedy::{Greedy, greedy};
 pub use integer_program::{BottleneckProof, Refused};
+pub use lp::lp;
 pub use objectives::{Goal, Objective};
 pub use orders::{Order, Rule};
 pub use plan::{Judgement, Plan, Score, judge};

@@ -57,25 +57,26 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// One edge for each such range on each IPU where it may stand.
+    /// One edge for each such range on each IPU where it may stand and where
+    /// the stages before can leave off at its start.
     pub(super) fn numbered(question: &'q Question<'q>) -> Self {
         let columns = columns(question);
-        let (layers, last) = (question.layers(), question.stages.saturating_sub(1));
-        let stands = |stage: usize, column: &Column| {
-            let Range { start, end } = column.range;
-            // As many positions as stages come before it at least, and only
-            // the last position ends the last stage.
-            let has_room = if stage == 0 {
-                start == 0
-            } else {
-                start >= stage
-            };
-            let has_next = end == layers || stage < last;
-            has_room && has_next && question.may_stand(stage, &column.range, column.peak)
-        };
-        let stages = 0..question.stages;
-        let open = stages.flat_map(|stage| columns.iter().map(move |column| (stage, column)));
-        let open = open.map(|(stage, column)| stands(stage, column)).collect();
+        let layers = question.layers();
+        let mut starts = vec![false; layers + 1];
+        starts[0] = true;
+        let mut open = Vec::with_capacity(question.stages * columns.len());
+        for stage in 0..question.stages {
+            let mut ends = vec![false; layers + 1];
+            let is_last = stage + 1 == question.stages;
+            for Column { range, peak } in &columns {
+                let has_next = range.end == layers || !is_last;
+                let stands = starts[range.start] && has_next;
+                let stands = stands && question.may_stand(stage, range, *peak);
+                ends[range.end] |= stands;
+                open.push(stands);
+            }
+            starts = ends;
+        }
         Self {
             question,
             columns,
@@ -176,6 +177,22 @@ impl<'q> Network<'q> {
             reached[edge.to] |= reached[edge.from];
         }
         self.retain(keep);
+    }
+
+    /// Closes edges that lead nowhere, the last first, until at most `enough`
+    /// are left.
+    pub(super) fn close_dead_ends(&mut self, enough: usize) {
+        let mut excess = self.edges().count().saturating_sub(enough);
+        let mut leads_on = vec![false; self.sink() + 1];
+        leads_on[self.sink()] = true;
+        let mut keep = Vec::new();
+        for edge in self.edges().rev() {
+            let stays = leads_on[edge.to] || excess == 0;
+            leads_on[edge.from] |= stays;
+            excess -= usize::from(!stays);
+            keep.push(stays);
+        }
+        self.retain(keep.into_iter().rev());
     }
 
     /// Every number that an open edge counts in `objective`, rising.

@@ -10,13 +10,19 @@ use super::orders::{Cut, Rule, cuts_after};
 use super::plan::Plan;
 use super::problem::Problem;
 
+/// With so many edges the integer program takes some hundredths of a second;
+/// with ten times as many, seconds.
+const MOST_EDGES: usize = 5_000;
+
 /// A checked problem for some number of IPUs.
 #[derive(Debug, Clone)]
 pub(super) struct Question<'a> {
     pub problem: Problem<'a>,
     pub goal: Goal,
-    /// The highest number of stages: never more than positions.
+    /// The highest number of stages that there are IPUs and positions for.
     pub stages: usize,
+    /// Of larger networks, only a part is given to the integer program.
+    pub most_edges: usize,
     /// Cycles of all positions before each; empty when none are known.
     cycles_before: Vec<u128>,
     cuts_after: Vec<Cut>,
@@ -49,7 +55,8 @@ impl<'a> Question<'a> {
         Ok(Self {
             problem: *problem,
             goal: problem.goal,
-            stages: problem.ipus.min(layers),
+            stages: problem.ipus.min(most_stages(&pins)),
+            most_edges: MOST_EDGES,
             cycles_before: [0].into_iter().chain(cycles).collect(),
             required_until: required_until(&cuts_after),
             cuts_after,
@@ -57,11 +64,6 @@ impl<'a> Question<'a> {
             last_pin: nearest(pins.iter().copied().enumerate()),
             has_pins: pins.iter().any(Option::is_some),
         })
-    }
-
-    /// Whether a cut after `position` is free, forbidden or required.
-    pub(super) fn cut_after(&self, position: usize) -> Cut {
-        self.cuts_after.get(position).copied().unwrap_or_default()
     }
 
     /// The same with fewer IPUs, whose limits are the first ones. Pins to
@@ -142,6 +144,13 @@ impl<'a> Question<'a> {
         let before = |position: usize| self.cycles_before.get(position).copied();
         before(range.end)?.checked_sub(before(range.start)?)
     }
+}
+
+/// One stage for each position, but a pinned one says how many come before.
+fn most_stages(pins: &[Option<usize>]) -> usize {
+    let mut pins_and_positions = pins.iter().rev().zip(0..);
+    let last = pins_and_positions.find_map(|(pin, behind)| Some((*pin)? + 1 + behind));
+    last.unwrap_or(pins.len())
 }
 
 /// The IPU that each position is pinned to.

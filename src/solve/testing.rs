@@ -74,7 +74,7 @@ pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
 }
 
 /// Written apart from [`Order`]'s own judgement on purpose.
-fn obeys(case: &Case, cuts: &Vec<usize>) -> bool {
+fn obeys(case: &Case, cuts: &[usize]) -> bool {
     let stage = |position: usize| cuts.iter().filter(|&&cut| cut <= position).count();
     cuts.len() < case.ipus
         && case.orders.iter().all(|order| match order.rule {
