@@ -31,6 +31,7 @@ pub use made::{BuildOption, Files, Made, TargetFacts};
 pub use memory::{CategoryBytes, CoverageFacts, LayerMemory, RecordedMemory, TileTotals};
 pub use split::{Bucket, Cut, FullestTile, Fullness, SplitFacts, StageFacts};
 pub use sweep::{Sweep, SweepRow};
+pub(super) use thin::thin;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
