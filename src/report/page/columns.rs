@@ -1,6 +1,6 @@
 //! Columns side by side: layers, tiles by how full they are, numbers of IPUs.
 
-use super::parts::{percent, rounded, ticks};
+use super::parts::{percent, rounded, scale, ticks};
 use maud::{Markup, html};
 
 /// One column.
@@ -17,10 +17,13 @@ pub(super) struct Column {
 /// Columns of equal width.
 pub(super) struct Columns<'a> {
     pub(super) columns: Vec<Column>,
-    /// Groups of neighbours with a name above, each with its number of columns.
-    pub(super) groups: Vec<(String, usize)>,
+    /// Groups of neighbours, each with its name, a shorter one for where there
+    /// is less room, and its number of columns.
+    pub(super) groups: Vec<(String, String, usize)>,
     /// A line across, as bytes.
     pub(super) limit: Option<u64>,
+    /// Do the names that there are stand at the left edges of their columns?
+    pub(super) on_edges: bool,
     /// Is the height in bytes?
     pub(super) in_bytes: bool,
     /// Height of the drawing in pixels.
@@ -45,7 +48,7 @@ impl Columns<'_> {
         };
         // Narrow columns stand closer.
         let gap = if count > 60 { 0 } else { 12 };
-        html! {
+        let drawing = html! {
             svg height=(self.height) role="img" aria-label=(self.label) {
                 (self.group_drawings(count))
                 @if self.in_bytes {
@@ -61,39 +64,51 @@ impl Columns<'_> {
                         y=(top) height=(f64::from(base) - top) {}
                 }
                 line.grid x1="0" x2="100%" y1=(base) y2=(base) {}
-                @if self.in_bytes {
-                    @for tick in ticks(most) {
-                        text.axis.halo x="2" y=(y(tick) - 3.0) { (rounded(tick)) }
-                    }
-                }
                 @if let Some(limit) = self.limit {
                     line.limit x1="0" x2="100%" y1=(y(limit)) y2=(y(limit)) {}
                     text.limit-text.halo x="100%" y=(y(limit) - 4.0) text-anchor="end" {
                         "limit " (rounded(limit))
                     }
                 }
-                (self.names(count))
+                @if self.on_edges { (self.edges(count)) } @else { (self.names(count)) }
             }
+        };
+        let ticks = ticks(most).into_iter().map(|tick| (tick, y(tick)));
+        match self.in_bytes {
+            true => html! { div.plot { (scale(self.height, ticks)) (drawing) } },
+            false => drawing,
         }
     }
 
     fn group_drawings(&self, count: u64) -> Markup {
         let mut start = 0u64;
-        let placed = self
-            .groups
-            .iter()
-            .enumerate()
-            .map(|(number, (name, columns))| {
-                let from = start;
-                start += *columns as u64;
-                (number % 2 == 1, name, from, *columns as u64)
-            });
+        let placed = self.groups.iter().enumerate().map(|(number, group)| {
+            let (long, short, columns) = (&group.0, &group.1, group.2 as u64);
+            let from = start;
+            start += columns;
+            let name = [long, short]
+                .into_iter()
+                .find(|name| fits(name, columns, count));
+            (number % 2 == 1, name, from, columns)
+        });
         html! {
             @for (other, name, from, columns) in placed {
                 rect.band.other[other] x=(percent(from, count)) width=(percent(columns, count))
                     height=(self.height - BELOW) {}
-                @if fits(name, columns, count) {
+                @if let Some(name) = name {
                     text.on x=(percent(from, count)) y="14" dx="5" { (name) }
+                }
+            }
+        }
+    }
+
+    /// The names that there are, at the left edges of their columns.
+    fn edges(&self, count: u64) -> Markup {
+        html! {
+            @for (place, column) in (0u64..).zip(&self.columns) {
+                @if !column.name.is_empty() {
+                    text.axis x=(percent(place, count)) y=(self.height - 5)
+                        text-anchor=(if place == 0 { "start" } else { "middle" }) { (column.name) }
                 }
             }
         }
@@ -123,7 +138,7 @@ impl Columns<'_> {
 
 /// The narrowest drawing, and how much of it a letter takes, in pixels.
 const PHONE: f64 = 300.0;
-const LETTER: f64 = 7.5;
+const LETTER: f64 = 6.8;
 
 fn fits(name: &str, columns: u64, count: u64) -> bool {
     let room = columns as f64 / count.max(1) as f64 * PHONE;

@@ -1,7 +1,7 @@
 //! Curves over the steps of the program, as drawings and as tables.
 
 use super::hover::{Chart, Charts};
-use super::parts::{cell, folded, number, percent, rounded, table, ticks};
+use super::parts::{cell, folded, number, percent, rounded, scale, table, ticks};
 use crate::report::document::{Band, Curve, thin};
 use crate::report::text::{grouped, shown_layer};
 use maud::{Markup, html};
@@ -22,7 +22,7 @@ pub(super) struct Drawing<'a> {
 }
 
 /// Room above for the names of layers, and below for the steps.
-const ABOVE: u32 = 18;
+const ABOVE: u32 = 20;
 const BELOW: u32 = 20;
 /// So many rows has the table of a curve at most, about.
 const ROWS: usize = 40;
@@ -53,7 +53,7 @@ impl Drawing<'_> {
     /// What the whole height stands for.
     fn most(&self) -> u64 {
         let most = self.curve.peak.bytes.max(self.limit.unwrap_or(0)).max(1);
-        most.saturating_add(most / 16)
+        most.saturating_add(most / 8)
     }
 
     /// The pixel from the top at which so many bytes stand.
@@ -89,7 +89,15 @@ impl Drawing<'_> {
             self.y(curve.fixed.saturating_add(curve.always_live)),
         );
         let number = charts.add(self.hover());
+        let scale = scale(
+            self.height,
+            ticks(self.most())
+                .into_iter()
+                .map(|tick| (tick, self.y(tick))),
+        );
         html! {
+            div.plot {
+            (scale)
             svg height=(self.height) role="img" aria-label=(self.label) data-chart=(number) {
                 (self.band_drawings())
                 @for tick in ticks(self.most()) {
@@ -101,9 +109,6 @@ impl Drawing<'_> {
                     viewBox=(format!("0 0 {} 1000", self.steps())) {
                     path.curve d=(self.path()) {}
                 }
-                @for tick in ticks(self.most()) {
-                    text.axis.halo x="2" y=(self.y(tick) - 3.0) { (rounded(tick)) }
-                }
                 (self.limit_drawing())
                 (self.peak_drawing())
                 text.axis x="0" y=(self.height - 5) { "step " (grouped(curve.first_step.into())) }
@@ -111,6 +116,7 @@ impl Drawing<'_> {
                     (grouped(curve.last_step.into()))
                 }
                 line.cursor x1="0" x2="0" y1=(ABOVE) y2=(self.height - BELOW) {}
+            }
             }
         }
     }
@@ -250,7 +256,7 @@ fn height(from: f64, to: f64) -> f64 {
 
 /// Has a name room in a band, even on a phone?
 fn fits(name: &str, steps: u64, all: u64) -> bool {
-    const PHONE: f64 = 320.0;
+    const PHONE: f64 = 270.0;
     const LETTER: f64 = 7.5;
     let room = steps as f64 / all as f64 * PHONE;
     name.chars().count() as f64 * LETTER <= room

@@ -60,6 +60,7 @@ fn by_layer(execution: &Execution) -> Markup {
         columns: execution.layers.iter().map(column).collect(),
         groups: Vec::new(),
         limit: None,
+        on_edges: false,
         in_bytes: false,
         height: 150,
         label: "Cycles of each layer",

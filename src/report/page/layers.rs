@@ -1,11 +1,11 @@
 //! Every layer by itself.
 
-use super::parts::{cell, part_cells, parts, parts_legend, stacked, table};
+use super::parts::{cell, json_name, parts, parts_legend, stacked, table};
 use crate::report::document::Report;
 use crate::report::text::shown_layer;
 use maud::{Markup, html};
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 11] = [
     "Layer",
     "",
     "#All tiles",
@@ -14,7 +14,6 @@ const COLUMNS: [&str; 12] = [
     "#Vertex state",
     "#Exchange code",
     "#Control code",
-    "#Overhead",
     "#Fullest tile",
     "#Bytes there",
     "#IPU",
@@ -42,7 +41,11 @@ pub(super) fn section(report: &Report) -> Markup {
                 td.name { (shown_layer(&layer.name)) }
                 td.draw { (stacked(&parts(&layer.parts), most, None, 12)) }
                 (cell(format_args!("{at}/total"), layer.total))
-                (part_cells(&format!("{at}/parts"), &layer.parts))
+                @for (class, _, bytes) in parts(&layer.parts) {
+                    @if class != "overhead" {
+                        (cell(format_args!("{at}/parts/{}", json_name(class)), bytes))
+                    }
+                }
                 (cell(format_args!("{at}/fullest_tile"), layer.fullest_tile.into()))
                 (cell(format_args!("{at}/fullest_tile_bytes"), layer.fullest_tile_bytes))
                 td.n { @if let Some(stage) = stage_of(place) { (stage) } @else { "\u{2013}" } }

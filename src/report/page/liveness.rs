@@ -40,7 +40,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
             (number("/liveness/steps", liveness.steps.into()))
             " steps. Bands are the steps of layers" @if report.split.is_some() { ", tinted by IPU" } "."
         }
-        (legend(&[("variables", "Live at the step"), ("always", "Always live"), ("overhead", "Code and the like")]))
+        (colours())
         h3 { "Tile " (number("/liveness/fullest_tile", liveness.fullest_tile.into())) ", the fullest, against its memory" }
         (on_tile)
         h3 { "All tiles together" }
@@ -51,6 +51,15 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
             (variables(live, "/liveness/peak_variables"))
         }
     })
+}
+
+/// What the colours of a curve mean.
+pub(super) fn colours() -> Markup {
+    legend(&[
+        ("variables", "Live at the step"),
+        ("always", "Always live"),
+        ("overhead", "Code and the like"),
+    ])
 }
 
 fn band_table(liveness: &Liveness) -> Markup {
@@ -79,7 +88,7 @@ pub(super) fn variables(live: &PeakVariables, at: &str) -> Markup {
     let rows = html! {
         @for (place, variable) in live.largest.iter().enumerate() {
             tr {
-                td.name { (shown(&variable.name)) }
+                td.name.wrap { (shown(&variable.name)) }
                 td { (shown(&variable.category)) }
                 td.name { (layers(&variable.layers)) }
                 (cell(format_args!("{at}/largest/{place}/bytes"), variable.bytes))

@@ -1,7 +1,7 @@
 //! What the compiler recorded: by tile, by category, and what explains it.
 
 use super::hover::{Chart, Charts};
-use super::parts::{cell, folded, legend, number, rounded, signed, stacked, table, ticks};
+use super::parts::{cell, folded, legend, number, rounded, scale, signed, stacked, table, ticks};
 use crate::report::document::{CategoryBytes, CoverageFacts, Report, TileTotals};
 use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};
@@ -58,7 +58,7 @@ fn by_tile(tiles: &TileTotals, limit: u64, charts: &mut Charts) -> Markup {
 fn tile_drawing(tiles: &TileTotals, limit: u64, charts: &mut Charts) -> Markup {
     let most = tiles.total.iter().chain(tiles.with_gaps.iter().flatten());
     let most = most.copied().max().unwrap_or(0).max(limit).max(1);
-    let most = most.saturating_add(most / 16);
+    let most = most.saturating_add(most / 8);
     let room = HEIGHT - ABOVE - BELOW;
     let y = |bytes: u64| {
         let y = f64::from(ABOVE) + f64::from(room) * (1.0 - bytes as f64 / most as f64);
@@ -82,6 +82,8 @@ fn tile_drawing(tiles: &TileTotals, limit: u64, charts: &mut Charts) -> Markup {
         banded: false,
     });
     html! {
+        div.plot {
+        (scale(HEIGHT, ticks(most).into_iter().map(|tick| (tick, y(tick)))))
         svg height=(HEIGHT) role="img" aria-label="Bytes of each tile" data-chart=(number) {
             @for tick in ticks(most) { line.grid x1="0" x2="100%" y1=(y(tick)) y2=(y(tick)) {} }
             svg y=(ABOVE) width="100%" height=(room) preserveAspectRatio="none"
@@ -89,12 +91,12 @@ fn tile_drawing(tiles: &TileTotals, limit: u64, charts: &mut Charts) -> Markup {
                 @if let Some(with_gaps) = &tiles.with_gaps { path.gaps d=(outline(with_gaps, most)) {} }
                 path.variables d=(outline(&tiles.total, most)) {}
             }
-            @for tick in ticks(most) { text.axis.halo x="2" y=(y(tick) - 3.0) { (rounded(tick)) } }
             line.limit x1="0" x2="100%" y1=(y(limit)) y2=(y(limit)) {}
             text.limit-text.halo x="100%" y=(y(limit) - 4.0) text-anchor="end" { "tile memory " (rounded(limit)) }
             text.axis x="0" y=(HEIGHT - 5) { "tile 0" }
             text.axis x="100%" y=(HEIGHT - 5) text-anchor="end" { (last) }
             line.cursor x1="0" x2="0" y1=(ABOVE) y2=(HEIGHT - BELOW) {}
+        }
         }
     }
 }

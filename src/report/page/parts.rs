@@ -170,6 +170,17 @@ pub(super) fn rounded(bytes: u64) -> String {
     }
 }
 
+/// The scale to the left of a drawing: bytes, and the pixel from the top.
+pub(super) fn scale(height: u32, ticks: impl Iterator<Item = (u64, f64)>) -> Markup {
+    html! {
+        svg.scale height=(height) aria-hidden="true" {
+            @for (bytes, y) in ticks {
+                text.axis x="100%" y=(y + 4.0) text-anchor="end" { (rounded(bytes)) }
+            }
+        }
+    }
+}
+
 /// Round values for a scale up to `most`: at most five, above 0.
 pub(super) fn ticks(most: u64) -> Vec<u64> {
     let mut step = 1u64;

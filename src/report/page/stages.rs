@@ -3,8 +3,8 @@
 use super::columns::{Column, Columns};
 use super::curve::Drawing;
 use super::hover::Charts;
-use super::liveness::variables;
-use super::parts::{cell, folded, number, rounded, signed, table};
+use super::liveness::{colours, variables};
+use super::parts::{cell, folded, number, signed, table};
 use super::tints;
 use crate::report::document::{Band, Fullness, Report, SplitFacts, StageFacts};
 use crate::report::text::{grouped, share, shown_layers};
@@ -20,6 +20,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
         .collect();
     Some(html! {
         p { "How full the tiles of each stage are, each at its own peak, and what is live on the fullest tile step by step. Tinted are the steps of the stage's own layers." }
+        (colours())
         div.cards { @for card in &cards { (card) } }
     })
 }
@@ -38,7 +39,7 @@ fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Ch
                 (signed(format_args!("{at}/fullest_tile/free"), tile.free)) " are free. All tiles together have "
                 (number(format_args!("{at}/total"), stage.total)) "."
             }
-            h4 { "Tiles by how full they are" }
+            h4 { "Tiles by how full they are, of the limit" }
             (histogram(&stage.tiles, &format!("{at}/tiles"), split.limit))
             (curves(report, split, stage, &at, charts))
             @if let Some(live) = &stage.peak_variables {
@@ -57,9 +58,10 @@ fn histogram(tiles: &Fullness, at: &str, limit: u64) -> Markup {
         } else {
             "variables"
         },
-        name: match place % 4 {
-            _ if bucket.from > limit => "over".to_string(),
-            0 => rounded(bucket.from.saturating_sub(1)).replace(" ", "\u{a0}"),
+        // 20 buckets reach up to the limit.
+        name: match place % 5 {
+            _ if bucket.from > limit => String::new(),
+            0 => format!("{}\u{a0}%", place * 5),
             _ => String::new(),
         },
         tip: format!(
@@ -73,6 +75,7 @@ fn histogram(tiles: &Fullness, at: &str, limit: u64) -> Markup {
         columns: tiles.histogram.iter().enumerate().map(column).collect(),
         groups: Vec::new(),
         limit: None,
+        on_edges: true,
         in_bytes: false,
         height: 110,
         label: "Number of tiles by their bytes",

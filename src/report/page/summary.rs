@@ -65,7 +65,7 @@ fn beside(name: &str, value: &Value) -> Markup {
     flatten(String::new(), value, &mut entries);
     let rows = html! {
         @for (name, value) in entries.iter().take(MOST_ENTRIES) {
-            tr { td.name { (shown(name)) } td.name { (shown(value)) } }
+            tr { td.name { (shown(name)) } td.name.wrap { (shown(value)) } }
         }
     };
     html! {

@@ -13,6 +13,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
         columns: sweep.rows.iter().map(column).collect(),
         groups: Vec::new(),
         limit: Some(sweep.limit),
+        on_edges: false,
         in_bytes: true,
         height: 220,
         label: "Bytes on the fullest tile by the number of IPUs",

@@ -145,21 +145,23 @@ fn layer_columns<'a>(report: &Report, split: &SplitFacts) -> Columns<'a> {
         .collect();
     let left = split.unplaced.len();
     let groups = placed.iter().enumerate();
-    let groups = groups.map(|(stage, &layers)| (format!("IPU {stage}"), layers));
-    let groups = groups.chain((left > 0).then(|| ("in no stage".to_string(), left)));
+    let groups = groups.map(|(stage, &layers)| (format!("IPU {stage}"), stage.to_string(), layers));
+    let groups =
+        groups.chain((left > 0).then(|| ("in no stage".to_string(), "none".to_string(), left)));
     // The pseudo-layer takes no room when it has nothing.
     let hides_first = report.layers.first().is_some_and(|layer| layer.total == 0);
     let hide = usize::from(hides_first);
     let groups = groups
         .enumerate()
-        .map(|(number, (name, layers))| match number {
-            0 => (name, layers.saturating_sub(hide)),
-            _ => (name, layers),
+        .map(|(number, (long, short, layers))| match number {
+            0 => (long, short, layers.saturating_sub(hide)),
+            _ => (long, short, layers),
         });
     Columns {
         columns: report.layers.iter().skip(hide).map(layer_column).collect(),
         groups: groups.collect(),
         limit: None,
+        on_edges: false,
         in_bytes: false,
         height: 150,
         label: "The layers of each IPU",
