@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use support::{FIXTURES, Run, root, run_fixture};
 
 /// A name for each set of options that every fixture is run with.
-const OPTIONS: [(&str, &[&str]); 20] = [
+const OPTIONS: [(&str, &[&str]); 22] = [
     ("nothing", &[]),
     ("layer-breakdown", &["--layer-breakdown"]),
     ("memory-totals", &["--memory-totals"]),
@@ -56,6 +56,19 @@ const OPTIONS: [(&str, &[&str]); 20] = [
     ("verbose", &["-v", "--layer-breakdown"]),
     ("no-layers", &["--solve", "--layer-name-regex=nowhere"]),
     ("several", SEVERAL),
+    (
+        "export-json",
+        &["--solve", "--num-ipus=4", "--export-json=-", "-q"],
+    ),
+    ("export-tables", EXPORT_TABLES),
+];
+
+const EXPORT_TABLES: &[&str] = &[
+    "--solve",
+    "--num-ipus=3",
+    "--export-csv=-",
+    "--export-markdown=-",
+    "--quiet",
 ];
 
 const SEVERAL: &[&str] = &[
@@ -69,7 +82,7 @@ const SEVERAL: &[&str] = &[
 ];
 
 /// Options whose output is long or says nothing new elsewhere.
-const FEW: [(&str, &str, &[&str]); 6] = [
+const FEW: [(&str, &str, &[&str]); 9] = [
     (
         "popart-bert-inference",
         "operation-breakdown",
@@ -99,6 +112,25 @@ const FEW: [(&str, &str, &[&str]); 6] = [
         "poplar-mlp",
         "wrong-regex",
         &["--layer-breakdown", "--layer-name-regex=(Layer"],
+    ),
+    (
+        "poplar-mlp",
+        "export-html",
+        &["--solve", "--num-ipus=3", "--export-html=-", "-q"],
+    ),
+    (
+        "tensorflow-cnn",
+        "export-html-without-split",
+        &["--export-html=-", "-q"],
+    ),
+    (
+        "tensorflow-cnn",
+        "export-json-without-split",
+        &[
+            "--export-json=-",
+            "--export-markdown=-",
+            "--mem-per-tile=500000",
+        ],
     ),
 ];
 

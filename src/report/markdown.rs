@@ -213,9 +213,14 @@ fn escaped(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
     }
+    // Some readers make a link of what looks like a host.
+    let harmless = match text.to_ascii_lowercase().contains("www.") {
+        true => "/-,",
+        false => "/-,.",
+    };
     let mut code = String::from("<code>");
     for c in text.chars() {
-        match is_plain(c) || !c.is_ascii() || "/-,".contains(c) {
+        match is_plain(c) || !c.is_ascii() || harmless.contains(c) {
             true => code.push(c),
             false => {
                 let _ = write!(code, "&#{};", u32::from(c));
@@ -241,6 +246,8 @@ mod tests {
             assert!(!text.contains(sign), "{sign:?} in {text}");
         }
         assert!(text.starts_with("<code>&#124;&#96;&#60;b&#62;&#92;n&#64;all &#35;1 "));
+        assert_eq!(escaped("www.b.c"), "<code>www&#46;b&#46;c</code>");
+        assert_eq!(escaped("0.1"), "<code>0.1</code>");
         assert_eq!(escaped(""), "<code></code>");
     }
 

@@ -9,6 +9,7 @@ pub mod diagnosis;
 pub mod document;
 pub mod json;
 pub mod markdown;
+pub mod page;
 pub mod split;
 pub mod spreadsheet;
 mod tables;

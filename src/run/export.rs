@@ -10,7 +10,7 @@ use crate::messages::Messages;
 use crate::model::Layering;
 use crate::progress::Unit;
 use crate::report::document::{Files, Inputs, Made, TargetFacts};
-use crate::report::{Report, Split, json, markdown, spreadsheet};
+use crate::report::{Report, Split, json, markdown, page, spreadsheet};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs::File;
@@ -86,7 +86,7 @@ fn rendered(report: &Report, form: Export) -> io::Result<Vec<u8>> {
         Export::Json => json::write_report(report, &mut bytes)?,
         Export::Csv => spreadsheet::write(report, &mut bytes)?,
         Export::Markdown => bytes.extend(markdown::text(report).into_bytes()),
-        Export::Html => return Err(io::Error::other("not there yet")),
+        Export::Html => bytes.extend(page::text(report).into_bytes()),
     }
     Ok(bytes)
 }

@@ -324,7 +324,8 @@ fn first_highest(bytes: &[u64]) -> Option<u32> {
 impl Curve {
     /// Thins a curve to about `most` points.
     fn new(curve: &memory::Curve, most: usize) -> Self {
-        let points = super::thin::thin(&curve.points, most);
+        let kept = super::thin::thin(&curve.points, most);
+        let points: Vec<_> = kept.into_iter().map(|place| curve.points[place]).collect();
         let (bytes, step) = curve.peak();
         Self {
             first_step: curve.window.0,

@@ -31,6 +31,7 @@ pub use made::{BuildOption, Files, Made, TargetFacts};
 pub use memory::{CategoryBytes, CoverageFacts, LayerMemory, RecordedMemory, TileTotals};
 pub use split::{Bucket, Cut, FullestTile, Fullness, SplitFacts, StageFacts};
 pub use sweep::{Sweep, SweepRow};
+pub(super) use thin::thin;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,5 +87,33 @@ impl Report {
     /// holds.
     pub fn schema() -> schemars::Schema {
         schemars::schema_for!(Report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_with_all_sections_keeps_to_the_schema_and_reads_back() {
+        let report = testing::report();
+        let json = serde_json::to_value(&report).unwrap();
+        let schema = serde_json::to_value(Report::schema()).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let problems: Vec<_> = validator
+            .iter_errors(&json)
+            .map(|e| e.to_string())
+            .collect();
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
+    }
+
+    #[test]
+    fn what_a_later_version_adds_is_passed_over() {
+        let report = testing::report();
+        let mut json = serde_json::to_value(&report).unwrap();
+        json["later"] = 1.into();
+        json["split"]["stages"][0]["later"] = "more".into();
+        assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
     }
 }

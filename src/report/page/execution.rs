@@ -1,0 +1,81 @@
+//! Cycles of layers and stages.
+
+use super::columns::{Column, Columns};
+use super::parts::{cell, folded, number, stacked, table};
+use super::short;
+use crate::report::document::{Execution, ExecutionSource, Report};
+use crate::report::text::{grouped, share, shown_layer};
+use maud::{Markup, html};
+
+/// Cycles by stage and by layer; `None` when the profile has none.
+pub(super) fn section(report: &Report) -> Option<Markup> {
+    let execution = report.execution.as_ref()?;
+    let source = match execution.source {
+        ExecutionSource::ExecutedSteps => "measured when the model ran",
+        ExecutionSource::CompileTimeEstimates => "estimated by the compiler",
+    };
+    Some(html! {
+        p {
+            "Cycles as " (source) "."
+            @if let Some(total) = execution.total {
+                " All together: " (number("/execution/total", total)) "."
+            }
+        }
+        @if !execution.stages.is_empty() { (by_stage(execution)) }
+        (by_layer(execution))
+    })
+}
+
+fn by_stage(execution: &Execution) -> Markup {
+    let slowest = execution.stages.iter().map(|stage| stage.cycles).max();
+    let slowest = slowest.unwrap_or(0).max(1);
+    let rows = html! {
+        @for (place, stage) in execution.stages.iter().enumerate() {
+            tr {
+                td { "IPU " (stage.stage) }
+                td.draw { (stacked(&[("variables", "cycles", stage.cycles)], slowest, None, 12)) }
+                (cell(format_args!("/execution/stages/{place}/cycles"), stage.cycles))
+                td.n { (share(stage.cycles, slowest)) }
+            }
+        }
+    };
+    html! {
+        h3 { "Balance of the stages" }
+        p.soft { "The slowest stage sets the pace of a pipeline." }
+        (table("Cycles by stage", &["Stage", "", "#Cycles", "#Of the slowest"], rows))
+    }
+}
+
+fn by_layer(execution: &Execution) -> Markup {
+    let column = |layer: &crate::report::document::LayerCycles| {
+        let name = shown_layer(&layer.name);
+        Column {
+            height: layer.cycles,
+            class: "variables",
+            name: short(&name),
+            tip: format!("layer {name}\n{} cycles", grouped(layer.cycles)),
+        }
+    };
+    let columns = Columns {
+        columns: execution.layers.iter().map(column).collect(),
+        groups: Vec::new(),
+        limit: None,
+        on_edges: false,
+        in_bytes: false,
+        height: 150,
+        label: "Cycles of each layer",
+    };
+    let rows = html! {
+        @for (place, layer) in execution.layers.iter().enumerate() {
+            tr {
+                td.name { (shown_layer(&layer.name)) }
+                (cell(format_args!("/execution/layers/{place}/cycles"), layer.cycles))
+            }
+        }
+    };
+    html! {
+        h3 { "By layer" }
+        figure { (columns.drawing()) }
+        (folded("Table of the layers", table("Cycles by layer", &["Layer", "#Cycles"], rows)))
+    }
+}

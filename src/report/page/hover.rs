@@ -1,0 +1,78 @@
+//! What the script of the page needs to give numbers under the pointer.
+
+use crate::report::document::Band;
+use crate::report::text::shown_layer;
+use serde::Serialize;
+
+/// All charts of a page that are read at a step or a tile.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Charts {
+    charts: Vec<Chart>,
+    /// Layer, first and last step.
+    bands: Vec<(String, u32, u32)>,
+}
+
+/// One chart.
+#[derive(Debug, Serialize)]
+pub(super) struct Chart {
+    /// What runs to the right: `step` or `tile`.
+    pub(super) what: &'static str,
+    pub(super) first: u32,
+    pub(super) last: u32,
+    /// Where the entries of the series begin to hold, ascending.
+    pub(super) at: Vec<u32>,
+    /// Bytes that are the same everywhere.
+    pub(super) fixed: Vec<(&'static str, u64)>,
+    pub(super) series: Vec<(&'static str, Vec<u64>)>,
+    /// Do all of them together make the height?
+    pub(super) adds: bool,
+    /// Do layers have bands in it?
+    pub(super) banded: bool,
+}
+
+impl Charts {
+    pub(super) fn new(bands: &[Band]) -> Self {
+        let band = |band: &Band| (shown_layer(&band.layer), band.from, band.to);
+        Self {
+            charts: Vec::new(),
+            bands: bands.iter().map(band).collect(),
+        }
+    }
+
+    /// Adds a chart, and gives the number by which its drawing names it.
+    pub(super) fn add(&mut self, chart: Chart) -> usize {
+        self.charts.push(chart);
+        self.charts.len() - 1
+    }
+
+    /// JSON that can stand inside a `script` element: nothing in it can end
+    /// the element or begin a comment.
+    pub(super) fn json(&self) -> String {
+        let json = serde_json::to_string(self).unwrap_or_default();
+        json.chars()
+            .map(|c| match c {
+                '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
+                c => c.to_string(),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_ends_the_script_and_all_reads_back() {
+        let name = "</script><!--\u{2028}&\"\\";
+        let band = Band {
+            layer: Some(name.into()),
+            from: 0,
+            to: 1,
+        };
+        let json = Charts::new(&[band]).json();
+        assert!(!json.contains(['<', '>', '&', '\u{2028}']), "{json}");
+        let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(read["bands"][0][0], crate::report::printable(name));
+    }
+}

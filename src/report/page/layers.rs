@@ -1,0 +1,60 @@
+//! Every layer by itself.
+
+use super::parts::{cell, json_name, parts, parts_legend, stacked, table};
+use crate::report::document::Report;
+use crate::report::text::shown_layer;
+use maud::{Markup, html};
+
+const COLUMNS: [&str; 11] = [
+    "Layer",
+    "",
+    "#All tiles",
+    "#Variables",
+    "#Vertex code",
+    "#Vertex state",
+    "#Exchange code",
+    "#Control code",
+    "#Fullest tile",
+    "#Bytes there",
+    "#IPU",
+];
+
+/// The table of layers, with a bar of their parts.
+pub(super) fn section(report: &Report) -> Markup {
+    let most = report.layers.iter().map(|layer| layer.total).max();
+    let most = most.unwrap_or(0).max(1);
+    let stage_of = |layer: usize| {
+        let stages = report.split.iter().flat_map(|split| &split.stages);
+        let mut end = 0;
+        let ends = stages.map(|stage| {
+            end += stage.layers.len();
+            (stage.stage, end)
+        });
+        ends.into_iter()
+            .find(|&(_, end)| layer < end)
+            .map(|(stage, _)| stage)
+    };
+    let rows = html! {
+        @for (place, layer) in report.layers.iter().enumerate() {
+            @let at = format!("/layers/{place}");
+            tr {
+                td.name { (shown_layer(&layer.name)) }
+                td.draw { (stacked(&parts(&layer.parts), most, None, 12)) }
+                (cell(format_args!("{at}/total"), layer.total))
+                @for (class, _, bytes) in parts(&layer.parts) {
+                    @if class != "overhead" {
+                        (cell(format_args!("{at}/parts/{}", json_name(class)), bytes))
+                    }
+                }
+                (cell(format_args!("{at}/fullest_tile"), layer.fullest_tile.into()))
+                (cell(format_args!("{at}/fullest_tile_bytes"), layer.fullest_tile_bytes))
+                td.n { @if let Some(stage) = stage_of(place) { (stage) } @else { "\u{2013}" } }
+            }
+        }
+    };
+    html! {
+        p { "Each layer as if it stood alone, without what comes with every stage; summed over all tiles, each at its own peak. None are the operations without a layer." }
+        (parts_legend())
+        (table("Layers", &COLUMNS, rows))
+    }
+}

@@ -1,0 +1,121 @@
+//! The whole model over the steps, and the variables at its peak.
+
+use super::curve::Drawing;
+use super::hover::Charts;
+use super::parts::{cell, folded, legend, number, table};
+use super::tints;
+use crate::report::document::{Liveness, PeakVariables, Report};
+use crate::report::text::{grouped, shown, shown_layer, shown_layers};
+use maud::{Markup, html};
+
+/// Both curves, the bands of layers, and the largest variables.
+pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
+    let liveness = report.liveness.as_ref()?;
+    let bands = tints(report, liveness.bands.iter());
+    let drawing = |curve, at, limit, label| Drawing {
+        curve,
+        at,
+        bands: &bands,
+        limit,
+        height: 260,
+        label,
+    };
+    let on_tile = drawing(
+        &liveness.fullest_tile_curve,
+        "/liveness/fullest_tile_curve",
+        Some(report.made.target.bytes_per_tile),
+        "Bytes of the whole model on its fullest tile over the steps",
+    )
+    .figure(charts);
+    let all = drawing(
+        &liveness.all_tiles,
+        "/liveness/all_tiles",
+        None,
+        "Bytes of the whole model over the steps, all tiles",
+    )
+    .figure(charts);
+    Some(html! {
+        p {
+            "The whole model as it was compiled, over its "
+            (number("/liveness/steps", liveness.steps.into()))
+            " steps. Bands are the steps of layers" @if report.split.is_some() { ", tinted by IPU" } "."
+        }
+        (colours())
+        h3 { "Tile " (number("/liveness/fullest_tile", liveness.fullest_tile.into())) ", the fullest, against its memory" }
+        (on_tile)
+        h3 { "All tiles together" }
+        (all)
+        (band_table(liveness))
+        @if let Some(live) = &liveness.peak_variables {
+            h3 { "Variables that are live at the peak" }
+            (variables(live, "/liveness/peak_variables"))
+        }
+    })
+}
+
+/// What the colours of a curve mean.
+pub(super) fn colours() -> Markup {
+    legend(&[
+        ("variables", "Live at the step"),
+        ("always", "Always live"),
+        ("overhead", "Code and the like"),
+    ])
+}
+
+fn band_table(liveness: &Liveness) -> Markup {
+    let rows = html! {
+        @for (place, band) in liveness.bands.iter().enumerate() {
+            tr {
+                td.name { (shown_layer(&band.layer)) }
+                (cell(format_args!("/liveness/bands/{place}/from"), band.from.into()))
+                (cell(format_args!("/liveness/bands/{place}/to"), band.to.into()))
+            }
+        }
+    };
+    folded(
+        "Table of the layers over the steps",
+        table(
+            "Layers over the steps",
+            &["Layer", "#From step", "#To step"],
+            rows,
+        ),
+    )
+}
+
+/// The largest variables at a peak, and how much the others are.
+pub(super) fn variables(live: &PeakVariables, at: &str) -> Markup {
+    let largest: u64 = live.largest.iter().map(|variable| variable.bytes).sum();
+    let rows = html! {
+        @for (place, variable) in live.largest.iter().enumerate() {
+            tr {
+                td.name.wrap { (shown(&variable.name)) }
+                td { (shown(&variable.category)) }
+                td.name { (layers(&variable.layers)) }
+                (cell(format_args!("{at}/largest/{place}/bytes"), variable.bytes))
+            }
+        }
+        @let others = live.count.saturating_sub(live.largest.len() as u64);
+        @if others > 0 {
+            tr.soft {
+                td colspan="3" { (grouped(others)) " others" }
+                td.n { (grouped(live.bytes.saturating_sub(largest))) }
+            }
+        }
+    };
+    html! {
+        p.soft {
+            "On tile " (number(format_args!("{at}/tile"), live.tile.into()))
+            " at step " (number(format_args!("{at}/step"), live.step.into())) " "
+            (number(format_args!("{at}/count"), live.count)) " variables are live with "
+            (number(format_args!("{at}/bytes"), live.bytes)) " bytes."
+        }
+        (table("Largest live variables", &["Variable", "Category", "Layers", "#Bytes"], rows))
+    }
+}
+
+fn layers(layers: &[Option<String>]) -> String {
+    match layers.is_empty() {
+        true => "\u{2013}".to_string(),
+        false => shown_layers(layers),
+    }
+}

@@ -1,0 +1,147 @@
+//! The report as one page for the browser: a single file that needs no
+//! network, with drawings in SVG, a table below each, and a small script that
+//! shows numbers under the pointer.
+//!
+//! Names come from files and may be anything. `maud` escapes all text and
+//! attributes; the numbers for the script stand in an element of their own
+//! ([`hover`]); and a policy in the head lets no script run but the one whose
+//! hash it names, and nothing be fetched.
+
+mod columns;
+mod curve;
+mod execution;
+mod hover;
+mod layers;
+mod liveness;
+mod memory;
+mod parts;
+mod stages;
+mod summary;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use crate::report::document::{Band, Report};
+use crate::report::text::shown;
+use hover::Charts;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// The SHA-256 of the style and of the script, which a test compares.
+const STYLE_HASH: &str = "jldoNmKN3tIy6UyZNFMCS2Vz0D5dzZhAquzkSvkAMSQ=";
+const SCRIPT_HASH: &str = "FiYuWwBIonGvIO3DrJb5HS96Uo9RGI2+Ay+GJpRcaRM=";
+
+/// What the page may do: draw itself and run its own script.
+fn policy() -> String {
+    format!(
+        "default-src 'none'; style-src 'sha256-{STYLE_HASH}'; script-src 'sha256-{SCRIPT_HASH}'; \
+         base-uri 'none'; form-action 'none'"
+    )
+}
+
+/// The whole page.
+pub fn text(report: &Report) -> String {
+    let bands = report.liveness.as_ref().map_or(&[][..], |l| &l.bands[..]);
+    let mut charts = Charts::new(bands);
+    let sections = sections(report, &mut charts);
+    let title = match &report.split {
+        Some(split) => super::markdown::verdict(split),
+        None => "Memory of the model".to_string(),
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="generator" content=(format!("popliner {}", shown(&report.made.popliner)));
+                title { (title) " \u{2013} PopLiner" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (verdict::header(report, &title))
+                (navigation(&sections))
+                main {
+                    @for section in &sections {
+                        section id=(section.id) {
+                            h2 { (section.name) }
+                            (section.body)
+                        }
+                        "\n"
+                    }
+                }
+                footer { "Made by PopLiner " (shown(&report.made.popliner)) ". All bytes are exact; steps and tiles count from 0." }
+                div id="tip" role="status" {}
+                script type="application/json" id="charts" { (PreEscaped(charts.json())) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string() + "\n"
+}
+
+/// A part of the page.
+struct Section {
+    id: &'static str,
+    name: &'static str,
+    body: Markup,
+}
+
+/// All parts that the report has, in order.
+fn sections(report: &Report, charts: &mut Charts) -> Vec<Section> {
+    let section = |id, name, body: Option<Markup>| body.map(|body| Section { id, name, body });
+    let all = [
+        section("split", "Split", verdict::split(report)),
+        section("stages", "Stages", stages::section(report, charts)),
+        section("cuts", "Cuts", verdict::cuts(report)),
+        section("sweep", "Numbers of IPUs", sweep::section(report)),
+        section("liveness", "Liveness", liveness::section(report, charts)),
+        section("memory", "Recorded memory", memory::section(report, charts)),
+        section("layers", "Layers", Some(layers::section(report))),
+        section("execution", "Execution", execution::section(report)),
+        section("summary", "Summary", Some(summary::section(report))),
+        section("made", "How it was made", Some(summary::made(report))),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn navigation(sections: &[Section]) -> Markup {
+    html! {
+        nav aria-label="Sections" {
+            @for section in sections {
+                a href=(format!("#{}", section.id)) { (section.name) }
+            }
+        }
+    }
+}
+
+/// Whether the band of a layer has the other tint: stages take turns; without
+/// a split, layers do.
+fn tints<'a>(report: &Report, bands: impl Iterator<Item = &'a Band>) -> Vec<(&'a Band, bool)> {
+    let place = |band: &Band| match &report.split {
+        Some(split) => split
+            .stages
+            .iter()
+            .position(|stage| stage.layers.contains(&band.layer)),
+        None => report
+            .layers
+            .iter()
+            .position(|layer| layer.name == band.layer),
+    };
+    bands
+        .map(|band| (band, place(band).is_some_and(|place| place % 2 == 1)))
+        .collect()
+}
+
+/// A name below a drawing, where there is little room.
+fn short(name: &str) -> String {
+    const MOST: usize = 8;
+    match name.chars().count() > MOST {
+        true => name.chars().take(MOST - 1).collect::<String>() + "\u{2026}",
+        false => name.to_string(),
+    }
+}

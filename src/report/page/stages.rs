@@ -1,0 +1,156 @@
+//! Each stage by itself: how full its tiles are, and its bytes over the steps.
+
+use super::columns::{Column, Columns};
+use super::curve::Drawing;
+use super::hover::Charts;
+use super::liveness::{colours, variables};
+use super::parts::{cell, folded, number, signed, table};
+use super::tints;
+use crate::report::document::{Band, Fullness, Report, SplitFacts, StageFacts};
+use crate::report::text::{grouped, share, shown_layers};
+use maud::{Markup, html};
+
+/// A card for each stage.
+pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
+    let split = report.split.as_ref()?;
+    let cards: Vec<Markup> = split
+        .stages
+        .iter()
+        .map(|stage| card(report, split, stage, charts))
+        .collect();
+    Some(html! {
+        p { "How full the tiles of each stage are, each at its own peak, and what is live on the fullest tile step by step. Tinted are the steps of the stage's own layers." }
+        (colours())
+        div.cards { @for card in &cards { (card) } }
+    })
+}
+
+fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Charts) -> Markup {
+    let at = format!("/split/stages/{}", stage.stage);
+    let tile = &stage.fullest_tile;
+    html! {
+        article.card {
+            h3 { "IPU " (stage.stage) }
+            p.soft.name { "Layers " (shown_layers(&stage.layers)) }
+            p {
+                "Tile " (tile.tile) " is the fullest with "
+                (number(format_args!("{at}/fullest_tile/bytes"), tile.bytes)) " bytes, "
+                span.bad[tile.bytes > split.limit] { (share(tile.bytes, split.limit)) } " of the limit; "
+                (signed(format_args!("{at}/fullest_tile/free"), tile.free)) " are free. All tiles together have "
+                (number(format_args!("{at}/total"), stage.total)) "."
+            }
+            h4 { "Tiles by how full they are, of the limit" }
+            (histogram(&stage.tiles, &format!("{at}/tiles"), split.limit))
+            (curves(report, split, stage, &at, charts))
+            @if let Some(live) = &stage.peak_variables {
+                (folded("Variables that are live at the peak",
+                    variables(live, &format!("{at}/peak_variables"))))
+            }
+        }
+    }
+}
+
+fn histogram(tiles: &Fullness, at: &str, limit: u64) -> Markup {
+    let column = |(place, bucket): (usize, &crate::report::document::Bucket)| Column {
+        height: bucket.tiles.into(),
+        class: if bucket.from > limit {
+            "over"
+        } else {
+            "variables"
+        },
+        // 20 buckets reach up to the limit.
+        name: match place % 5 {
+            _ if bucket.from > limit => String::new(),
+            0 => format!("{}\u{a0}%", place * 5),
+            _ => String::new(),
+        },
+        tip: format!(
+            "{} tiles\nwith {} to {} bytes",
+            grouped(bucket.tiles.into()),
+            grouped(bucket.from),
+            grouped(bucket.to)
+        ),
+    };
+    let drawing = Columns {
+        columns: tiles.histogram.iter().enumerate().map(column).collect(),
+        groups: Vec::new(),
+        limit: None,
+        on_edges: true,
+        in_bytes: false,
+        height: 110,
+        label: "Number of tiles by their bytes",
+    };
+    let rows = html! {
+        @for (place, bucket) in tiles.histogram.iter().enumerate() {
+            @if bucket.tiles > 0 {
+                tr {
+                    (cell(format_args!("{at}/histogram/{place}/from"), bucket.from))
+                    (cell(format_args!("{at}/histogram/{place}/to"), bucket.to))
+                    (cell(format_args!("{at}/histogram/{place}/tiles"), bucket.tiles.into()))
+                }
+            }
+        }
+    };
+    html! {
+        figure {
+            (drawing.drawing())
+            figcaption {
+                "Half of the tiles have at most " (number(format_args!("{at}/median"), tiles.median))
+                " bytes, 95 % at most " (number(format_args!("{at}/percentile_95"), tiles.percentile_95)) "."
+            }
+        }
+        (folded("Table of the tiles", table("Tiles by their bytes", &["#From", "#To", "#Tiles"], rows)))
+    }
+}
+
+fn curves(
+    report: &Report,
+    split: &SplitFacts,
+    stage: &StageFacts,
+    at: &str,
+    charts: &mut Charts,
+) -> Markup {
+    let bands = report.liveness.iter().flat_map(|liveness| &liveness.bands);
+    let own = |band: &&Band| stage.layers.contains(&band.layer);
+    let bands = tints(report, bands.filter(own));
+    let drawings = [
+        (
+            "Bytes on the fullest tile over the steps",
+            "fullest_tile_curve",
+            &stage.fullest_tile_curve,
+            Some(split.limit),
+            180,
+        ),
+        (
+            "Bytes of all tiles over the steps",
+            "all_tiles_curve",
+            &stage.all_tiles_curve,
+            None,
+            140,
+        ),
+    ];
+    let drawings = drawings.map(|(label, field, curve, limit, height)| {
+        let drawing = curve.as_ref().map(|curve| {
+            let at = &format!("{at}/{field}");
+            let bands = &bands;
+            Drawing {
+                curve,
+                at,
+                bands,
+                limit,
+                height,
+                label,
+            }
+            .figure(charts)
+        });
+        (label, drawing)
+    });
+    html! {
+        @for (label, drawing) in &drawings {
+            @if let Some(drawing) = drawing {
+                h4 { (label) }
+                (drawing)
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The compilation, and how the report was made.
+
+use super::parts::{number, table};
+use crate::report::document::{BuildOption, Report};
+use crate::report::text::shown;
+use maud::{Markup, html};
+use serde_json::Value;
+
+/// The target, the compilation and its options.
+pub(super) fn section(report: &Report) -> Markup {
+    let made = &report.made;
+    let target = &made.target;
+    html! {
+        dl.facts {
+            dt { "Target" }
+            dd {
+                (shown(&target.architecture)) ", " (number("/made/target/tiles", target.tiles.into()))
+                " tiles of " (number("/made/target/bytes_per_tile", target.bytes_per_tile)) " bytes"
+                @if let Some(hertz) = target.clock_hz {
+                    ", " (number("/made/target/clock_hz", hertz)) " Hz"
+                }
+            }
+            dt { "Poplar version" }
+            dd { (known(&made.poplar)) }
+            dt { "Compiled" }
+            dd { (known(&made.compiled)) }
+        }
+        @if let Some(options) = &made.options { (build_options(options)) }
+        @for (name, value) in [("framework.json", &made.framework), ("app.json", &made.app)] {
+            @if let Some(value) = value { (beside(name, value)) }
+        }
+    }
+}
+
+fn known(fact: &Option<String>) -> Markup {
+    match fact {
+        Some(fact) => html! { (shown(fact)) },
+        None => html! { span.soft { "not recorded" } },
+    }
+}
+
+fn build_options(options: &[BuildOption]) -> Markup {
+    let rows = html! {
+        @for option in options {
+            tr {
+                td.name { (shown(&option.name)) }
+                td.name { (shown(&option.value)) }
+                td { (shown(&option.of)) }
+            }
+        }
+    };
+    html! {
+        h3 { "Options that are not their defaults" }
+        @if options.is_empty() { p.soft { "None." } }
+        @else { (table("Options", &["Option", "Value", "Of"], rows)) }
+    }
+}
+
+/// So many entries of a file beside the profile are shown.
+const MOST_ENTRIES: usize = 200;
+
+/// A file beside the profile, as names and values.
+fn beside(name: &str, value: &Value) -> Markup {
+    let mut entries = Vec::new();
+    flatten(String::new(), value, &mut entries);
+    let rows = html! {
+        @for (name, value) in entries.iter().take(MOST_ENTRIES) {
+            tr { td.name { (shown(name)) } td.name.wrap { (shown(value)) } }
+        }
+    };
+    html! {
+        h3 { (name) }
+        (table(name, &["Name", "Value"], rows))
+        @if entries.len() > MOST_ENTRIES {
+            p.soft { "And " (entries.len() - MOST_ENTRIES) " more." }
+        }
+    }
+}
+
+fn flatten(name: String, value: &Value, entries: &mut Vec<(String, String)>) {
+    let inside = |key: &str| match name.is_empty() {
+        true => key.to_string(),
+        false => format!("{name}.{key}"),
+    };
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                flatten(inside(key), value, entries);
+            }
+        }
+        Value::Array(list) => {
+            for (place, value) in list.iter().enumerate() {
+                flatten(inside(&place.to_string()), value, entries);
+            }
+        }
+        Value::String(text) => entries.push((name, text.clone())),
+        other => entries.push((name, other.to_string())),
+    }
+}
+
+/// The files, the version and the arguments.
+pub(super) fn made(report: &Report) -> Markup {
+    let made = &report.made;
+    html! {
+        dl.facts {
+            dt { @if made.files.saved_model { "Saved model" } @else { "Profile" } }
+            dd { code { (shown(&made.files.profile)) } }
+            @if let Some(debug) = &made.files.debug {
+                dt { "Debug contexts" }
+                dd { code { (shown(debug)) } }
+            }
+            dt { "Arguments" }
+            dd {
+                @for argument in &made.arguments { code { (shown(argument)) } " " }
+            }
+            dt { "Memory model" }
+            dd { (shown(&made.memory_model)) }
+            dt { "PopLiner" }
+            dd { "version " (shown(&made.popliner)) ", report version " (number("/version", report.version.into())) }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The best split for each number of IPUs.
+
+use super::columns::{Column, Columns};
+use super::parts::{cell, signed_cell, table};
+use crate::report::document::{Report, SweepRow};
+use crate::report::text::{grouped, share, shown, shown_layers};
+use maud::{Markup, html};
+
+/// The fullest tile by the number of IPUs; `None` when that was not asked for.
+pub(super) fn section(report: &Report) -> Option<Markup> {
+    let sweep = report.sweep.as_ref()?;
+    let columns = Columns {
+        columns: sweep.rows.iter().map(column).collect(),
+        groups: Vec::new(),
+        limit: Some(sweep.limit),
+        on_edges: false,
+        in_bytes: true,
+        height: 220,
+        label: "Bytes on the fullest tile by the number of IPUs",
+    };
+    let with_cycles = sweep
+        .rows
+        .iter()
+        .any(|row| row.slowest_stage_cycles.is_some());
+    let mut names = vec![
+        "#IPUs",
+        "Fits",
+        "#Fullest tile",
+        "#Of the limit",
+        "#Free there",
+        "#Over all cuts",
+    ];
+    if with_cycles {
+        names.push("#Cycles of the slowest stage");
+    }
+    names.extend(["Layers of each", "Note"]);
+    let rows = html! {
+        @for (place, row) in sweep.rows.iter().enumerate() {
+            @let at = format!("/sweep/rows/{place}");
+            tr {
+                (cell(format_args!("{at}/ipus"), row.ipus.into()))
+                td.good[row.fits].bad[!row.fits] { @if row.fits { "yes" } @else { "no" } }
+                (cell(format_args!("{at}/fullest_tile_bytes"), row.fullest_tile_bytes))
+                td.n { (share(row.fullest_tile_bytes, sweep.limit)) }
+                (signed_cell(format_args!("{at}/free"), row.free))
+                (cell(format_args!("{at}/cut_bytes"), row.cut_bytes))
+                @if with_cycles {
+                    @match row.slowest_stage_cycles {
+                        Some(cycles) => (cell(format_args!("{at}/slowest_stage_cycles"), cycles)),
+                        None => td.n { "\u{2013}" },
+                    }
+                }
+                td.name { (stages(row)) }
+                td { @if let Some(hint) = &row.hint { (shown(hint)) } }
+            }
+        }
+    };
+    Some(html! {
+        p { "The fullest tile of the best split for each number of IPUs." }
+        figure { (columns.drawing()) }
+        (table("Numbers of IPUs", &names, rows))
+    })
+}
+
+fn column(row: &SweepRow) -> Column {
+    Column {
+        height: row.fullest_tile_bytes,
+        class: if row.fits { "variables" } else { "over" },
+        name: row.ipus.to_string(),
+        tip: format!(
+            "{} IPUs\n{} bytes on the fullest tile\n{}",
+            row.ipus,
+            grouped(row.fullest_tile_bytes),
+            if row.fits { "fits" } else { "does not fit" }
+        ),
+    }
+}
+
+/// The layers of all stages, or how many layers each has where they are many.
+fn stages(row: &SweepRow) -> String {
+    const MOST: usize = 6;
+    if row.stages.len() > MOST {
+        let counts = row.stages.iter().map(|layers| layers.len().to_string());
+        return format!("{} layers", counts.collect::<Vec<_>>().join(", "));
+    }
+    let stages = row.stages.iter().map(|layers| shown_layers(layers));
+    stages.collect::<Vec<_>>().join(" | ")
+}

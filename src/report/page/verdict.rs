@@ -1,0 +1,253 @@
+//! The head of the page, the split at a glance, and the cuts.
+
+use super::columns::{Column, Columns};
+use super::parts::{
+    cell, number, part_cells, parts, parts_legend, signed, signed_cell, stacked, table,
+};
+use super::short;
+use crate::report::document::{LayerMemory, Report, SplitFacts};
+use crate::report::text::{grouped, share, shown, shown_layer, shown_layers};
+use maud::{Markup, html};
+
+/// The verdict with the figures that matter most, and warnings.
+pub(super) fn header(report: &Report, title: &str) -> Markup {
+    let fits = report.split.as_ref().map(|split| split.fits);
+    html! {
+        header {
+            p.eyebrow { "PopLiner report on " span.name { (shown(&report.made.files.profile)) } }
+            h1.good[fits == Some(true)].bad[fits == Some(false)] { (title) }
+            @match &report.split {
+                Some(split) => (of_split(report, split)),
+                None => (of_model(report)),
+            }
+            (warnings(report))
+        }
+    }
+}
+
+fn of_split(report: &Report, split: &SplitFacts) -> Markup {
+    let stages = split.stages.iter();
+    let fullest = stages.rev().max_by_key(|stage| stage.fullest_tile.bytes);
+    let cut_bytes: u128 = report.cuts.iter().map(|cut| u128::from(cut.bytes)).sum();
+    html! {
+        dl.figures {
+            @if let Some(stage) = fullest {
+                @let at = format!("/split/stages/{}/fullest_tile", stage.stage);
+                @let tile = &stage.fullest_tile;
+                div {
+                    dt { "Fullest tile of any stage" }
+                    dd {
+                        (number(format_args!("{at}/bytes"), tile.bytes))
+                        small { "bytes, " (share(tile.bytes, split.limit)) " of the limit; tile "
+                            (tile.tile) " of IPU " (stage.stage) }
+                    }
+                }
+                div {
+                    dt { "Free there" }
+                    dd.bad[tile.free < 0] {
+                        (signed(format_args!("{at}/free"), tile.free))
+                        small { "bytes of " (number("/split/limit", split.limit)) }
+                    }
+                }
+            }
+            div {
+                dt { "Stages" }
+                dd { (split.stages.len()) small { "of at most " (number("/split/max_stages", split.max_stages.into())) } }
+            }
+            div {
+                dt { "Over all cuts" }
+                dd { (u64::try_from(cut_bytes).map_or_else(|_| cut_bytes.to_string(), grouped)) small { "bytes" } }
+            }
+        }
+        (too_large(split))
+    }
+}
+
+fn of_model(report: &Report) -> Markup {
+    html! {
+        dl.figures {
+            @if let Some(tiles) = &report.memory.tiles {
+                @if let Some(&bytes) = tiles.total.get(tiles.fullest as usize) {
+                    div {
+                        dt { "Fullest tile" }
+                        dd {
+                            (number(format_args!("/memory/tiles/total/{}", tiles.fullest), bytes))
+                            small { "bytes on tile " (tiles.fullest) }
+                        }
+                    }
+                }
+            }
+            div {
+                dt { "Limit of a tile" }
+                dd { (number("/memory/limit", report.memory.limit)) small { "bytes" } }
+            }
+            div { dt { "Layers" } dd { (report.layers.len().saturating_sub(1)) } }
+            @if let Some(liveness) = &report.liveness {
+                div { dt { "Steps" } dd { (number("/liveness/steps", liveness.steps.into())) } }
+            }
+        }
+    }
+}
+
+fn too_large(split: &SplitFacts) -> Markup {
+    html! {
+        @if !split.unplaced.is_empty() || !split.too_large.is_empty() {
+            div.notes.bad {
+                ul {
+                    @if !split.unplaced.is_empty() {
+                        li { "In no stage: " span.name { (shown_layers(&split.unplaced)) } }
+                    }
+                    @for (place, layer) in split.too_large.iter().enumerate() {
+                        @let at = format!("/split/too_large/{place}");
+                        li {
+                            "Layer " span.name { (shown_layer(&layer.name)) } " alone needs "
+                            (number(format_args!("{at}/fullest_tile_bytes"), layer.fullest_tile_bytes))
+                            " bytes on tile " (layer.fullest_tile) ", "
+                            (grouped(layer.fullest_tile_bytes.saturating_sub(split.limit)))
+                            " over the limit: more IPUs do not help."
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn warnings(report: &Report) -> Markup {
+    html! {
+        @if !report.warnings.is_empty() {
+            div.notes {
+                ul { @for warning in &report.warnings { li.name { (shown(warning)) } } }
+            }
+        }
+    }
+}
+
+/// The layers over the IPUs, and the memory of each stage against the limit.
+pub(super) fn split(report: &Report) -> Option<Markup> {
+    let split = report.split.as_ref()?;
+    Some(html! {
+        p { "Which layers each IPU gets. A column is as high as the layer has bytes, summed over all tiles." }
+        figure { (layer_columns(report, split).drawing()) }
+        h3 { "Memory on the fullest tile of each stage" }
+        (parts_legend())
+        figure { (stage_bars(split)) }
+        (stage_table(split))
+    })
+}
+
+/// The columns of the layers, grouped by stage.
+fn layer_columns<'a>(report: &Report, split: &SplitFacts) -> Columns<'a> {
+    let placed: Vec<_> = split
+        .stages
+        .iter()
+        .map(|stage| stage.layers.len())
+        .collect();
+    let left = split.unplaced.len();
+    let groups = placed.iter().enumerate();
+    let groups = groups.map(|(stage, &layers)| (format!("IPU {stage}"), stage.to_string(), layers));
+    let groups =
+        groups.chain((left > 0).then(|| ("in no stage".to_string(), "none".to_string(), left)));
+    // The pseudo-layer takes no room when it has nothing.
+    let hides_first = report.layers.first().is_some_and(|layer| layer.total == 0);
+    let hide = usize::from(hides_first);
+    let groups = groups
+        .enumerate()
+        .map(|(number, (long, short, layers))| match number {
+            0 => (long, short, layers.saturating_sub(hide)),
+            _ => (long, short, layers),
+        });
+    Columns {
+        columns: report.layers.iter().skip(hide).map(layer_column).collect(),
+        groups: groups.collect(),
+        limit: None,
+        on_edges: false,
+        in_bytes: false,
+        height: 150,
+        label: "The layers of each IPU",
+    }
+}
+
+fn layer_column(layer: &LayerMemory) -> Column {
+    let name = shown_layer(&layer.name);
+    Column {
+        height: layer.total,
+        class: "variables",
+        name: short(&name),
+        tip: format!(
+            "layer {name}\n{} bytes over all tiles\n{} on its fullest, tile {}",
+            grouped(layer.total),
+            grouped(layer.fullest_tile_bytes),
+            layer.fullest_tile
+        ),
+    }
+}
+
+fn stage_bars(split: &SplitFacts) -> Markup {
+    let fullest = split.stages.iter().map(|stage| stage.fullest_tile.bytes);
+    let most = fullest.max().unwrap_or(0).max(split.limit);
+    html! {
+        div.bars {
+            @for stage in &split.stages {
+                @let tile = &stage.fullest_tile;
+                div.label { "IPU " (stage.stage) }
+                (stacked(&parts(&tile.parts), most, Some(split.limit), 20))
+                div.value.bad[tile.bytes > split.limit] { (share(tile.bytes, split.limit)) }
+            }
+        }
+        figcaption { "The dashed line is the limit of " (number("/split/limit", split.limit)) " bytes." }
+    }
+}
+
+const STAGE_COLUMNS: [&str; 12] = [
+    "#IPU",
+    "Layers",
+    "#Fullest tile",
+    "#Bytes there",
+    "#Free there",
+    "#Of the limit",
+    "#Variables",
+    "#Vertex code",
+    "#Vertex state",
+    "#Exchange code",
+    "#Control code",
+    "#Overhead",
+];
+
+fn stage_table(split: &SplitFacts) -> Markup {
+    let rows = html! {
+        @for stage in &split.stages {
+            @let at = format!("/split/stages/{}/fullest_tile", stage.stage);
+            @let tile = &stage.fullest_tile;
+            tr {
+                td.n { (stage.stage) }
+                td.name { (shown_layers(&stage.layers)) }
+                (cell(format_args!("{at}/tile"), tile.tile.into()))
+                (cell(format_args!("{at}/bytes"), tile.bytes))
+                (signed_cell(format_args!("{at}/free"), tile.free))
+                td.n.bad[tile.bytes > split.limit] { (share(tile.bytes, split.limit)) }
+                (part_cells(&format!("{at}/parts"), &tile.parts))
+            }
+        }
+    };
+    table("Stages", &STAGE_COLUMNS, rows)
+}
+
+/// What flows over each cut.
+pub(super) fn cuts(report: &Report) -> Option<Markup> {
+    let most = report.cuts.iter().map(|cut| cut.bytes).max()?.max(1);
+    let rows = html! {
+        @for (place, cut) in report.cuts.iter().enumerate() {
+            tr {
+                td { "IPU " (cut.after_stage) " to " (u64::from(cut.after_stage) + 1) }
+                td.name { (shown_layer(&cut.layer_before)) " | " (shown_layer(&cut.layer_after)) }
+                td.draw { (stacked(&[("variables", "over the cut", cut.bytes)], most, None, 12)) }
+                (cell(format_args!("/cuts/{place}/bytes"), cut.bytes))
+            }
+        }
+    };
+    Some(html! {
+        p { "Bytes of the distinct variables that flow over each cut, in either direction. Those on their way to a stage further off count at every cut that they cross." }
+        (table("Cuts", &["Cut", "Between the layers", "", "#Bytes"], rows))
+    })
+}
