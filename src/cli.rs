@@ -4,6 +4,7 @@ use crate::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless,
 };
 use crate::report::Format;
+use crate::report::emit::{Form, ModuleTemplate};
 use clap::{ArgAction, Parser, ValueEnum};
 use regex::Regex;
 use std::path::PathBuf;
@@ -11,8 +12,8 @@ use std::str::FromStr;
 
 /// What `--help` ends with.
 const AFTER_HELP: &str = r"
-Several results can be asked for in one run. They come in the order of this help, --solve after
-the tables and --diagnose last, and then a line '# name' stands before each.
+Several results can be asked for in one run. They come in the order of this help, --solve and
+--emit after the tables and --diagnose last, and then a line '# name' stands before each.
 
 Models that PopART outlines:
   PopART puts operations that occur several times into functions, also across layers, and then no
@@ -57,6 +58,23 @@ pub struct Options {
         help_heading = "Results"
     )]
     pub solver: Solver,
+
+    /// Find the best split points, as --solve does, and print them as
+    /// configuration: layers_per_ipu (YAML), lines for PopTorch, PopART or Keras
+    /// (Python), or pipeline_splits (YAML). May be given several times
+    #[arg(long, value_name = "FORM", help_heading = "Results")]
+    pub emit: Vec<Emit>,
+
+    /// What the model's code calls the module of a layer, with {} for the layer,
+    /// such as 'model.bert.encoder.layer[{}]'; --emit poptorch and
+    /// pipeline-splits need it, keras can use it
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        requires = "emit",
+        help_heading = "Results"
+    )]
+    pub module: Option<ModuleTemplate>,
 
     /// Print a row for each operation: its layer, why, its name, and the
     /// bytes that it needs, summed over tiles
@@ -197,6 +215,33 @@ pub enum Solver {
     Greedy,
 }
 
+/// Values of `--emit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// How many layers each IPU gets, as YAML.
+    LayersPerIpu,
+    /// A block for each stage, as Python.
+    Poptorch,
+    /// Session options and annotations by layer, as Python.
+    Popart,
+    /// A pipeline stage for each layer, as Python.
+    Keras,
+    /// The modules that start a new IPU, as YAML.
+    PipelineSplits,
+}
+
+impl From<Emit> for Form {
+    fn from(form: Emit) -> Self {
+        match form {
+            Emit::LayersPerIpu => Form::LayersPerIpu,
+            Emit::Poptorch => Form::Poptorch,
+            Emit::Popart => Form::Popart,
+            Emit::Keras => Form::Keras,
+            Emit::PipelineSplits => Form::PipelineSplits,
+        }
+    }
+}
+
 /// Values of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TableFormat {
@@ -324,6 +369,19 @@ pub enum Order {
 }
 
 impl Options {
+    /// The forms in which the split is to be printed, each once.
+    pub fn forms(&self) -> Vec<Form> {
+        let wanted: Vec<Form> = self.emit.iter().map(|&form| form.into()).collect();
+        let mut forms = Form::ALL.to_vec();
+        forms.retain(|form| wanted.contains(form));
+        forms
+    }
+
+    /// Is a split to be found?
+    pub fn wants_split(&self) -> bool {
+        self.solve || !self.emit.is_empty()
+    }
+
     /// How layers are to be found.
     pub fn layers(&self) -> LayerOptions {
         LayerOptions {

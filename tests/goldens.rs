@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use support::{FIXTURES, Run, root, run_fixture};
 
 /// A name for each set of options that every fixture is run with.
-const OPTIONS: [(&str, &[&str]); 20] = [
+const OPTIONS: [(&str, &[&str]); 21] = [
     ("nothing", &[]),
     ("layer-breakdown", &["--layer-breakdown"]),
     ("memory-totals", &["--memory-totals"]),
@@ -56,6 +56,7 @@ const OPTIONS: [(&str, &[&str]); 20] = [
     ("verbose", &["-v", "--layer-breakdown"]),
     ("no-layers", &["--solve", "--layer-name-regex=nowhere"]),
     ("several", SEVERAL),
+    ("emit", EMIT),
 ];
 
 const SEVERAL: &[&str] = &[
@@ -68,8 +69,37 @@ const SEVERAL: &[&str] = &[
     "--quiet",
 ];
 
+const EMIT: &[&str] = &[
+    "--num-ipus=4",
+    "--emit=poptorch",
+    "--emit=layers-per-ipu",
+    "--emit=popart",
+    "--module=model.bert.encoder.layer[{}]",
+];
+
 /// Options whose output is long or says nothing new elsewhere.
-const FEW: [(&str, &str, &[&str]); 6] = [
+const FEW: [(&str, &str, &[&str]); 11] = [
+    (
+        "tensorflow-cnn",
+        "emit-keras",
+        &["--emit=keras", "--module=block{}"],
+    ),
+    ("tensorflow-cnn", "emit-keras-by-layer", &["--emit=keras"]),
+    (
+        "poptorch-bert-training",
+        "emit-pipeline-splits",
+        &["--emit=pipeline-splits", "--module=encoder/layer/{}"],
+    ),
+    (
+        "poplar-mlp",
+        "emit-names",
+        &["--emit=layers-per-ipu", r"--layer-name-regex=(\w*Layer\d)"],
+    ),
+    (
+        "impossible",
+        "emit-greedy",
+        &["--emit=popart", "--solver=greedy"],
+    ),
     (
         "popart-bert-inference",
         "operation-breakdown",

@@ -1,11 +1,12 @@
 //! What the analysis found, for machines and for people.
 //!
 //! A [`Split`] is plain data; every output form is a pure function of it and
-//! stands in a file of its own: [`json`] for standard output, [`terminal`] for
-//! standard error.
+//! stands in a file of its own: [`json`] and [`emit`] for standard output,
+//! [`terminal`] for standard error.
 
 pub mod breakdown;
 pub mod diagnosis;
+pub mod emit;
 pub mod json;
 pub mod split;
 mod tables;

@@ -46,7 +46,7 @@ pub fn verdict(split: &Split) -> String {
 }
 
 /// What keeps the split from fitting.
-fn shortfall(split: &Split) -> String {
+pub(super) fn shortfall(split: &Split) -> String {
     if !split.unplaced.is_empty() {
         let unplaced = names(&split.unplaced).join(" ");
         return format!("is as far as the search came; in no stage: {unplaced}");

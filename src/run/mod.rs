@@ -1,5 +1,6 @@
 //! One run of the tool: the only place where all rooms meet.
 
+mod emit;
 mod input;
 mod results;
 mod sections;
@@ -66,6 +67,7 @@ fn usage(text: impl Into<String>) -> anyhow::Error {
 /// exit code.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let messages = Messages::new(options.quiet, options.verbose);
+    emit::check(options)?;
     let model = input::read(options, messages)?;
     let layering = Layering::new(&model.operations, &options.layers());
     describe(&model, &layering, messages);
@@ -76,18 +78,24 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     };
     let tables = tables(options, &model, &layering, &placement, &memory)?;
     let diagnosis = diagnosis(options, &model, &memory);
-    let count = tables.len() + diagnosis.len() + usize::from(options.solve);
+    let count = tables.len() + diagnosis.len() + usize::from(options.solve) + options.forms().len();
     let mut sections = Sections::new(out, options.format.into(), count);
     for table in &tables {
         sections.table(table)?;
     }
     let mut exit = Exit::Done;
-    if options.solve {
+    if options.wants_split() {
         if layering.is_empty() {
             return Err(no_layers(&model, options));
         }
         let report = split::split(options, &model, &layering, &memory, messages)?;
-        sections.stages(&report)?;
+        let emitted = emit::emit(options, &report)?;
+        if options.solve {
+            sections.stages(&report)?;
+        }
+        for (name, text) in &emitted {
+            sections.text(name, text)?;
+        }
         messages.summary(terminal::table(&report));
         messages.summary(terminal::verdict(&report));
         exit = match report.fits() {

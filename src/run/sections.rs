@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 /// Writes one result after the other. When there are several, a line
 /// `# name` stands before each: no row of a table looks like that, since a
-/// row has at least two columns.
+/// row has at least two columns, and no comment in a configuration, since it
+/// has at least two words.
 pub(super) struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,
@@ -27,6 +28,11 @@ impl<'a, W: Write> Sections<'a, W> {
     pub(super) fn stages(&mut self, split: &Split) -> io::Result<()> {
         self.name("solve")?;
         json::write_stages(split, self.out)
+    }
+
+    pub(super) fn text(&mut self, name: &str, text: &str) -> io::Result<()> {
+        self.name(name)?;
+        self.out.write_all(text.as_bytes())
     }
 
     fn name(&mut self, name: &str) -> io::Result<()> {
