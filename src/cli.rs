@@ -3,8 +3,8 @@
 use crate::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless,
 };
-use crate::report::Format;
 use crate::report::emit::{Form, ModuleTemplate};
+use crate::report::{Format, Units};
 use clap::{ArgAction, Parser, ValueEnum};
 use regex::Regex;
 use std::path::PathBuf;
@@ -197,6 +197,17 @@ pub struct Options {
     )]
     pub layerless: Place,
 
+    /// In what units standard error gives amounts, rounded up to tenths; auto
+    /// takes the largest that goes with them. Results on standard output are in
+    /// bytes
+    #[arg(
+        long,
+        value_name = "UNITS",
+        default_value = "bytes",
+        help_heading = "Messages"
+    )]
+    pub units: ShownUnits,
+
     /// Only report errors
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Messages")]
     pub quiet: bool,
@@ -238,6 +249,32 @@ impl From<Emit> for Form {
             Emit::Popart => Form::Popart,
             Emit::Keras => Form::Keras,
             Emit::PipelineSplits => Form::PipelineSplits,
+        }
+    }
+}
+
+/// Values of `--units`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShownUnits {
+    /// Bytes, which are exact.
+    Bytes,
+    /// 1,024 bytes.
+    #[value(name = "KiB", alias = "kib")]
+    KiB,
+    /// 1,048,576 bytes.
+    #[value(name = "MiB", alias = "mib")]
+    MiB,
+    /// The largest that goes with the amount.
+    Auto,
+}
+
+impl From<ShownUnits> for Units {
+    fn from(units: ShownUnits) -> Self {
+        match units {
+            ShownUnits::Bytes => Units::Bytes,
+            ShownUnits::KiB => Units::KiB,
+            ShownUnits::MiB => Units::MiB,
+            ShownUnits::Auto => Units::Auto,
         }
     }
 }

@@ -12,7 +12,9 @@ pub mod split;
 mod tables;
 pub mod terminal;
 mod text;
+mod units;
 
 pub use split::{Layer, Memory, Split, Stage, layer_name};
 pub use tables::{Format, Table};
 pub use text::{grouped, printable};
+pub use units::Units;

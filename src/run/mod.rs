@@ -66,7 +66,7 @@ fn usage(text: impl Into<String>) -> anyhow::Error {
 /// With the name of the file or option that is at fault; [`Exit::of`] has the
 /// exit code.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
-    let messages = Messages::new(options.quiet, options.verbose);
+    let messages = Messages::new(options.quiet, options.verbose, options.units.into());
     emit::check(options)?;
     let model = input::read(options, messages)?;
     let layering = Layering::new(&model.operations, &options.layers());
@@ -96,8 +96,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         for (name, text) in &emitted {
             sections.text(name, text)?;
         }
-        messages.summary(terminal::table(&report));
-        messages.summary(terminal::verdict(&report));
+        messages.summary(terminal::table(&report, messages.look(), None));
+        messages.summary(terminal::verdict(&report, messages.look()));
         exit = match report.fits() {
             true => Exit::Done,
             false => Exit::DoesNotFit,
@@ -136,7 +136,7 @@ fn cover(memory: &MemoryModel<'_>, messages: Messages) {
     let Some(coverage) = memory.coverage().filter(|coverage| coverage.recorded > 0) else {
         return;
     };
-    let line = terminal::coverage(&coverage);
+    let line = terminal::coverage(&coverage, messages.look());
     if coverage.rest() * 100 > i128::from(coverage.recorded) * (100 - ENOUGH) {
         messages.warning(format_args!("{line}; --diagnose shows what is missing"));
     } else {

@@ -130,7 +130,6 @@ pub fn emit(
     let named = || module.ok_or(EmitError::NoModule(form.name()));
     let mut notes = Notes::new(split);
     if !split.unplaced.is_empty() {
-        notes.add("There is nothing to paste: layers are left over.");
         return Ok(notes.to_string());
     }
     let text = match form {

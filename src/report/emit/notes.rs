@@ -1,7 +1,7 @@
 //! What stands above a configuration, as comments.
 
 use super::Split;
-use crate::report::{grouped, terminal};
+use crate::report::{Units, grouped, terminal};
 use std::fmt;
 
 /// Lines of comment.
@@ -17,8 +17,12 @@ impl Notes {
         if !split.fits() {
             notes.add(format!(
                 "WARNING: the model does not fit. This split {}.",
-                terminal::shortfall(split)
+                terminal::shortfall(split, Units::Bytes)
             ));
+        }
+        if !split.unplaced.is_empty() {
+            notes.add("There is nothing to paste: layers are left over.");
+            return notes;
         }
         notes.add(format!(
             "Stages: {}, one for each IPU. The fullest tile needs {} of {} bytes.",
