@@ -5,8 +5,9 @@ use crate::model::{
 };
 use crate::report::emit::{Form, ModuleTemplate};
 use crate::report::{Format, Units};
-use clap::{ArgAction, Parser, ValueEnum};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use regex::Regex;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -24,7 +25,7 @@ Models that PopART outlines:
   split points.
 
 Exit codes:
-  0  done, and with --solve the model fits
+  0  done, and with --solve or --emit the model fits
   1  the model does not fit
   2  wrong usage
   3  a file could not be read or understood
@@ -197,6 +198,16 @@ pub struct Options {
     )]
     pub layerless: Place,
 
+    /// Print a manual page, or completions for a shell; needs no PROFILE, and
+    /// nothing else goes with it
+    #[arg(
+        long,
+        value_name = "WHAT",
+        exclusive = true,
+        help_heading = "Installation"
+    )]
+    pub generate: Option<Generate>,
+
     /// In what units standard error gives amounts, rounded up to tenths; auto
     /// takes the largest that goes with them. Results on standard output are in
     /// bytes
@@ -249,6 +260,46 @@ impl From<Emit> for Form {
             Emit::Popart => Form::Popart,
             Emit::Keras => Form::Keras,
             Emit::PipelineSplits => Form::PipelineSplits,
+        }
+    }
+}
+
+/// Values of `--generate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Generate {
+    /// A manual page.
+    Man,
+    /// Completions for bash.
+    CompleteBash,
+    /// Completions for zsh.
+    CompleteZsh,
+    /// Completions for fish.
+    CompleteFish,
+}
+
+/// What a command line asks for.
+#[derive(Debug, Clone)]
+pub enum Asked {
+    /// To print something about the command itself.
+    Generate(Generate),
+    /// To read a profile.
+    Run(Box<Options>),
+}
+
+impl Asked {
+    /// Reads a command line, the name of the command first.
+    ///
+    /// # Errors
+    /// That of the library, for wrong usage and also for `--help` and
+    /// `--version`: it knows how to exit.
+    pub fn parse_from<T: Into<OsString> + Clone>(
+        line: impl IntoIterator<Item = T>,
+    ) -> Result<Self, clap::Error> {
+        let matches = Options::command().try_get_matches_from(line)?;
+        // Options has a profile, and this does not.
+        match matches.get_one::<Generate>("generate") {
+            Some(&what) => Ok(Asked::Generate(what)),
+            None => Ok(Asked::Run(Box::new(Options::from_arg_matches(&matches)?))),
         }
     }
 }
@@ -444,11 +495,23 @@ fn parse_regex(pattern: &str) -> Result<Regex, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn something_about_the_command_needs_no_profile_and_takes_none() {
+        let asked = Asked::parse_from(["popliner", "--generate", "man"]);
+        assert!(matches!(asked, Ok(Asked::Generate(Generate::Man))));
+        for more in ["profile.pop", "--solve", "--units=KiB"] {
+            let asked = Asked::parse_from(["popliner", "--generate=complete-zsh", more]);
+            assert!(asked.is_err(), "{more}");
+        }
+        let asked = Asked::parse_from(["popliner", "profile.pop"]);
+        assert!(matches!(asked, Ok(Asked::Run(_))));
+        assert!(Asked::parse_from(["popliner"]).is_err());
     }
 
     #[test]
