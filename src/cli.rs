@@ -124,6 +124,24 @@ pub struct Options {
     )]
     pub format: TableFormat,
 
+    /// Write the whole report as JSON, for programs; its schema is
+    /// schema/report-v1.schema.json. '-' is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub export_json: Option<PathBuf>,
+
+    /// Write the stages, cuts and layers as tables for a spreadsheet
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub export_csv: Option<PathBuf>,
+
+    /// Write a summary for a pull request or an issue
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub export_markdown: Option<PathBuf>,
+
+    /// Write the report as one page for the browser, with charts; it needs no
+    /// network
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub export_html: Option<PathBuf>,
+
     /// Save the analysed model: it loads in a fraction of the time, and other
     /// regexes and orders can be tried on it
     #[arg(long, value_name = "FILE", help_heading = "Saved models")]
@@ -226,6 +244,10 @@ pub struct Options {
     /// Say more about what is read and found; twice for still more
     #[arg(short, long, action = ArgAction::Count, help_heading = "Messages")]
     pub verbose: u8,
+
+    /// The arguments as they were given, for the report to say
+    #[arg(skip)]
+    pub arguments: Vec<String>,
 }
 
 /// Values of `--solver`.
@@ -295,11 +317,19 @@ impl Asked {
     pub fn parse_from<T: Into<OsString> + Clone>(
         line: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
-        let matches = Options::command().try_get_matches_from(line)?;
+        let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
+        let matches = Options::command().try_get_matches_from(&line)?;
         // Options has a profile, and this does not.
         match matches.get_one::<Generate>("generate") {
             Some(&what) => Ok(Asked::Generate(what)),
-            None => Ok(Asked::Run(Box::new(Options::from_arg_matches(&matches)?))),
+            None => {
+                let mut options = Options::from_arg_matches(&matches)?;
+                let arguments = line.iter().skip(1);
+                options.arguments = arguments
+                    .map(|argument| argument.to_string_lossy().into_owned())
+                    .collect();
+                Ok(Asked::Run(Box::new(options)))
+            }
         }
     }
 }
@@ -447,6 +477,31 @@ impl FromStr for Reserve {
     }
 }
 
+/// A form of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Export {
+    /// `--export-json`
+    Json,
+    /// `--export-csv`
+    Csv,
+    /// `--export-markdown`
+    Markdown,
+    /// `--export-html`
+    Html,
+}
+
+impl Export {
+    /// What the form is called where several results are printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Export::Json => "export-json",
+            Export::Csv => "export-csv",
+            Export::Markdown => "export-markdown",
+            Export::Html => "export-html",
+        }
+    }
+}
+
 /// Values of `--layer-order`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Order {
@@ -468,6 +523,24 @@ impl Options {
     /// Is a split to be found?
     pub fn wants_split(&self) -> bool {
         self.solve || !self.emit.is_empty()
+    }
+
+    /// The files to write the report to, each with the name of its form.
+    pub fn exports(&self) -> impl Iterator<Item = (Export, &PathBuf)> {
+        let exports = [
+            (Export::Json, &self.export_json),
+            (Export::Csv, &self.export_csv),
+            (Export::Markdown, &self.export_markdown),
+            (Export::Html, &self.export_html),
+        ];
+        exports
+            .into_iter()
+            .filter_map(|(form, file)| Some((form, file.as_ref()?)))
+    }
+
+    /// Does anything need the report?
+    pub fn wants_report(&self) -> bool {
+        self.exports().next().is_some()
     }
 
     /// How layers are to be found.

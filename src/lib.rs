@@ -24,7 +24,7 @@
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`progress`] counts how far long work is; the rooms that read and weigh
 //!   add to it and know nothing of who looks.
-//! * [`interrupt`] removes on Ctrl-C what is half written.
+//! * [`atomic`] writes files whole, and [`interrupt`] removes on Ctrl-C what is half written.
 //! * [`cli`], [`generate`], [`messages`] and [`run`] are the command around all
 //!   that.
 //!
@@ -67,6 +67,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod atomic;
 pub mod cli;
 pub mod debug_info;
 pub mod generate;

@@ -6,11 +6,13 @@
 //! ([`MemoryModel::range_costs`]), and what flows between layers
 //! ([`MemoryModel::between`]).
 
+mod bands;
 mod between;
 mod breakdown;
 mod code;
 mod costs;
 mod coverage;
+mod curve;
 mod layer_sets;
 mod overhead;
 mod peak;
@@ -20,9 +22,11 @@ mod sweep;
 mod tests;
 mod timeline;
 
+pub use bands::Band;
 pub use between::Between;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
+pub use curve::{Curve, Curves};
 pub use overhead::Overhead;
 pub use stage::{Parts, StageMemory};
 

@@ -53,8 +53,7 @@ impl Overhead {
         let code = recorded.iter().zip(&explained).map(beyond).collect();
         let mut rest = vec![0; tiles];
         for (rest, tile) in rest.iter_mut().zip(&model.recorded.tiles) {
-            let variables = tile.always_live.saturating_add(tile.not_always_live);
-            *rest = tile.total.saturating_sub(variables);
+            *rest = tile.beyond_variables();
         }
         Self {
             recorded,

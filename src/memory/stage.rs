@@ -4,11 +4,12 @@ use super::timeline::Timeline;
 use super::{MemoryModel, Rules};
 use crate::model::{Item, NO_BODY};
 use rayon::prelude::*;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Bytes by what they hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
     /// Live variables at the step where they are most.
     pub variables: u64,
@@ -140,7 +141,7 @@ impl MemoryModel<'_> {
     }
 
     /// By set of layers: the stages that have one of them.
-    fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
+    pub(super) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
         let meets = |layers: &[u32], stage: &Range<usize>| {
             layers
                 .iter()
@@ -193,7 +194,7 @@ impl MemoryModel<'_> {
     }
 
     /// Code and vertex state by tile of a range of layers.
-    fn code_of(&self, range: &Range<usize>) -> Vec<Parts> {
+    pub(super) fn code_of(&self, range: &Range<usize>) -> Vec<Parts> {
         let mut tiles = vec![[0u64; 4]; self.model.target.num_tiles as usize];
         for item in &self.code {
             let layers = self.users.sets.layers(item.set);

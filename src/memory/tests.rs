@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+mod curves;
+
 const TILES: u32 = 3;
 const STEPS: u32 = 14;
 const CLASSES: u32 = 6;

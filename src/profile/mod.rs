@@ -25,6 +25,7 @@ pub use error::ProfileError;
 pub use groups::Groups;
 pub use ids::Ids;
 pub use liveness::{LiveClasses, Step};
+pub use names::VariableNames;
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
 pub use recorded::{Recorded, RecordedTile};
 pub use target::{FormatVersion, Target};

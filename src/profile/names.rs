@@ -2,9 +2,17 @@
 //! seldom wanted, so they are fetched for single tiles on demand.
 
 use super::database::Database;
-use super::{Profile, ProfileError};
+use super::{FormatVersion, Profile, ProfileError};
 use crate::progress::Progress;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::path::PathBuf;
+
+/// Where the names of variables can be fetched from.
+#[derive(Debug, Clone)]
+pub struct VariableNames {
+    path: PathBuf,
+    version: FormatVersion,
+}
 
 impl Profile {
     /// The names of the variables at these positions, in the same order: the
@@ -15,6 +23,24 @@ impl Profile {
     /// As [`Profile::read`]; the file is opened again.
     pub fn variable_names(&self, positions: &[u32]) -> Result<Vec<String>, ProfileError> {
         let ids: Vec<u64> = positions.iter().map(|&p| self.variables.id(p)).collect();
+        self.names().fetch(&ids)
+    }
+
+    /// Where names can still be fetched from when the rest is gone.
+    pub fn names(&self) -> VariableNames {
+        VariableNames {
+            path: self.path.clone(),
+            version: self.version,
+        }
+    }
+}
+
+impl VariableNames {
+    /// The names of the variables with these ids, in the same order.
+    ///
+    /// # Errors
+    /// As [`Profile::read`]; the file is opened again.
+    pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>, ProfileError> {
         let (Some(lowest), Some(highest)) = (ids.iter().min(), ids.iter().max()) else {
             return Ok(Vec::new());
         };

@@ -27,6 +27,15 @@ pub struct RecordedTile {
     pub not_always_live: u64,
 }
 
+impl RecordedTile {
+    /// Bytes that no lowered variable explains: 36 on one tile of a real
+    /// profile, 0 on all others.
+    pub fn beyond_variables(&self) -> u64 {
+        let variables = self.always_live.saturating_add(self.not_always_live);
+        self.total.saturating_sub(variables)
+    }
+}
+
 impl Recorded {
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
         Ok(Self {

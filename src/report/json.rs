@@ -1,6 +1,8 @@
-//! The stages as JSON, for programs.
+//! The stages and the whole report as JSON, for programs.
 
-use super::Split;
+use super::{Report, Split};
+use serde::Serialize;
+use serde_json::ser::Formatter;
 use std::io::{self, Write};
 
 /// Writes an array with one object for each stage.
@@ -10,6 +12,72 @@ use std::io::{self, Write};
 pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, &split.stages)?;
     writeln!(out)
+}
+
+/// Writes the whole report.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let layout = Layout::default();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, layout);
+    report.serialize(&mut serializer)?;
+    writeln!(out)
+}
+
+/// A line for each field, but lists on one line: some have thousands of
+/// numbers.
+#[derive(Debug, Default)]
+struct Layout {
+    depth: usize,
+    /// Has the object at hand a field?
+    is_filled: bool,
+}
+
+impl Layout {
+    fn line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
+        writeln!(out)?;
+        (0..self.depth).try_for_each(|_| out.write_all(b"  "))
+    }
+}
+
+impl Formatter for Layout {
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        self.is_filled = false;
+        out.write_all(b"{")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            out.write_all(b",")?;
+        }
+        self.line(out)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        self.is_filled = true;
+        Ok(())
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        if self.is_filled {
+            self.line(out)?;
+        }
+        out.write_all(b"}")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        match first {
+            true => Ok(()),
+            false => out.write_all(b", "),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -35,5 +103,22 @@ mod tests {
         });
         assert_eq!(stages[0], expected);
         assert_eq!(stages[1]["peak_step"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn objects_break_lines_and_lists_do_not() {
+        let value = serde_json::json!({"a": [1, 2, {"b": {}, "c": []}], "d": [{}]});
+        let mut out = Vec::new();
+        let mut serializer = serde_json::Serializer::with_formatter(&mut out, Layout::default());
+        value.serialize(&mut serializer).unwrap();
+        let expected = "\
+{
+  \"a\": [1, 2, {
+    \"b\": {},
+    \"c\": []
+  }],
+  \"d\": [{}]
+}";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

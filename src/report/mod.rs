@@ -6,14 +6,18 @@
 
 pub mod breakdown;
 pub mod diagnosis;
+pub mod document;
 pub mod emit;
 pub mod json;
+pub mod markdown;
 pub mod split;
+pub mod spreadsheet;
 mod tables;
 pub mod terminal;
 mod text;
 mod units;
 
+pub use document::Report;
 pub use split::{Layer, Memory, Split, Stage, layer_name};
 pub use tables::{Format, Table};
 pub use text::{grouped, printable};

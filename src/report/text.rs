@@ -24,6 +24,46 @@ pub fn printable(name: &str) -> String {
         .collect()
 }
 
+/// [`grouped`] with a sign: `-1,024`.
+pub fn grouped_signed(number: i64) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}", grouped(number.unsigned_abs()))
+}
+
+/// In tenths of a per cent, rounded up: what is over the whole never shows as
+/// 100 %.
+pub fn share(bytes: u64, whole: u64) -> String {
+    let tenths = (u128::from(bytes) * 1000).div_ceil(u128::from(whole.max(1)));
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
+/// A name from a file as a report shows it: [`printable`], and not longer than
+/// anybody reads.
+pub fn shown(name: &str) -> String {
+    const MOST: usize = 160;
+    match name.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}\u{2026}", printable(&name[..end])),
+        None => printable(name),
+    }
+}
+
+/// The name of a layer as a report shows it.
+pub fn shown_layer(name: &Option<String>) -> String {
+    name.as_deref().map_or("None".to_string(), shown)
+}
+
+/// The layers of a stage, many of them by the first and the last.
+pub fn shown_layers(layers: &[Option<String>]) -> String {
+    const MOST: usize = 8;
+    match layers {
+        [first, .., last] if layers.len() > MOST => {
+            let (first, last) = (shown_layer(first), shown_layer(last));
+            format!("{first} \u{2026} {last} ({})", layers.len())
+        }
+        few => few.iter().map(shown_layer).collect::<Vec<_>>().join(" "),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +87,24 @@ mod tests {
             printable("a\u{1b}[31mb\n\u{9b}é"),
             "a\\u{1b}[31mb\\n\\u{9b}é"
         );
+    }
+
+    #[test]
+    fn long_names_and_lists_are_cut_short() {
+        assert_eq!(shown("layer"), "layer");
+        let long = shown(&"\u{e9}".repeat(1000));
+        assert_eq!(long, "\u{e9}".repeat(160) + "\u{2026}");
+        let many: Vec<_> = (0..9).map(|n| Some(n.to_string())).collect();
+        assert_eq!(shown_layers(&many), "0 \u{2026} 8 (9)");
+        assert_eq!(shown_layers(&[None, Some("0".into())]), "None 0");
+    }
+
+    #[test]
+    fn shares_are_rounded_up_and_signs_stay() {
+        assert_eq!(share(638_977, 638_976), "100.1 %");
+        assert_eq!(share(638_976, 638_976), "100.0 %");
+        assert_eq!(share(1, 0), "100.0 %");
+        assert_eq!(grouped_signed(-1024), "-1,024");
+        assert_eq!(grouped_signed(1024), "1,024");
     }
 }

@@ -4,7 +4,7 @@ use super::usage;
 use crate::cli::Options;
 use crate::debug_info::DebugInfo;
 use crate::messages::Messages;
-use crate::model::Model;
+use crate::model::{Lookup, Model};
 use crate::profile::Profile;
 use crate::progress::{Progress, Unit};
 use crate::report::printable;
@@ -14,15 +14,25 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// What was read.
+pub(super) struct Input {
+    pub(super) model: Model,
+    /// Finds variables by name: only for a report, and not of a saved model.
+    pub(super) lookup: Option<Lookup>,
+    /// Sentences about the files, those of the model included.
+    pub(super) warnings: Vec<String>,
+}
+
 /// Reads the model from the files that the arguments name, and saves it if
 /// that was asked for.
-pub(super) fn read(options: &Options, messages: Messages) -> Result<Model> {
+pub(super) fn read(options: &Options, messages: Messages) -> Result<Input> {
     let start = Instant::now();
     let path = &options.profile;
-    let model = match options.load_from_file {
+    let mut input = match options.load_from_file {
         true => load(options, messages)?,
         false => analyse(options, messages)?,
     };
+    let model = &input.model;
     for warning in &model.warnings {
         messages.warning(format_args!("{}: {}", Shown(path), printable(warning)));
     }
@@ -30,15 +40,16 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Model> {
     if let Some(file) = &options.save_to_file {
         let saved = messages.while_showing(|progress| {
             let _task = progress.begin("saving the model", Unit::Bytes, 0);
-            saved::save(&model, file)
+            saved::save(model, file)
         });
         saved.with_context(|| Shown(file).to_string())?;
         messages.info(format_args!("the model is saved in {}", Shown(file)));
     }
-    Ok(model)
+    input.warnings.extend_from_slice(&input.model.warnings);
+    Ok(input)
 }
 
-fn load(options: &Options, messages: Messages) -> Result<Model> {
+fn load(options: &Options, messages: Messages) -> Result<Input> {
     if options.debug.is_some() {
         return Err(usage(
             "with --load-from-file the saved file is the only argument: leave DEBUG out",
@@ -49,11 +60,15 @@ fn load(options: &Options, messages: Messages) -> Result<Model> {
         let _task = progress.begin("loading the model", Unit::Bytes, 0);
         saved::load(path)
     });
-    loaded.with_context(|| Shown(path).to_string())
+    Ok(Input {
+        model: loaded.with_context(|| Shown(path).to_string())?,
+        lookup: None,
+        warnings: Vec::new(),
+    })
 }
 
 /// Reads both files, one beside the other, and joins them.
-fn analyse(options: &Options, messages: Messages) -> Result<Model> {
+fn analyse(options: &Options, messages: Messages) -> Result<Input> {
     let start = Instant::now();
     let path = &options.profile;
     let (profile, debug_info) = messages.while_showing(|progress| {
@@ -62,9 +77,11 @@ fn analyse(options: &Options, messages: Messages) -> Result<Model> {
             || read_debug_info(options, progress),
         )
     });
+    let mut warnings = Vec::new();
     let debug_info = debug_info.map(|(debug_info, path)| {
         for warning in debug_info.warnings() {
             messages.warning(format_args!("{}: {warning}", Shown(&path)));
+            warnings.push(warning.to_string());
         }
         debug_info
     });
@@ -78,9 +95,14 @@ fn analyse(options: &Options, messages: Messages) -> Result<Model> {
     let with_bottleneck = options.diagnose || options.save_to_file.is_some();
     let model = messages.while_showing(|progress| {
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
-        Model::build(profile, &debug_info, with_bottleneck)
+        Model::build_with_lookup(profile, &debug_info, with_bottleneck)
     });
-    model.with_context(|| Shown(path).to_string())
+    let (model, lookup) = model.with_context(|| Shown(path).to_string())?;
+    Ok(Input {
+        model,
+        lookup: Some(lookup).filter(|_| options.wants_report()),
+        warnings,
+    })
 }
 
 /// The contexts, and the path that they came from.
@@ -91,7 +113,7 @@ fn read_debug_info(options: &Options, progress: &Progress) -> Result<(DebugInfo,
 }
 
 /// The second argument, or where Poplar writes the file.
-fn debug_path(options: &Options) -> Result<PathBuf> {
+pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     if let Some(path) = &options.debug {
         return Ok(path.clone());
     }
@@ -111,7 +133,7 @@ fn debug_path(options: &Options) -> Result<PathBuf> {
 }
 
 /// A path in a message.
-struct Shown<'a>(&'a Path);
+pub(super) struct Shown<'a>(pub(super) &'a Path);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

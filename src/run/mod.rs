@@ -1,6 +1,7 @@
 //! One run of the tool: the only place where all rooms meet.
 
 mod emit;
+mod export;
 mod input;
 mod results;
 mod sections;
@@ -68,33 +69,37 @@ fn usage(text: impl Into<String>) -> anyhow::Error {
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let messages = Messages::new(options.quiet, options.verbose, options.units.into());
     emit::check(options)?;
-    let model = input::read(options, messages)?;
+    export::check(options)?;
+    let input = input::read(options, messages)?;
+    let model = &input.model;
     let layering = Layering::new(&model.operations, &options.layers());
-    describe(&model, &layering, messages);
-    let placement = Placement::new(&model, &layering, options.layerless.into());
+    describe(model, &layering, messages);
+    let placement = Placement::new(model, &layering, options.layerless.into());
     let memory = match options.memory_model {
-        Accounting::Classic => MemoryModel::classic(&model, &layering),
-        Accounting::Full => MemoryModel::full(&model, &layering, &placement),
+        Accounting::Classic => MemoryModel::classic(model, &layering),
+        Accounting::Full => MemoryModel::full(model, &layering, &placement),
     };
-    let tables = tables(options, &model, &layering, &placement, &memory)?;
-    let diagnosis = diagnosis(options, &model, &memory);
+    let tables = tables(options, model, &layering, &placement, &memory)?;
+    let diagnosis = diagnosis(options, model, &memory);
     let count = tables.len() + diagnosis.len() + usize::from(options.solve) + options.forms().len();
+    let count = count + export::to_standard_output(options);
     let mut sections = Sections::new(out, options.format.into(), count);
     for table in &tables {
         sections.table(table)?;
     }
     let mut exit = Exit::Done;
+    let mut found = None;
     if options.wants_split() {
         if layering.is_empty() {
-            return Err(no_layers(&model, options));
+            return Err(no_layers(model, options));
         }
-        let report = split::split(options, &model, &layering, &memory, messages)?;
+        let report = split::split(options, model, &layering, &memory, messages)?;
         let emitted = emit::emit(options, &report)?;
         if options.solve {
             sections.stages(&report)?;
         }
         for (name, text) in &emitted {
-            sections.text(name, text)?;
+            sections.text(name, text.as_bytes())?;
         }
         messages.summary(terminal::table(&report, messages.look(), None));
         messages.summary(terminal::verdict(&report, messages.look()));
@@ -102,12 +107,23 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
             true => Exit::Done,
             false => Exit::DoesNotFit,
         };
+        found = Some(report);
     }
     for table in &diagnosis {
         sections.table(table)?;
     }
+    if options.wants_report() {
+        let report = export::Exported {
+            options,
+            input: &input,
+            layering: &layering,
+            memory: &memory,
+            split: found.as_ref(),
+        };
+        export::write(&report, &mut sections, messages)?;
+    }
     cover(&memory, messages);
-    if count == 0 && options.save_to_file.is_none() {
+    if count == 0 && !options.wants_report() && options.save_to_file.is_none() {
         messages.summary("nothing was asked for: --solve finds the split points, --help has more");
     }
     Ok(exit)

@@ -30,9 +30,9 @@ impl<'a, W: Write> Sections<'a, W> {
         json::write_stages(split, self.out)
     }
 
-    pub(super) fn text(&mut self, name: &str, text: &str) -> io::Result<()> {
+    pub(super) fn text(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.name(name)?;
-        self.out.write_all(text.as_bytes())
+        self.out.write_all(bytes)
     }
 
     fn name(&mut self, name: &str) -> io::Result<()> {

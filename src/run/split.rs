@@ -41,7 +41,7 @@ pub(super) fn split(
 }
 
 /// What a stage may take of each tile.
-fn limit(options: &Options, model: &Model) -> Result<u64> {
+pub(super) fn limit(options: &Options, model: &Model) -> Result<u64> {
     let memory = options.mem_per_tile.unwrap_or(model.target.bytes_per_tile);
     let reserve = options.reserve.of(memory);
     let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);

@@ -64,10 +64,10 @@ mod write;
 
 pub use error::SavedError;
 
-use crate::interrupt;
+use crate::atomic::{self, only_files};
 use crate::model::Model;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// Saves `model` at `path`. The bytes go to a temporary file in the same
@@ -78,43 +78,12 @@ use std::path::Path;
 /// [`SavedError::Io`] when the folder cannot be written to or `path` is
 /// something other than a file; [`SavedError::TooLarge`].
 pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
-    // Through a link, so that the link stays one.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    // Before the work of encoding.
     if path.exists() {
         only_files(path)?;
     }
-    let bytes = to_bytes(model)?;
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let mut file = temporary(folder.unwrap_or(Path::new(".")))?;
-    let _guard = interrupt::guard(file.path());
-    file.write_all(&bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
+    atomic::write(path, &to_bytes(model)?)?;
     Ok(())
-}
-
-/// A file that is removed unless it gets its final name, with the permissions
-/// of any other new file.
-fn temporary(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".popliner-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
-}
-
-/// A folder, pipe or device would be replaced, or read without end.
-fn only_files(path: &Path) -> io::Result<()> {
-    match fs::metadata(path)?.is_file() {
-        true => Ok(()),
-        false => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is no regular file",
-        )),
-    }
 }
 
 /// Loads the model that was saved at `path`.

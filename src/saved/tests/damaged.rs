@@ -3,6 +3,7 @@
 use super::super::*;
 use super::models::full;
 use proptest::prelude::*;
+use std::fs;
 
 /// Every bit of every byte: an error, or what was saved.
 #[test]

@@ -8,6 +8,7 @@ use super::*;
 use crate::model::{Item, VariableItems};
 use models::{any_model, full};
 use proptest::prelude::*;
+use std::fs;
 use std::path::PathBuf;
 
 #[test]

@@ -1,0 +1,124 @@
+//! Which steps of the program belong to which layer.
+
+use super::MemoryModel;
+use std::cmp::Reverse;
+
+/// Steps that belong to one layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Band {
+    /// The layer's position.
+    pub layer: u32,
+    /// The first step.
+    pub from: u32,
+    /// The last step, inclusive.
+    pub to: u32,
+}
+
+/// More bands than this are drawn coarser.
+const MOST_BANDS: usize = 600;
+
+impl MemoryModel<'_> {
+    /// The steps of each layer, in the order of the steps. A step belongs to
+    /// the layer of the operation that runs it; where the steps of several
+    /// operations overlap, to that of the shortest. Steps of none, between
+    /// steps of one layer, go with it. Where more than some hundred bands
+    /// would come of that, equal stretches of steps each go with the layer
+    /// that has most of them.
+    pub fn bands(&self) -> Vec<Band> {
+        let layers = self.layers_of_steps();
+        let bands = runs(&layers);
+        if bands.len() <= MOST_BANDS {
+            return bands;
+        }
+        let stretch = layers.len().div_ceil(MOST_BANDS);
+        let mut coarse = Vec::with_capacity(layers.len());
+        for steps in layers.chunks(stretch) {
+            let layer = most_frequent(steps);
+            coarse.extend(std::iter::repeat_n(layer, steps.len()));
+        }
+        runs(&coarse)
+    }
+
+    /// By step: the position of the layer that it belongs to.
+    fn layers_of_steps(&self) -> Vec<Option<u32>> {
+        let mut layers = vec![None; self.model.steps() as usize];
+        let bodies = self.model.bodies.iter().zip(&self.users.of_body);
+        let mut spans: Vec<(u32, u32, u32)> = bodies
+            .filter_map(|(body, &set)| match *self.users.sets.layers(set) {
+                [layer] => body.window.map(|(from, to)| (from, to, layer)),
+                _ => None,
+            })
+            .collect();
+        spans.sort_by_key(|&(from, to, _)| to - from);
+        // By step: the next one at or behind it that may still be free.
+        let mut next: Vec<u32> = (0..=self.model.steps()).collect();
+        for (from, to, layer) in spans {
+            let mut step = free(&mut next, from);
+            while step <= to {
+                layers[step as usize] = Some(layer);
+                next[step as usize] = step + 1;
+                step = free(&mut next, step);
+            }
+        }
+        layers
+    }
+}
+
+/// The first free step at or behind `step`; the ways there become shorter.
+fn free(next: &mut [u32], step: u32) -> u32 {
+    let mut found = step;
+    while next[found as usize] != found {
+        found = next[found as usize];
+    }
+    let mut on_way = step;
+    while next[on_way as usize] != found {
+        on_way = std::mem::replace(&mut next[on_way as usize], found);
+    }
+    found
+}
+
+/// Neighbours of one layer joined, with the steps of none between them.
+fn runs(layers: &[Option<u32>]) -> Vec<Band> {
+    let mut bands: Vec<Band> = Vec::new();
+    let owned = (0u32..).zip(layers);
+    for (step, layer) in owned.filter_map(|(step, layer)| Some((step, (*layer)?))) {
+        match bands.last_mut() {
+            Some(last) if last.layer == layer => last.to = step,
+            _ => bands.push(Band {
+                layer,
+                from: step,
+                to: step,
+            }),
+        }
+    }
+    bands
+}
+
+/// The layer with most of these steps, the first of several.
+fn most_frequent(layers: &[Option<u32>]) -> Option<u32> {
+    let mut sorted: Vec<u32> = layers.iter().flatten().copied().collect();
+    sorted.sort_unstable();
+    let runs = sorted.chunk_by(|a, b| a == b);
+    runs.max_by_key(|run| (run.len(), Reverse(run[0])))
+        .map(|run| run[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_within_a_layer_go_with_it() {
+        let layers = [None, Some(1), None, Some(1), None, Some(2), Some(1), None];
+        let band = |layer, from, to| Band { layer, from, to };
+        assert_eq!(runs(&layers), [band(1, 1, 3), band(2, 5, 5), band(1, 6, 6)]);
+    }
+
+    #[test]
+    fn the_first_of_the_most_frequent() {
+        let (one, two) = (Some(1), Some(2));
+        assert_eq!(most_frequent(&[two, None, one, two, one]), one);
+        assert_eq!(most_frequent(&[None, two, None]), two);
+        assert_eq!(most_frequent(&[None]), None);
+    }
+}

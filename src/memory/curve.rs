@@ -1,0 +1,195 @@
+//! Bytes of stages and of the whole model, step by step.
+
+use super::{MemoryModel, Rules};
+use crate::model::{Item, NO_BODY};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// Bytes over the steps of a window: `fixed` + `always_live` + the entry of
+/// `points` that holds at the step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Curve {
+    /// The first and last step that count, both inclusive.
+    pub window: (u32, u32),
+    /// Bytes that do not change with the step: code, state, and what no
+    /// variable explains.
+    pub fixed: u64,
+    /// Bytes of the variables that are live on every step.
+    pub always_live: u64,
+    /// (step, bytes of the other variables from there on), ascending, only
+    /// where they change; the first is that of the window's first step.
+    pub points: Vec<(u32, u64)>,
+}
+
+impl Curve {
+    /// The highest bytes, and the first step that has them.
+    pub fn peak(&self) -> (u64, u32) {
+        let mut peak = (0, self.window.0);
+        for &(step, bytes) in &self.points {
+            if bytes > peak.0 {
+                peak = (bytes, step);
+            }
+        }
+        (self.fixed + self.always_live + peak.0, peak.1)
+    }
+}
+
+/// The curves of one stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Curves {
+    /// The sum over all tiles at each step.
+    pub all_tiles: Curve,
+    /// On one tile.
+    pub on_tile: Curve,
+}
+
+/// Bytes by class and set of bodies.
+type Sums = FxHashMap<(u32, u32), u64>;
+
+impl MemoryModel<'_> {
+    /// The curves of each of `stages`, given as its range of layer positions
+    /// (end exclusive) and the tile to look at. They count what the stages
+    /// weigh ([`MemoryModel::stages`]), so on its fullest tile a stage peaks at
+    /// the bytes there. `None` for a stage without steps. All stages take one
+    /// pass over the variables.
+    pub fn curves(&self, stages: &[(Range<usize>, u32)]) -> Vec<Option<Curves>> {
+        let (ranges, tiles): (Vec<_>, Vec<_>) = stages.iter().cloned().unzip();
+        let stages_of = self.stages_of_sets(&ranges);
+        let windows = ranges.iter().map(|range| self.window(range.clone()));
+        let windows: Vec<_> = windows.collect();
+        let counts = |stage: u32, set: u32| {
+            let counted = self.users.counted[set as usize];
+            let is_overhead = self.rules == Rules::Full && set == NO_BODY;
+            is_overhead || stages_of[counted as usize].contains(&stage)
+        };
+        let sums = self.sums(|tile| self.items(tile));
+        let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
+            let window = (*window)?;
+            let (range, tile) = (&ranges[stage as usize], tiles[stage as usize]);
+            let own = |&((_, set), _): &((u32, u32), u64)| counts(stage, set);
+            let all = sums.iter().map(|(&key, &bytes)| (key, bytes)).filter(own);
+            let here = self.items(tile).map(keyed).filter(own);
+            let fixed = self.fixed(range);
+            Some(Curves {
+                all_tiles: self.curve(window, fixed.iter().sum(), all),
+                on_tile: self.curve(window, fixed[tile as usize], here),
+            })
+        };
+        let numbered: Vec<_> = (0u32..).zip(&windows).collect();
+        numbered.into_par_iter().map(curves).collect()
+    }
+
+    /// The curves of all lowered variables, whoever uses them, and `tile`;
+    /// code counts by what was recorded of it. `None` without steps.
+    pub fn whole_curves(&self, tile: u32) -> Option<Curves> {
+        let window = self.all_steps()?;
+        let variables = &self.model.variables;
+        let sums = self.sums(|tile| variables.on_tile(tile).iter());
+        let code = |tile: u32| -> u64 {
+            let kinds = self.model.recorded_code.iter();
+            let code: u64 = kinds.map(|bytes| u64::from(bytes.get(tile))).sum();
+            let rest = self.model.recorded.tiles.get(tile as usize);
+            code + rest.map_or(0, |tile| tile.beyond_variables())
+        };
+        let all = sums.into_iter();
+        let here = variables.on_tile(tile).iter().map(keyed);
+        let tiles = 0..self.model.target.num_tiles;
+        Some(Curves {
+            all_tiles: self.curve(window, tiles.map(code).sum(), all),
+            on_tile: self.curve(window, code(tile), here),
+        })
+    }
+
+    /// Does a variable count among those of a stage, when these bodies use it?
+    /// By the full rules code does not: it counts by what was recorded of it.
+    pub fn counts_in(&self, stage: &Range<usize>, set: u32, is_code: bool) -> bool {
+        let layers = self.layers_of(set);
+        match self.rules {
+            Rules::Full if is_code => false,
+            Rules::Full if set == NO_BODY => true,
+            _ => layers
+                .iter()
+                .any(|&layer| stage.contains(&(layer as usize))),
+        }
+    }
+
+    /// The layers that a variable counts in when these bodies use it: positions
+    /// of the layer order, ascending.
+    pub fn layers_of(&self, set: u32) -> &[u32] {
+        let counted = self.users.counted[set as usize];
+        self.users.sets.layers(counted)
+    }
+
+    /// The variables of all tiles by class and set.
+    fn sums<'i, I>(&self, items: impl Fn(u32) -> I + Sync) -> Sums
+    where
+        I: Iterator<Item = &'i Item>,
+    {
+        let add = |mut sums: Sums, tile| {
+            for (key, bytes) in items(tile).map(keyed) {
+                *sums.entry(key).or_default() += bytes;
+            }
+            sums
+        };
+        let join = |a: Sums, b: Sums| {
+            let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
+            for (key, bytes) in small {
+                *large.entry(key).or_default() += bytes;
+            }
+            large
+        };
+        let tiles = (0..self.model.variables.tiles()).into_par_iter();
+        tiles.fold(Sums::default, add).reduce(Sums::default, join)
+    }
+
+    /// By tile: bytes of a stage that do not change with the step.
+    fn fixed(&self, range: &Range<usize>) -> Vec<u64> {
+        let overhead = |tile| match self.rules {
+            Rules::Full => self.overhead.fixed(tile),
+            Rules::Classic => 0,
+        };
+        let code = self.code_of(range).into_iter().enumerate();
+        code.map(|(tile, parts)| parts.total() + overhead(tile))
+            .collect()
+    }
+
+    fn curve(
+        &self,
+        (first, last): (u32, u32),
+        fixed: u64,
+        variables: impl Iterator<Item = ((u32, u32), u64)>,
+    ) -> Curve {
+        let classes = &self.model.classes;
+        let mut changes = vec![0i64; classes.steps() as usize + 1];
+        let mut always_live = 0;
+        for ((class, _), bytes) in variables {
+            if classes.is_always_live(class) {
+                always_live += bytes;
+                continue;
+            }
+            for &(from, to) in classes.ranges(class) {
+                changes[from as usize] += bytes as i64;
+                changes[to as usize] -= bytes as i64;
+            }
+        }
+        let mut live: i64 = changes[..first as usize].iter().sum();
+        let mut points = Vec::new();
+        for (step, &change) in (first..=last).zip(&changes[first as usize..]) {
+            live += change;
+            if change != 0 || step == first {
+                points.push((step, live as u64));
+            }
+        }
+        Curve {
+            window: (first, last),
+            fixed,
+            always_live,
+            points,
+        }
+    }
+}
+
+fn keyed(item: &Item) -> ((u32, u32), u64) {
+    ((item.class, item.set), u64::from(item.bytes))
+}

@@ -1,0 +1,108 @@
+//! Curves against the weighed stages, and against sums step by step.
+
+use super::*;
+use crate::memory::Curve;
+
+/// Bytes at a step, by the curve's own rules.
+fn at(curve: &Curve, step: u32) -> u64 {
+    let behind = curve.points.partition_point(|&(from, _)| from <= step);
+    curve.fixed + curve.always_live + curve.points[behind - 1].1
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn on_every_tile_a_curve_peaks_at_what_the_stage_weighs(plain in plain()) {
+        let (model, layering) = plain.model();
+        let placement = Placement::by_name(&layering);
+        let ranges = ranges(plain.layers);
+        for memory in [
+            MemoryModel::classic(&model, &layering),
+            MemoryModel::full(&model, &layering, &placement),
+        ] {
+            let stages = memory.stages(&ranges);
+            for tile in 0..TILES {
+                let places: Vec<_> = ranges.iter().map(|range| (range.clone(), tile)).collect();
+                for ((range, stage), curves) in
+                    ranges.iter().zip(&stages).zip(memory.curves(&places))
+                {
+                    prop_assert_eq!(curves.is_some(), memory.window(range.clone()).is_some());
+                    let Some(Curves { on_tile, .. }) = curves else { continue };
+                    let tile = tile as usize;
+                    let (bytes, step) = on_tile.peak();
+                    prop_assert_eq!(bytes, stage.tiles[tile].total(), "{:?}", range);
+                    prop_assert_eq!(Some(step), stage.peak_steps[tile], "{:?}", range);
+                    prop_assert_eq!(at(&on_tile, step), bytes);
+                    prop_assert_eq!(Some(on_tile.window), memory.window(range.clone()));
+                    prop_assert!(on_tile.points.is_sorted_by(|a, b| a.0 < b.0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_curve_of_all_tiles_is_the_sum_at_each_step(plain in plain()) {
+        let (model, layering) = plain.model();
+        let placement = Placement::by_name(&layering);
+        let memory = MemoryModel::full(&model, &layering, &placement);
+        let range = 0..plain.layers;
+        let places: Vec<_> = (0..TILES).map(|tile| (range.clone(), tile)).collect();
+        let of_stage: Vec<Curves> = memory.curves(&places).into_iter().flatten().collect();
+        let whole: Vec<Curves> =
+            (0..TILES).filter_map(|tile| memory.whole_curves(tile)).collect();
+        for curves in [of_stage, whole] {
+            prop_assert_eq!(curves.len(), TILES as usize);
+            for step in 0..STEPS {
+                let sum: u64 = curves.iter().map(|one| at(&one.on_tile, step)).sum();
+                prop_assert_eq!(at(&curves[0].all_tiles, step), sum, "step {}", step);
+            }
+        }
+    }
+
+    #[test]
+    fn the_whole_curve_counts_every_variable(plain in plain()) {
+        let (model, layering) = plain.model();
+        let memory = MemoryModel::classic(&model, &layering);
+        for tile in 0..TILES {
+            let curve = memory.whole_curves(tile).unwrap().on_tile;
+            for step in 0..STEPS {
+                let is_live = |v: &&PlainVariable| {
+                    let ranges = plain.classes[v.class as usize].as_ref();
+                    let in_one = |ranges: &Vec<(u32, u32)>| {
+                        ranges.iter().any(|&(from, to)| (from..to).contains(&step))
+                    };
+                    v.tile == tile && ranges.is_none_or(in_one)
+                };
+                let live = plain.variables.iter().filter(is_live);
+                let bytes: u64 = live.map(|v| u64::from(v.bytes)).sum();
+                prop_assert_eq!(at(&curve, step), bytes, "step {}", step);
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_belongs_to_the_shortest_operation_that_runs_it(plain in plain()) {
+        let (model, layering) = plain.model();
+        let memory = MemoryModel::classic(&model, &layering);
+        let bands = memory.bands();
+        prop_assert!(bands.is_sorted_by(|a, b| a.to < b.from));
+        let layers_of = |body: usize| -> BTreeSet<u32> {
+            let own = plain.operations.iter().filter(|&&(own, _)| own as usize == body);
+            own.map(|&(_, layer)| layer).collect()
+        };
+        for step in 0..STEPS {
+            let bodies = plain.bodies.iter().enumerate();
+            let running = bodies.filter_map(|(body, own)| {
+                let (from, to) = own.window.filter(|&(from, to)| (from..=to).contains(&step))?;
+                let layers = layers_of(body);
+                Some((to - from, layers.first().copied().filter(|_| layers.len() == 1)?))
+            });
+            let shortest = running.min_by_key(|&(length, _)| length).map(|(_, layer)| layer);
+            let band = bands.iter().find(|band| (band.from..=band.to).contains(&step));
+            if let Some(layer) = shortest {
+                prop_assert_eq!(band.map(|band| band.layer), Some(layer), "step {}", step);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Single variables by name, after the model is built.
+
+use super::NamedVariable;
+use crate::profile::{LiveClasses, NEVER_LIVE, ProfileError, VariableNames, Variables};
+use std::cmp::Reverse;
+
+/// Finds lowered variables by where and when they are live.
+#[derive(Debug)]
+pub struct Lookup {
+    variables: Variables,
+    /// By variable: the bodies that use it, as a set of the model.
+    set_of: Vec<u32>,
+    names: VariableNames,
+}
+
+/// A tile and a step to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LivePlace {
+    /// The tile.
+    pub tile: u32,
+    /// The index of the step.
+    pub step: u32,
+}
+
+/// What is live on a tile at a step.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiveVariables {
+    /// How many variables are live there.
+    pub count: u64,
+    /// The bytes of all of them.
+    pub bytes: u64,
+    /// The largest of them, the largest first.
+    pub largest: Vec<NamedVariable>,
+}
+
+impl Lookup {
+    pub(super) fn new(variables: Variables, set_of: Vec<u32>, names: VariableNames) -> Self {
+        Self {
+            variables,
+            set_of,
+            names,
+        }
+    }
+
+    /// For each of `places` the variables that are live there and `counts`
+    /// (by the number of the place, the variable's set of bodies and its
+    /// category), with the names of at most `most` of them. Equals stand in
+    /// the order of the profile.
+    ///
+    /// # Errors
+    /// When the profile cannot be read again for the names.
+    pub fn live_at(
+        &self,
+        classes: &LiveClasses,
+        places: &[LivePlace],
+        most: usize,
+        counts: impl Fn(usize, u32, &str) -> bool,
+    ) -> Result<Vec<LiveVariables>, ProfileError> {
+        let mut found = Vec::with_capacity(places.len());
+        let mut largest = Vec::with_capacity(places.len());
+        for (number, &place) in places.iter().enumerate() {
+            let mut live: Vec<u32> = self.live(classes, place).collect();
+            live.retain(|&position| {
+                let set = self.set_of[position as usize];
+                counts(number, set, self.category(position))
+            });
+            let bytes = |&position: &u32| u64::from(self.variables.bytes[position as usize]);
+            found.push(LiveVariables {
+                count: live.len() as u64,
+                bytes: live.iter().map(bytes).sum(),
+                largest: Vec::new(),
+            });
+            live.sort_by_key(|position| Reverse(bytes(position)));
+            live.truncate(most);
+            largest.push(live);
+        }
+        let ids = largest.iter().flatten();
+        let ids: Vec<u64> = ids.map(|&position| self.variables.id(position)).collect();
+        let mut names = self.names.fetch(&ids)?.into_iter();
+        for (found, largest) in found.iter_mut().zip(largest) {
+            let named = largest.into_iter().zip(&mut names);
+            found.largest = named
+                .map(|(position, name)| self.named(position, name))
+                .collect();
+        }
+        Ok(found)
+    }
+
+    /// The positions of the variables that are live at a place.
+    fn live<'a>(
+        &'a self,
+        classes: &'a LiveClasses,
+        place: LivePlace,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let tiles = (0u32..).zip(&self.variables.tiles);
+        let here = tiles.filter(move |&(_, &tile)| u32::from(tile) == place.tile);
+        here.map(|(position, _)| position).filter(move |&position| {
+            let class = self.variables.classes[position as usize];
+            class != NEVER_LIVE && classes.is_live(class, place.step)
+        })
+    }
+
+    fn category(&self, position: u32) -> &str {
+        let category = self.variables.categories[position as usize];
+        &self.variables.category_names[usize::from(category)]
+    }
+
+    fn named(&self, position: u32, name: String) -> NamedVariable {
+        NamedVariable {
+            name: name.into(),
+            category: self.category(position).into(),
+            bytes: self.variables.bytes[position as usize],
+            set: self.set_of[position as usize],
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The report: all that a run found, in one versioned document.
+//!
+//! A [`Report`] is plain data that can be written and read back. Every file
+//! form is a pure function of it: [`json`](super::json) writes it as it
+//! stands, [`spreadsheet`](super::spreadsheet), [`markdown`](super::markdown) and
+//! [`page`](super::page) show it to people. [`Report::new`] makes it.
+//!
+//! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
+//! both ends of a range of steps are inclusive. Tiles and stages count from 0.
+//! The name of a layer is `null` for the operations without a layer.
+//!
+//! The version grows when a field goes or means something else. Fields and
+//! whole sections may be added without that, so a reader must pass over those
+//! that it does not know.
+
+mod build;
+mod execution;
+mod liveness;
+mod made;
+mod memory;
+mod split;
+mod sweep;
+#[cfg(test)]
+pub(crate) mod testing;
+mod thin;
+
+pub use build::Inputs;
+pub use execution::{Execution, ExecutionSource, LayerCycles, StageCycles};
+pub use liveness::{Band, Curve, LiveVariable, Liveness, Peak, PeakVariables};
+pub use made::{BuildOption, Files, Made, TargetFacts};
+pub use memory::{CategoryBytes, CoverageFacts, LayerMemory, RecordedMemory, TileTotals};
+pub use split::{Bucket, Cut, FullestTile, Fullness, SplitFacts, StageFacts};
+pub use sweep::{Sweep, SweepRow};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a document says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DocumentFormat {
+    /// A report of this tool.
+    #[serde(rename = "popliner-report")]
+    PoplinerReport,
+}
+
+/// The version of the documents that are written here.
+pub const VERSION: u32 = 1;
+
+/// All that a run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Always `popliner-report`.
+    pub format: DocumentFormat,
+    /// The version of this document.
+    #[schemars(extend("const" = VERSION))]
+    pub version: u32,
+    /// From what it was made, and how.
+    pub made: Made,
+    /// What the compiler recorded of memory.
+    pub memory: RecordedMemory,
+    /// Every layer by itself, in order; the first entry are the operations
+    /// without a layer.
+    pub layers: Vec<LayerMemory>,
+    /// The split and its verdict, when one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitFacts>,
+    /// What flows from stage to stage; empty without a split.
+    pub cuts: Vec<Cut>,
+    /// The memory of the whole model over the steps of the program; absent
+    /// when the profile has no steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub liveness: Option<Liveness>,
+    /// The best split for each number of IPUs, when that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
+    /// Cycles of layers and stages, where the profile has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
+    /// What was unusual about the files or fits the regexes badly, as
+    /// sentences.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// The JSON Schema of the document, which `schema/report-v1.schema.json`
+    /// holds.
+    pub fn schema() -> schemars::Schema {
+        schemars::schema_for!(Report)
+    }
+}

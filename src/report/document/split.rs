@@ -1,0 +1,162 @@
+//! The split: stages, how full they are, and what flows between them.
+
+use super::{Curve, PeakVariables};
+use crate::memory::Parts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The split and its verdict.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SplitFacts {
+    /// Does every stage fit, are all layers in one, and are there IPUs enough?
+    pub fits: bool,
+    /// Bytes that a stage may take on each tile.
+    pub limit: u64,
+    /// How many stages there may be: one for each IPU.
+    pub max_stages: u32,
+    /// The stages, in order.
+    pub stages: Vec<StageFacts>,
+    /// Layers that the search gave up on.
+    pub unplaced: Vec<Option<String>>,
+    /// Single layers that are over the limit by themselves.
+    pub too_large: Vec<super::LayerMemory>,
+}
+
+/// One pipeline stage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StageFacts {
+    /// Its number, which is that of its IPU.
+    pub stage: u32,
+    /// Its first layer.
+    pub layer_from: Option<String>,
+    /// Its last layer.
+    pub layer_to: Option<String>,
+    /// All its layers, in order.
+    pub layers: Vec<Option<String>>,
+    /// All its bytes: the sum over all tiles, each at its own peak.
+    pub total: u64,
+    /// The same by what they hold.
+    pub parts: Parts,
+    /// The tile that decides whether it fits.
+    pub fullest_tile: FullestTile,
+    /// How full its tiles are.
+    pub tiles: Fullness,
+    /// Its bytes over the steps of the program, summed over all tiles at each
+    /// step; `null` when it has no steps.
+    pub all_tiles_curve: Option<Curve>,
+    /// The same on its fullest tile.
+    pub fullest_tile_curve: Option<Curve>,
+    /// The largest variables on its fullest tile at the peak there; `null`
+    /// when their names are not known, as in a saved model.
+    pub peak_variables: Option<PeakVariables>,
+}
+
+/// The fullest tile of a stage; the first of several.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FullestTile {
+    /// Its number.
+    pub tile: u32,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The limit less that; below 0 when it does not fit.
+    pub free: i64,
+    /// Its bytes by what they hold.
+    pub parts: Parts,
+    /// The first step at which its variables are most; `null` when the stage
+    /// has no steps.
+    pub peak_step: Option<u32>,
+}
+
+/// How full the tiles of a stage are, each at its own peak.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fullness {
+    /// Bytes that half of the tiles do not pass.
+    pub median: u64,
+    /// Bytes that 95 % of the tiles do not pass.
+    pub percentile_95: u64,
+    /// The number of tiles by their bytes: buckets of equal width, of which 20
+    /// reach up to the limit; the last takes all that is above it.
+    pub histogram: Vec<Bucket>,
+}
+
+/// Tiles that are about equally full.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bucket {
+    /// The least bytes of a tile that counts here.
+    pub from: u64,
+    /// The most, inclusive.
+    pub to: u64,
+    /// How many tiles count here.
+    pub tiles: u32,
+}
+
+/// The boundary between two stages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cut {
+    /// The stage before it.
+    pub after_stage: u32,
+    /// The last layer before it.
+    pub layer_before: Option<String>,
+    /// The first layer behind it.
+    pub layer_after: Option<String>,
+    /// Bytes of the distinct variables that flow over it in either direction,
+    /// those on their way to stages further off among them.
+    pub bytes: u64,
+}
+
+/// So many buckets reach up to the limit.
+const BUCKETS: u64 = 20;
+
+/// Counts tiles by their bytes (ascending), as [`Fullness::histogram`] says.
+pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
+    let width = limit.div_ceil(BUCKETS).max(1);
+    let mut buckets: Vec<Bucket> = (0..BUCKETS)
+        .take_while(|number| number * width < limit)
+        .map(|number| Bucket {
+            from: (number * width)
+                .saturating_add(u64::from(number > 0))
+                .min(limit),
+            to: ((number + 1) * width).min(limit),
+            tiles: 0,
+        })
+        .collect();
+    let within = bytes.partition_point(|&bytes| bytes <= limit);
+    for &bytes in &bytes[..within] {
+        let number = bytes.saturating_sub(1) / width;
+        if let Some(bucket) = buckets.get_mut(number as usize) {
+            bucket.tiles += 1;
+        }
+    }
+    if let Some(&most) = bytes[within..].last() {
+        buckets.push(Bucket {
+            from: limit.saturating_add(1),
+            to: most,
+            tiles: (bytes.len() - within) as u32,
+        });
+    }
+    buckets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tile_counts_in_the_bucket_that_holds_its_bytes() {
+        for limit in [1, 7, 20, 1000, 638_976] {
+            let mut bytes = vec![0, 1, limit / 2, limit, limit, limit + 1, limit * 3];
+            bytes.sort_unstable();
+            let buckets = histogram(&bytes, limit);
+            assert!(buckets.len() <= 21, "{limit}");
+            assert_eq!(buckets.iter().map(|b| b.tiles).sum::<u32>(), 7);
+            for bucket in buckets.iter().filter(|bucket| bucket.tiles > 0) {
+                let inside = bytes
+                    .iter()
+                    .filter(|b| (bucket.from..=bucket.to).contains(b));
+                assert_eq!(inside.count(), bucket.tiles as usize, "{limit}: {bucket:?}");
+            }
+            assert_eq!(buckets.last().unwrap().to, limit * 3);
+        }
+        assert_eq!(histogram(&[5], 1000).len(), 20);
+    }
+}

@@ -1,0 +1,57 @@
+//! Curves with fewer points that look the same.
+
+/// At most about `most` of the points (step, bytes): of each of equal
+/// stretches of points the first, the lowest, the highest and the last stay.
+/// So the first and the last point of all stay, and no peak is lost.
+pub(super) fn thin(points: &[(u32, u64)], most: usize) -> Vec<(u32, u64)> {
+    if points.len() <= most {
+        return points.to_vec();
+    }
+    let stretch = points.len().div_ceil((most / 4).max(1)).max(4);
+    let mut kept = Vec::with_capacity(most);
+    for points in points.chunks(stretch) {
+        kept.extend(corners(points).map(|place| points[place]));
+    }
+    kept
+}
+
+/// Where the first, the lowest, the highest and the last point stand, each
+/// place once, ascending. Of several that are equal the first counts.
+fn corners(points: &[(u32, u64)]) -> impl Iterator<Item = usize> {
+    let bytes = |&place: &usize| points[place].1;
+    let lowest = (0..points.len()).min_by_key(bytes).unwrap_or(0);
+    let highest = (0..points.len()).rev().max_by_key(bytes).unwrap_or(0);
+    let mut places = vec![0, lowest, highest, points.len().saturating_sub(1)];
+    places.sort_unstable();
+    places.dedup();
+    places.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_points_stay_as_they_are() {
+        let points = [(0, 5), (3, 1)];
+        assert_eq!(thin(&points, 2), points);
+        assert_eq!(thin(&[], 2), []);
+    }
+
+    #[test]
+    fn of_many_points_no_peak_is_lost() {
+        let hashed = |step: u32| u64::from(step.wrapping_mul(2_654_435_761) >> 12);
+        let points: Vec<_> = (0..20_001).map(|step| (step, hashed(step))).collect();
+        for most in [1, 4, 100, 1000] {
+            let kept = thin(&points, most);
+            assert!(kept.len() <= most.max(4), "{most}: {}", kept.len());
+            assert!(kept.is_sorted_by(|a, b| a.0 < b.0));
+            assert_eq!(kept.first(), points.first());
+            assert_eq!(kept.last(), points.last());
+            let bytes = |point: &&(u32, u64)| point.1;
+            let highest = points.iter().rev().max_by_key(bytes);
+            assert!(kept.contains(highest.unwrap()));
+            assert!(kept.contains(points.iter().min_by_key(bytes).unwrap()));
+        }
+    }
+}
