@@ -142,6 +142,12 @@ pub struct Options {
     #[arg(long, value_name = "FILE", help_heading = "Exports")]
     pub export_html: Option<PathBuf>,
 
+    /// Compare with an earlier report, which --export-json wrote with --solve:
+    /// print the verdicts, stages, and layers that changed, and exit with 1 if
+    /// the model fitted and no longer does
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub compare: Option<PathBuf>,
+
     /// Save the analysed model: it loads in a fraction of the time, and other
     /// regexes and orders can be tried on it
     #[arg(long, value_name = "FILE", help_heading = "Saved models")]
@@ -522,6 +528,12 @@ impl Options {
 
     /// Is a split to be found?
     pub fn wants_split(&self) -> bool {
+        self.wants_verdict() || self.compare.is_some()
+    }
+
+    /// Does the exit code say whether the model fits? With `--compare` alone
+    /// it says whether it still does.
+    pub fn wants_verdict(&self) -> bool {
         self.solve || !self.emit.is_empty()
     }
 
@@ -540,7 +552,7 @@ impl Options {
 
     /// Does anything need the report?
     pub fn wants_report(&self) -> bool {
-        self.exports().next().is_some()
+        self.exports().next().is_some() || self.compare.is_some()
     }
 
     /// How layers are to be found.

@@ -5,6 +5,7 @@
 //! [`terminal`] for standard error.
 
 pub mod breakdown;
+pub mod compare;
 pub mod diagnosis;
 pub mod document;
 pub mod emit;

@@ -1,5 +1,6 @@
 //! One run of the tool: the only place where all rooms meet.
 
+mod compare;
 mod emit;
 mod export;
 mod input;
@@ -70,6 +71,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let messages = Messages::new(options.quiet, options.verbose, options.units.into());
     emit::check(options)?;
     export::check(options)?;
+    let earlier = compare::read(options)?;
     let input = input::read(options, messages)?;
     let model = &input.model;
     let layering = Layering::new(&model.operations, &options.layers());
@@ -82,7 +84,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let tables = tables(options, model, &layering, &placement, &memory)?;
     let diagnosis = diagnosis(options, model, &memory);
     let count = tables.len() + diagnosis.len() + usize::from(options.solve) + options.forms().len();
-    let count = count + export::to_standard_output(options);
+    let count = count + export::to_standard_output(options) + compare::sections(options);
     let mut sections = Sections::new(out, options.format.into(), count);
     for table in &tables {
         sections.table(table)?;
@@ -103,7 +105,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         }
         messages.summary(terminal::table(&report, messages.look(), None));
         messages.summary(terminal::verdict(&report, messages.look()));
-        exit = match report.fits() {
+        exit = match report.fits() || !options.wants_verdict() {
             true => Exit::Done,
             false => Exit::DoesNotFit,
         };
@@ -120,7 +122,12 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
             memory: &memory,
             split: found.as_ref(),
         };
-        export::write(&report, &mut sections, messages)?;
+        let later = export::write(&report, &mut sections, messages)?;
+        if let Some(earlier) = &earlier
+            && compare::write(earlier, &later, &mut sections, messages)?
+        {
+            exit = Exit::DoesNotFit;
+        }
     }
     cover(&memory, messages);
     if count == 0 && !options.wants_report() && options.save_to_file.is_none() {
