@@ -1,18 +1,24 @@
 //! The command line, as one plain struct.
 
-use crate::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless,
+mod asked;
+mod values;
+
+pub use asked::Asked;
+pub use values::{
+    Accounting, Emit, Export, Generate, Order, Place, Reserve, ShownUnits, Solver, TableFormat,
+    Tiles,
 };
-use crate::report::Format;
-use clap::{ArgAction, Parser, ValueEnum};
+
+use crate::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder};
+use crate::report::emit::{Form, ModuleTemplate};
+use clap::{ArgAction, Parser};
 use regex::Regex;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// What `--help` ends with.
 const AFTER_HELP: &str = r"
-Several results can be asked for in one run. They come in the order of this help, --solve after
-the tables and --diagnose last, and then a line '# name' stands before each.
+Several results can be asked for in one run. They come in the order of this help, --solve and
+--emit after the tables and --diagnose last, and then a line '# name' stands before each.
 
 Models that PopART outlines:
   PopART puts operations that occur several times into functions, also across layers, and then no
@@ -23,7 +29,7 @@ Models that PopART outlines:
   split points.
 
 Exit codes:
-  0  done, and with --solve the model fits
+  0  done, and with --solve or --emit the model fits
   1  the model does not fit
   2  wrong usage
   3  a file could not be read or understood
@@ -57,6 +63,23 @@ pub struct Options {
         help_heading = "Results"
     )]
     pub solver: Solver,
+
+    /// Find the best split points, as --solve does, and print them as
+    /// configuration: layers_per_ipu (YAML), lines for PopTorch, PopART or Keras
+    /// (Python), or pipeline_splits (YAML). May be given several times
+    #[arg(long, value_name = "FORM", help_heading = "Results")]
+    pub emit: Vec<Emit>,
+
+    /// What the model's code calls the module of a layer, with {} for the layer,
+    /// such as 'model.bert.encoder.layer[{}]'; --emit poptorch and
+    /// pipeline-splits need it, keras can use it
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        requires = "emit",
+        help_heading = "Results"
+    )]
+    pub module: Option<ModuleTemplate>,
 
     /// Print a row for each operation: its layer, why, its name, and the
     /// bytes that it needs, summed over tiles
@@ -122,6 +145,12 @@ pub struct Options {
     /// network
     #[arg(long, value_name = "FILE", help_heading = "Exports")]
     pub export_html: Option<PathBuf>,
+
+    /// Compare with an earlier report, which --export-json wrote with --solve:
+    /// print the verdicts, stages, and layers that changed, and exit with 1 if
+    /// the model fitted and no longer does
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub compare: Option<PathBuf>,
 
     /// Save the analysed model: it loads in a fraction of the time, and other
     /// regexes and orders can be tried on it
@@ -197,6 +226,27 @@ pub struct Options {
     )]
     pub layerless: Place,
 
+    /// Print a manual page, or completions for a shell; needs no PROFILE, and
+    /// nothing else goes with it
+    #[arg(
+        long,
+        value_name = "WHAT",
+        exclusive = true,
+        help_heading = "Installation"
+    )]
+    pub generate: Option<Generate>,
+
+    /// In what units standard error gives amounts, rounded up to tenths; auto
+    /// takes the largest that goes with them. Results on standard output are in
+    /// bytes
+    #[arg(
+        long,
+        value_name = "UNITS",
+        default_value = "bytes",
+        help_heading = "Messages"
+    )]
+    pub units: ShownUnits,
+
     /// Only report errors
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Messages")]
     pub quiet: bool,
@@ -210,167 +260,26 @@ pub struct Options {
     pub arguments: Vec<String>,
 }
 
-/// Values of `--solver`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Solver {
-    /// The integer program.
-    Ilp,
-    /// The search of the original tool.
-    Greedy,
-}
-
-/// Values of `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TableFormat {
-    /// Columns apart by tabs.
-    Tsv,
-    /// Columns apart by commas.
-    Csv,
-}
-
-impl From<TableFormat> for Format {
-    fn from(format: TableFormat) -> Self {
-        match format {
-            TableFormat::Tsv => Format::Tsv,
-            TableFormat::Csv => Format::Csv,
-        }
-    }
-}
-
-/// The tiles of `--tiles`, in the order given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tiles(pub Vec<u32>);
-
-/// No machine has more tiles, so a longer list is a mistake.
-const MOST_TILES: usize = 1 << 20;
-
-impl FromStr for Tiles {
-    type Err = String;
-
-    fn from_str(list: &str) -> Result<Self, String> {
-        let number = |text: &str| {
-            let text = text.trim();
-            text.parse::<u32>()
-                .map_err(|_| format!("'{text}' is no tile"))
-        };
-        let mut tiles = Vec::new();
-        for part in list.split(',') {
-            let (from, to) = match part.split_once('-') {
-                Some((from, to)) => (number(from)?, number(to)?),
-                None => (number(part)?, number(part)?),
-            };
-            if from > to || tiles.len() + (to - from) as usize >= MOST_TILES {
-                return Err(format!("'{part}' is no range of tiles"));
-            }
-            tiles.extend(from..=to);
-        }
-        Ok(Self(tiles))
-    }
-}
-
-/// Values of `--memory-model`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Accounting {
-    /// All that the compiler recorded.
-    Full,
-    /// What the original tool counted.
-    Classic,
-}
-
-/// Values of `--layerless`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Place {
-    /// With the layer that it belongs to most.
-    Home,
-    /// With the first stage.
-    First,
-    /// Nowhere.
-    Ignore,
-}
-
-impl From<Place> for Layerless {
-    fn from(place: Place) -> Self {
-        match place {
-            Place::Home => Layerless::Home,
-            Place::First => Layerless::First,
-            Place::Ignore => Layerless::Ignore,
-        }
-    }
-}
-
-/// The amount of `--reserve`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reserve {
-    /// So many bytes.
-    Bytes(u64),
-    /// So many thousandths of a per cent.
-    PerCent(u64),
-}
-
-impl Reserve {
-    /// The bytes to keep free of `memory`, rounded up.
-    pub fn of(self, memory: u64) -> u64 {
-        match self {
-            Reserve::Bytes(bytes) => bytes,
-            Reserve::PerCent(thousandths) => {
-                let bytes = u128::from(memory) * u128::from(thousandths);
-                bytes.div_ceil(100_000) as u64
-            }
-        }
-    }
-}
-
-impl FromStr for Reserve {
-    type Err = String;
-
-    fn from_str(amount: &str) -> Result<Self, String> {
-        let wrong = || format!("'{amount}' is neither bytes nor per cent: write 8192 or 5%");
-        let Some(percent) = amount.strip_suffix('%') else {
-            return amount.parse().map(Reserve::Bytes).map_err(|_| wrong());
-        };
-        let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
-        if !(0.0..100.0).contains(&percent) {
-            return Err(format!("'{amount}' leaves nothing of a tile"));
-        }
-        Ok(Reserve::PerCent((percent * 1000.0).round() as u64))
-    }
-}
-
-/// A form of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Export {
-    /// `--export-json`
-    Json,
-    /// `--export-csv`
-    Csv,
-    /// `--export-markdown`
-    Markdown,
-    /// `--export-html`
-    Html,
-}
-
-impl Export {
-    /// What the form is called where several results are printed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Export::Json => "export-json",
-            Export::Csv => "export-csv",
-            Export::Markdown => "export-markdown",
-            Export::Html => "export-html",
-        }
-    }
-}
-
-/// Values of `--layer-order`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Order {
-    /// By name, with numbers compared as numbers.
-    Natural,
-    /// That of the first appearance in the program.
-    Steps,
-}
-
 impl Options {
+    /// The forms in which the split is to be printed, each once.
+    pub fn forms(&self) -> Vec<Form> {
+        let wanted: Vec<Form> = self.emit.iter().map(|&form| form.into()).collect();
+        let mut forms = Form::ALL.to_vec();
+        forms.retain(|form| wanted.contains(form));
+        forms
+    }
+
+    /// Is a split to be found?
+    pub fn wants_split(&self) -> bool {
+        self.wants_verdict() || self.compare.is_some()
+    }
+
+    /// Does the exit code say whether the model fits? With `--compare` alone
+    /// it says whether it still does.
+    pub fn wants_verdict(&self) -> bool {
+        self.solve || !self.emit.is_empty()
+    }
+
     /// The files to write the report to, each with the name of its form.
     pub fn exports(&self) -> impl Iterator<Item = (Export, &PathBuf)> {
         let exports = [
@@ -386,7 +295,7 @@ impl Options {
 
     /// Does anything need the report?
     pub fn wants_report(&self) -> bool {
-        self.exports().next().is_some()
+        self.exports().next().is_some() || self.compare.is_some()
     }
 
     /// How layers are to be found.
@@ -419,27 +328,6 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Options::command().debug_assert();
-    }
-
-    #[test]
-    fn reserves_are_bytes_or_per_cent() {
-        let bytes = |amount: &str| amount.parse::<Reserve>().map(|reserve| reserve.of(638_976));
-        assert_eq!(bytes("0"), Ok(0));
-        assert_eq!(bytes("8192"), Ok(8192));
-        assert_eq!(bytes("5%"), Ok(31_949));
-        assert_eq!(bytes("12.5 %"), Ok(79_872));
-        for wrong in ["", "%", "-1", "-1%", "100%", "5 percent", "NaN%"] {
-            assert!(bytes(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn lists_of_tiles() {
-        let tiles = |list: &str| list.parse::<Tiles>().map(|tiles| tiles.0);
-        assert_eq!(tiles("3,0, 7-9"), Ok(vec![3, 0, 7, 8, 9]));
-        for wrong in ["", "a", "-1", "3-1", "1,,2", "0-4294967295"] {
-            assert!(tiles(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]

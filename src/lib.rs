@@ -25,7 +25,8 @@
 //! * [`progress`] counts how far long work is; the rooms that read and weigh
 //!   add to it and know nothing of who looks.
 //! * [`atomic`] writes files whole, and [`interrupt`] removes on Ctrl-C what is half written.
-//! * [`cli`], [`messages`] and [`run`] are the command around all that.
+//! * [`cli`], [`generate`], [`messages`] and [`run`] are the command around all
+//!   that.
 //!
 //! # The main job in a few lines
 //!
@@ -69,6 +70,7 @@
 pub mod atomic;
 pub mod cli;
 pub mod debug_info;
+pub mod generate;
 pub mod interrupt;
 pub mod memory;
 pub mod messages;

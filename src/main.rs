@@ -1,22 +1,18 @@
 //! The command: parses, runs, and turns the outcome into an exit code.
 
-use clap::Parser;
-use popliner::cli::Options;
+use popliner::cli::Asked;
 use popliner::run::{Exit, Results, run};
-use popliner::{interrupt, messages};
+use popliner::{generate, interrupt, messages};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut options = Options::parse();
-    let arguments = std::env::args_os().skip(1);
-    options.arguments = arguments
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect();
+    let line = std::env::args_os();
+    let asked = Asked::parse_from(line).unwrap_or_else(|error| error.exit());
     // Without it, Ctrl-C still ends the run; a temporary file could stay.
     let _ = interrupt::install();
     let mut out = Results::new(BufWriter::new(io::stdout().lock()));
-    let outcome = run(&options, &mut out).and_then(|exit| {
+    let outcome = answer(&asked, &mut out).and_then(|exit| {
         out.flush()?;
         Ok(exit)
     });
@@ -25,4 +21,14 @@ fn main() -> ExitCode {
         Exit::of(&error)
     });
     exit.into()
+}
+
+fn answer(asked: &Asked, out: &mut impl Write) -> anyhow::Result<Exit> {
+    match asked {
+        Asked::Run(options) => run(options, out),
+        Asked::Generate(what) => {
+            out.write_all(&generate::text(*what)?)?;
+            Ok(Exit::Done)
+        }
+    }
 }

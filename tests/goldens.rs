@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use support::{FIXTURES, Run, root, run_fixture};
 
 /// A name for each set of options that every fixture is run with.
-const OPTIONS: [(&str, &[&str]); 22] = [
+const OPTIONS: &[(&str, &[&str])] = &[
     ("nothing", &[]),
     ("layer-breakdown", &["--layer-breakdown"]),
     ("memory-totals", &["--memory-totals"]),
@@ -61,6 +61,7 @@ const OPTIONS: [(&str, &[&str]); 22] = [
         &["--solve", "--num-ipus=4", "--export-json=-", "-q"],
     ),
     ("export-tables", EXPORT_TABLES),
+    ("emit", EMIT),
 ];
 
 const EXPORT_TABLES: &[&str] = &[
@@ -81,8 +82,37 @@ const SEVERAL: &[&str] = &[
     "--quiet",
 ];
 
+const EMIT: &[&str] = &[
+    "--num-ipus=4",
+    "--emit=poptorch",
+    "--emit=layers-per-ipu",
+    "--emit=popart",
+    "--module=model.bert.encoder.layer[{}]",
+];
+
 /// Options whose output is long or says nothing new elsewhere.
-const FEW: [(&str, &str, &[&str]); 9] = [
+const FEW: &[(&str, &str, &[&str])] = &[
+    (
+        "tensorflow-cnn",
+        "emit-keras",
+        &["--emit=keras", "--module=block{}"],
+    ),
+    ("tensorflow-cnn", "emit-keras-by-layer", &["--emit=keras"]),
+    (
+        "poptorch-bert-training",
+        "emit-pipeline-splits",
+        &["--emit=pipeline-splits", "--module=encoder/layer/{}"],
+    ),
+    (
+        "poplar-mlp",
+        "emit-names",
+        &["--emit=layers-per-ipu", r"--layer-name-regex=(\w*Layer\d)"],
+    ),
+    (
+        "impossible",
+        "emit-greedy",
+        &["--emit=popart", "--solver=greedy"],
+    ),
     (
         "popart-bert-inference",
         "operation-breakdown",
@@ -151,10 +181,10 @@ fn folder() -> PathBuf {
 fn cases() -> Vec<(PathBuf, &'static str, &'static [&'static str])> {
     let path = |fixture: &str, case: &str| folder().join(fixture).join(format!("{case}.txt"));
     let everywhere = FIXTURES.into_iter().flat_map(|fixture| {
-        let options = OPTIONS.into_iter();
+        let options = OPTIONS.iter().copied();
         options.map(move |(case, options)| (path(fixture, case), fixture, options))
     });
-    let few = FEW.into_iter();
+    let few = FEW.iter().copied();
     let few = few.map(|(fixture, case, options)| (path(fixture, case), fixture, options));
     everywhere.chain(few).collect()
 }

@@ -1,12 +1,14 @@
 //! What the analysis found, for machines and for people.
 //!
 //! A [`Split`] is plain data; every output form is a pure function of it and
-//! stands in a file of its own: [`json`] for standard output, [`terminal`] for
-//! standard error.
+//! stands in a file of its own: [`json`] and [`emit`] for standard output,
+//! [`terminal`] for standard error.
 
 pub mod breakdown;
+pub mod compare;
 pub mod diagnosis;
 pub mod document;
+pub mod emit;
 pub mod json;
 pub mod markdown;
 pub mod page;
@@ -15,8 +17,10 @@ pub mod spreadsheet;
 mod tables;
 pub mod terminal;
 mod text;
+mod units;
 
 pub use document::Report;
 pub use split::{Layer, Memory, Split, Stage, layer_name};
 pub use tables::{Format, Table};
 pub use text::{grouped, printable};
+pub use units::Units;

@@ -1,26 +1,51 @@
 //! The stages as a table, and the verdict, for people.
 
-use super::{Split, grouped, printable};
-use crate::memory::Coverage;
-use comfy_table::{CellAlignment, Table, presets};
+mod bars;
+mod look;
 
-/// One row for each stage.
-pub fn table(split: &Split) -> String {
+pub use look::{Look, Screen, Tone};
+
+use super::{Split, Units, printable};
+use crate::memory::Coverage;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use textwrap::core::display_width;
+
+/// Narrower bars say nothing, wider ones no more.
+const BAR: std::ops::RangeInclusive<usize> = 10..=40;
+
+/// One row for each stage; on a screen that has room, with a bar of its memory.
+/// `curves` has the live bytes by step of each stage, as far as they are known:
+/// on a screen they are drawn below.
+pub fn table(split: &Split, look: &Look, curves: Option<&[Vec<u64>]>) -> String {
+    let mut table = plain_table(split, look.units.for_bytes(split.limit));
+    let Some(screen) = look.screen else {
+        return table.trim_fmt();
+    };
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(screen.width.try_into().unwrap_or(u16::MAX));
+    let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
+    // A row that takes several lines leaves no room.
+    if lines.len() == split.stages.len() + 1 {
+        add_bars(&mut lines, split, look, screen.width);
+    }
+    lines.extend(curves.iter().flat_map(|curves| drawn(curves, look, screen)));
+    lines.join("\n")
+}
+
+fn plain_table(split: &Split, units: Units) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header([
-        "Stage",
-        "Layers",
-        "Fullest tile",
-        "Bytes there",
-        "Of the limit",
-    ]);
+    let there = match units {
+        Units::Bytes => "Bytes there",
+        _ => "Memory there",
+    };
+    table.set_header(["Stage", "Layers", "Fullest tile", there, "Of the limit"]);
     for (number, stage) in split.stages.iter().enumerate() {
         table.add_row([
             number.to_string(),
             layers(&stage.layers),
             stage.max_tile.to_string(),
-            grouped(stage.mem.max_tile_mem),
+            units.short(stage.mem.max_tile_mem),
             percentage(stage.mem.max_tile_mem, split.limit),
         ]);
     }
@@ -29,24 +54,64 @@ pub fn table(split: &Split) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table.trim_fmt()
+    table
+}
+
+/// Puts a bar behind each row of a table whose first line is its header, if
+/// they are not too wide.
+fn add_bars(lines: &mut [String], split: &Split, look: &Look, width: usize) {
+    let taken = lines.iter().map(|line| display_width(line)).max();
+    let taken = taken.unwrap_or(0) + 2;
+    let room = width.saturating_sub(taken).min(*BAR.end());
+    if !BAR.contains(&room) {
+        return;
+    }
+    let largest = split
+        .fullest()
+        .map_or(0, |(_, stage)| stage.mem.max_tile_mem);
+    for (line, stage) in lines.iter_mut().skip(1).zip(&split.stages) {
+        let pad = " ".repeat(taken.saturating_sub(display_width(line)));
+        let bar = bars::bar(look, stage.mem.max_tile_mem, split.limit, largest, room);
+        line.push_str(&pad);
+        line.push_str(&bar);
+    }
+}
+
+/// A line for each curve: the stage, and live bytes over steps.
+fn drawn<'a>(
+    curves: &'a [Vec<u64>],
+    look: &'a Look,
+    screen: Screen,
+) -> impl Iterator<Item = String> + 'a {
+    curves.iter().enumerate().map(move |(stage, curve)| {
+        let peak = look.units.amount(curve.iter().copied().max().unwrap_or(0));
+        let head = format!("live bytes of stage {stage} by step, at most {peak}: ");
+        let room = screen.width.saturating_sub(display_width(&head));
+        // What is left of the line, or a line of its own.
+        match room >= *BAR.start() {
+            true => head + &bars::curve(screen, curve, room),
+            false => format!("{head}\n{}", bars::curve(screen, curve, screen.width)),
+        }
+    })
 }
 
 /// `SUCCESS: [ None 0 1 2 | 3 4 5 ]`, or `FAILURE:` with what is missing.
-pub fn verdict(split: &Split) -> String {
+pub fn verdict(split: &Split, look: &Look) -> String {
     let stages = split.stages.iter();
     let stages: Vec<String> = stages.map(|stage| names(&stage.layers).join(" ")).collect();
     let shown = format!("[ {} ]", stages.join(" | "));
     if split.fits() {
-        return format!("SUCCESS: {shown}");
+        return format!("{} {shown}", look.toned(Tone::Good, "SUCCESS:"));
     }
-    let mut lines = format!("FAILURE: {shown} {}", shortfall(split));
-    lines.extend(too_large(split));
+    let units = look.units.for_bytes(split.limit);
+    let failure = look.toned(Tone::Bad, "FAILURE:");
+    let mut lines = format!("{failure} {shown} {}", shortfall(split, units));
+    lines.extend(too_large(split, units));
     lines
 }
 
 /// What keeps the split from fitting.
-fn shortfall(split: &Split) -> String {
+pub(super) fn shortfall(split: &Split, units: Units) -> String {
     if !split.unplaced.is_empty() {
         let unplaced = names(&split.unplaced).join(" ");
         return format!("is as far as the search came; in no stage: {unplaced}");
@@ -57,25 +122,25 @@ fn shortfall(split: &Split) -> String {
     }
     match split.fullest() {
         Some((number, stage)) => format!(
-            "is the best, but tile {} of stage {number} is {} bytes over the limit of {}",
+            "is the best, but tile {} of stage {number} is {} over the limit of {}",
             stage.max_tile,
-            grouped(stage.mem.max_tile_mem - split.limit),
-            grouped(split.limit)
+            units.amount(stage.mem.max_tile_mem - split.limit),
+            units.short(split.limit)
         ),
         None => String::new(),
     }
 }
 
 /// One line about how much of the fullest tile is explained, and by what.
-pub fn coverage(coverage: &Coverage) -> String {
+pub fn coverage(coverage: &Coverage, look: &Look) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
         format!("{:.2} %", hundredths as f64 / 100.0)
     };
     format!(
-        "coverage of tile {}, the fullest with {} bytes: layers {}, homes {}, overhead {}, rest {}",
+        "coverage of tile {}, the fullest with {}: layers {}, homes {}, overhead {}, rest {}",
         coverage.tile,
-        grouped(coverage.recorded),
+        look.units.amount(coverage.recorded),
         share(coverage.layers.into()),
         share(coverage.homes.into()),
         share(coverage.overhead.into()),
@@ -84,18 +149,18 @@ pub fn coverage(coverage: &Coverage) -> String {
 }
 
 /// A line for each layer that no number of IPUs makes fit.
-fn too_large(split: &Split) -> impl Iterator<Item = String> + '_ {
-    split.too_large.iter().map(|layer| {
+fn too_large(split: &Split, units: Units) -> impl Iterator<Item = String> + '_ {
+    split.too_large.iter().map(move |layer| {
         let name = match &layer.name {
             Some(name) => format!("layer {}", printable(name)),
             None => "the operations without a layer (None)".to_string(),
         };
         let over = layer.mem.max_tile_mem.saturating_sub(split.limit);
         format!(
-            "\n  {name} alone needs {} bytes on tile {}, {} over the limit: more IPUs do not help",
-            grouped(layer.mem.max_tile_mem),
+            "\n  {name} alone needs {} on tile {}, {} over the limit: more IPUs do not help",
+            units.amount(layer.mem.max_tile_mem),
             layer.max_tile,
-            grouped(over)
+            units.short(over)
         )
     })
 }
@@ -130,6 +195,63 @@ mod tests {
     use super::*;
     use crate::report::split::tests::split;
 
+    const PLAIN: Look = Look {
+        units: Units::Bytes,
+        screen: None,
+    };
+
+    fn on_screen(width: usize, colour: bool) -> Look {
+        let screen = Screen {
+            width,
+            colour,
+            unicode: true,
+        };
+        Look {
+            units: Units::Auto,
+            screen: Some(screen),
+        }
+    }
+
+    #[test]
+    fn a_screen_shows_bars_as_far_as_there_is_room() {
+        let expected = [
+            " Stage  Layers         Fullest tile  Memory there  Of the limit",
+            "     0  None 0                    0     586.0 KiB        94.0 %  ████████████·│",
+            "     1  1\\u{1b}[31m 2             1     683.7 KiB       109.6 %  █████████████│██",
+        ];
+        let curves = [vec![1, 4, 2], vec![5; 400]];
+        let drawn = table(&split(), &on_screen(81, false), Some(&curves));
+        let lines: Vec<&str> = drawn.lines().collect();
+        assert_eq!(lines[..3], expected);
+        assert_eq!(
+            lines[3],
+            "live bytes of stage 0 by step, at most 4 bytes: ▂█▄"
+        );
+        for width in [1, 20, 40, 60, 72, 74, 80, 120, 200] {
+            let drawn = table(&split(), &on_screen(width, true), Some(&curves));
+            let widest = drawn.lines().map(display_width).max();
+            assert!(width < 60 || widest <= Some(width), "{width}:\n{drawn}");
+            assert_eq!(drawn.contains('│'), width >= 76, "{width}:\n{drawn}");
+        }
+    }
+
+    #[test]
+    fn units_and_colours_of_the_verdict() {
+        let text = verdict(&split(), &on_screen(80, true));
+        assert!(
+            text.starts_with("\u{1b}[1m\u{1b}[31mFAILURE:\u{1b}[0m [ "),
+            "{text}"
+        );
+        assert!(
+            text.contains("is 59.7 KiB over the limit of 624.0 KiB\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("needs 683.7 KiB on tile 1, 59.7 KiB over"),
+            "{text}"
+        );
+    }
+
     #[test]
     fn the_table_and_the_verdict_of_a_split_that_does_not_fit() {
         let expected = [
@@ -137,18 +259,18 @@ mod tests {
             "     0  None 0                    0      600,024        94.0 %",
             "     1  1\\u{1b}[31m 2             1      700,024       109.6 %",
         ];
-        assert_eq!(table(&split()), expected.join("\n"));
+        assert_eq!(table(&split(), &PLAIN, None), expected.join("\n"));
         let expected = "\
 FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
   layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
-        assert_eq!(verdict(&split()), expected);
+        assert_eq!(verdict(&split(), &PLAIN), expected);
     }
 
     #[test]
     fn a_split_that_fits() {
         let mut split = split();
         split.stages.pop();
-        assert_eq!(verdict(&split), "SUCCESS: [ None 0 ]");
+        assert_eq!(verdict(&split, &PLAIN), "SUCCESS: [ None 0 ]");
     }
 
     #[test]
@@ -156,14 +278,14 @@ FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,04
         let mut split = split();
         split.too_large.clear();
         split.unplaced = vec![Some("3".into()), Some("4".into())];
-        let text = verdict(&split);
+        let text = verdict(&split, &PLAIN);
         assert!(
             text.ends_with("is as far as the search came; in no stage: 3 4"),
             "{text}"
         );
         split.unplaced.clear();
         split.max_stages = 1;
-        assert!(verdict(&split).ends_with("has 2 stages for 1 IPUs"));
+        assert!(verdict(&split, &PLAIN).ends_with("has 2 stages for 1 IPUs"));
     }
 
     #[test]
@@ -177,7 +299,7 @@ FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,04
         };
         let expected = "coverage of tile 7, the fullest with 2,000 bytes: layers 50.00 %, \
                         homes 25.00 %, overhead 25.05 %, rest -0.05 %";
-        assert_eq!(coverage(&found), expected);
+        assert_eq!(coverage(&found, &PLAIN), expected);
     }
 
     #[test]

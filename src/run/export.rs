@@ -53,13 +53,13 @@ pub(super) fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Makes the report and writes it in all forms. Files come last, so that no
+/// Makes the report, writes it in all forms, and gives it back. Files come last, so that no
 /// form is missing when one cannot be made.
 pub(super) fn write(
     exported: &Exported<'_>,
     sections: &mut Sections<'_, impl Write>,
     messages: Messages,
-) -> Result<()> {
+) -> Result<Report> {
     let (made, warnings) = exported.made(messages)?;
     let report = messages.while_showing(|progress| {
         let _task = progress.begin("making the report", Unit::Rows, 0);
@@ -77,7 +77,7 @@ pub(super) fn write(
         atomic::write(path, &bytes).with_context(|| Shown(path).to_string())?;
         messages.info(format_args!("the report is in {}", Shown(path)));
     }
-    Ok(())
+    Ok(report)
 }
 
 fn rendered(report: &Report, form: Export) -> io::Result<Vec<u8>> {

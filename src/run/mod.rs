@@ -1,5 +1,7 @@
 //! One run of the tool: the only place where all rooms meet.
 
+mod compare;
+mod emit;
 mod export;
 mod input;
 mod results;
@@ -66,8 +68,10 @@ fn usage(text: impl Into<String>) -> anyhow::Error {
 /// With the name of the file or option that is at fault; [`Exit::of`] has the
 /// exit code.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
-    let messages = Messages::new(options.quiet, options.verbose);
+    let messages = Messages::new(options.quiet, options.verbose, options.units.into());
+    emit::check(options)?;
     export::check(options)?;
+    let earlier = compare::read(options)?;
     let input = input::read(options, messages)?;
     let model = &input.model;
     let layering = Layering::new(&model.operations, &options.layers());
@@ -79,23 +83,29 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     };
     let tables = tables(options, model, &layering, &placement, &memory)?;
     let diagnosis = diagnosis(options, model, &memory);
-    let count = tables.len() + diagnosis.len() + usize::from(options.solve);
-    let count = count + export::to_standard_output(options);
+    let count = tables.len() + diagnosis.len() + usize::from(options.solve) + options.forms().len();
+    let count = count + export::to_standard_output(options) + compare::sections(options);
     let mut sections = Sections::new(out, options.format.into(), count);
     for table in &tables {
         sections.table(table)?;
     }
     let mut exit = Exit::Done;
     let mut found = None;
-    if options.solve {
+    if options.wants_split() {
         if layering.is_empty() {
             return Err(no_layers(model, options));
         }
         let report = split::split(options, model, &layering, &memory, messages)?;
-        sections.stages(&report)?;
-        messages.summary(terminal::table(&report));
-        messages.summary(terminal::verdict(&report));
-        exit = match report.fits() {
+        let emitted = emit::emit(options, &report)?;
+        if options.solve {
+            sections.stages(&report)?;
+        }
+        for (name, text) in &emitted {
+            sections.text(name, text.as_bytes())?;
+        }
+        messages.summary(terminal::table(&report, messages.look(), None));
+        messages.summary(terminal::verdict(&report, messages.look()));
+        exit = match report.fits() || !options.wants_verdict() {
             true => Exit::Done,
             false => Exit::DoesNotFit,
         };
@@ -112,7 +122,12 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
             memory: &memory,
             split: found.as_ref(),
         };
-        export::write(&report, &mut sections, messages)?;
+        let later = export::write(&report, &mut sections, messages)?;
+        if let Some(earlier) = &earlier
+            && compare::write(earlier, &later, &mut sections, messages)?
+        {
+            exit = Exit::DoesNotFit;
+        }
     }
     cover(&memory, messages);
     if count == 0 && !options.wants_report() && options.save_to_file.is_none() {
@@ -144,7 +159,7 @@ fn cover(memory: &MemoryModel<'_>, messages: Messages) {
     let Some(coverage) = memory.coverage().filter(|coverage| coverage.recorded > 0) else {
         return;
     };
-    let line = terminal::coverage(&coverage);
+    let line = terminal::coverage(&coverage, messages.look());
     if coverage.rest() * 100 > i128::from(coverage.recorded) * (100 - ENOUGH) {
         messages.warning(format_args!("{line}; --diagnose shows what is missing"));
     } else {

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 /// Writes one result after the other. When there are several, a line
 /// `# name` stands before each: no row of a table looks like that, since a
-/// row has at least two columns.
+/// row has at least two columns, and no comment in a configuration, since it
+/// has at least two words.
 pub(super) struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,

@@ -68,7 +68,7 @@ pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     let cuts = move |bits: u32| {
         (1..layers)
             .filter(|&cut| bits >> (cut - 1) & 1 == 1)
-            .collect()
+            .collect::<Vec<usize>>()
     };
     splits.map(cuts).filter(|cuts| obeys(case, cuts))
 }

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -48,6 +49,25 @@ pub fn sample(name: &str) -> Option<PathBuf> {
     }
     eprintln!("skipped: the real sample {} is not here", path.display());
     None
+}
+
+/// What a Python script prints when it is given `input`, or `None` after saying
+/// that a test is skipped: there is no Python here.
+pub fn python(script: &str, input: &str) -> Option<String> {
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        eprintln!("skipped: there is no python3 here");
+        return None;
+    };
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(input.as_bytes()).expect("a reader");
+    drop(stdin);
+    let output = child.wait_with_output().expect("an end");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\nof\n{input}");
+    Some(String::from_utf8(output.stdout).expect("UTF-8"))
 }
 
 /// How a run ended and what it said.
@@ -110,11 +130,12 @@ pub fn cells(text: &str, delimiter: char) -> Vec<Vec<String>> {
     records.map(row).collect()
 }
 
-/// The sections of standard output, each with its name.
+/// The sections of standard output, each with its name: one word.
 pub fn sections(text: &str) -> Vec<(String, String)> {
     let mut sections: Vec<(String, String)> = Vec::new();
     for line in text.split_inclusive('\n') {
-        match line.strip_prefix("# ") {
+        let name = line.strip_prefix("# ");
+        match name.filter(|name| !name.trim_end().contains(' ')) {
             Some(name) => sections.push((name.trim_end().to_string(), String::new())),
             None => {
                 let section = sections.last_mut().expect("a name before each section");

@@ -1,0 +1,259 @@
+//! The values that options take.
+
+use crate::model::Layerless;
+use crate::report::emit::Form;
+use crate::report::{Format, Units};
+use clap::ValueEnum;
+use std::str::FromStr;
+
+/// Values of `--solver`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Solver {
+    /// The integer program.
+    Ilp,
+    /// The search of the original tool.
+    Greedy,
+}
+
+/// Values of `--emit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// How many layers each IPU gets, as YAML.
+    LayersPerIpu,
+    /// A block for each stage, as Python.
+    Poptorch,
+    /// Session options and annotations by layer, as Python.
+    Popart,
+    /// A pipeline stage for each layer, as Python.
+    Keras,
+    /// The modules that start a new IPU, as YAML.
+    PipelineSplits,
+}
+
+impl From<Emit> for Form {
+    fn from(form: Emit) -> Self {
+        match form {
+            Emit::LayersPerIpu => Form::LayersPerIpu,
+            Emit::Poptorch => Form::Poptorch,
+            Emit::Popart => Form::Popart,
+            Emit::Keras => Form::Keras,
+            Emit::PipelineSplits => Form::PipelineSplits,
+        }
+    }
+}
+
+/// Values of `--generate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Generate {
+    /// A manual page.
+    Man,
+    /// Completions for bash.
+    CompleteBash,
+    /// Completions for zsh.
+    CompleteZsh,
+    /// Completions for fish.
+    CompleteFish,
+}
+
+/// Values of `--units`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShownUnits {
+    /// Bytes, which are exact.
+    Bytes,
+    /// 1,024 bytes.
+    #[value(name = "KiB", alias = "kib")]
+    KiB,
+    /// 1,048,576 bytes.
+    #[value(name = "MiB", alias = "mib")]
+    MiB,
+    /// The largest that goes with the amount.
+    Auto,
+}
+
+impl From<ShownUnits> for Units {
+    fn from(units: ShownUnits) -> Self {
+        match units {
+            ShownUnits::Bytes => Units::Bytes,
+            ShownUnits::KiB => Units::KiB,
+            ShownUnits::MiB => Units::MiB,
+            ShownUnits::Auto => Units::Auto,
+        }
+    }
+}
+
+/// Values of `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// Columns apart by tabs.
+    Tsv,
+    /// Columns apart by commas.
+    Csv,
+}
+
+impl From<TableFormat> for Format {
+    fn from(format: TableFormat) -> Self {
+        match format {
+            TableFormat::Tsv => Format::Tsv,
+            TableFormat::Csv => Format::Csv,
+        }
+    }
+}
+
+/// The tiles of `--tiles`, in the order given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tiles(pub Vec<u32>);
+
+/// No machine has more tiles, so a longer list is a mistake.
+const MOST_TILES: usize = 1 << 20;
+
+impl FromStr for Tiles {
+    type Err = String;
+
+    fn from_str(list: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            let text = text.trim();
+            text.parse::<u32>()
+                .map_err(|_| format!("'{text}' is no tile"))
+        };
+        let mut tiles = Vec::new();
+        for part in list.split(',') {
+            let (from, to) = match part.split_once('-') {
+                Some((from, to)) => (number(from)?, number(to)?),
+                None => (number(part)?, number(part)?),
+            };
+            if from > to || tiles.len() + (to - from) as usize >= MOST_TILES {
+                return Err(format!("'{part}' is no range of tiles"));
+            }
+            tiles.extend(from..=to);
+        }
+        Ok(Self(tiles))
+    }
+}
+
+/// Values of `--memory-model`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Accounting {
+    /// All that the compiler recorded.
+    Full,
+    /// What the original tool counted.
+    Classic,
+}
+
+/// Values of `--layerless`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Place {
+    /// With the layer that it belongs to most.
+    Home,
+    /// With the first stage.
+    First,
+    /// Nowhere.
+    Ignore,
+}
+
+impl From<Place> for Layerless {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Home => Layerless::Home,
+            Place::First => Layerless::First,
+            Place::Ignore => Layerless::Ignore,
+        }
+    }
+}
+
+/// The amount of `--reserve`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reserve {
+    /// So many bytes.
+    Bytes(u64),
+    /// So many thousandths of a per cent.
+    PerCent(u64),
+}
+
+impl Reserve {
+    /// The bytes to keep free of `memory`, rounded up.
+    pub fn of(self, memory: u64) -> u64 {
+        match self {
+            Reserve::Bytes(bytes) => bytes,
+            Reserve::PerCent(thousandths) => {
+                let bytes = u128::from(memory) * u128::from(thousandths);
+                bytes.div_ceil(100_000) as u64
+            }
+        }
+    }
+}
+
+impl FromStr for Reserve {
+    type Err = String;
+
+    fn from_str(amount: &str) -> Result<Self, String> {
+        let wrong = || format!("'{amount}' is neither bytes nor per cent: write 8192 or 5%");
+        let Some(percent) = amount.strip_suffix('%') else {
+            return amount.parse().map(Reserve::Bytes).map_err(|_| wrong());
+        };
+        let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
+        if !(0.0..100.0).contains(&percent) {
+            return Err(format!("'{amount}' leaves nothing of a tile"));
+        }
+        Ok(Reserve::PerCent((percent * 1000.0).round() as u64))
+    }
+}
+
+/// A form of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Export {
+    /// `--export-json`
+    Json,
+    /// `--export-csv`
+    Csv,
+    /// `--export-markdown`
+    Markdown,
+    /// `--export-html`
+    Html,
+}
+
+impl Export {
+    /// What the form is called where several results are printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Export::Json => "export-json",
+            Export::Csv => "export-csv",
+            Export::Markdown => "export-markdown",
+            Export::Html => "export-html",
+        }
+    }
+}
+
+/// Values of `--layer-order`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    /// By name, with numbers compared as numbers.
+    Natural,
+    /// That of the first appearance in the program.
+    Steps,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reserves_are_bytes_or_per_cent() {
+        let bytes = |amount: &str| amount.parse::<Reserve>().map(|reserve| reserve.of(638_976));
+        assert_eq!(bytes("0"), Ok(0));
+        assert_eq!(bytes("8192"), Ok(8192));
+        assert_eq!(bytes("5%"), Ok(31_949));
+        assert_eq!(bytes("12.5 %"), Ok(79_872));
+        for wrong in ["", "%", "-1", "-1%", "100%", "5 percent", "NaN%"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lists_of_tiles() {
+        let tiles = |list: &str| list.parse::<Tiles>().map(|tiles| tiles.0);
+        assert_eq!(tiles("3,0, 7-9"), Ok(vec![3, 0, 7, 8, 9]));
+        for wrong in ["", "a", "-1", "3-1", "1,,2", "0-4294967295"] {
+            assert!(tiles(wrong).is_err(), "{wrong}");
+        }
+    }
+}

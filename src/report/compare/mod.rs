@@ -1,0 +1,219 @@
+//! A report against an earlier one: layers that grew, stages, verdict.
+//!
+//! [`Comparison::new`] is a pure function of two reports; [`read`] reads one
+//! that `--export-json` wrote.
+
+mod read;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use read::{CompareError, read};
+
+use super::Report;
+use super::document::{LayerMemory, SplitFacts};
+
+/// Two reports of the same model, one made before the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    /// Every layer of either, in the order of the later one; those that are
+    /// gone come last.
+    pub layers: Vec<LayerChange>,
+    /// Every stage of either.
+    pub stages: Vec<StageChange>,
+    /// The earlier verdict; `None` when that report has no split.
+    pub before: Option<Verdict>,
+    /// The later verdict, the same way.
+    pub now: Option<Verdict>,
+    /// Why the numbers may not be of the same kind, as sentences.
+    pub warnings: Vec<String>,
+}
+
+/// The bytes of one layer as if it stood alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerBytes {
+    /// On its fullest tile.
+    pub fullest_tile: u64,
+    /// The sum over all tiles.
+    pub total: u64,
+}
+
+/// One layer, before and now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerChange {
+    /// Its name; `None` for the operations without a layer.
+    pub name: Option<String>,
+    /// `None` when it is new.
+    pub before: Option<LayerBytes>,
+    /// `None` when it is gone.
+    pub now: Option<LayerBytes>,
+}
+
+/// One stage, before and now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageChange {
+    /// Its number, from 0.
+    pub stage: usize,
+    /// `None` when there were fewer stages.
+    pub before: Option<StageBytes>,
+    /// `None` when there are fewer stages.
+    pub now: Option<StageBytes>,
+}
+
+/// What a stage holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageBytes {
+    /// Its layers, in order; `None` for the operations without a layer.
+    pub layers: Vec<Option<String>>,
+    /// Bytes on its fullest tile.
+    pub fullest_tile: u64,
+}
+
+/// How a split was judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// Does the model fit?
+    pub fits: bool,
+    /// Bytes that a stage may take on each tile.
+    pub limit: u64,
+    /// How many stages there may be.
+    pub max_stages: u32,
+    /// How many there are.
+    pub stages: usize,
+    /// Bytes on the fullest tile of any stage.
+    pub fullest_tile: u64,
+}
+
+impl Comparison {
+    /// Compares an `earlier` report with a `later` one. Layers are told by
+    /// their names, stages by their numbers.
+    pub fn new(earlier: &Report, later: &Report) -> Self {
+        Self {
+            layers: layers(&earlier.layers, &later.layers),
+            stages: stages(earlier.split.as_ref(), later.split.as_ref()),
+            before: earlier.split.as_ref().map(Verdict::of),
+            now: later.split.as_ref().map(Verdict::of),
+            warnings: warnings(earlier, later),
+        }
+    }
+
+    /// Does the model no longer fit? One that never did is not worse; where
+    /// the earlier report has no verdict, it must fit.
+    pub fn is_worse(&self) -> bool {
+        let fitted = self.before.is_none_or(|before| before.fits);
+        fitted && self.now.is_some_and(|now| !now.fits)
+    }
+
+    /// The layers that need more than before on their fullest tile, or over
+    /// all, with what they need more of both.
+    pub fn grown(&self) -> impl Iterator<Item = (&LayerChange, i128, i128)> {
+        self.layers.iter().filter_map(|layer| {
+            let (tile, total) = layer.growth()?;
+            (tile > 0 || total > 0).then_some((layer, tile, total))
+        })
+    }
+}
+
+impl LayerChange {
+    /// Bytes more than before on the fullest tile, and over all; `None` for a
+    /// layer that is new or gone.
+    pub fn growth(&self) -> Option<(i128, i128)> {
+        let (before, now) = (self.before?, self.now?);
+        Some((
+            more(before.fullest_tile, now.fullest_tile),
+            more(before.total, now.total),
+        ))
+    }
+}
+
+impl Verdict {
+    fn of(split: &SplitFacts) -> Self {
+        let stages = split.stages.iter();
+        Self {
+            fits: split.fits,
+            limit: split.limit,
+            max_stages: split.max_stages,
+            stages: split.stages.len(),
+            fullest_tile: stages.map(|s| s.fullest_tile.bytes).max().unwrap_or(0),
+        }
+    }
+}
+
+/// How much more `now` is.
+fn more(before: u64, now: u64) -> i128 {
+    i128::from(now) - i128::from(before)
+}
+
+fn layers(earlier: &[LayerMemory], later: &[LayerMemory]) -> Vec<LayerChange> {
+    // A name may occur twice: its capture groups are joined.
+    let mut left: Vec<Option<&LayerMemory>> = earlier.iter().map(Some).collect();
+    let mut changes: Vec<LayerChange> = Vec::with_capacity(later.len());
+    for now in later {
+        let same = |layer: &&mut Option<&LayerMemory>| layer.is_some_and(|l| l.name == now.name);
+        let before = left.iter_mut().find(same).and_then(Option::take);
+        changes.push(LayerChange {
+            name: now.name.clone(),
+            before: before.map(LayerBytes::of),
+            now: Some(LayerBytes::of(now)),
+        });
+    }
+    changes.extend(left.into_iter().flatten().map(|gone| LayerChange {
+        name: gone.name.clone(),
+        before: Some(LayerBytes::of(gone)),
+        now: None,
+    }));
+    changes
+}
+
+impl LayerBytes {
+    fn of(layer: &LayerMemory) -> Self {
+        Self {
+            fullest_tile: layer.fullest_tile_bytes,
+            total: layer.total,
+        }
+    }
+}
+
+fn stages(earlier: Option<&SplitFacts>, later: Option<&SplitFacts>) -> Vec<StageChange> {
+    let stage = |split: Option<&SplitFacts>, number: usize| {
+        split?.stages.get(number).map(|stage| StageBytes {
+            layers: stage.layers.clone(),
+            fullest_tile: stage.fullest_tile.bytes,
+        })
+    };
+    let count = |split: Option<&SplitFacts>| split.map_or(0, |split| split.stages.len());
+    let stages = 0..count(earlier).max(count(later));
+    let stages = stages.map(|number| StageChange {
+        stage: number,
+        before: stage(earlier, number),
+        now: stage(later, number),
+    });
+    stages.collect()
+}
+
+fn warnings(earlier: &Report, later: &Report) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut differs = |what: &str, before: String, now: String| {
+        if before != now {
+            warnings.push(format!("{what} was {before} and is {now}"));
+        }
+    };
+    let facts = |report: &Report| {
+        let limit = report.memory.limit.to_string();
+        let tiles = report.made.target.tiles.to_string();
+        [report.made.memory_model.clone(), limit, tiles]
+    };
+    let names = [
+        "the memory model",
+        "the limit of a tile",
+        "the number of tiles",
+    ];
+    let pairs = facts(earlier).into_iter().zip(facts(later));
+    for (what, (before, now)) in names.into_iter().zip(pairs) {
+        differs(what, before, now);
+    }
+    if earlier.split.is_none() {
+        warnings.push("the earlier report has no split: write it with --solve".into());
+    }
+    warnings
+}

@@ -1,0 +1,69 @@
+//! Reading a report that was written before.
+
+use crate::report::Report;
+use crate::report::document::VERSION;
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+
+/// What is not a report that can be compared.
+#[derive(Debug, Error)]
+pub enum CompareError {
+    /// It is not JSON at all.
+    #[error("it is not JSON, and no report of --export-json: {0}")]
+    NotJson(#[source] serde_json::Error),
+    /// It is JSON of another kind.
+    #[error("its format is {0} and not \"popliner-report\": give a file that --export-json wrote")]
+    OtherFormat(String),
+    /// It was written by another version of this tool.
+    #[error(
+        "it is a report of version {0}, and this popliner reads version {VERSION}: write it \
+             again with --export-json of this popliner"
+    )]
+    OtherVersion(String),
+    /// It says that it is a report, and something is missing or wrong in it.
+    #[error("it is a report of version {VERSION}, but not a whole one: {0}")]
+    Damaged(#[source] serde_json::Error),
+}
+
+/// What every version begins with.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    format: Value,
+    #[serde(default)]
+    version: Value,
+}
+
+/// Reads a report.
+///
+/// # Errors
+/// [`CompareError`] for anything else, first of all another format or version.
+pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
+    let value: Value = serde_json::from_slice(bytes).map_err(CompareError::NotJson)?;
+    let Ok(head) = Head::deserialize(&value) else {
+        return Err(CompareError::OtherFormat("missing".into()));
+    };
+    if head.format != "popliner-report" {
+        return Err(CompareError::OtherFormat(shown(&head.format)));
+    }
+    if head.version != VERSION {
+        return Err(CompareError::OtherVersion(shown(&head.version)));
+    }
+    // From the text again, so that an error tells the line.
+    serde_json::from_slice(bytes).map_err(CompareError::Damaged)
+}
+
+/// More characters of a value say nothing more.
+const SHOWN: usize = 40;
+
+fn shown(value: &Value) -> String {
+    let text = match value {
+        Value::Null => "missing".to_string(),
+        value => value.to_string(),
+    };
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}

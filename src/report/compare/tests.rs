@@ -1,0 +1,177 @@
+//! Reports that are made up, before and now.
+
+use super::*;
+use crate::report::document::testing::report;
+use crate::report::terminal::Look;
+use crate::report::{Table, json};
+
+fn written(report: &Report) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    json::write_report(report, &mut bytes).unwrap();
+    bytes
+}
+
+fn row<'a>(table: &'a Table, first: &str) -> &'a [String] {
+    let mut rows = table.rows.iter();
+    rows.find(|row| row[0] == first)
+        .map_or(&[], |row| &row[1..])
+}
+
+#[test]
+fn what_was_written_is_read_and_nothing_changed() {
+    let report = report();
+    let read = read(&written(&report)).unwrap();
+    assert_eq!(read, report);
+    let comparison = Comparison::new(&read, &report);
+    assert!(comparison.warnings.is_empty() && !comparison.is_worse());
+    assert_eq!(comparison.grown().count(), 0);
+    let [_, stages, layers] = comparison.tables();
+    assert!(layers.rows.is_empty());
+    assert!(stages.rows.iter().all(|row| row[5] == "0"));
+    assert!(
+        comparison
+            .summary(&Look::default())
+            .ends_with("no layer grew")
+    );
+}
+
+#[test]
+fn layers_grow_shrink_come_and_go() {
+    let (earlier, mut later) = (report(), report());
+    let layers = &mut later.layers;
+    assert!(layers.len() >= 3, "the report for tests");
+    layers[0].fullest_tile_bytes += 5;
+    layers[1].total += 7;
+    let (gone, twin) = (layers[2].name.clone(), layers[1].clone());
+    layers[2].name = Some("new".into());
+    layers.push(LayerMemory {
+        total: twin.total - 8,
+        ..twin
+    });
+    let comparison = Comparison::new(&earlier, &later);
+    let table = &comparison.tables()[2];
+    let name = |layer: &LayerMemory| layer.name.clone().unwrap_or("None".into());
+    assert_eq!(row(table, &name(&earlier.layers[0]))[0], "grew");
+    assert_eq!(row(table, &name(&earlier.layers[0]))[3], "5");
+    assert_eq!(row(table, &name(&earlier.layers[1]))[0], "grew");
+    assert_eq!(row(table, &name(&earlier.layers[1]))[6], "7");
+    assert_eq!(row(table, "new")[..2], ["new", ""]);
+    assert_eq!(row(table, &gone.unwrap())[0], "gone");
+    // The second of the same name was not there before.
+    assert_eq!(table.rows.iter().filter(|row| row[1] == "new").count(), 2);
+    assert_eq!(comparison.grown().count(), 2);
+    let summary = comparison.summary(&Look::default());
+    assert!(
+        summary.contains("grew: 2, most of all None by 5 bytes on its"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn what_fitted_must_go_on_fitting() {
+    let fitting = |fits: Option<bool>| {
+        let mut report = report();
+        match fits {
+            Some(fits) => report.split.as_mut().unwrap().fits = fits,
+            None => report.split = None,
+        }
+        report
+    };
+    let cases = [
+        (Some(true), Some(true), false, "it fits;"),
+        (Some(true), Some(false), true, "no longer does"),
+        (Some(false), Some(false), false, "it does not fit"),
+        (Some(false), Some(true), false, "did not before"),
+        (None, Some(false), true, "it does not fit"),
+        (None, Some(true), false, "it fits;"),
+        (Some(true), None, false, "no split"),
+    ];
+    for (before, now, worse, said) in cases {
+        let comparison = Comparison::new(&fitting(before), &fitting(now));
+        assert_eq!(comparison.is_worse(), worse, "{before:?} {now:?}");
+        let summary = comparison.summary(&Look::default());
+        assert!(summary.contains(said), "{said} in {summary}");
+        assert_eq!(before.is_none(), !comparison.warnings.is_empty());
+    }
+}
+
+#[test]
+fn more_and_fewer_stages_stand_side_by_side() {
+    let (mut earlier, later) = (report(), report());
+    let split = earlier.split.as_mut().unwrap();
+    let last = split.stages.pop().unwrap();
+    let comparison = Comparison::new(&earlier, &later);
+    let [verdict, stages, _] = comparison.tables();
+    let number = last.stage.to_string();
+    let bytes = last.fullest_tile.bytes.to_string();
+    assert_eq!(row(&stages, &number)[0], "");
+    assert_eq!(row(&stages, &number)[2..], ["", &bytes, ""]);
+    let count = last.stage as usize;
+    let expected = [count, count + 1].map(|count| count.to_string());
+    assert_eq!(row(&verdict, "Stages"), expected);
+}
+
+#[test]
+fn reports_of_another_kind_are_compared_with_a_warning() {
+    let (earlier, mut later) = (report(), report());
+    later.made.memory_model = "classic".into();
+    later.memory.limit += 1;
+    let warnings = Comparison::new(&earlier, &later).warnings;
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].ends_with("is classic"), "{warnings:?}");
+}
+
+#[test]
+fn other_files_are_refused_by_kind() {
+    let error = |text: &str| read(text.as_bytes()).unwrap_err();
+    let format = |text: &str| matches!(error(text), CompareError::OtherFormat(_));
+    let version = |text: &str| matches!(error(text), CompareError::OtherVersion(_));
+    assert!(matches!(error(""), CompareError::NotJson(_)));
+    assert!(matches!(
+        error("layers_per_ipu: [1]"),
+        CompareError::NotJson(_)
+    ));
+    assert!(matches!(
+        error(&"[".repeat(10_000)),
+        CompareError::NotJson(_)
+    ));
+    for other in [
+        "[]",
+        "3",
+        "{}",
+        r#"{"format": "other"}"#,
+        r#"{"format": [1]}"#,
+    ] {
+        assert!(format(other), "{other}: {}", error(other));
+    }
+    for other in ["2", "0", "1.5", "\"1\"", "null", "18446744073709551616"] {
+        let text = format!(r#"{{"format": "popliner-report", "version": {other}}}"#);
+        assert!(version(&text), "{other}: {}", error(&text));
+    }
+    let text = r#"{"format": "popliner-report", "version": 1}"#;
+    assert!(
+        matches!(error(text), CompareError::Damaged(_)),
+        "{}",
+        error(text)
+    );
+    let long = format!(r#"{{"format": "{}"}}"#, "é".repeat(1000));
+    assert!(error(&long).to_string().len() < 300);
+}
+
+#[test]
+fn fields_of_later_reports_are_passed_over() {
+    let mut value = serde_json::to_value(report()).unwrap();
+    value["added"] = serde_json::json!({ "later": [1] });
+    assert_eq!(read(value.to_string().as_bytes()).unwrap(), report());
+}
+
+#[test]
+fn a_report_without_one_of_its_fields_is_damaged() {
+    let whole = serde_json::to_value(report()).unwrap();
+    for field in ["made", "memory", "layers", "cuts", "warnings"] {
+        let mut value = whole.clone();
+        value.as_object_mut().unwrap().remove(field);
+        let error = read(value.to_string().as_bytes()).unwrap_err();
+        assert!(error.to_string().contains(field), "{field}: {error}");
+    }
+}

@@ -1,0 +1,112 @@
+//! `layers_per_ipu`, as the configurations of Graphcore's examples and of
+//! Optimum take it: an entry for each IPU of a replica, which may be 0, and
+//! together the number of layers. The first entry's layers are the first ones.
+
+use super::{EmitError, Notes, Split, layers, named_layers, printable};
+
+pub(super) fn emit(split: &Split, notes: &mut Notes) -> Result<String, EmitError> {
+    let names: Vec<&str> = layers(split).map(|(_, layer)| layer).collect();
+    let numbers: Option<Vec<u64>> = names.iter().map(|name| number(name)).collect();
+    match numbers {
+        Some(numbers) => {
+            ascending(&names, &numbers)?;
+            let gaps = gaps(&numbers);
+            if !gaps.is_empty() {
+                notes.add(missing(&gaps));
+            }
+        }
+        None => notes.add(format!(
+            "The layers have no numbers. They are counted in this order: {}",
+            printable(&names.join(" "))
+        )),
+    }
+    let stages = split.stages.iter();
+    let mut counts: Vec<usize> = stages.map(|stage| named_layers(stage).count()).collect();
+    let free = split.max_stages.saturating_sub(counts.len());
+    if free > 0 {
+        notes.add(format!(
+            "IPUs without layers: {free} (see --num-ipus). A model that puts its head on the last \
+             IPU puts it there, apart from the last layer."
+        ));
+        counts.resize(split.max_stages, 0);
+    }
+    let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+    Ok(format!("layers_per_ipu: [{}]\n", counts.join(", ")))
+}
+
+/// The number of a layer whose name is nothing else.
+fn number(name: &str) -> Option<u64> {
+    let digits = name.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| name.parse().ok()).flatten()
+}
+
+fn ascending(names: &[&str], numbers: &[u64]) -> Result<(), EmitError> {
+    let pairs = names.windows(2).zip(numbers.windows(2));
+    for (names, numbers) in pairs {
+        if let ([before, after], [lower, higher]) = (names, numbers)
+            && lower >= higher
+        {
+            return Err(EmitError::NotAscending {
+                before: before.to_string(),
+                after: after.to_string(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The numbers that are left out, as ranges with both ends. Counting may start
+/// with 0 or with 1.
+fn gaps(numbers: &[u64]) -> Vec<(u64, u64)> {
+    let first = numbers.first().filter(|&&first| first > 1);
+    let mut gaps: Vec<(u64, u64)> = first.map(|&first| (0, first - 1)).into_iter().collect();
+    for pair in numbers.windows(2) {
+        if let &[lower, higher] = pair
+            && higher - lower > 1
+        {
+            gaps.push((lower + 1, higher - 1));
+        }
+    }
+    gaps
+}
+
+/// So many gaps are named.
+const GAPS_SHOWN: usize = 8;
+
+fn missing(gaps: &[(u64, u64)]) -> String {
+    let shown = gaps.iter().take(GAPS_SHOWN);
+    let shown = shown.map(|(from, to)| match from == to {
+        true => from.to_string(),
+        false => format!("{from} to {to}"),
+    });
+    let mut shown: Vec<String> = shown.collect();
+    if gaps.len() > GAPS_SHOWN {
+        shown.push("and more".into());
+    }
+    format!(
+        "Layers that the profile does not have: {}. If the model has them, add them to the entries.",
+        shown.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_left_out() {
+        assert_eq!(gaps(&[]), []);
+        assert_eq!(gaps(&[0, 1, 2]), []);
+        assert_eq!(gaps(&[1, 2]), []);
+        assert_eq!(gaps(&[2, 3, 5, 9]), [(0, 1), (4, 4), (6, 8)]);
+        assert_eq!(gaps(&[0, u64::MAX]), [(1, u64::MAX - 1)]);
+    }
+
+    #[test]
+    fn names_that_are_numbers() {
+        assert_eq!(number("012"), Some(12));
+        for name in ["", "a", "-1", "+1", "99999999999999999999"] {
+            assert_eq!(number(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! How the module of a layer is called in the model's code.
+
+use super::{EmitError, printable};
+use std::str::FromStr;
+
+/// A text with one `{}`, where the layer's name goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleTemplate {
+    before: String,
+    after: String,
+}
+
+impl FromStr for ModuleTemplate {
+    type Err = String;
+
+    fn from_str(template: &str) -> Result<Self, String> {
+        if template.chars().any(char::is_control) {
+            return Err("a module is named in one line, without control characters".into());
+        }
+        let parts: Vec<&str> = template.split("{}").collect();
+        match parts[..] {
+            [before, after] => Ok(Self {
+                before: before.into(),
+                after: after.into(),
+            }),
+            _ => Err(format!(
+                "'{template}' must have one {{}} in the place of the layer, such as \
+                 'model.bert.encoder.layer[{{}}]'"
+            )),
+        }
+    }
+}
+
+impl ModuleTemplate {
+    /// The module's name as plain text.
+    pub fn text(&self, layer: &str) -> String {
+        format!("{}{layer}{}", self.before, self.after)
+    }
+
+    /// The module as an expression in Python.
+    ///
+    /// # Errors
+    /// [`EmitError::NoModuleName`] when Python would read something else, or
+    /// not read it at all.
+    pub fn python(&self, layer: &str) -> Result<String, EmitError> {
+        let unfit = |reason| EmitError::NoModuleName {
+            layer: printable(layer),
+            module: printable(&self.text(layer)),
+            reason,
+        };
+        match self.before.chars().next_back() {
+            Some('[') => match index(layer) {
+                Some(index) => Ok(self.text(index)),
+                None => Err(unfit("an index is a number; for a key write [\"{}\"]")),
+            },
+            Some(quote @ ('"' | '\'')) => {
+                let ends = |c: char| c == quote || c == '\\' || c.is_control();
+                match layer.contains(ends) {
+                    true => Err(unfit("the layer's name would end the text in quotes")),
+                    false => Ok(self.text(layer)),
+                }
+            }
+            before => {
+                let starts = before.is_none_or(|c| c == '.' || c.is_whitespace());
+                match is_name(layer, starts) {
+                    true => Ok(self.text(layer)),
+                    false => Err(unfit(
+                        "that is no name in Python; for an index write [{}], for a key [\"{}\"]",
+                    )),
+                }
+            }
+        }
+    }
+}
+
+/// Digits as Python takes them for a number: without zeros in front.
+fn index(layer: &str) -> Option<&str> {
+    let is_number = !layer.is_empty() && layer.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = layer.trim_start_matches('0');
+    is_number.then_some(if digits.is_empty() { "0" } else { digits })
+}
+
+/// Can it stand in a name, and if it `starts` one, at its start?
+fn is_name(part: &str, starts: bool) -> bool {
+    let allowed = |c: char| c == '_' || c.is_ascii_digit() || c.is_alphabetic();
+    let first = part.chars().next();
+    let start = first.is_some_and(|c| !starts || !c.is_ascii_digit());
+    start && part.chars().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(text: &str) -> ModuleTemplate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_template_has_one_place_for_the_layer() {
+        for wrong in ["", "model", "model[{}][{}]", "model\n[{}]"] {
+            assert!(wrong.parse::<ModuleTemplate>().is_err(), "{wrong}");
+        }
+        assert_eq!(template("a.{}.b").text("3"), "a.3.b");
+    }
+
+    #[test]
+    fn python_gets_what_it_can_read() {
+        let cases = [
+            ("layer[{}]", "3", "layer[3]"),
+            ("layer[{}]", "007", "layer[7]"),
+            ("layer[{}]", "000", "layer[0]"),
+            ("layer[{} - 1]", "12", "layer[12 - 1]"),
+            ("model.layer_{}", "03", "model.layer_03"),
+            ("model.{}", "conv1", "model.conv1"),
+            ("layers['{}']", "a/b", "layers['a/b']"),
+        ];
+        for (text, layer, expected) in cases {
+            assert_eq!(template(text).python(layer).as_deref(), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn python_is_given_nothing_else() {
+        let cases = [
+            ("layer[{}]", "x"),
+            ("layer[{}]", ""),
+            ("layer[{}]", "0) or evil("),
+            ("model.{}", "3"),
+            ("{}", "3"),
+            ("model.layer{}", "3; evil()"),
+            ("model.layer{}", "\n3"),
+            ("model.layer{}", ""),
+            ("layers['{}']", "it's"),
+            ("layers[\"{}\"]", "a\\"),
+        ];
+        for (text, layer) in cases {
+            let error = template(text).python(layer).unwrap_err();
+            let is_named = matches!(error, EmitError::NoModuleName { .. });
+            assert!(is_named && !error.to_string().contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What stands above a configuration, as comments.
+
+use super::Split;
+use crate::report::{Units, grouped, terminal};
+use std::fmt;
+
+/// Lines of comment.
+pub(super) struct Notes {
+    lines: Vec<String>,
+}
+
+impl Notes {
+    /// What is to be said of `split` in any form: first of all that it does
+    /// not fit.
+    pub(super) fn new(split: &Split) -> Self {
+        let mut notes = Self { lines: Vec::new() };
+        if !split.fits() {
+            notes.add(format!(
+                "WARNING: the model does not fit. This split {}.",
+                terminal::shortfall(split, Units::Bytes)
+            ));
+        }
+        if !split.unplaced.is_empty() {
+            notes.add("There is nothing to paste: layers are left over.");
+            return notes;
+        }
+        notes.add(format!(
+            "Stages: {}, one for each IPU. The fullest tile needs {} of {} bytes.",
+            split.stages.len(),
+            grouped(split.fullest().map_or(0, |(_, s)| s.mem.max_tile_mem)),
+            grouped(split.limit)
+        ));
+        notes.add("Set the same available memory proportion on all IPUs: that of the profile.");
+        notes
+    }
+
+    pub(super) fn add(&mut self, note: impl Into<String>) {
+        self.lines.push(note.into());
+    }
+
+    /// How many batches a pipeline needs at least, if it is one. In training
+    /// every stage but the last runs forward and backward.
+    pub(super) fn batches(&mut self, stages: usize, inference: &str, training: &str) {
+        if stages > 1 {
+            self.add(format!(
+                "The pipeline needs {inference} of at least {stages} for inference, and {training} \
+                 of at least {} for training.",
+                2 * stages - 1
+            ));
+        }
+    }
+}
+
+impl fmt::Display for Notes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.lines {
+            writeln!(f, "# {line}")?;
+        }
+        Ok(())
+    }
+}

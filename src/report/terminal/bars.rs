@@ -1,0 +1,138 @@
+//! Pictures in one line of text.
+
+use super::{Look, Screen, Tone};
+
+/// More of the limit than this is worth a look, in per cent.
+const NOTABLE: u128 = 90;
+
+/// `bytes` as a bar of `width` columns with a mark at `limit`, of which
+/// `largest` or the limit itself is the whole. A bar passes the mark if and
+/// only if the bytes are over the limit.
+pub(super) fn bar(look: &Look, bytes: u64, limit: u64, largest: u64, width: usize) -> String {
+    let [full, free, mark] = match look.screen.is_some_and(|screen| screen.unicode) {
+        true => ["█", "·", "│"],
+        false => ["#", ".", "|"],
+    };
+    let cells = width.saturating_sub(1);
+    let whole = u128::from(largest.max(limit).max(1));
+    let scaled = |bytes: u64| ((u128::from(bytes) * cells as u128).div_ceil(whole)) as usize;
+    let over = bytes.saturating_sub(limit);
+    let beyond = match largest > limit {
+        true => scaled(largest - limit).min(cells),
+        false => 0,
+    };
+    let within = cells - beyond;
+    let limit_share = u128::from(bytes.min(limit)) * within as u128;
+    // Full is what has nothing free, and empty what has nothing in it.
+    let filled = (limit_share / u128::from(limit.max(1))) as usize;
+    let filled = filled.clamp(usize::from(bytes > 0).min(within), within);
+    let drawn = format!(
+        "{}{}{mark}{}",
+        full.repeat(filled),
+        free.repeat(within - filled),
+        full.repeat(scaled(over).min(beyond))
+    );
+    look.toned(tone(bytes, limit), &drawn)
+}
+
+fn tone(bytes: u64, limit: u64) -> Tone {
+    if bytes > limit {
+        Tone::Bad
+    } else if u128::from(bytes) * 100 > u128::from(limit) * NOTABLE {
+        Tone::Notable
+    } else {
+        Tone::Good
+    }
+}
+
+/// A curve as a line of at most `width` columns, from nothing to its peak.
+/// Where several points share a column the highest is shown, so that no peak
+/// is lost.
+pub(super) fn curve(screen: Screen, points: &[u64], width: usize) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
+    let heights = if screen.unicode { BLOCKS } else { ASCII };
+    let peak = u128::from(points.iter().copied().max().unwrap_or(0)).max(1);
+    let columns = points.len().min(width);
+    let column = |number: usize| {
+        let (from, to) = (
+            number * points.len() / columns,
+            (number + 1) * points.len() / columns,
+        );
+        let highest = points[from..to].iter().copied().max().unwrap_or(0);
+        let height = (u128::from(highest) * 8).div_ceil(peak) as usize;
+        heights[height.saturating_sub(1).min(7)]
+    };
+    (0..columns).map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Units;
+
+    fn look(unicode: bool) -> Look {
+        let screen = Screen {
+            width: 80,
+            colour: false,
+            unicode,
+        };
+        Look {
+            units: Units::Bytes,
+            screen: Some(screen),
+        }
+    }
+
+    #[test]
+    fn a_bar_passes_the_mark_only_over_the_limit() {
+        let cases = [
+            (0, 100, "..........|"),
+            (1, 100, "#.........|"),
+            (50, 100, "#####.....|"),
+            (100, 100, "##########|"),
+            (100, 200, "#####|"),
+            (101, 200, "#####|#"),
+            (200, 200, "#####|#####"),
+            (0, 200, ".....|"),
+        ];
+        for (bytes, largest, expected) in cases {
+            assert_eq!(
+                bar(&look(false), bytes, 100, largest, 11),
+                expected,
+                "{bytes}"
+            );
+        }
+        assert_eq!(bar(&look(true), 60, 100, 100, 6), "███··│");
+    }
+
+    #[test]
+    fn no_bar_is_wider_than_it_may_be() {
+        let amounts = [0, 1, 99, 100, 101, 5_000, u64::MAX];
+        for width in 0..12 {
+            for bytes in amounts {
+                for limit in amounts {
+                    for largest in amounts.into_iter().filter(|&largest| largest >= bytes) {
+                        let drawn = bar(&look(true), bytes, limit, largest, width);
+                        let wide = drawn.chars().count();
+                        assert!(wide <= width.max(1), "{bytes} {limit} {largest} {width}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_curve_keeps_its_peak() {
+        let screen = look(true).screen.unwrap();
+        let mut points = vec![10u64; 1000];
+        points[637] = 80;
+        let line = curve(screen, &points, 20);
+        assert_eq!(line.chars().count(), 20);
+        assert_eq!(line.chars().position(|c| c == '█'), Some(12));
+        assert_eq!(curve(screen, &[0, 4, 8], 20), "▁▄█");
+        let ascii = look(false).screen.unwrap();
+        assert_eq!(curve(ascii, &[0, 0], 20), "__");
+        assert_eq!(curve(ascii, &[], 20), "");
+        assert_eq!(curve(ascii, &[1], 0), "");
+    }
+}

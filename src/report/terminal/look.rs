@@ -1,0 +1,112 @@
+//! How text for people looks: plain, or made for a screen.
+
+use super::Units;
+use anstyle::{AnsiColor, Color, Style};
+
+/// How text for people looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look {
+    /// In what amounts are given.
+    pub units: Units,
+    /// What is known of the screen; `None` for a pipe or a file.
+    pub screen: Option<Screen>,
+}
+
+/// A terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    /// Columns.
+    pub width: usize,
+    /// May text be coloured?
+    pub colour: bool,
+    /// Does it show characters that are not ASCII?
+    pub unicode: bool,
+}
+
+/// What a colour says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// All is well.
+    Good,
+    /// Look at this.
+    Notable,
+    /// Something is wrong.
+    Bad,
+}
+
+impl Look {
+    /// `text` in the colour of `tone`, if there are colours.
+    pub fn toned(&self, tone: Tone, text: &str) -> String {
+        if !self.screen.is_some_and(|screen| screen.colour) {
+            return text.to_string();
+        }
+        let colour = match tone {
+            Tone::Good => AnsiColor::Green,
+            Tone::Notable => AnsiColor::Yellow,
+            Tone::Bad => AnsiColor::Red,
+        };
+        let style = Style::new().bold().fg_color(Some(Color::Ansi(colour)));
+        format!("{style}{text}{style:#}")
+    }
+
+    /// Breaks lines that are wider than the screen, between words: a word that
+    /// is wider by itself, such as a path, stays in one piece.
+    pub fn fitted(&self, text: &str) -> String {
+        match self.screen {
+            Some(screen) => {
+                let lines: Vec<String> = text.split('\n').map(|l| broken(l, screen)).collect();
+                lines.join("\n")
+            }
+            None => text.to_string(),
+        }
+    }
+}
+
+fn broken(line: &str, screen: Screen) -> String {
+    if textwrap::core::display_width(line) <= screen.width {
+        return line.to_string();
+    }
+    let own = line.len() - line.trim_start_matches(' ').len();
+    let indent = " ".repeat(own + 2);
+    let options = textwrap::Options::new(screen.width)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .subsequent_indent(&indent);
+    textwrap::fill(line, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NARROW: Screen = Screen {
+        width: 20,
+        colour: true,
+        unicode: true,
+    };
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        let look = Look {
+            screen: Some(NARROW),
+            ..Look::default()
+        };
+        let text = "short\n  one --layer-name-regex two three four five\n/a/path/without/any/space";
+        let expected = "short\n  one\n    --layer-name-regex\n    two three four\n    five\n\
+                        /a/path/without/any/space";
+        assert_eq!(look.fitted(text), expected);
+        assert_eq!(Look::default().fitted(text), text);
+    }
+
+    #[test]
+    fn colours_take_no_place() {
+        let look = Look {
+            screen: Some(NARROW),
+            ..Look::default()
+        };
+        let text = look.toned(Tone::Bad, "exactly twenty wide.");
+        assert!(text.starts_with("\u{1b}[") && text.ends_with("\u{1b}[0m"));
+        assert_eq!(look.fitted(&text), text);
+        assert_eq!(Look::default().toned(Tone::Bad, "plain"), "plain");
+    }
+}

@@ -1,0 +1,43 @@
+# Runs what was emitted on a model whose Keras layers are named as the entries
+# are, and prints the stage of each of its layers and the mapping of devices.
+import ast
+import json
+import sys
+import types
+
+
+class Model:
+    """Has an embedding first, two Keras layers for each entry, and a head."""
+
+    def __init__(self, entries):
+        names = ["embedding"]
+        for entry in entries:
+            names += [f"{entry}_dense", f"{entry}/norm"]
+        self.names = names + ["head"]
+        self.mapping = None
+
+    def get_pipeline_stage_assignment(self):
+        layers = [types.SimpleNamespace(name=name) for name in self.names]
+        return [
+            types.SimpleNamespace(layer=layer, node_index=0, pipeline_stage=None)
+            for layer in layers
+        ]
+
+    def set_pipeline_stage_assignment(self, assignments):
+        self.stages = [[a.layer.name, a.pipeline_stage] for a in assignments]
+
+    def set_pipelining_options(self, device_mapping):
+        self.mapping = device_mapping
+
+
+source = sys.stdin.read()
+tree = ast.parse(source)
+stages = ast.literal_eval(tree.body[0].value)
+names = {"model": Model(stages)}
+exec(compile(tree, "emitted", "exec"), names)
+assert names["pipeline_stages"] == stages
+model = names["model"]
+assert model.mapping in (None, names["device_mapping"])
+found = {"entries": list(stages.items()), "mapping": names["device_mapping"]}
+found["model"] = getattr(model, "stages", None)
+print(json.dumps(found))

@@ -1,0 +1,55 @@
+# Runs what was emitted with a builder that knows where it is, and prints the
+# session options and, for each layer, its virtual graph and pipeline stage.
+import ast
+import contextlib
+import json
+import sys
+import types
+
+
+class Builder:
+    def __init__(self):
+        self.scopes = {}
+
+    def scope(self, kind, number):
+        @contextlib.contextmanager
+        def inside():
+            assert kind not in self.scopes, "scopes cannot be nested"
+            self.scopes[kind] = number
+            yield
+            del self.scopes[kind]
+
+        return inside()
+
+    def virtualGraph(self, number):
+        return self.scope("virtualGraph", number)
+
+    def pipelineStage(self, number):
+        return self.scope("pipelineStage", number)
+
+
+source = sys.stdin.read()
+lines = source.splitlines()
+tree = ast.parse(source)
+layers = []
+builder = Builder()
+for node in tree.body:
+    if isinstance(node, ast.With):
+        # In place of the dots: a note of the layer and of where it is built.
+        name = lines[node.body[0].lineno - 1].split("# layer ", 1)[1]
+        node.body = ast.parse(f"note({name!r})").body
+ast.fix_missing_locations(tree)
+
+
+def note(name):
+    scopes = builder.scopes
+    layers.append([name, scopes["virtualGraph"], scopes["pipelineStage"]])
+
+
+popart = types.SimpleNamespace(
+    SessionOptions=types.SimpleNamespace,
+    VirtualGraphMode=types.SimpleNamespace(Manual="manual"),
+)
+names = {"builder": builder, "popart": popart, "note": note}
+exec(compile(tree, "emitted", "exec"), names)
+print(json.dumps({"options": vars(names["session_options"]), "layers": layers}))
