@@ -113,9 +113,9 @@ fn longest(
 ) -> (usize, Option<Range<usize>>) {
     let layers = problem.layers();
     let mut fits = start;
-    for last in start..layers {
+    for (last, &cut) in cuts.iter().enumerate().skip(start) {
         let end = last + 1;
-        if end < layers && cuts[last] == Cut::Forbidden {
+        if end < layers && cut == Cut::Forbidden {
             continue;
         }
         let peak = problem.costs.peak(start..end);
@@ -123,7 +123,7 @@ fn longest(
             return (fits, Some(start..end));
         }
         fits = end;
-        if cuts[last] == Cut::Required {
+        if cut == Cut::Required {
             break;
         }
     }
@@ -136,8 +136,7 @@ impl Certificate {
     /// # Errors
     /// The first thing that is wrong.
     pub fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
-        let layers = problem.layers();
-        let cuts = cuts_after(problem.orders, layers);
+        let cuts = cuts_after(problem.orders, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&Cut::Required);
         if self.limit != problem.limit.highest(problem.ipus)
             || !self.cuts_after.iter().all(is_required)
@@ -145,30 +144,36 @@ impl Certificate {
         {
             return Err(CertificateError::OtherProblem);
         }
-        let mut counted = vec![false; layers];
+        let proven = self.proves(problem, &cuts)?;
+        match self.needed == proven {
+            true => Ok(()),
+            false => Err(CertificateError::Proves(proven)),
+        }
+    }
+
+    /// What the ranges prove, each of which is checked. The required cuts
+    /// are there.
+    fn proves(&self, problem: &Problem<'_>, cuts: &[Cut]) -> Result<Needed, CertificateError> {
+        let mut counted = vec![false; cuts.len()];
         for &position in &self.cuts_after {
             counted[position] = true;
         }
         let mut proven = Needed::Stages(self.ranges.len() + self.cuts_after.len() + 1);
         for range in &self.ranges {
             check_over(problem, range, self.limit)?;
-            let inside = range.start..range.end - 1;
-            let mut may_cut = inside
-                .filter(|&position| cuts[position] != Cut::Forbidden)
-                .peekable();
-            if may_cut.peek().is_none() {
+            let mut may_cut = range.start..range.end - 1;
+            let is_forbidden = |position| cuts[position] == Cut::Forbidden;
+            if may_cut.clone().all(is_forbidden) {
                 proven = Needed::Unsplittable;
             }
-            for position in may_cut {
-                if std::mem::replace(&mut counted[position], true) {
-                    return Err(CertificateError::CountedTwice(position));
-                }
+            let twice = may_cut.find(|&position| {
+                !is_forbidden(position) && std::mem::replace(&mut counted[position], true)
+            });
+            if let Some(position) = twice {
+                return Err(CertificateError::CountedTwice(position));
             }
         }
-        match self.needed == proven {
-            true => Ok(()),
-            false => Err(CertificateError::Proves(proven)),
-        }
+        Ok(proven)
     }
 }
 
@@ -184,5 +189,104 @@ fn check_over(
     match problem.costs.peak(range.clone()) {
         Some(peak) if peak <= limit => Err(CertificateError::WithinLimit(range.clone())),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::RangeCosts;
+    use crate::solve::testing::additive;
+    use crate::solve::{Order, Rule};
+
+    fn together(first: usize, last: usize) -> Order {
+        Order::new(Rule::Together { first, last }, "")
+    }
+
+    fn problem<'a>(costs: &'a RangeCosts, orders: &'a [Order]) -> Problem<'a> {
+        Problem {
+            orders,
+            ..Problem::new(costs, &[0; 4], 2, 5)
+        }
+    }
+
+    fn proof(problem: &Problem<'_>) -> (Vec<Range<usize>>, Vec<usize>, Needed) {
+        let certificate = certificate(problem).unwrap();
+        assert_eq!(certificate.check(problem), Ok(()));
+        let Certificate {
+            ranges, cuts_after, ..
+        } = certificate;
+        (ranges, cuts_after, certificate.needed)
+    }
+
+    #[test]
+    fn ranges_over_the_limit_meet_only_at_their_end_positions() {
+        let costs = additive(&[3, 2, 1, 5, 4], u64::MAX);
+        let stages = Needed::Stages(4);
+        let expected = (vec![0..3, 2..4, 3..5], vec![], stages);
+        assert_eq!(proof(&problem(&costs, &[])), expected);
+    }
+
+    #[test]
+    fn a_position_over_the_limit_is_enough_alone() {
+        let costs = additive(&[3, 3, 6, 1, 1], u64::MAX);
+        let expected = (
+            std::iter::once(2..3).collect(),
+            vec![],
+            Needed::Unsplittable,
+        );
+        assert_eq!(proof(&problem(&costs, &[])), expected);
+        let even = additive(&[3, 3, 2, 1, 1], u64::MAX);
+        let orders = [together(0, 1), Order::new(Rule::CutAfter(3), "")];
+        let expected = (
+            std::iter::once(0..2).collect(),
+            vec![],
+            Needed::Unsplittable,
+        );
+        assert_eq!(proof(&problem(&even, &orders)), expected);
+    }
+
+    #[test]
+    fn required_cuts_count_by_themselves() {
+        let costs = additive(&[1, 1, 5, 1, 1], u64::MAX);
+        let orders = [Order::new(Rule::CutAfter(0), ""), together(3, 4)];
+        // 0 | 1, 2, 3 and 4 | : cuts after 0, inside 1..3, inside 2..5.
+        let expected = (vec![1..3, 2..5], vec![0], Needed::Stages(4));
+        assert_eq!(proof(&problem(&costs, &orders)), expected);
+    }
+
+    #[test]
+    fn what_proves_nothing_is_refused() {
+        let costs = additive(&[3, 2, 1, 5, 4], u64::MAX);
+        let problem = problem(&costs, &[]);
+        let good = certificate(&problem).unwrap();
+        let with = |ranges: &[Range<usize>], needed| {
+            let changed = Certificate {
+                ranges: ranges.to_vec(),
+                needed,
+                ..good.clone()
+            };
+            changed.check(&problem)
+        };
+        let stages = Needed::Stages;
+        assert_eq!(with(&[0..3, 2..4], stages(3)), Ok(()));
+        let error = CertificateError::Proves(stages(3));
+        assert_eq!(with(&[0..3, 2..4], stages(4)), Err(error));
+        let error = CertificateError::CountedTwice(1);
+        assert_eq!(with(&[0..3, 1..4], stages(3)), Err(error));
+        let error = CertificateError::WithinLimit(0..2);
+        assert_eq!(with(&[0..2, 1..4], stages(3)), Err(error));
+        for range in [3..3, 3..6] {
+            let error = CertificateError::NoRange(range.clone());
+            assert_eq!(with(&[range], stages(2)), Err(error));
+        }
+        let other = Certificate {
+            limit: 4,
+            ..good.clone()
+        };
+        assert_eq!(other.check(&problem), Err(CertificateError::OtherProblem));
+        let cuts_after = vec![2];
+        let other = Certificate { cuts_after, ..good };
+        assert_eq!(other.check(&problem), Err(CertificateError::OtherProblem));
     }
 }

@@ -82,7 +82,7 @@ impl fmt::Display for ClashKind {
             }
             Self::TooFewCuts { needed, possible } => {
                 let cuts = if *needed == 1 { "cut" } else { "cuts" };
-                write!(f, "{needed} {cuts} needed between them, but {possible} possible")
+                write!(f, "{needed} {cuts} needed before it, but {possible} possible")
             }
             Self::TooManyCuts { required, allowed } => {
                 let cuts = if *required == 1 { "cut" } else { "cuts" };
@@ -224,3 +224,6 @@ fn clash(kind: ClashKind, first: &Order, second: Option<&Order>, with: Vec<&Orde
         kind,
     }
 }
+
+#[cfg(test)]
+mod tests;

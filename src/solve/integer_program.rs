@@ -19,8 +19,9 @@
 //! (`choices`); to show that there is no path, edges into a node that none
 //! leaves must be 0 (`refuse`).
 
+use super::choices::choices;
 use super::error::SolveError;
-use super::model::{self, Choice};
+use super::model;
 use super::network::Network;
 use super::objectives::Objective;
 use super::plan::Plan;
@@ -191,44 +192,6 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
     Ok(found)
 }
 
-/// The edges with their shifted costs, without those that no path has.
-/// Without any path there is nothing to shift by: all edges, at no cost.
-///
-/// Of more than [`Question::most_edges`] only those with the best paths are taken. The
-/// optimum of these is that of all: shifted costs are never negative, so that
-/// no edge that is left out can lower a sum of 0.
-fn choices(network: &Network<'_>, sums: Option<&Sums>) -> Vec<Choice> {
-    let most = sums.map(|sums| most_excess(&sums.excess, network.question.most_edges));
-    let edges = network.edges().enumerate();
-    let choices = edges.filter_map(|(index, edge)| {
-        let cost = match (sums, most) {
-            (Some(sums), Some(most)) => {
-                let excess = sums.excess[index].filter(|&excess| excess <= most);
-                excess.map(|_| sums.shifted[index])?
-            }
-            _ => 0,
-        };
-        Some(Choice {
-            from: edge.from,
-            to: edge.to,
-            range: edge.column.range.clone(),
-            cost,
-        })
-    });
-    choices.collect()
-}
-
-/// The excess up to which there are at most `most` edges; 0 when even those
-/// without any excess are more.
-fn most_excess(excess: &[Option<u128>], most: usize) -> u128 {
-    let mut excess: Vec<u128> = excess.iter().flatten().copied().collect();
-    if excess.len() <= most {
-        return u128::MAX;
-    }
-    let (_, first_out, _) = excess.select_nth_unstable(most);
-    first_out.saturating_sub(1)
-}
-
 /// What `plan` sums up to in `objective`; `None` when a stage of it is not
 /// among the range costs.
 fn sum_of(question: &Question<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
@@ -247,6 +210,7 @@ fn unproven(objective: Objective, reason: String) -> SolveError {
 mod tests {
     use super::*;
     use crate::memory::RangeCosts;
+    use crate::solve::objectives::Goal;
     use crate::solve::problem::Problem;
     use crate::solve::testing::additive;
 
@@ -285,5 +249,25 @@ mod tests {
         assert!(answer(&additive(&[3, 3, 3], 99), 2, 4).is_none());
         assert!(answer(&additive(&[9], 99), 2, 4).is_none());
         assert!(answer(&additive(&[1], 99), 0, 4).is_none());
+    }
+
+    #[test]
+    fn splits_that_send_least_may_need_too_many_ipus() {
+        // Up to 2 positions in a stage. Two cuts are enough and send 10; three
+        // send 3.
+        let costs = additive(&[1; 6], u64::MAX);
+        let best = |ipus| {
+            let problem = Problem {
+                goal: Goal::Communication,
+                ..Problem::new(&costs, &[1, 5, 1, 5, 1], ipus, 2)
+            };
+            let question = Question::new(&problem).unwrap();
+            let compact = search(Network::compact(&question)).unwrap();
+            let binds = matches!(compact, Search::CountBinds);
+            let plan = solve(&question).unwrap().unwrap().plan;
+            (binds, plan.cuts().collect::<Vec<_>>())
+        };
+        assert_eq!(best(4), (false, vec![1, 3, 5]));
+        assert_eq!(best(3), (true, vec![2, 4]));
     }
 }

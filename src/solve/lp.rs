@@ -9,16 +9,17 @@
 //! (`peak`, `cycles`) with one row for each position: it is at least what the
 //! chosen range over that position counts.
 
-use std::fmt::{self, Display, Write};
+mod terms;
+
+use std::fmt::{self, Display};
 
 use super::error::SolveError;
 use super::network::{Edge, Network};
 use super::objectives::{Goal, Objective};
 use super::problem::Problem;
 use super::question::Question;
+use terms::Terms;
 
-/// Lines are broken when they get longer: readers have limits.
-const LINE: usize = 200;
 /// Of a name, so many characters are shown.
 const NAME: usize = 100;
 
@@ -200,50 +201,6 @@ impl Display for Name<'_> {
     }
 }
 
-/// A sum that is being written, in lines that are not too long.
-struct Terms<'a, 'f> {
-    out: &'a mut fmt::Formatter<'f>,
-    line: String,
-    is_first: bool,
-}
-
-impl<'a, 'f> Terms<'a, 'f> {
-    fn new(out: &'a mut fmt::Formatter<'f>, name: &str) -> Result<Self, fmt::Error> {
-        let line = format!(" {name}:");
-        Ok(Self {
-            out,
-            line,
-            is_first: true,
-        })
-    }
-
-    fn add(&mut self, factor: i128, variable: impl Display) -> fmt::Result {
-        if self.line.len() > LINE {
-            writeln!(self.out, "{}", self.line)?;
-            self.line.clear();
-            self.line.push(' ');
-        }
-        let sign = match (factor < 0, self.is_first) {
-            (true, _) => " -",
-            (false, true) => "",
-            (false, false) => " +",
-        };
-        self.is_first = false;
-        self.line.push_str(sign);
-        match factor.unsigned_abs() {
-            1 => write!(self.line, " {variable}"),
-            factor => write!(self.line, " {factor} {variable}"),
-        }
-    }
-
-    fn end(mut self, bound: &str) -> fmt::Result {
-        if self.is_first {
-            self.add(1, "none")?;
-        }
-        writeln!(self.out, "{}", format!("{} {bound}", self.line).trim_end())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,8 +253,8 @@ End
             ..Problem::new(&costs, &[7, 9], 2, 0)
         };
         let text = lp(&problem, &[]).unwrap();
-        let program = text.split_once("Minimize\n").unwrap().1;
-        let expected = "\
+        let program = text.split_once("Minimize").unwrap().1;
+        let expected = "
  total: 9 x_0_1_on_0 + 0 x_2_2_on_1
 Subject To
  start: x_0_1_on_0 + none = 1

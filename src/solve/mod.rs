@@ -32,6 +32,7 @@
 //! search, for comparison.
 
 mod certificate;
+mod choices;
 mod clash;
 mod dynamic_program;
 mod error;

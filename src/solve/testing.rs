@@ -65,16 +65,15 @@ pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     let layers = case.costs.layers();
     assert!((1..=16).contains(&layers), "too many splits to try");
     let splits = 0_u32..1 << (layers - 1);
-    let cuts = move |bits: u32| {
-        (1..layers)
-            .filter(|&cut| bits >> (cut - 1) & 1 == 1)
-            .collect()
+    let cuts = move |bits: u32| -> Vec<usize> {
+        let is_cut = |cut: &usize| bits >> (cut - 1) & 1 == 1;
+        (1..layers).filter(is_cut).collect()
     };
     splits.map(cuts).filter(|cuts| obeys(case, cuts))
 }
 
 /// Written apart from [`Order`]'s own judgement on purpose.
-fn obeys(case: &Case, cuts: &Vec<usize>) -> bool {
+fn obeys(case: &Case, cuts: &[usize]) -> bool {
     let stage = |position: usize| cuts.iter().filter(|&&cut| cut <= position).count();
     cuts.len() < case.ipus
         && case.orders.iter().all(|order| match order.rule {
