@@ -65,10 +65,9 @@ pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     let layers = case.costs.layers();
     assert!((1..=16).contains(&layers), "too many splits to try");
     let splits = 0_u32..1 << (layers - 1);
-    let cuts = move |bits: u32| {
-        (1..layers)
-            .filter(|&cut| bits >> (cut - 1) & 1 == 1)
-            .collect::<Vec<usize>>()
+    let cuts = move |bits: u32| -> Vec<usize> {
+        let is_cut = |cut: &usize| bits >> (cut - 1) & 1 == 1;
+        (1..layers).filter(is_cut).collect()
     };
     splits.map(cuts).filter(|cuts| obeys(case, cuts))
 }
