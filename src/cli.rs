@@ -1,9 +1,11 @@
 //! The command line, as one plain struct.
 
 mod asked;
+mod search;
 mod values;
 
 pub use asked::Asked;
+pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Objective, Pin, Together};
 pub use values::{
     Accounting, Emit, Export, Generate, Order, Place, Reserve, ShownUnits, Solver, TableFormat,
     Tiles,
@@ -80,6 +82,16 @@ pub struct Options {
         help_heading = "Results"
     )]
     pub module: Option<ModuleTemplate>,
+
+    /// Print a row for each number of IPUs up to --num-ipus: does the model fit,
+    /// and what does its best split need
+    #[arg(long, help_heading = "Results")]
+    pub sweep: bool,
+
+    /// Say on standard error for each stage what takes its memory, and for each
+    /// cut what moving a layer over it would do
+    #[arg(long, help_heading = "Results")]
+    pub explain: bool,
 
     /// Print a row for each operation: its layer, why, its name, and the
     /// bytes that it needs, summed over tiles
@@ -161,16 +173,16 @@ pub struct Options {
     #[arg(long, help_heading = "Saved models")]
     pub load_from_file: bool,
 
-    /// How many IPUs there are: the most stages that a split may have
-    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Limits",
-          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
-    pub num_ipus: usize,
+    /// How many IPUs there are: the most stages that a split may have; or auto
+    /// for the fewest on which the model fits, up to 64 [default: 16]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub num_ipus: Option<NumIpus>,
 
     /// Bytes that a stage may take on each tile; without it, what the
-    /// profile's target has
-    #[arg(long, value_name = "BYTES", help_heading = "Limits",
-          value_parser = clap::value_parser!(u64).range(1..))]
-    pub mem_per_tile: Option<u64>,
+    /// profile's target has. Several, such as 600000,638976,500000, are the
+    /// bytes on each IPU, one for each
+    #[arg(long, value_name = "BYTES", help_heading = "Limits")]
+    pub mem_per_tile: Option<MemPerTile>,
 
     /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
     /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
@@ -193,6 +205,51 @@ pub struct Options {
         help_heading = "Limits"
     )]
     pub memory_model: Accounting,
+
+    /// What makes a split that fits the best one
+    #[arg(
+        long,
+        value_name = "OBJECTIVE",
+        default_value = "peak",
+        help_heading = "Search"
+    )]
+    pub objective: Objective,
+
+    /// Keep this layer on this IPU; IPUs are counted from 0, and each has one
+    /// stage. May be given several times, as all orders
+    #[arg(long, value_name = "LAYER=IPU", help_heading = "Search")]
+    pub pin: Vec<Pin>,
+
+    /// Keep these two layers, and so all between them, on one IPU
+    #[arg(long, value_name = "LAYER,LAYER", help_heading = "Search")]
+    pub together: Vec<Together>,
+
+    /// End a stage with this layer
+    #[arg(long, value_name = "LAYER", help_heading = "Search")]
+    pub cut_after: Vec<String>,
+
+    /// End no stage with this layer
+    #[arg(long, value_name = "LAYER", help_heading = "Search")]
+    pub no_cut_after: Vec<String>,
+
+    /// Judge this split beside the best one: the last layer of each stage but
+    /// the final one. A comma in a name is written '\,'
+    #[arg(long, value_name = "LAYERS", help_heading = "Search")]
+    pub check_splits: Option<LayerNames>,
+
+    /// Judge the split with so many layers on each IPU, such as 3,7,7,7
+    #[arg(
+        long,
+        value_name = "COUNTS",
+        conflicts_with = "check_splits",
+        help_heading = "Search"
+    )]
+    pub layers_per_ipu: Option<LayersPerIpu>,
+
+    /// Write the integer program of the objective in the LP format of CPLEX,
+    /// for another solver
+    #[arg(long, value_name = "FILE", help_heading = "Search")]
+    pub export_lp: Option<PathBuf>,
 
     /// Regex that finds the layer in the names and inputs of operations; its
     /// capture groups are the layer's name
@@ -271,13 +328,31 @@ impl Options {
 
     /// Is a split to be found?
     pub fn wants_split(&self) -> bool {
-        self.wants_verdict() || self.compare.is_some()
+        self.wants_verdict() || self.explain || self.compare.is_some()
     }
 
     /// Does the exit code say whether the model fits? With `--compare` alone
     /// it says whether it still does.
     pub fn wants_verdict(&self) -> bool {
-        self.solve || !self.emit.is_empty()
+        self.solve || !self.emit.is_empty() || self.is_given()
+    }
+
+    /// Is a split given, to be judged?
+    pub fn is_given(&self) -> bool {
+        self.check_splits.is_some() || self.layers_per_ipu.is_some()
+    }
+
+    /// Must the ranges of layers be weighed?
+    pub fn wants_search(&self) -> bool {
+        self.wants_split() || self.sweep || self.export_lp.is_some()
+    }
+
+    /// Is there any order that a split must obey?
+    pub fn has_orders(&self) -> bool {
+        !(self.pin.is_empty()
+            && self.together.is_empty()
+            && self.cut_after.is_empty()
+            && self.no_cut_after.is_empty())
     }
 
     /// The files to write the report to, each with the name of its form.
@@ -295,7 +370,7 @@ impl Options {
 
     /// Does anything need the report?
     pub fn wants_report(&self) -> bool {
-        self.exports().next().is_some() || self.compare.is_some()
+        self.exports().next().is_some() || self.compare.is_some() || self.explain
     }
 
     /// How layers are to be found.

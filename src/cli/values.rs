@@ -180,6 +180,21 @@ impl Reserve {
             }
         }
     }
+
+    /// The least memory that has `bytes` beside what is kept free of it.
+    pub fn beside(self, bytes: u64) -> u64 {
+        match self {
+            Reserve::Bytes(reserve) => bytes.saturating_add(reserve),
+            Reserve::PerCent(thousandths) => {
+                let rest = u128::from(100_000 - thousandths.min(99_999));
+                let memory = (u128::from(bytes) * 100_000).div_ceil(rest);
+                let memory = u64::try_from(memory).unwrap_or(u64::MAX);
+                // Rounding up what is kept free can take one byte more.
+                let is_enough = memory - self.of(memory).min(memory) >= bytes;
+                memory.saturating_add(u64::from(!is_enough))
+            }
+        }
+    }
 }
 
 impl FromStr for Reserve {
@@ -239,6 +254,16 @@ mod tests {
     #[test]
     fn reserves_are_bytes_or_per_cent() {
         let bytes = |amount: &str| amount.parse::<Reserve>().map(|reserve| reserve.of(638_976));
+        for amount in ["0", "8192", "5%", "12.5%", "99.999%"] {
+            let reserve: Reserve = amount.parse().unwrap();
+            for bytes in [1, 7, 638_976, 1 << 40] {
+                let memory = reserve.beside(bytes);
+                assert!(memory - reserve.of(memory) >= bytes, "{amount} {bytes}");
+                let less = memory - 1;
+                let left = less.checked_sub(reserve.of(less));
+                assert!(left.is_none_or(|left| left < bytes), "{amount} {bytes}");
+            }
+        }
         assert_eq!(bytes("0"), Ok(0));
         assert_eq!(bytes("8192"), Ok(8192));
         assert_eq!(bytes("5%"), Ok(31_949));

@@ -36,6 +36,24 @@ impl MemoryModel<'_> {
         self.used_by(2).cut_bytes()
     }
 
+    /// By set of several layers: bytes of the variables that all of them use
+    /// and that are live on every step, over all tiles; the most first.
+    pub fn ties(&self) -> Vec<(Vec<u32>, u64)> {
+        let steps = (0, self.model.steps());
+        let mut ties: FxHashMap<Box<[u32]>, u64> = FxHashMap::default();
+        for shared in self.used_by(2).shared {
+            if *shared.ranges == [steps] {
+                *ties.entry(shared.layers).or_default() += shared.bytes;
+            }
+        }
+        let mut ties: Vec<_> = ties
+            .into_iter()
+            .map(|(layers, bytes)| (layers.into_vec(), bytes))
+            .collect();
+        ties.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        ties
+    }
+
     /// Gathers the variables that at least so many layers use.
     fn used_by(&self, layers: usize) -> Between {
         let is_wanted: Vec<bool> = self

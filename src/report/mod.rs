@@ -14,6 +14,7 @@ pub mod markdown;
 pub mod page;
 pub mod split;
 pub mod spreadsheet;
+pub mod sweep;
 mod tables;
 pub mod terminal;
 mod text;

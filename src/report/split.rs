@@ -7,8 +7,15 @@ use std::ops::Range;
 /// A split and how it was judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Split {
-    /// Bytes that a stage may take on each tile.
+    /// Bytes that a stage may take on each tile: the most that any IPU allows.
     pub limit: u64,
+    /// The same by IPU; empty when it is the same on all.
+    pub limits: Vec<u64>,
+    /// Orders that the split breaks, as they were given; none in a solver's
+    /// answer.
+    pub broken: Vec<String>,
+    /// Was it given, to be judged?
+    pub is_given: bool,
     /// How many stages there may be: one for each IPU.
     pub max_stages: usize,
     /// The stages in order.
@@ -97,15 +104,31 @@ impl Stage {
 }
 
 impl Split {
-    /// Is every layer in a stage, each within the limit, and are there IPUs
-    /// for all?
+    /// Is every layer in a stage, each within its limit, are there IPUs for
+    /// all, and is every order obeyed?
     pub fn fits(&self) -> bool {
         let placed = self.unplaced.is_empty() && self.stages.len() <= self.max_stages;
+        let mut stages = self.stages.iter().enumerate();
         placed
-            && self
-                .stages
-                .iter()
-                .all(|stage| stage.mem.max_tile_mem <= self.limit)
+            && self.broken.is_empty()
+            && stages.all(|(number, stage)| stage.mem.max_tile_mem <= self.limit_of(number))
+    }
+
+    /// Bytes that this stage may take on each tile.
+    pub fn limit_of(&self, stage: usize) -> u64 {
+        self.limits.get(stage).copied().unwrap_or(self.limit)
+    }
+
+    /// The number of the stage that is most over its limit, that stage, and by
+    /// how many bytes.
+    pub fn worst(&self) -> Option<(usize, &Stage, u64)> {
+        let over = |(number, stage): (usize, &Stage)| {
+            stage.mem.max_tile_mem.checked_sub(self.limit_of(number))
+        };
+        let stages = self.stages.iter().enumerate().rev();
+        let worst = stages.filter_map(|stage| Some((over(stage)?, stage)));
+        let worst = worst.max_by_key(|&(over, _)| over);
+        worst.map(|(over, (number, stage))| (number, stage, over))
     }
 
     /// The number of the stage with the fullest tile, and that stage.
@@ -135,6 +158,9 @@ pub(crate) mod tests {
         let (first, second) = (memory([600_000, 400]), memory([100, 700_000]));
         Split {
             limit: 638_976,
+            limits: Vec::new(),
+            broken: Vec::new(),
+            is_given: false,
             max_stages: 2,
             unplaced: Vec::new(),
             stages: vec![

@@ -2,8 +2,10 @@
 
 mod bars;
 mod look;
+mod refusal;
 
 pub use look::{Look, Screen, Tone};
+pub use refusal::{beside, refusal};
 
 use super::{Split, Units, printable};
 use crate::memory::Coverage;
@@ -46,7 +48,7 @@ fn plain_table(split: &Split, units: Units) -> Table {
             layers(&stage.layers),
             stage.max_tile.to_string(),
             units.short(stage.mem.max_tile_mem),
-            percentage(stage.mem.max_tile_mem, split.limit),
+            percentage(stage.mem.max_tile_mem, split.limit_of(number)),
         ]);
     }
     for column in [0, 2, 3, 4] {
@@ -69,9 +71,16 @@ fn add_bars(lines: &mut [String], split: &Split, look: &Look, width: usize) {
     let largest = split
         .fullest()
         .map_or(0, |(_, stage)| stage.mem.max_tile_mem);
-    for (line, stage) in lines.iter_mut().skip(1).zip(&split.stages) {
+    let stages = split.stages.iter().enumerate();
+    for (line, (number, stage)) in lines.iter_mut().skip(1).zip(stages) {
         let pad = " ".repeat(taken.saturating_sub(display_width(line)));
-        let bar = bars::bar(look, stage.mem.max_tile_mem, split.limit, largest, room);
+        let bar = bars::bar(
+            look,
+            stage.mem.max_tile_mem,
+            split.limit_of(number),
+            largest,
+            room,
+        );
         line.push_str(&pad);
         line.push_str(&bar);
     }
@@ -120,12 +129,20 @@ pub(super) fn shortfall(split: &Split, units: Units) -> String {
         let (stages, ipus) = (split.stages.len(), split.max_stages);
         return format!("has {stages} stages for {ipus} IPUs");
     }
-    match split.fullest() {
-        Some((number, stage)) => format!(
-            "is the best, but tile {} of stage {number} is {} over the limit of {}",
+    if !split.broken.is_empty() {
+        return format!("breaks an order: {}", split.broken.join(", "));
+    }
+    match split.worst() {
+        Some((number, stage, over)) => format!(
+            "{} tile {} of stage {number} is {} over the limit of {}",
+            if split.is_given {
+                "does not fit:"
+            } else {
+                "is the best, but"
+            },
             stage.max_tile,
-            units.amount(stage.mem.max_tile_mem - split.limit),
-            units.short(split.limit)
+            units.amount(over),
+            units.short(split.limit_of(number))
         ),
         None => String::new(),
     }

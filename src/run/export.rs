@@ -2,15 +2,16 @@
 
 use super::input::{Input, Shown, debug_path};
 use super::sections::Sections;
-use super::{split, usage};
+use super::{search, usage};
 use crate::atomic;
 use crate::cli::{Accounting, Export, Options};
 use crate::memory::MemoryModel;
 use crate::messages::Messages;
-use crate::model::Layering;
+use crate::model::{Layering, Placement};
+use crate::profile;
 use crate::progress::Unit;
-use crate::report::document::{Files, Inputs, Made, TargetFacts};
-use crate::report::{Report, Split, json, markdown, page, spreadsheet};
+use crate::report::document::{BuildOption, Files, Inputs, Made, TargetFacts};
+use crate::report::{Report, json, markdown, page, spreadsheet};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs::File;
@@ -23,7 +24,8 @@ pub(super) struct Exported<'a> {
     pub(super) input: &'a Input,
     pub(super) layering: &'a Layering,
     pub(super) memory: &'a MemoryModel<'a>,
-    pub(super) split: Option<&'a Split>,
+    pub(super) placement: &'a Placement,
+    pub(super) found: Option<&'a search::Found>,
 }
 
 /// Stands for standard output.
@@ -99,8 +101,13 @@ impl Exported<'_> {
             layering: self.layering,
             memory: self.memory,
             lookup: self.input.lookup.as_ref(),
-            limit: split::limit(self.options, model)?,
-            split: self.split,
+            limit: search::limits(self.options, model)?
+                .into_iter()
+                .max()
+                .unwrap_or(0),
+            split: self.found.and_then(|found| found.split.as_ref()),
+            search: self.found.map(|found| &found.facts),
+            cycles: model.layer_cycles(self.layering, self.placement),
             made,
             warnings,
         };
@@ -113,6 +120,7 @@ impl Exported<'_> {
         let mut warnings = self.input.warnings.clone();
         let options = self.options;
         let target = &self.input.model.target;
+        let facts = &self.input.model.made;
         let debug = match options.load_from_file {
             true => None,
             false => Some(debug_path(options)?.to_string_lossy().into_owned()),
@@ -142,16 +150,31 @@ impl Exported<'_> {
                 architecture: target.architecture.clone(),
                 tiles: target.num_tiles,
                 bytes_per_tile: target.bytes_per_tile,
-                clock_hz: None,
+                clock_hz: facts.clock_hertz,
             },
-            poplar: None,
-            compiled: None,
-            options: None,
+            poplar: facts.poplar.clone(),
+            compiled: facts.time.clone(),
+            options: Some(chosen(facts)),
             framework,
             app,
         };
         Ok((made, warnings))
     }
+}
+
+/// The options that are not their defaults.
+fn chosen(made: &profile::Made) -> Vec<BuildOption> {
+    let option = |of: &str, option: &profile::ChosenOption| BuildOption {
+        of: of.to_string(),
+        name: option.name.clone(),
+        value: option.value.clone(),
+    };
+    let compilation = made.compilation_options.iter();
+    let target = made.target_options.iter();
+    let compilation = compilation.map(|chosen| option("compilation", chosen));
+    compilation
+        .chain(target.map(|chosen| option("target", chosen)))
+        .collect()
 }
 
 /// The files of real runs have some kilobytes.

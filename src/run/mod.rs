@@ -5,8 +5,8 @@ mod emit;
 mod export;
 mod input;
 mod results;
+mod search;
 mod sections;
-mod split;
 
 pub use results::Results;
 
@@ -15,7 +15,7 @@ use crate::memory::MemoryModel;
 use crate::messages::Messages;
 use crate::model::{Layering, Model, Placement};
 use crate::profile::RecordedTile;
-use crate::report::{Table, breakdown, diagnosis, printable, terminal};
+use crate::report::{Table, breakdown, diagnosis, printable, sweep, terminal};
 use anyhow::Result;
 use sections::Sections;
 use std::io::Write;
@@ -83,34 +83,34 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     };
     let tables = tables(options, model, &layering, &placement, &memory)?;
     let diagnosis = diagnosis(options, model, &memory);
+    let found = match options.wants_search() {
+        true => {
+            if layering.is_empty() {
+                return Err(no_layers(model, options));
+            }
+            let search = search::Search {
+                options,
+                model,
+                layering: &layering,
+                placement: &placement,
+                memory: &memory,
+                messages,
+            };
+            Some(search.run()?)
+        }
+        false => None,
+    };
     let count = tables.len() + diagnosis.len() + usize::from(options.solve) + options.forms().len();
+    let count = count + usize::from(options.sweep);
     let count = count + export::to_standard_output(options) + compare::sections(options);
     let mut sections = Sections::new(out, options.format.into(), count);
     for table in &tables {
         sections.table(table)?;
     }
-    let mut exit = Exit::Done;
-    let mut found = None;
-    if options.wants_split() {
-        if layering.is_empty() {
-            return Err(no_layers(model, options));
-        }
-        let report = split::split(options, model, &layering, &memory, messages)?;
-        let emitted = emit::emit(options, &report)?;
-        if options.solve {
-            sections.stages(&report)?;
-        }
-        for (name, text) in &emitted {
-            sections.text(name, text.as_bytes())?;
-        }
-        messages.summary(terminal::table(&report, messages.look(), None));
-        messages.summary(terminal::verdict(&report, messages.look()));
-        exit = match report.fits() || !options.wants_verdict() {
-            true => Exit::Done,
-            false => Exit::DoesNotFit,
-        };
-        found = Some(report);
-    }
+    let mut exit = match &found {
+        Some(found) => answer(options, found, &mut sections, messages)?,
+        None => Exit::Done,
+    };
     for table in &diagnosis {
         sections.table(table)?;
     }
@@ -120,7 +120,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
             input: &input,
             layering: &layering,
             memory: &memory,
-            split: found.as_ref(),
+            placement: &placement,
+            found: found.as_ref(),
         };
         let later = export::write(&report, &mut sections, messages)?;
         if let Some(earlier) = &earlier
@@ -134,6 +135,41 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         messages.summary("nothing was asked for: --solve finds the split points, --help has more");
     }
     Ok(exit)
+}
+
+/// Prints what the search found; the exit code says whether it fits.
+fn answer(
+    options: &Options,
+    found: &search::Found,
+    sections: &mut Sections<'_, impl Write>,
+    messages: Messages,
+) -> Result<Exit> {
+    let facts = &found.facts;
+    if let Some(sweep) = &facts.sweep {
+        sections.table(&sweep::table(sweep))?;
+    }
+    let Some(split) = &found.split else {
+        return Ok(Exit::Done);
+    };
+    let emitted = emit::emit(options, split)?;
+    if options.solve {
+        sections.stages(split)?;
+    }
+    for (name, text) in &emitted {
+        sections.text(name, text.as_bytes())?;
+    }
+    messages.summary(terminal::table(split, messages.look(), None));
+    messages.summary(terminal::verdict(split, messages.look()));
+    if let Some(judged) = &facts.judged {
+        messages.summary(terminal::beside(judged, split, messages.look()));
+    }
+    if let Some(refusal) = &facts.refusal {
+        messages.summary(terminal::refusal(refusal, split, messages.look()));
+    }
+    Ok(match split.fits() || !options.wants_verdict() {
+        true => Exit::Done,
+        false => Exit::DoesNotFit,
+    })
 }
 
 /// Says how well the regexes fit.

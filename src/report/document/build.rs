@@ -2,12 +2,14 @@
 
 use super::split::histogram;
 use super::{
-    Band, CategoryBytes, CoverageFacts, Curve, Cut, DocumentFormat, FullestTile, Fullness,
-    LayerMemory, LiveVariable, Liveness, Made, Peak, PeakVariables, RecordedMemory, Report,
-    SplitFacts, StageFacts, TileTotals, VERSION,
+    Band, CategoryBytes, CoverageFacts, Curve, Cut, DocumentFormat, Execution, ExecutionSource,
+    FullestTile, Fullness, LayerMemory, LiveVariable, Liveness, Made, Peak, PeakVariables,
+    RecordedMemory, Report, SearchFacts, SplitFacts, StageCycles, StageFacts, TileTotals, VERSION,
 };
 use crate::memory::{self, MemoryModel, StageMemory};
-use crate::model::{CodeKind, Layering, LivePlace, LiveVariables, Lookup, Model};
+use crate::model::{
+    CodeKind, CycleSource, LayerCycles, Layering, LivePlace, LiveVariables, Lookup, Model,
+};
 use crate::profile::ProfileError;
 use crate::report::{Layer, Split, layer_name};
 use std::ops::Range;
@@ -27,6 +29,10 @@ pub struct Inputs<'a> {
     pub limit: u64,
     /// The split, when one was asked for.
     pub split: Option<&'a Split>,
+    /// What the search said of it.
+    pub search: Option<&'a SearchFacts>,
+    /// The cycles of each layer, where the profile has them.
+    pub cycles: Option<LayerCycles>,
     /// How the report is made.
     pub made: Made,
     /// Sentences about the files. Those about layers are added.
@@ -61,8 +67,20 @@ impl Report {
             cuts: inputs.cuts(&stages),
             split,
             liveness,
-            sweep: None,
-            execution: None,
+            proof: inputs
+                .search
+                .filter(|_| inputs.split.is_some())
+                .map(|search| search.proof.clone()),
+            refusal: inputs.search.and_then(|search| search.refusal.clone()),
+            judged: inputs.search.and_then(|search| search.judged.clone()),
+            orders: inputs
+                .search
+                .map_or(Vec::new(), |search| search.orders.clone()),
+            ties: inputs
+                .search
+                .map_or(Vec::new(), |search| search.ties.clone()),
+            sweep: inputs.search.and_then(|search| search.sweep.clone()),
+            execution: inputs.execution(&stages),
             warnings,
             made: inputs.made,
         })
@@ -128,10 +146,19 @@ impl Inputs<'_> {
         if stages.len() < 2 {
             return Vec::new();
         }
-        let bytes = self.memory.between().cut_bytes();
+        let bytes = self.memory.cut_bytes();
+        let facts = |stage: u32| {
+            let facts = self
+                .search
+                .and_then(|search| search.cuts.get(stage as usize));
+            facts.cloned().unwrap_or_default()
+        };
         let boundaries = (0u32..).zip(stages.windows(2));
         boundaries
-            .map(|(stage, sides)| Cut {
+            .map(|(stage, sides)| (stage, sides, facts(stage)))
+            .map(|(stage, sides, facts)| Cut {
+                duplicated: facts.duplicated,
+                moves: facts.moves,
                 after_stage: stage,
                 layer_before: self.name(sides[0].end - 1),
                 layer_after: self.name(sides[1].start),
@@ -149,7 +176,7 @@ impl Inputs<'_> {
         let points = points.clamp(4, MOST_POINTS);
         let stage = |(((number, range), memory), curves)| {
             let curves: Option<memory::Curves> = curves;
-            let stage = self.stage(number, range, memory);
+            let stage = self.stage(split.limit_of(number as usize), number, range, memory);
             StageFacts {
                 all_tiles_curve: curves
                     .as_ref()
@@ -162,6 +189,7 @@ impl Inputs<'_> {
         SplitFacts {
             fits: split.fits(),
             limit: split.limit,
+            limits: (!split.limits.is_empty()).then(|| split.limits.clone()),
             max_stages: u32::try_from(split.max_stages).unwrap_or(u32::MAX),
             stages: numbered.map(stage).collect(),
             unplaced: split.unplaced.clone(),
@@ -170,10 +198,16 @@ impl Inputs<'_> {
     }
 
     /// A stage without its curves and variables.
-    fn stage(&self, stage: u32, range: &Range<usize>, memory: &StageMemory) -> StageFacts {
+    fn stage(
+        &self,
+        limit: u64,
+        stage: u32,
+        range: &Range<usize>,
+        memory: &StageMemory,
+    ) -> StageFacts {
         let tile = memory.max_tile();
         let bytes = memory.max_tile_bytes();
-        let free = i128::from(self.limit) - i128::from(bytes);
+        let free = i128::from(limit) - i128::from(bytes);
         StageFacts {
             stage,
             layer_from: self.name(range.start),
@@ -184,15 +218,52 @@ impl Inputs<'_> {
             fullest_tile: FullestTile {
                 tile: tile as u32,
                 bytes,
+                limit,
                 free: free as i64,
                 parts: memory.tiles.get(tile).copied().unwrap_or_default(),
                 peak_step: memory.peak_steps.get(tile).copied().flatten(),
             },
-            tiles: Fullness::new(memory, self.limit),
+            tiles: Fullness::new(memory, limit),
             all_tiles_curve: None,
             fullest_tile_curve: None,
             peak_variables: None,
         }
+    }
+
+    /// Cycles of layers, and of stages as the sum of their layers'.
+    fn execution(&self, stages: &[Range<usize>]) -> Option<Execution> {
+        let cycles = self.cycles.as_ref()?;
+        let by_layer = &cycles.by_layer;
+        let sum = |layers: &[u64]| {
+            layers
+                .iter()
+                .fold(0, |sum: u64, &own| sum.saturating_add(own))
+        };
+        let layers = by_layer.iter().enumerate();
+        let numbered = (0u32..).zip(stages);
+        Some(Execution {
+            source: match cycles.source {
+                CycleSource::Executed { .. } => ExecutionSource::ExecutedSteps,
+                CycleSource::Estimated => ExecutionSource::CompileTimeEstimates,
+            },
+            total: Some(
+                sum(by_layer)
+                    .saturating_add(cycles.unplaced)
+                    .saturating_add(cycles.other),
+            ),
+            layers: layers
+                .map(|(layer, &cycles)| super::LayerCycles {
+                    name: self.name(layer),
+                    cycles,
+                })
+                .collect(),
+            stages: numbered
+                .map(|(stage, range)| StageCycles {
+                    stage,
+                    cycles: sum(by_layer.get(range.clone()).unwrap_or_default()),
+                })
+                .collect(),
+        })
     }
 
     fn liveness(&self) -> Option<Liveness> {

@@ -18,6 +18,7 @@ mod execution;
 mod liveness;
 mod made;
 mod memory;
+mod search;
 mod split;
 mod sweep;
 #[cfg(test)]
@@ -29,6 +30,10 @@ pub use execution::{Execution, ExecutionSource, LayerCycles, StageCycles};
 pub use liveness::{Band, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use made::{BuildOption, Files, Made, TargetFacts};
 pub use memory::{CategoryBytes, CoverageFacts, LayerMemory, RecordedMemory, TileTotals};
+pub use search::{
+    CutFacts, Judged, LayerNames, Move, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
+    Refusal, RefusalReason, SearchFacts, Tie,
+};
 pub use split::{Bucket, Cut, FullestTile, Fullness, SplitFacts, StageFacts};
 pub use sweep::{Sweep, SweepRow};
 pub(super) use thin::thin;
@@ -65,6 +70,21 @@ pub struct Report {
     /// The split and its verdict, when one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitFacts>,
+    /// What shows that the split is the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// Why there is no split that fits, and what would help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
+    /// The best split, when one was given to be judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
+    /// What the split had to obey, as it was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<String>,
+    /// Layers that should stay together, the most bytes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ties: Vec<Tie>,
     /// What flows from stage to stage; empty without a split.
     pub cuts: Vec<Cut>,
     /// The memory of the whole model over the steps of the program; absent

@@ -14,6 +14,9 @@ pub struct SplitFacts {
     pub limit: u64,
     /// How many stages there may be: one for each IPU.
     pub max_stages: u32,
+    /// The same by IPU, when they differ; `limit` is then the highest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Vec<u64>>,
     /// The stages, in order.
     pub stages: Vec<StageFacts>,
     /// Layers that the search gave up on.
@@ -58,7 +61,10 @@ pub struct FullestTile {
     pub tile: u32,
     /// Its bytes.
     pub bytes: u64,
-    /// The limit less that; below 0 when it does not fit.
+    /// Bytes that the stage may take.
+    #[serde(default)]
+    pub limit: u64,
+    /// The limit less its bytes; below 0 when it does not fit.
     pub free: i64,
     /// Its bytes by what they hold.
     pub parts: Parts,
@@ -102,6 +108,14 @@ pub struct Cut {
     /// Bytes of the distinct variables that flow over it in either direction,
     /// those on their way to stages further off among them.
     pub bytes: u64,
+    /// Bytes of variables that are always live and used on both sides: each
+    /// side needs a copy.
+    #[serde(default)]
+    pub duplicated: u64,
+    /// What moving one layer over the cut would do, for each side that has
+    /// another layer to keep; empty when nothing but the split was looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<super::Move>,
 }
 
 /// So many buckets reach up to the limit.

@@ -37,6 +37,7 @@ fn stage(stage: u32, layers: [Option<&str>; 2], bytes: u64, limit: u64) -> Stage
         total: bytes + 424,
         parts: parts(bytes + 400),
         fullest_tile: FullestTile {
+            limit,
             tile: stage,
             bytes: bytes + 24,
             free: limit as i64 - bytes as i64 - 24,
@@ -84,6 +85,11 @@ pub(crate) fn report() -> Report {
     let limit = 638_976;
     let named = |name: &str| Some(name.to_string());
     Report {
+        proof: None,
+        refusal: None,
+        judged: None,
+        orders: Vec::new(),
+        ties: Vec::new(),
         format: DocumentFormat::PoplinerReport,
         version: VERSION,
         made: made(),
@@ -117,6 +123,7 @@ pub(crate) fn report() -> Report {
             layer(Some("2"), 1, 700_024),
         ],
         split: Some(SplitFacts {
+            limits: None,
             fits: false,
             limit,
             max_stages: 2,
@@ -128,6 +135,8 @@ pub(crate) fn report() -> Report {
             too_large: vec![layer(Some("2"), 1, 700_024)],
         }),
         cuts: vec![Cut {
+            duplicated: 0,
+            moves: Vec::new(),
             after_stage: 0,
             layer_before: named("0"),
             layer_after: named("1"),

@@ -23,6 +23,9 @@ fn split(stages: &[&[&str]], max_stages: usize) -> Split {
     Split {
         limit: 638_976,
         max_stages,
+        limits: Vec::new(),
+        broken: Vec::new(),
+        is_given: false,
         stages: stages.collect(),
         unplaced: Vec::new(),
         too_large: Vec::new(),

@@ -1,0 +1,174 @@
+//! What the search says of its answer, or of why there is none.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Layers by name; `null` for the operations without a layer.
+pub type LayerNames = Vec<Option<String>>;
+
+/// What shows that the split is the best.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Proof {
+    /// What was asked for: `peak`, `fewest`, `communication` or `cycles`.
+    pub objective: String,
+    /// Was the integer program solved to optimality, and does the dynamic
+    /// program agree in every number? A split of a search without proof, or one
+    /// that was given, says `false` and has no numbers.
+    pub optimal: bool,
+    /// The numbers that splits are compared by, the first weighing most.
+    pub objectives: Vec<ProvenObjective>,
+    /// What shows that the highest number of any stage cannot be lower.
+    pub bottlenecks: Vec<ProvenBottleneck>,
+}
+
+/// One number of the best split, by both programs. Numbers are decimal text,
+/// since they can be beyond 64 bits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProvenObjective {
+    /// What the number is.
+    pub objective: String,
+    /// As the integer program found it.
+    pub integer_program: String,
+    /// As the dynamic program found it.
+    pub dynamic_program: String,
+}
+
+/// The next lower number, at which there is no split.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProvenBottleneck {
+    /// What the number is.
+    pub objective: String,
+    /// The highest number of any range of layers below the best, as decimal
+    /// text.
+    pub below: String,
+    /// The fewest stages when no stage may have more than that: more than
+    /// there are IPUs. `null` when no number of stages is enough.
+    pub stages_needed: Option<u32>,
+}
+
+/// Why there is no split that fits, and what would help.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refusal {
+    /// What stands in the way.
+    pub reason: RefusalReason,
+    /// Bytes that a stage may take on each tile: the most that any IPU allows.
+    pub limit: u64,
+    /// Ranges of layers, each over the limit by itself, that meet only at their
+    /// end layers. Each must be cut in a place of its own.
+    pub ranges: Vec<OverLimit>,
+    /// Layers after which a cut was ordered, which count as well.
+    pub cuts_after: LayerNames,
+    /// What the ranges prove: so many stages are needed at least. `null` when
+    /// no number is enough.
+    pub stages_needed: Option<u32>,
+    /// The fewest bytes for a stage on each tile with which a split fits on the
+    /// IPUs given; the reserve comes on top.
+    pub smallest_limit: Option<u64>,
+    /// The same with the reserve: what `--mem-per-tile` would have to be.
+    pub smallest_tile_memory: Option<u64>,
+    /// The fewest IPUs on which a split fits; `null` when no number is enough.
+    pub fewest_ipus: Option<u32>,
+    /// The layers of each stage of the best split that fits without the orders;
+    /// `null` when there is none or there are no orders.
+    pub without_orders: Option<Vec<LayerNames>>,
+}
+
+/// What stands in the way of a split.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalReason {
+    /// A layer, or several that orders keep together, is over the limit by
+    /// itself.
+    TooLarge,
+    /// More IPUs are needed than there are.
+    #[default]
+    TooFewIpus,
+    /// There are IPUs enough, but not with these pins and with the limits of
+    /// single IPUs.
+    PinsOrLimits,
+}
+
+/// Layers that are over the limit together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OverLimit {
+    /// The layers, in order.
+    pub layers: LayerNames,
+    /// Their fullest tile as one stage; the first of several.
+    pub tile: u32,
+    /// The first step at which the variables there are most; `null` when the
+    /// layers have no steps.
+    pub step: Option<u32>,
+    /// Bytes there.
+    pub bytes: u64,
+}
+
+/// The best split beside one that was given to be judged.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Judged {
+    /// Orders that the given split breaks, as they were given.
+    pub broken_orders: Vec<String>,
+    /// Does the best split fit?
+    pub best_fits: bool,
+    /// The layers of each stage of the best split.
+    pub best_stages: Vec<LayerNames>,
+    /// Its bytes on the fullest tile of any stage.
+    pub best_fullest_tile_bytes: u64,
+    /// Its bytes over all cuts together.
+    pub best_cut_bytes: u64,
+    /// Cycles of its slowest stage, when they are known.
+    pub best_slowest_stage_cycles: Option<u64>,
+}
+
+/// Layers that use the same variables that are always live, such as tied
+/// weights. Each stage that has one of them needs a copy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tie {
+    /// The layers, in order.
+    pub layers: LayerNames,
+    /// Bytes of the variables, over all tiles.
+    pub bytes: u64,
+}
+
+/// What moving the layer at a cut to the other side would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Move {
+    /// The layers that move: one, or the first with the operations without a
+    /// layer.
+    pub layers: LayerNames,
+    /// The stage that they would go to.
+    pub to_stage: u32,
+    /// Bytes on the fullest tile of the stage before the cut, and of the one
+    /// behind it, as they would be.
+    pub fullest_tile_bytes: [u64; 2],
+    /// What that is more than now, or less.
+    pub change: [i64; 2],
+}
+
+/// What a search says beside the split itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchFacts {
+    /// What shows that the split is the best.
+    pub proof: Proof,
+    /// Why nothing fits.
+    pub refusal: Option<Refusal>,
+    /// The best split beside one that was given.
+    pub judged: Option<Judged>,
+    /// The best split for each number of IPUs.
+    pub sweep: Option<super::Sweep>,
+    /// What the split had to obey.
+    pub orders: Vec<String>,
+    /// Layers that should stay together.
+    pub ties: Vec<Tie>,
+    /// By cut of the split.
+    pub cuts: Vec<CutFacts>,
+}
+
+/// What a search says of one cut.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CutFacts {
+    /// Bytes of variables that are always live and used on both sides.
+    pub duplicated: u64,
+    /// What moving a layer over it would do; empty when not all ranges of
+    /// layers were weighed.
+    pub moves: Vec<Move>,
+}

@@ -1,0 +1,265 @@
+//! From the options to the solver's question.
+
+use crate::cli::{MemPerTile, NumIpus, Options, Solver};
+use crate::memory::RangeCosts;
+use crate::model::{LayerCycles, Layering, Model, NoCycles, Placement};
+use crate::report::printable;
+use crate::run::usage;
+use crate::solve::{Goal, Limit, Order, Plan, Problem, Rule};
+use anyhow::Result;
+use std::ops::Range;
+
+/// How many IPUs `--num-ipus auto` goes up to.
+const MOST_AUTO: usize = 64;
+/// How many IPUs there are when nobody says so.
+const DEFAULT_IPUS: usize = 16;
+
+/// What the options ask of the solver. Positions are those of the solver: the
+/// pseudo-layer and the first layer are position 0 together.
+#[derive(Debug)]
+pub(in crate::run) struct Asked {
+    /// How many IPUs there are; with `--num-ipus auto`, how many to try.
+    pub(super) ipus: usize,
+    /// Are the fewest IPUs asked for?
+    pub(super) is_auto: bool,
+    /// Bytes that a stage may take: one for all IPUs, or one for each.
+    limits: Vec<u64>,
+    pub(super) orders: Vec<Order>,
+    pub(super) goal: Goal,
+    /// By position, when the profile has them.
+    cycles: Option<Vec<u64>>,
+}
+
+impl Asked {
+    /// # Errors
+    /// Options that do not go with each other, with the layers or with what
+    /// the profile has.
+    pub(super) fn new(
+        options: &Options,
+        model: &Model,
+        layering: &Layering,
+        placement: &Placement,
+    ) -> Result<Self> {
+        let limits = limits(options, model)?;
+        let (ipus, is_auto) = ipus(options, limits.len())?;
+        let goal = Goal::from(options.objective);
+        if options.solver == Solver::Greedy {
+            refuse_greedy(options, is_auto, limits.len())?;
+        }
+        let cycles = model.layer_cycles(layering, placement);
+        if goal == Goal::Cycles && cycles.is_none() {
+            return Err(usage(format!("--objective cycles: {NoCycles}")));
+        }
+        Ok(Self {
+            ipus,
+            is_auto,
+            limits,
+            orders: orders(options, layering)?,
+            goal,
+            cycles: cycles.map(|cycles| joined(&cycles)),
+        })
+    }
+
+    /// The question for so many IPUs.
+    pub(super) fn problem<'a>(
+        &'a self,
+        costs: &'a RangeCosts,
+        cut_bytes: &'a [u64],
+        ipus: usize,
+    ) -> Problem<'a> {
+        Problem {
+            costs,
+            cut_bytes,
+            cycles: self.cycles.as_deref(),
+            ipus,
+            limit: match self.limits.as_slice() {
+                [limit] => Limit::Same(*limit),
+                limits => Limit::PerIpu(&limits[..ipus.min(limits.len())]),
+            },
+            orders: &self.orders,
+            goal: self.goal,
+        }
+    }
+
+    /// The most that a stage may take on any IPU.
+    pub(in crate::run) fn limit(&self) -> u64 {
+        self.limits.iter().copied().max().unwrap_or(0)
+    }
+
+    /// By IPU; empty when it is the same on all.
+    pub(super) fn limits_by_ipu(&self) -> Vec<u64> {
+        match self.limits.as_slice() {
+            [_] => Vec::new(),
+            limits => limits.to_vec(),
+        }
+    }
+}
+
+/// Cycles by position of the solver.
+fn joined(cycles: &LayerCycles) -> Vec<u64> {
+    let by_layer = &cycles.by_layer;
+    let mut joined: Vec<u64> = by_layer.iter().skip(1).copied().collect();
+    if let (Some(first), Some(&pseudo)) = (joined.first_mut(), by_layer.first()) {
+        *first = first.saturating_add(pseudo);
+    }
+    joined
+}
+
+/// What a stage may take of each tile: one number, or one for each IPU.
+pub(in crate::run) fn limits(options: &Options, model: &Model) -> Result<Vec<u64>> {
+    let target = MemPerTile(vec![model.target.bytes_per_tile]);
+    let memories = options.mem_per_tile.as_ref().unwrap_or(&target);
+    let limit = |&memory: &u64| {
+        let reserve = options.reserve.of(memory);
+        let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
+        limit.ok_or_else(|| {
+            usage(format!(
+                "--reserve: {reserve} bytes leave nothing of {memory}"
+            ))
+        })
+    };
+    memories.0.iter().map(limit).collect()
+}
+
+/// How many IPUs there are, and whether fewer are looked for.
+fn ipus(options: &Options, limits: usize) -> Result<(usize, bool)> {
+    let several = (limits > 1).then_some(limits);
+    match (options.num_ipus, several) {
+        (Some(NumIpus::Exactly(ipus)), Some(limits)) if ipus != limits => Err(usage(format!(
+            "--mem-per-tile has {limits} amounts, but --num-ipus is {ipus}: give one amount, or \
+             one for each IPU"
+        ))),
+        (Some(NumIpus::Exactly(ipus)), _) => Ok((ipus, false)),
+        (Some(NumIpus::Auto), limits) => Ok((limits.unwrap_or(MOST_AUTO), true)),
+        (None, limits) => Ok((limits.unwrap_or(DEFAULT_IPUS), false)),
+    }
+}
+
+/// The greedy search knows one limit and nothing else.
+fn refuse_greedy(options: &Options, is_auto: bool, limits: usize) -> Result<()> {
+    let asked = [
+        (
+            options.has_orders(),
+            "orders (--pin, --together, --cut-after, --no-cut-after)",
+        ),
+        (Goal::from(options.objective) != Goal::Peak, "--objective"),
+        (options.is_given(), "a split to judge"),
+        (options.sweep, "--sweep"),
+        (options.export_lp.is_some(), "--export-lp"),
+        (is_auto, "--num-ipus auto"),
+        (limits > 1, "several amounts of --mem-per-tile"),
+    ];
+    match asked.into_iter().find(|&(is_asked, _)| is_asked) {
+        Some((_, what)) => Err(usage(format!(
+            "--solver greedy, the search of the original tool, does not know {what}: leave it out"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn orders(options: &Options, layering: &Layering) -> Result<Vec<Order>> {
+    let mut orders = Vec::new();
+    let mut add = |rule, source: String| orders.push(Order::new(rule, source));
+    for pin in &options.pin {
+        let source = format!("--pin {pin}");
+        let position = position(layering, &pin.layer, &source)?;
+        add(
+            Rule::Pin {
+                position,
+                ipu: pin.ipu,
+            },
+            source,
+        );
+    }
+    for pair in &options.together {
+        let source = format!("--together {pair}");
+        let first = position(layering, &pair.0, &source)?;
+        let last = position(layering, &pair.1, &source)?;
+        add(Rule::Together { first, last }, source);
+    }
+    for layer in &options.cut_after {
+        let source = format!("--cut-after {layer}");
+        add(Rule::CutAfter(position(layering, layer, &source)?), source);
+    }
+    for layer in &options.no_cut_after {
+        let source = format!("--no-cut-after {layer}");
+        add(
+            Rule::NoCutAfter(position(layering, layer, &source)?),
+            source,
+        );
+    }
+    Ok(orders)
+}
+
+/// How many layers a message names.
+const NAMES_SHOWN: usize = 20;
+
+/// The solver's position of a layer; the operations without a layer go by the
+/// name `None`.
+fn position(layering: &Layering, layer: &str, source: &str) -> Result<usize> {
+    if layer == "None" {
+        return Ok(0);
+    }
+    let names = layering.names.get(1..).unwrap_or_default();
+    if let Some(position) = names.iter().position(|name| name == layer) {
+        return Ok(position);
+    }
+    let shown = names.iter().take(NAMES_SHOWN).map(|name| printable(name));
+    let shown: Vec<String> = shown.collect();
+    let more = if names.len() > NAMES_SHOWN {
+        " ..."
+    } else {
+        ""
+    };
+    Err(usage(format!(
+        "{}: there is no layer {}; the layers are {}{more}",
+        printable(source),
+        printable(layer),
+        shown.join(" ")
+    )))
+}
+
+/// The split of `--check-splits` or `--layers-per-ipu`.
+pub(super) fn given(options: &Options, layering: &Layering) -> Result<Option<Plan>> {
+    let layers = layering.names.len() - 1;
+    let ends = match (&options.check_splits, &options.layers_per_ipu) {
+        (Some(names), _) => ends_of_names(&names.0, layering)?,
+        (None, Some(counts)) => ends_of_counts(&counts.0, layers)?,
+        (None, None) => return Ok(None),
+    };
+    let mut start = 0;
+    let stage = |&end: &usize| -> Range<usize> { std::mem::replace(&mut start, end)..end };
+    let plan = Plan::new(ends.iter().map(stage).collect(), layers);
+    plan.map(Some).ok_or_else(|| {
+        usage("--check-splits: name each layer once, in the order of the model, without the last")
+    })
+}
+
+fn ends_of_names(names: &[String], layering: &Layering) -> Result<Vec<usize>> {
+    let mut ends = Vec::new();
+    for name in names {
+        ends.push(position(layering, name, "--check-splits")? + 1);
+    }
+    ends.push(layering.names.len() - 1);
+    Ok(ends)
+}
+
+/// An IPU without layers has no stage: it is passed over.
+fn ends_of_counts(counts: &[usize], layers: usize) -> Result<Vec<usize>> {
+    let sum = counts
+        .iter()
+        .fold(0usize, |sum, &count| sum.saturating_add(count));
+    if sum != layers {
+        return Err(usage(format!(
+            "--layers-per-ipu adds up to {sum} layers, but the model has {layers}"
+        )));
+    }
+    let mut end = 0;
+    let counts = counts.iter().filter(|&&count| count > 0);
+    Ok(counts
+        .map(|count| {
+            end += count;
+            end
+        })
+        .collect())
+}

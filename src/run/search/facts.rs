@@ -1,0 +1,250 @@
+//! What the solver said, for the report.
+
+use super::{Answer, Asked, Search, explained, with_pseudo_layer};
+use crate::cli::Options;
+use crate::report::document::{
+    CutFacts, Judged, LayerNames, Move, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
+    Refusal, RefusalReason, SearchFacts, Sweep, SweepRow, Tie,
+};
+use crate::report::{Split, layer_name};
+use crate::solve::{self, Cause, Goal, Limit, Needed, Plan, Problem, Refused, Solution};
+use anyhow::Result;
+use std::ops::Range;
+
+/// How many ties a report names.
+const MOST_TIES: usize = 100;
+
+/// What shows that the answer is the best. A greedy search and a split that
+/// was given have no proof, but the name of the objective.
+pub(super) fn proof(options: &Options, answer: &Answer, is_given: bool) -> Proof {
+    let goal = Goal::from(options.objective);
+    let objective = match goal {
+        Goal::Peak => "peak",
+        Goal::Fewest => "fewest",
+        Goal::Communication => "communication",
+        Goal::Cycles => "cycles",
+    };
+    let mut proof = Proof {
+        objective: objective.to_string(),
+        ..Proof::default()
+    };
+    let Answer::Best(solution) = answer else {
+        return proof;
+    };
+    if is_given {
+        return proof;
+    }
+    proof.optimal = true;
+    let objectives = solution.proofs.iter().map(|proof| ProvenObjective {
+        objective: proof.objective.to_string(),
+        integer_program: proof.integer_program.to_string(),
+        dynamic_program: proof.dynamic_program.to_string(),
+    });
+    proof.objectives = objectives.collect();
+    let bottlenecks = solution.bottlenecks.iter().map(|proof| ProvenBottleneck {
+        objective: proof.objective.to_string(),
+        below: proof.threshold.to_string(),
+        stages_needed: match proof.refusal {
+            Refused::TooManyStages(stages) => Some(stages as u32),
+            Refused::Infeasible => None,
+        },
+    });
+    proof.bottlenecks = bottlenecks.collect();
+    proof
+}
+
+impl Search<'_> {
+    fn name(&self, layer: usize) -> Option<String> {
+        layer_name(&self.layering.names, layer)
+    }
+
+    fn names(&self, layers: Range<usize>) -> LayerNames {
+        layers.map(|layer| self.name(layer)).collect()
+    }
+
+    fn stages_of(&self, plan: &Plan) -> Vec<LayerNames> {
+        let stages = with_pseudo_layer(plan.stages()).into_iter();
+        stages.map(|stage| self.names(stage)).collect()
+    }
+
+    /// Why nothing fits, and what would help.
+    pub(super) fn refusal(&self, asked: &Asked, refusal: &solve::Refusal) -> Refusal {
+        let certificate = &refusal.certificate;
+        let ranges = with_pseudo_layer(&certificate.ranges);
+        let weighed = ranges.iter().zip(self.memory.stages(&ranges));
+        let range = |(range, memory): (&Range<usize>, crate::memory::StageMemory)| OverLimit {
+            layers: self.names(range.clone()),
+            tile: memory.max_tile() as u32,
+            step: memory.peak_steps.get(memory.max_tile()).copied().flatten(),
+            bytes: memory.max_tile_bytes(),
+        };
+        let cuts_after = certificate.cuts_after.iter();
+        let lowest = refusal.lowest_peak.as_ref().map(|best| best.score.peak);
+        let without_orders = refusal.without_orders.as_ref();
+        Refusal {
+            reason: match refusal.cause {
+                Cause::TooLarge => RefusalReason::TooLarge,
+                Cause::TooFewIpus => RefusalReason::TooFewIpus,
+                Cause::PinsOrLimits => RefusalReason::PinsOrLimits,
+            },
+            limit: asked.limit(),
+            ranges: weighed.map(range).collect(),
+            cuts_after: cuts_after
+                .map(|&position| self.name(position + 1))
+                .collect(),
+            stages_needed: match certificate.needed {
+                Needed::Stages(stages) => Some(stages as u32),
+                Needed::Unsplittable => None,
+            },
+            smallest_limit: lowest,
+            smallest_tile_memory: lowest.map(|bytes| self.options.reserve.beside(bytes)),
+            fewest_ipus: refusal.fewest.map(|ipus| ipus as u32),
+            without_orders: without_orders.map(|best| self.stages_of(&best.plan)),
+        }
+    }
+
+    /// The best split, beside the one that was given.
+    pub(super) fn beside(&self, best: &Solution, fits: bool, broken: Vec<String>) -> Judged {
+        Judged {
+            broken_orders: broken,
+            best_fits: fits,
+            best_stages: self.stages_of(&best.plan),
+            best_fullest_tile_bytes: best.score.peak,
+            best_cut_bytes: narrow(best.score.cut_bytes),
+            best_slowest_stage_cycles: best.score.slowest_cycles.map(narrow),
+        }
+    }
+
+    /// The best split for each number of IPUs; where none fits, the one that
+    /// would need the least.
+    pub(super) fn sweep(&self, asked: &Asked, problem: &Problem<'_>) -> Result<Sweep> {
+        let fitting = solve::sweep(problem).map_err(explained)?;
+        let unlimited = Problem {
+            limit: Limit::Same(u64::MAX),
+            goal: Goal::Peak,
+            ..*problem
+        };
+        let others = match fitting.iter().all(Option::is_some) {
+            true => Vec::new(),
+            false => solve::sweep(&unlimited).map_err(explained)?,
+        };
+        let row = |(number, solution): (usize, Option<Solution>)| {
+            let fits = solution.is_some();
+            let other = || others.get(number).cloned().flatten();
+            let solution = solution.or_else(other)?;
+            Some(self.row(number + 1, fits, &solution, problem))
+        };
+        Ok(Sweep {
+            limit: asked.limit(),
+            rows: fitting.into_iter().enumerate().filter_map(row).collect(),
+        })
+    }
+
+    fn row(&self, ipus: usize, fits: bool, solution: &Solution, problem: &Problem<'_>) -> SweepRow {
+        let peaks = solution.plan.stages().iter().enumerate();
+        let free = peaks.filter_map(|(stage, range)| {
+            let limit = problem.limit.of(stage)?;
+            let peak = problem.costs.peak(range.clone())?;
+            Some(limit as i64 - peak as i64)
+        });
+        SweepRow {
+            ipus: ipus as u32,
+            fits,
+            fullest_tile_bytes: solution.score.peak,
+            free: free.min().unwrap_or(0),
+            cut_bytes: narrow(solution.score.cut_bytes),
+            slowest_stage_cycles: solution.score.slowest_cycles.map(narrow),
+            stages: self.stages_of(&solution.plan),
+            hint: hint(ipus, solution.score.stages),
+        }
+    }
+
+    /// Adds the layers that use the same variables that are always live, and
+    /// for each cut what it would have to double of them.
+    pub(super) fn add_ties(&self, facts: &mut SearchFacts, stages: &[Range<usize>]) {
+        let ties = self.memory.ties();
+        let cut = |stage: &Range<usize>| {
+            let crosses = |layers: &[u32]| {
+                let is_before = |&layer: &u32| (layer as usize) < stage.end;
+                layers.iter().any(is_before) && !layers.iter().all(is_before)
+            };
+            let crossing = ties.iter().filter(|(layers, _)| crosses(layers));
+            CutFacts {
+                duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
+                moves: Vec::new(),
+            }
+        };
+        let cuts = stages.len().saturating_sub(1);
+        facts.cuts = stages[..cuts].iter().map(cut).collect();
+        let named = ties.iter().take(MOST_TIES).map(|(layers, bytes)| Tie {
+            layers: layers
+                .iter()
+                .map(|&layer| self.name(layer as usize))
+                .collect(),
+            bytes: *bytes,
+        });
+        facts.ties = named.collect();
+    }
+
+    /// Adds for each cut what moving the layer on either side over it would do.
+    pub(super) fn add_moves(
+        &self,
+        facts: &mut SearchFacts,
+        split: &Split,
+        stages: &[Range<usize>],
+        problem: &Problem<'_>,
+    ) {
+        // The solver's positions: one less, and the first two are one.
+        let peak = |range: Range<usize>| {
+            let start = range.start.saturating_sub(1);
+            problem.costs.peak(start..range.end.saturating_sub(1))
+        };
+        let cut = |(number, sides): (usize, &[Range<usize>])| {
+            let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
+            let now = [0, 1].map(|side| split.stages[number + side].mem.max_tile_mem);
+            let moved = |at: usize, layers: Range<usize>, to: usize| {
+                let bytes = [peak(start..at)?, peak(at..end)?];
+                let change = [0, 1].map(|side| bytes[side] as i64 - now[side] as i64);
+                Some(Move {
+                    layers: self.names(layers),
+                    to_stage: to as u32,
+                    fullest_tile_bytes: bytes,
+                    change,
+                })
+            };
+            // The pseudo-layer stays with the first layer.
+            let least = if start == 0 { 2 } else { start + 1 };
+            let back = (at > least).then(|| moved(at - 1, at - 1..at, number + 1));
+            let on = (at + 1 < end).then(|| moved(at + 1, at..at + 1, number));
+            back.into_iter().chain(on).flatten().collect::<Vec<Move>>()
+        };
+        let cuts = stages.windows(2).enumerate().map(cut);
+        for (facts, moves) in facts.cuts.iter_mut().zip(cuts) {
+            facts.moves = moves;
+        }
+    }
+}
+
+/// Sums over cuts and stages, as reports show them.
+fn narrow(number: u128) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// Sizes in which IPUs come, and powers of two, which IPUs of a replica must
+/// be; and numbers that leave IPUs empty.
+fn hint(ipus: usize, stages: usize) -> Option<String> {
+    let size = match ipus {
+        1 => Some("one IPU"),
+        4 => Some("one machine, a POD4"),
+        16 => Some("a POD16"),
+        64 => Some("a POD64"),
+        _ if ipus.is_power_of_two() => Some("a power of two"),
+        _ => None,
+    };
+    let idle = ipus - stages.min(ipus);
+    match (size, idle) {
+        (size, 0) => size.map(str::to_string),
+        (Some(size), idle) => Some(format!("{size}; {idle} stay empty")),
+        (None, idle) => Some(format!("{idle} stay empty")),
+    }
+}

@@ -1,0 +1,238 @@
+//! From range costs to a split, its proof, or why there is none.
+
+mod asked;
+mod facts;
+mod weigh;
+
+pub(super) use asked::limits;
+
+use crate::atomic;
+use crate::cli::{Options, Solver};
+use crate::memory::{MemoryModel, RangeCosts};
+use crate::messages::Messages;
+use crate::model::{Layering, Model, Placement};
+use crate::progress::Unit;
+use crate::report::Split;
+use crate::report::document::SearchFacts;
+use crate::solve::{self, Plan, Problem, Solution, SolveError};
+use anyhow::{Context, Result};
+use asked::Asked;
+use std::ops::Range;
+use std::time::Instant;
+
+/// What a search is made on.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'a> {
+    pub(super) options: &'a Options,
+    pub(super) model: &'a Model,
+    pub(super) layering: &'a Layering,
+    pub(super) placement: &'a Placement,
+    pub(super) memory: &'a MemoryModel<'a>,
+    pub(super) messages: Messages,
+}
+
+/// What a search found.
+pub(super) struct Found {
+    /// The split to show: the one that was given, or the best. None when
+    /// nothing asked for one.
+    pub(super) split: Option<Split>,
+    pub(super) facts: SearchFacts,
+}
+
+/// Range costs, and what they were computed for.
+struct Weighed {
+    /// By positions of the layer order.
+    ranges: RangeCosts,
+    /// As the solver wants them: the first two positions are one.
+    costs: RangeCosts,
+    cut_bytes: Vec<u64>,
+    /// Do they hold every range?
+    all: bool,
+}
+
+/// The answer of a solver, or what it says when there is none.
+enum Answer {
+    Best(Box<Solution>),
+    Refused(Box<solve::Refusal>),
+    /// The search of the original tool proves nothing.
+    Greedy(Vec<Range<usize>>),
+}
+
+impl Search<'_> {
+    /// Finds the best split, judges the one that was given, and says what else
+    /// was asked for.
+    ///
+    /// # Errors
+    /// Options that do not go with each other or with the model, and files
+    /// that cannot be written.
+    pub(super) fn run(&self) -> Result<Found> {
+        let asked = Asked::new(self.options, self.model, self.layering, self.placement)?;
+        let given = asked::given(self.options, self.layering)?;
+        let start = Instant::now();
+        let options = self.options;
+        let all = options.sweep || options.explain || given.is_some() || asked.is_auto;
+        let mut weighed = self.weigh((!all).then(|| asked.limit()));
+        self.detail("range costs", start);
+        let ipus = self.ipus(&asked, &weighed)?;
+        let answer = self.answer(&asked, &mut weighed, ipus)?;
+        self.detail("solved", start);
+        let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, ipus);
+        self.export_lp(&problem)?;
+        let found = self.found(&asked, &problem, &answer, given, weighed.all)?;
+        self.detail("stages weighed", start);
+        Ok(found)
+    }
+
+    fn detail(&self, what: &str, start: Instant) {
+        let elapsed = start.elapsed();
+        self.messages
+            .detail(format_args!("{what} after {elapsed:.2?}"));
+    }
+
+    /// Weighs all ranges of layers, or those within `limit`.
+    fn weigh(&self, limit: Option<u64>) -> Weighed {
+        let limited = limit.unwrap_or(u64::MAX);
+        let weigh = |progress: &_| self.memory.range_costs_with(limited, progress);
+        let ranges = self.messages.while_showing(weigh);
+        Weighed {
+            costs: ranges.first_two_joined(),
+            ranges,
+            cut_bytes: self.memory.cut_bytes().split_off(1),
+            all: limit.is_none(),
+        }
+    }
+
+    /// How many IPUs to split over: with auto, as many as the model needs.
+    fn ipus(&self, asked: &Asked, weighed: &Weighed) -> Result<usize> {
+        if !asked.is_auto {
+            return Ok(asked.ipus);
+        }
+        let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, asked.ipus);
+        let fewest = solve::fewest_stages(&problem).map_err(explained)?;
+        Ok(fewest.map_or(asked.ipus, |fewest| fewest.min(asked.ipus)))
+    }
+
+    fn answer(&self, asked: &Asked, weighed: &mut Weighed, ipus: usize) -> Result<Answer> {
+        if self.options.solver == Solver::Greedy {
+            let stages = self.greedy_stages(&weighed.ranges, ipus, asked.limit());
+            return Ok(Answer::Greedy(stages));
+        }
+        let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, ipus);
+        if let Some(solution) = self.solving(|| solve::solve(&problem))? {
+            return Ok(Answer::Best(Box::new(solution)));
+        }
+        if !weighed.all {
+            *weighed = self.weigh(None);
+        }
+        let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, ipus);
+        let refusal = self.solving(|| solve::refusal(&problem))?;
+        match refusal {
+            Some(refusal) => Ok(Answer::Refused(Box::new(refusal))),
+            // The two see the same costs, up to the limit.
+            None => anyhow::bail!(
+                "internal error: a split turned up that was not found at first; please report \
+                 this with the profile"
+            ),
+        }
+    }
+
+    fn solving<T>(&self, solve: impl FnOnce() -> Result<T, SolveError>) -> Result<T> {
+        self.messages.while_showing(|progress| {
+            let _task = progress.begin("solving", Unit::Rows, 0);
+            solve().map_err(explained)
+        })
+    }
+
+    fn export_lp(&self, problem: &Problem<'_>) -> Result<()> {
+        let Some(path) = &self.options.export_lp else {
+            return Ok(());
+        };
+        let names = self.layering.names.iter().skip(1).cloned();
+        let text = solve::lp(problem, &names.collect::<Vec<_>>()).map_err(explained)?;
+        let shown = super::input::Shown(path).to_string();
+        atomic::write(path, text.as_bytes()).with_context(|| shown.clone())?;
+        self.messages
+            .info(format_args!("the integer program is in {shown}"));
+        Ok(())
+    }
+
+    fn found(
+        &self,
+        asked: &Asked,
+        problem: &Problem<'_>,
+        answer: &Answer,
+        given: Option<Plan>,
+        all: bool,
+    ) -> Result<Found> {
+        let best = match answer {
+            Answer::Best(solution) => Some(&**solution),
+            Answer::Refused(refusal) => refusal.lowest_peak.as_ref(),
+            Answer::Greedy(_) => None,
+        };
+        let broken = match &given {
+            Some(plan) => solve::judge(problem, plan).map_err(explained)?.broken,
+            None => Vec::new(),
+        };
+        let broken: Vec<String> = broken.into_iter().map(|order| order.source).collect();
+        let stages = match (&given, answer, best) {
+            (Some(plan), ..) => with_pseudo_layer(plan.stages()),
+            (None, Answer::Greedy(stages), _) => stages.clone(),
+            (None, _, Some(best)) => with_pseudo_layer(best.plan.stages()),
+            (None, _, None) => Vec::new(),
+        };
+        let split = self.judged(asked, &stages, problem.ipus, given.is_some(), &broken);
+        let fits = matches!(answer, Answer::Best(_));
+        let facts = SearchFacts {
+            proof: facts::proof(self.options, answer, given.is_some()),
+            refusal: match answer {
+                Answer::Refused(refusal) => Some(self.refusal(asked, refusal)),
+                _ => None,
+            },
+            judged: match (&given, best) {
+                (Some(_), Some(best)) => Some(self.beside(best, fits, broken)),
+                _ => None,
+            },
+            sweep: match self.options.sweep {
+                true => Some(self.sweep(asked, problem)?),
+                false => None,
+            },
+            orders: asked
+                .orders
+                .iter()
+                .map(|order| order.source.clone())
+                .collect(),
+            ties: Vec::new(),
+            cuts: Vec::new(),
+        };
+        let mut found = Found {
+            split: self.options.wants_split().then_some(split),
+            facts,
+        };
+        if self.options.wants_report() {
+            self.add_ties(&mut found.facts, &stages);
+        }
+        if let Some(split) = found.split.as_ref().filter(|_| all) {
+            self.add_moves(&mut found.facts, split, &stages, problem);
+        }
+        Ok(found)
+    }
+}
+
+/// Orders that contradict each other are wrong usage; all else is not.
+fn explained(error: SolveError) -> anyhow::Error {
+    match error {
+        SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. } => {
+            super::usage(crate::report::printable(&error.to_string()))
+        }
+        error => error.into(),
+    }
+}
+
+/// From positions of the solver to those of the layer order.
+fn with_pseudo_layer(stages: &[Range<usize>]) -> Vec<Range<usize>> {
+    let stage = |stage: &Range<usize>| {
+        let start = if stage.start == 0 { 0 } else { stage.start + 1 };
+        start..stage.end + 1
+    };
+    stages.iter().map(stage).collect()
+}

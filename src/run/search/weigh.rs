@@ -1,0 +1,78 @@
+//! The memory of the stages of a split.
+
+use super::{Asked, Search};
+use crate::memory::RangeCosts;
+use crate::report::{Layer, Memory, Split, Stage, layer_name};
+use crate::solve::greedy;
+use std::ops::Range;
+
+impl Search<'_> {
+    /// The stages of the original's search, with a word on what it settled on.
+    pub(super) fn greedy_stages(
+        &self,
+        costs: &RangeCosts,
+        max_stages: usize,
+        limit: u64,
+    ) -> Vec<Range<usize>> {
+        let found = greedy(costs, limit, max_stages, 2);
+        self.messages.summary(format_args!(
+            "greedy: {} at {} of the memory of a tile and at least {} layers in a stage",
+            if found.fits { "settled" } else { "gave up" },
+            found.proportion,
+            found.min_layers
+        ));
+        found.stages
+    }
+
+    /// The split with these stages (positions of the layer order).
+    pub(super) fn judged(
+        &self,
+        asked: &Asked,
+        stages: &[Range<usize>],
+        max_stages: usize,
+        is_given: bool,
+        broken: &[String],
+    ) -> Split {
+        let names = &self.layering.names;
+        let weighed = self.memory.stages(stages);
+        let stages = stages.iter().zip(&weighed);
+        let stages: Vec<Stage> = stages
+            .map(|(range, memory)| Stage::new(names, range, memory))
+            .collect();
+        let placed: usize = stages.iter().map(|stage| stage.layers.len()).sum();
+        let mut split = Split {
+            limit: asked.limit(),
+            limits: asked.limits_by_ipu(),
+            broken: broken.to_vec(),
+            is_given,
+            max_stages,
+            stages,
+            unplaced: (placed..names.len())
+                .map(|layer| layer_name(names, layer))
+                .collect(),
+            too_large: Vec::new(),
+        };
+        if !split.fits() {
+            split.too_large = self.too_large(split.limit);
+        }
+        split
+    }
+
+    /// The layers that are over the limit by themselves. The pseudo-layer
+    /// never stands alone, so it comes with the first layer.
+    fn too_large(&self, limit: u64) -> Vec<Layer> {
+        let names = &self.layering.names;
+        let first = (0..names.len().min(2), 1);
+        let others = (2..names.len()).map(|layer| (layer..layer + 1, layer));
+        let (ranges, layers): (Vec<_>, Vec<_>) = [first].into_iter().chain(others).unzip();
+        let weighed = layers.into_iter().zip(self.memory.stages(&ranges));
+        weighed
+            .filter(|(_, stage)| stage.max_tile_bytes() > limit)
+            .map(|(layer, stage)| Layer {
+                name: layer_name(names, layer),
+                mem: Memory::of(&stage),
+                max_tile: stage.max_tile(),
+            })
+            .collect()
+    }
+}
