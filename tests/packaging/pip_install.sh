@@ -23,8 +23,8 @@ command="$place/venv/bin/popliner"
 
 wanted=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 [ "$("$command" --version)" = "popliner $wanted" ] || fail "its version is not $wanted"
-"$place/venv/bin/pip" show popliner | grep -qx "Version: $wanted" ||
-    fail "pip does not know version $wanted"
+known=$("$place/venv/bin/pip" show popliner | sed -n 's/^Version: //p')
+[ "$known" = "$wanted" ] || fail "pip knows version '$known' and not $wanted"
 
 # Found by name when the environment is active, and from anywhere.
 profile=$PWD/fixtures/popart-bert-inference/profile.pop
