@@ -336,31 +336,6 @@ impl FromStr for Reserve {
     }
 }
 
-/// A form of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Export {
-    /// `--export-json`
-    Json,
-    /// `--export-csv`
-    Csv,
-    /// `--export-markdown`
-    Markdown,
-    /// `--export-html`
-    Html,
-}
-
-impl Export {
-    /// What the form is called where several results are printed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Export::Json => "export-json",
-            Export::Csv => "export-csv",
-            Export::Markdown => "export-markdown",
-            Export::Html => "export-html",
-        }
-    }
-}
-
 /// Values of `--layer-order`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Order {
@@ -371,24 +346,6 @@ pub enum Order {
 }
 
 impl Options {
-    /// The files to write the report to, each with the name of its form.
-    pub fn exports(&self) -> impl Iterator<Item = (Export, &PathBuf)> {
-        let exports = [
-            (Export::Json, &self.export_json),
-            (Export::Csv, &self.export_csv),
-            (Export::Markdown, &self.export_markdown),
-            (Export::Html, &self.export_html),
-        ];
-        exports
-            .into_iter()
-            .filter_map(|(form, file)| Some((form, file.as_ref()?)))
-    }
-
-    /// Does anything need the report?
-    pub fn wants_report(&self) -> bool {
-        self.exports().next().is_some()
-    }
-
     /// How layers are to be found.
     pub fn layers(&self) -> LayerOptions {
         LayerOptions {

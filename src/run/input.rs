@@ -1,6 +1,6 @@
 //! From the arguments to a model.
 
-use super::usage;
+use super::{export, usage};
 use crate::cli::Options;
 use crate::debug_info::DebugInfo;
 use crate::messages::Messages;
@@ -100,7 +100,7 @@ fn analyse(options: &Options, messages: Messages) -> Result<Input> {
     let (model, lookup) = model.with_context(|| Shown(path).to_string())?;
     Ok(Input {
         model,
-        lookup: Some(lookup).filter(|_| options.wants_report()),
+        lookup: Some(lookup).filter(|_| export::is_wanted(options)),
         warnings,
     })
 }

@@ -104,7 +104,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     for table in &diagnosis {
         sections.table(table)?;
     }
-    if options.wants_report() {
+    if export::is_wanted(options) {
         let report = export::Exported {
             options,
             input: &input,
@@ -115,7 +115,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         export::write(&report, &mut sections, messages)?;
     }
     cover(&memory, messages);
-    if count == 0 && !options.wants_report() && options.save_to_file.is_none() {
+    if count == 0 && !export::is_wanted(options) && options.save_to_file.is_none() {
         messages.summary("nothing was asked for: --solve finds the split points, --help has more");
     }
     Ok(exit)

@@ -31,7 +31,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of the style and of the script, which a test compares.
-const STYLE_HASH: &str = "jldoNmKN3tIy6UyZNFMCS2Vz0D5dzZhAquzkSvkAMSQ=";
+const STYLE_HASH: &str = "Qdob0q5yzw+Umy3SPkv0Ni1ffft/rfIL/Ciw/kksmVY=";
 const SCRIPT_HASH: &str = "FiYuWwBIonGvIO3DrJb5HS96Uo9RGI2+Ay+GJpRcaRM=";
 
 /// What the page may do: draw itself and run its own script.
