@@ -1,7 +1,7 @@
 //! Curves over the steps of the program, as drawings and as tables.
 
 use super::hover::{Chart, Charts};
-use super::parts::{cell, folded, number, percent, rounded, scale, table, ticks};
+use super::parts::{cell, long, number, percent, rounded, scale, table, ticks};
 use crate::report::document::{Band, Curve, thin};
 use crate::report::text::{grouped, shown_layer};
 use maud::{Markup, html};
@@ -42,7 +42,7 @@ impl Drawing<'_> {
                     " of variables that are always live, and others."
                 }
             }
-            (folded("Table of the curve", self.table()))
+            (long("Table of the curve", self.table()))
         }
     }
 

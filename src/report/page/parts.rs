@@ -58,6 +58,16 @@ pub(super) fn folded(summary: &str, table: Markup) -> Markup {
     }
 }
 
+/// A table so long that it stays folded on paper too.
+pub(super) fn long(summary: &str, table: Markup) -> Markup {
+    html! {
+        details.long {
+            summary { (summary) }
+            (table)
+        }
+    }
+}
+
 /// The parts of memory: class of colour, name, and bytes.
 pub(super) fn parts(parts: &Parts) -> [(&'static str, &'static str, u64); 6] {
     let Parts {
