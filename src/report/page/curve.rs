@@ -17,6 +17,8 @@ pub(super) struct Drawing<'a> {
     pub(super) limit: Option<u64>,
     /// Height of the drawing in pixels.
     pub(super) height: u32,
+    /// So many rows has its table at most, about.
+    pub(super) rows: usize,
     /// What is drawn, for those who cannot see it.
     pub(super) label: &'a str,
 }
@@ -24,8 +26,6 @@ pub(super) struct Drawing<'a> {
 /// Room above for the names of layers, and below for the steps.
 const ABOVE: u32 = 20;
 const BELOW: u32 = 20;
-/// So many rows has the table of a curve at most, about.
-const ROWS: usize = 40;
 
 impl Drawing<'_> {
     /// The drawing, the numbers at its peak, and its table.
@@ -239,7 +239,7 @@ impl Drawing<'_> {
             .collect();
         let fixed = curve.fixed.saturating_add(curve.always_live);
         let rows = html! {
-            @for place in thin(&points, ROWS) {
+            @for place in thin(&points, self.rows) {
                 @let (step, bytes) = points[place];
                 tr {
                     (cell(self.place(&format!("steps/{place}")), step.into()))
@@ -249,8 +249,8 @@ impl Drawing<'_> {
             }
         };
         html! {
-            @if points.len() > ROWS {
-                p.soft { "The first, lowest, highest and last point of each of " (ROWS / 4)
+            @if points.len() > self.rows {
+                p.soft { "The first, lowest, highest and last point of each of " (self.rows / 4)
                     " stretches; the JSON form of the report has more." }
             }
             (table("Points of the curve", &["#From step", "#Not always live", "#All bytes"], rows))
