@@ -7,8 +7,7 @@ mod values;
 pub use asked::Asked;
 pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Objective, Pin, Together};
 pub use values::{
-    Accounting, Emit, Export, Generate, Order, Place, Reserve, ShownUnits, Solver, TableFormat,
-    Tiles,
+    Accounting, Emit, Generate, Order, Place, Reserve, ShownUnits, Solver, TableFormat, Tiles,
 };
 
 use crate::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder};
@@ -355,22 +354,15 @@ impl Options {
             && self.no_cut_after.is_empty())
     }
 
-    /// The files to write the report to, each with the name of its form.
-    pub fn exports(&self) -> impl Iterator<Item = (Export, &PathBuf)> {
-        let exports = [
-            (Export::Json, &self.export_json),
-            (Export::Csv, &self.export_csv),
-            (Export::Markdown, &self.export_markdown),
-            (Export::Html, &self.export_html),
-        ];
-        exports
-            .into_iter()
-            .filter_map(|(form, file)| Some((form, file.as_ref()?)))
-    }
-
     /// Does anything need the report?
     pub fn wants_report(&self) -> bool {
-        self.exports().next().is_some() || self.compare.is_some() || self.explain
+        let exports = [
+            &self.export_json,
+            &self.export_csv,
+            &self.export_markdown,
+            &self.export_html,
+        ];
+        exports.iter().any(|file| file.is_some()) || self.compare.is_some() || self.explain
     }
 
     /// How layers are to be found.

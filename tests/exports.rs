@@ -102,12 +102,43 @@ fn places_that_cannot_be_written_to_are_named() {
 }
 
 #[test]
-fn two_forms_for_one_file_are_refused() {
-    let run = run_fixture(FIXTURE, &["--export-csv=report", "--export-json=report"]);
-    let line = one_line(&run, 2);
-    for part in ["--export-json", "--export-csv", "report"] {
-        assert!(line.contains(part), "{part} in {line}");
+fn a_file_that_is_another_already_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [profile, debug] = support::copy(FIXTURE, folder.path());
+    let before = fs::read(&profile).expect("a profile");
+    let text = |path: &Path| path.to_str().expect("a plain path").to_string();
+    let file = text(&folder.path().join("report"));
+    let other = text(&folder.path().join(".").join("report"));
+    let (profile, debug) = (text(&profile), text(&debug));
+    let cases: [(&[String], &str); 4] = [
+        (
+            &[
+                format!("--export-csv={file}"),
+                format!("--export-json={other}"),
+            ],
+            "--export-csv",
+        ),
+        (&[format!("--export-html={profile}")], "PROFILE"),
+        (&[format!("--export-html={debug}")], "DEBUG"),
+        (
+            &[
+                format!("--save-to-file={file}"),
+                format!("--export-html={file}"),
+            ],
+            "--save-to-file",
+        ),
+    ];
+    for (options, part) in cases {
+        let run = popliner([profile.clone()].iter().chain(options));
+        let line = one_line(&run, 2);
+        assert!(
+            line.contains(part) && line.contains("the same file"),
+            "{line}"
+        );
+        assert!(line.contains("--export-"), "{line}");
     }
+    assert_eq!(fs::read(&profile).expect("a profile"), before);
+    assert_eq!(names(folder.path()), ["debug.cbor", "profile.pop"]);
 }
 
 #[test]

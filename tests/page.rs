@@ -35,9 +35,14 @@ fn export(profile: &Path, options: &[&str], folder: &Path) -> (PathBuf, Value) {
     (page, serde_json::from_slice(&report).expect("JSON"))
 }
 
-/// All elements that say where in the JSON form their number stands.
-const NUMBERS: &str = "[...document.querySelectorAll('[data-json]')]
-    .map((element) => [element.dataset.json, element.textContent])";
+/// All elements that say where in the JSON form their number stands: the
+/// place goes on from that of the elements around them.
+const NUMBERS: &str = "[...document.querySelectorAll('[data-json]')].map((element) => {
+    let place = element.dataset.json;
+    for (let at = element.closest('[data-at]'); at; at = at.parentElement.closest('[data-at]'))
+        place = at.dataset.at + place;
+    return [place, element.textContent];
+})";
 
 /// Does anything stick out of the page, or does the page scroll sideways?
 const TOO_WIDE: &str = "document.documentElement.scrollWidth > innerWidth

@@ -213,31 +213,6 @@ impl FromStr for Reserve {
     }
 }
 
-/// A form of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Export {
-    /// `--export-json`
-    Json,
-    /// `--export-csv`
-    Csv,
-    /// `--export-markdown`
-    Markdown,
-    /// `--export-html`
-    Html,
-}
-
-impl Export {
-    /// What the form is called where several results are printed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Export::Json => "export-json",
-            Export::Csv => "export-csv",
-            Export::Markdown => "export-markdown",
-            Export::Html => "export-html",
-        }
-    }
-}
-
 /// Values of `--layer-order`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Order {

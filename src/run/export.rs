@@ -4,7 +4,7 @@ use super::input::{Input, Shown, debug_path};
 use super::sections::Sections;
 use super::{search, usage};
 use crate::atomic;
-use crate::cli::{Accounting, Export, Options};
+use crate::cli::{Accounting, Options};
 use crate::memory::MemoryModel;
 use crate::messages::Messages;
 use crate::model::{Layering, Placement};
@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a report is made from.
 pub(super) struct Exported<'a> {
@@ -28,6 +28,48 @@ pub(super) struct Exported<'a> {
     pub(super) found: Option<&'a search::Found>,
 }
 
+/// A form of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `--export-json`
+    Json,
+    /// `--export-csv`
+    Csv,
+    /// `--export-markdown`
+    Markdown,
+    /// `--export-html`
+    Html,
+}
+
+impl Form {
+    fn option(self) -> &'static str {
+        match self {
+            Form::Json => "--export-json",
+            Form::Csv => "--export-csv",
+            Form::Markdown => "--export-markdown",
+            Form::Html => "--export-html",
+        }
+    }
+
+    /// What the form is called where several results are printed.
+    fn name(self) -> &'static str {
+        self.option().trim_start_matches('-')
+    }
+}
+
+/// The forms that were asked for, each with its file.
+fn exports(options: &Options) -> impl Iterator<Item = (Form, &Path)> {
+    let exports = [
+        (Form::Json, &options.export_json),
+        (Form::Csv, &options.export_csv),
+        (Form::Markdown, &options.export_markdown),
+        (Form::Html, &options.export_html),
+    ];
+    exports
+        .into_iter()
+        .filter_map(|(form, file)| Some((form, file.as_deref()?)))
+}
+
 /// Stands for standard output.
 fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
@@ -35,27 +77,43 @@ fn is_standard_output(path: &Path) -> bool {
 
 /// How many forms go to standard output.
 pub(super) fn to_standard_output(options: &Options) -> usize {
-    let exports = options.exports();
-    exports.filter(|(_, path)| is_standard_output(path)).count()
+    exports(options)
+        .filter(|(_, path)| is_standard_output(path))
+        .count()
 }
 
-/// Refuses two forms for one file, before any work is done.
+/// Refuses a form whose file is that of another, or one that is read: before
+/// any work is done, and so that no profile is lost.
 pub(super) fn check(options: &Options) -> Result<()> {
-    let exports: Vec<_> = options.exports().collect();
-    for (number, (form, path)) in exports.iter().enumerate() {
-        let same = exports[..number].iter().find(|(_, other)| other == path);
-        if let Some((other, _)) = same.filter(|_| !is_standard_output(path)) {
-            let (form, other) = (form.name(), other.name());
+    let mut taken = vec![("PROFILE", place(&options.profile))];
+    if let (false, Ok(debug)) = (options.load_from_file, debug_path(options)) {
+        taken.push(("DEBUG", place(&debug)));
+    }
+    let saved = options.save_to_file.iter();
+    taken.extend(saved.map(|path| ("--save-to-file", place(path))));
+    let program = options.export_lp.iter();
+    taken.extend(program.map(|path| ("--export-lp", place(path))));
+    for (form, path) in exports(options).filter(|(_, path)| !is_standard_output(path)) {
+        let own = place(path);
+        if let Some((other, _)) = taken.iter().find(|(_, taken)| *taken == own) {
             return Err(usage(format!(
-                "--{other} and --{form} name the same file, {}",
+                "{other} and {} name the same file, {}",
+                form.option(),
                 Shown(path)
             )));
         }
+        taken.push((form.option(), own));
     }
     Ok(())
 }
 
-/// Makes the report, writes it in all forms, and gives it back. Files come last, so that no
+/// A path that is the same for each spelling of one file.
+fn place(path: &Path) -> PathBuf {
+    let known = path.canonicalize().or_else(|_| std::path::absolute(path));
+    known.unwrap_or_else(|_| path.to_owned())
+}
+
+/// Makes the report and writes it in all forms. Files come last, so that no
 /// form is missing when one cannot be made.
 pub(super) fn write(
     exported: &Exported<'_>,
@@ -68,7 +126,7 @@ pub(super) fn write(
         exported.report(made, warnings)
     })?;
     let mut files = Vec::new();
-    for (form, path) in exported.options.exports() {
+    for (form, path) in exports(exported.options) {
         let bytes = rendered(&report, form)?;
         match is_standard_output(path) {
             true => sections.text(form.name(), &bytes)?,
@@ -82,13 +140,13 @@ pub(super) fn write(
     Ok(report)
 }
 
-fn rendered(report: &Report, form: Export) -> io::Result<Vec<u8>> {
+fn rendered(report: &Report, form: Form) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match form {
-        Export::Json => json::write_report(report, &mut bytes)?,
-        Export::Csv => spreadsheet::write(report, &mut bytes)?,
-        Export::Markdown => bytes.extend(markdown::text(report).into_bytes()),
-        Export::Html => bytes.extend(page::text(report).into_bytes()),
+        Form::Json => json::write_report(report, &mut bytes)?,
+        Form::Csv => spreadsheet::write(report, &mut bytes)?,
+        Form::Markdown => bytes.extend(markdown::text(report).into_bytes()),
+        Form::Html => bytes.extend(page::text(report).into_bytes()),
     }
     Ok(bytes)
 }

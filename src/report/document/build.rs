@@ -42,7 +42,7 @@ pub struct Inputs<'a> {
 /// A curve of the whole model has at most about so many points.
 const MOST_POINTS: usize = 1000;
 /// The curves of all stages together have at most about so many.
-const MOST_STAGE_POINTS: usize = 16_000;
+const MOST_STAGE_POINTS: usize = 12_000;
 /// How many of the variables that are live at a peak are named.
 const MOST_VARIABLES: usize = 20;
 

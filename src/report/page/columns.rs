@@ -48,6 +48,8 @@ impl Columns<'_> {
         };
         // Narrow columns stand closer.
         let gap = if count > 60 { 0 } else { 12 };
+        let filled = (0u64..).zip(&self.columns);
+        let filled = filled.filter(|(_, column)| column.height > 0);
         let drawing = html! {
             svg height=(self.height) role="img" aria-label=(self.label) {
                 (self.group_drawings(count))
@@ -56,8 +58,9 @@ impl Columns<'_> {
                         line.grid x1="0" x2="100%" y1=(y(tick)) y2=(y(tick)) {}
                     }
                 }
-                @for (place, column) in (0u64..).zip(&self.columns) {
-                    @let top = if column.height > 0 { y(column.height).min(f64::from(base) - 1.5) } else { f64::from(base) };
+                @for (place, column) in filled {
+                    // A small one is seen too.
+                    @let top = y(column.height).min(f64::from(base) - 1.5);
                     rect class=(column.class) data-tip=(column.tip)
                         x=(percent(place * 100 + gap / 2, count * 100))
                         width=(percent(100 - gap, count * 100))

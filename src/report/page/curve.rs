@@ -1,7 +1,7 @@
 //! Curves over the steps of the program, as drawings and as tables.
 
 use super::hover::{Chart, Charts};
-use super::parts::{cell, folded, number, percent, rounded, scale, table, ticks};
+use super::parts::{cell, long, number, percent, rounded, scale, table, ticks};
 use crate::report::document::{Band, Curve, thin};
 use crate::report::text::{grouped, shown_layer};
 use maud::{Markup, html};
@@ -17,6 +17,8 @@ pub(super) struct Drawing<'a> {
     pub(super) limit: Option<u64>,
     /// Height of the drawing in pixels.
     pub(super) height: u32,
+    /// So many rows has its table at most, about.
+    pub(super) rows: usize,
     /// What is drawn, for those who cannot see it.
     pub(super) label: &'a str,
 }
@@ -24,8 +26,6 @@ pub(super) struct Drawing<'a> {
 /// Room above for the names of layers, and below for the steps.
 const ABOVE: u32 = 20;
 const BELOW: u32 = 20;
-/// So many rows has the table of a curve at most, about.
-const ROWS: usize = 40;
 
 impl Drawing<'_> {
     /// The drawing, the numbers at its peak, and its table.
@@ -42,7 +42,7 @@ impl Drawing<'_> {
                     " of variables that are always live, and others."
                 }
             }
-            (folded("Table of the curve", self.table()))
+            (long("Table of the curve", self.table()))
         }
     }
 
@@ -50,10 +50,13 @@ impl Drawing<'_> {
         format!("{}/{field}", self.at)
     }
 
-    /// What the whole height stands for.
+    /// What the whole height stands for: the name of the peak has room above.
     fn most(&self) -> u64 {
+        const NAME: u64 = 20;
         let most = self.curve.peak.bytes.max(self.limit.unwrap_or(0)).max(1);
-        most.saturating_add(most / 8)
+        let room = u64::from(self.height - ABOVE - BELOW);
+        let more = u128::from(most) * u128::from(NAME) / u128::from(room - NAME);
+        most.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
     }
 
     /// The pixel from the top at which so many bytes stand.
@@ -144,38 +147,43 @@ impl Drawing<'_> {
         }
     }
 
+    /// Is the peak on the right?
+    fn peaks_right(&self) -> bool {
+        let step = self.curve.peak.step.saturating_sub(self.curve.first_step);
+        u64::from(step) * 2 > self.steps()
+    }
+
+    /// The limit with its name on the side where the peak is not.
     fn limit_drawing(&self) -> Markup {
         let Some(limit) = self.limit else {
             return html! {};
         };
         let y = self.y(limit);
-        // On the side of the line where the peak is not.
-        let text = if self.curve.peak.bytes > limit {
-            y + 14.0
-        } else {
-            y - 4.0
+        let (anchor, x) = match self.peaks_right() {
+            true => ("start", "2"),
+            false => ("end", "100%"),
         };
         html! {
             line.limit x1="0" x2="100%" y1=(y) y2=(y) {}
-            text.limit-text.halo x="100%" y=(text) text-anchor="end" { "limit " (rounded(limit)) }
+            text.limit-text.halo x=(x) y=(y - 5.0) text-anchor=(anchor) { "limit " (rounded(limit)) }
         }
     }
 
+    /// The peak with its name above it, where nothing is filled.
     fn peak_drawing(&self) -> Markup {
         let peak = self.curve.peak;
         let y = self.y(peak.bytes);
-        let step = peak.step.saturating_sub(self.curve.first_step);
-        let is_right = u64::from(step) * 2 > self.steps();
-        let (anchor, away) = if is_right {
-            ("end", "-8")
+        let step = u64::from(peak.step.saturating_sub(self.curve.first_step));
+        let (anchor, away) = if self.peaks_right() {
+            ("end", "4")
         } else {
-            ("start", "8")
+            ("start", "-4")
         };
-        let x = percent(u64::from(step) * 2 + 1, self.steps() * 2);
+        let x = percent(step * 2 + 1, self.steps() * 2);
         html! {
             line.mark x1=(x) x2=(x) y1=(y) y2=(self.height - BELOW) {}
             circle.dot cx=(x) cy=(y) r="3.5" {}
-            text.on.halo x=(x) y=(y + 4.0) dx=(away) text-anchor=(anchor) {
+            text.on.halo x=(x) y=(y - 8.0) dx=(away) text-anchor=(anchor) {
                 (rounded(peak.bytes)) " at step " (grouped(peak.step.into()))
             }
         }
@@ -231,7 +239,7 @@ impl Drawing<'_> {
             .collect();
         let fixed = curve.fixed.saturating_add(curve.always_live);
         let rows = html! {
-            @for place in thin(&points, ROWS) {
+            @for place in thin(&points, self.rows) {
                 @let (step, bytes) = points[place];
                 tr {
                     (cell(self.place(&format!("steps/{place}")), step.into()))
@@ -241,8 +249,8 @@ impl Drawing<'_> {
             }
         };
         html! {
-            @if points.len() > ROWS {
-                p.soft { "The first, lowest, highest and last point of each of " (ROWS / 4)
+            @if points.len() > self.rows {
+                p.soft { "The first, lowest, highest and last point of each of " (self.rows / 4)
                     " stretches; the JSON form of the report has more." }
             }
             (table("Points of the curve", &["#From step", "#Not always live", "#All bytes"], rows))

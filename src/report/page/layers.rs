@@ -36,18 +36,17 @@ pub(super) fn section(report: &Report) -> Markup {
     };
     let rows = html! {
         @for (place, layer) in report.layers.iter().enumerate() {
-            @let at = format!("/layers/{place}");
-            tr {
+            tr data-at=(format_args!("/layers/{place}")) {
                 td.name { (shown_layer(&layer.name)) }
                 td.draw { (stacked(&parts(&layer.parts), most, None, 12)) }
-                (cell(format_args!("{at}/total"), layer.total))
+                (cell("/total", layer.total))
                 @for (class, _, bytes) in parts(&layer.parts) {
                     @if class != "overhead" {
-                        (cell(format_args!("{at}/parts/{}", json_name(class)), bytes))
+                        (cell(format_args!("/parts/{}", json_name(class)), bytes))
                     }
                 }
-                (cell(format_args!("{at}/fullest_tile"), layer.fullest_tile.into()))
-                (cell(format_args!("{at}/fullest_tile_bytes"), layer.fullest_tile_bytes))
+                (cell("/fullest_tile", layer.fullest_tile.into()))
+                (cell("/fullest_tile_bytes", layer.fullest_tile_bytes))
                 td.n { @if let Some(stage) = stage_of(place) { (stage) } @else { "\u{2013}" } }
             }
         }

@@ -18,6 +18,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
         bands: &bands,
         limit,
         height: 260,
+        rows: 40,
         label,
     };
     let on_tile = drawing(
@@ -48,7 +49,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
         (band_table(liveness))
         @if let Some(live) = &liveness.peak_variables {
             h3 { "Variables that are live at the peak" }
-            (variables(live, "/liveness/peak_variables"))
+            (variables(live, "/liveness/peak_variables", usize::MAX))
         }
     })
 }
@@ -65,10 +66,10 @@ pub(super) fn colours() -> Markup {
 fn band_table(liveness: &Liveness) -> Markup {
     let rows = html! {
         @for (place, band) in liveness.bands.iter().enumerate() {
-            tr {
+            tr data-at=(format_args!("/liveness/bands/{place}")) {
                 td.name { (shown_layer(&band.layer)) }
-                (cell(format_args!("/liveness/bands/{place}/from"), band.from.into()))
-                (cell(format_args!("/liveness/bands/{place}/to"), band.to.into()))
+                (cell("/from", band.from.into()))
+                (cell("/to", band.to.into()))
             }
         }
     };
@@ -82,11 +83,12 @@ fn band_table(liveness: &Liveness) -> Markup {
     )
 }
 
-/// The largest variables at a peak, and how much the others are.
-pub(super) fn variables(live: &PeakVariables, at: &str) -> Markup {
-    let largest: u64 = live.largest.iter().map(|variable| variable.bytes).sum();
+/// The largest variables at a peak, at most `most`, and how much the others are.
+pub(super) fn variables(live: &PeakVariables, at: &str, most: usize) -> Markup {
+    let named = &live.largest[..live.largest.len().min(most)];
+    let largest: u64 = named.iter().map(|variable| variable.bytes).sum();
     let rows = html! {
-        @for (place, variable) in live.largest.iter().enumerate() {
+        @for (place, variable) in named.iter().enumerate() {
             tr {
                 td.name.wrap { (shown(&variable.name)) }
                 td { (shown(&variable.category)) }
@@ -94,7 +96,7 @@ pub(super) fn variables(live: &PeakVariables, at: &str) -> Markup {
                 (cell(format_args!("{at}/largest/{place}/bytes"), variable.bytes))
             }
         }
-        @let others = live.count.saturating_sub(live.largest.len() as u64);
+        @let others = live.count.saturating_sub(named.len() as u64);
         @if others > 0 {
             tr.soft {
                 td colspan="3" { (grouped(others)) " others" }

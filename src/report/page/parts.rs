@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use std::fmt::Display;
 
 /// A number with the place in the JSON document where it comes from, as a
-/// JSON pointer: so it can be checked.
+/// JSON pointer, so that it can be checked. Inside elements with `data-at`
+/// the pointer goes on from those of all of them.
 pub(super) fn number(at: impl Display, value: u64) -> Markup {
     html! { span data-json=(at) { (grouped(value)) } }
 }
@@ -18,12 +19,12 @@ pub(super) fn signed(at: impl Display, value: i64) -> Markup {
 
 /// The cell of a table with a number.
 pub(super) fn cell(at: impl Display, value: u64) -> Markup {
-    html! { td.n data-json=(at) { (grouped(value)) } }
+    html! { td data-json=(at) { (grouped(value)) } }
 }
 
 /// The same with a sign.
 pub(super) fn signed_cell(at: impl Display, value: i64) -> Markup {
-    html! { td.n data-json=(at) { (grouped_signed(value)) } }
+    html! { td data-json=(at) { (grouped_signed(value)) } }
 }
 
 /// A table that scrolls sideways by itself where it is wider than the page.
@@ -52,6 +53,16 @@ pub(super) fn table(label: &str, columns: &[&str], rows: Markup) -> Markup {
 pub(super) fn folded(summary: &str, table: Markup) -> Markup {
     html! {
         details {
+            summary { (summary) }
+            (table)
+        }
+    }
+}
+
+/// A table so long that it stays folded on paper too.
+pub(super) fn long(summary: &str, table: Markup) -> Markup {
+    html! {
+        details.long {
             summary { (summary) }
             (table)
         }

@@ -73,10 +73,10 @@
   document.addEventListener('scroll', hide, { passive: true });
   document.documentElement.addEventListener('pointerleave', hide);
 
-  // What is folded away on screen is there on paper.
+  // What is folded away on screen is there on paper, but for the longest.
   let folded = [];
   addEventListener('beforeprint', () => {
-    folded = [...document.querySelectorAll('details:not([open])')];
+    folded = [...document.querySelectorAll('details:not([open], .long)')];
     for (const one of folded) one.open = true;
   });
   addEventListener('afterprint', () => {

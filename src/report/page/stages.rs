@@ -20,16 +20,48 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
         .collect();
     Some(html! {
         p { "How full the tiles of each stage are, each at its own peak, and what is live on the fullest tile step by step. Tinted are the steps of the stage's own layers." }
+        @if !Detail::of(split).all_tiles {
+            p.soft { "Of so many stages the curves of all tiles together stand in the JSON form of the report alone." }
+        }
         (colours())
         div.cards { @for card in &cards { (card) } }
     })
 }
 
+/// How much stands in the tables of a stage.
+#[derive(Clone, Copy)]
+struct Detail {
+    /// Rows of the table of a curve.
+    rows: usize,
+    /// Variables that are named.
+    variables: usize,
+    /// Is the curve of all tiles drawn?
+    all_tiles: bool,
+}
+
+impl Detail {
+    /// With many stages the page must stay small; the JSON form has the rest.
+    fn of(split: &SplitFacts) -> Self {
+        let (rows, variables, all_tiles) = match split.stages.len() {
+            0..=16 => (40, 20, true),
+            17..=32 => (8, 6, true),
+            _ => (8, 6, false),
+        };
+        Self {
+            rows,
+            variables,
+            all_tiles,
+        }
+    }
+}
+
 fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Charts) -> Markup {
-    let at = format!("/split/stages/{}", stage.stage);
+    let detail = Detail::of(split);
+    // Places in the document are written from here on, since there are many.
+    let at = "";
     let tile = &stage.fullest_tile;
     html! {
-        article.card {
+        article.card data-at=(format_args!("/split/stages/{}", stage.stage)) {
             h3 { "IPU " (stage.stage) }
             p.soft.name { "Layers " (shown_layers(&stage.layers)) }
             p {
@@ -41,10 +73,10 @@ fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Ch
             }
             h4 { "Tiles by how full they are, of the limit" }
             (histogram(&stage.tiles, &format!("{at}/tiles"), split.limit))
-            (curves(report, split, stage, &at, charts))
+            (curves(report, split, stage, detail, charts))
             @if let Some(live) = &stage.peak_variables {
                 (folded("Variables that are live at the peak",
-                    variables(live, &format!("{at}/peak_variables"))))
+                    variables(live, "/peak_variables", detail.variables)))
             }
         }
     }
@@ -83,10 +115,10 @@ fn histogram(tiles: &Fullness, at: &str, limit: u64) -> Markup {
     let rows = html! {
         @for (place, bucket) in tiles.histogram.iter().enumerate() {
             @if bucket.tiles > 0 {
-                tr {
-                    (cell(format_args!("{at}/histogram/{place}/from"), bucket.from))
-                    (cell(format_args!("{at}/histogram/{place}/to"), bucket.to))
-                    (cell(format_args!("{at}/histogram/{place}/tiles"), bucket.tiles.into()))
+                tr data-at=(format_args!("{at}/histogram/{place}")) {
+                    (cell("/from", bucket.from))
+                    (cell("/to", bucket.to))
+                    (cell("/tiles", bucket.tiles.into()))
                 }
             }
         }
@@ -107,7 +139,7 @@ fn curves(
     report: &Report,
     split: &SplitFacts,
     stage: &StageFacts,
-    at: &str,
+    detail: Detail,
     charts: &mut Charts,
 ) -> Markup {
     let bands = report.liveness.iter().flat_map(|liveness| &liveness.bands);
@@ -117,21 +149,21 @@ fn curves(
         (
             "Bytes on the fullest tile over the steps",
             "fullest_tile_curve",
-            &stage.fullest_tile_curve,
+            stage.fullest_tile_curve.as_ref(),
             Some(split.limit),
             180,
         ),
         (
             "Bytes of all tiles over the steps",
             "all_tiles_curve",
-            &stage.all_tiles_curve,
+            stage.all_tiles_curve.as_ref().filter(|_| detail.all_tiles),
             None,
             140,
         ),
     ];
     let drawings = drawings.map(|(label, field, curve, limit, height)| {
-        let drawing = curve.as_ref().map(|curve| {
-            let at = &format!("{at}/{field}");
+        let drawing = curve.map(|curve| {
+            let at = &format!("/{field}");
             let bands = &bands;
             Drawing {
                 curve,
@@ -139,6 +171,7 @@ fn curves(
                 bands,
                 limit,
                 height,
+                rows: detail.rows,
                 label,
             }
             .figure(charts)

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::report::document::testing::report;
+use crate::report::document::{Curve, LayerMemory, LiveVariable, TileTotals};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
 
@@ -45,6 +46,81 @@ fn a_report_with_little_in_it_is_a_page_too() {
     report.layers.clear();
     let page = text(&report);
     assert!(page.contains("<section id=\"summary\">") && !page.contains("<section id=\"split\">"));
+}
+
+/// Even with as many stages as layers.
+#[test]
+fn a_hundred_layers_and_twenty_thousand_steps_take_less_than_two_megabytes() {
+    let mut report = report();
+    let curve = |points: u32| Curve {
+        first_step: 0,
+        last_step: 19_999,
+        steps: (0..points).map(|point| point * (19_999 / points)).collect(),
+        bytes: (0..points)
+            .map(|point| 10_000_000 + 9_999_999 * u64::from(point % 2))
+            .collect(),
+        ..report.split.as_ref().unwrap().stages[1]
+            .fullest_tile_curve
+            .clone()
+            .unwrap()
+    };
+    // What the report is thinned to.
+    let (whole, of_stage) = (curve(1000), curve(12_000 / 200));
+    let variable = LiveVariable {
+        name: "bert/encoder/layer/17/attention/self/query/MatMul/Weight0#14".into(),
+        ..report
+            .liveness
+            .as_ref()
+            .unwrap()
+            .peak_variables
+            .as_ref()
+            .unwrap()
+            .largest[0]
+            .clone()
+    };
+    let name = |layer: u32| Some(layer.to_string());
+    let split = report.split.as_mut().unwrap();
+    let stage = |stage: u32| {
+        let mut own = split.stages[1].clone();
+        own.stage = stage;
+        own.layers = vec![name(stage)];
+        own.all_tiles_curve = Some(of_stage.clone());
+        own.fullest_tile_curve = Some(of_stage.clone());
+        own.tiles
+            .histogram
+            .iter_mut()
+            .for_each(|bucket| bucket.tiles = 70);
+        own.peak_variables.as_mut().unwrap().largest = vec![variable.clone(); 20];
+        own
+    };
+    split.stages = (0..100).map(stage).collect();
+    report.cuts = vec![report.cuts[0].clone(); 99];
+    report.layers = (0..100)
+        .map(|layer| LayerMemory {
+            name: name(layer),
+            ..report.layers[3].clone()
+        })
+        .collect();
+    let liveness = report.liveness.as_mut().unwrap();
+    liveness.steps = 20_000;
+    liveness.all_tiles = whole.clone();
+    liveness.fullest_tile_curve = whole;
+    let band = |band: u32| Band {
+        layer: name(band % 100),
+        from: band * 33,
+        to: band * 33 + 32,
+    };
+    liveness.bands = (0..600).map(band).collect();
+    let tiles = vec![12_345_678; 1472];
+    report.memory.tiles = Some(TileTotals {
+        fullest: 0,
+        total: tiles.clone(),
+        with_gaps: Some(tiles.clone()),
+        always_live: tiles.clone(),
+        not_always_live: tiles,
+    });
+    let size = text(&report).len();
+    assert!((1_000_000..2_000_000).contains(&size), "{size} bytes");
 }
 
 #[test]

@@ -217,16 +217,15 @@ const STAGE_COLUMNS: [&str; 12] = [
 fn stage_table(split: &SplitFacts) -> Markup {
     let rows = html! {
         @for stage in &split.stages {
-            @let at = format!("/split/stages/{}/fullest_tile", stage.stage);
             @let tile = &stage.fullest_tile;
-            tr {
+            tr data-at=(format_args!("/split/stages/{}/fullest_tile", stage.stage)) {
                 td.n { (stage.stage) }
                 td.name { (shown_layers(&stage.layers)) }
-                (cell(format_args!("{at}/tile"), tile.tile.into()))
-                (cell(format_args!("{at}/bytes"), tile.bytes))
-                (signed_cell(format_args!("{at}/free"), tile.free))
+                (cell("/tile", tile.tile.into()))
+                (cell("/bytes", tile.bytes))
+                (signed_cell("/free", tile.free))
                 td.n.bad[tile.bytes > split.limit] { (share(tile.bytes, split.limit)) }
-                (part_cells(&format!("{at}/parts"), &tile.parts))
+                (part_cells("/parts", &tile.parts))
             }
         }
     };
