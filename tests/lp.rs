@@ -165,32 +165,38 @@ fn highs_finds_the_same_optimum_for_random_problems() {
     programs.check();
 }
 
+const FIXTURES: [&str; 5] = [
+    "impossible",
+    "popart-bert-inference",
+    "poplar-mlp",
+    "poptorch-bert-training",
+    "tensorflow-cnn",
+];
+
+fn model(fixture: &str) -> (Model, Layering) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join("fixtures").join(fixture);
+    let profile = Profile::read(&folder.join("profile.pop")).unwrap();
+    let debug_info = DebugInfo::read(&folder.join("debug.cbor")).unwrap();
+    let model = Model::build(profile, &debug_info, false).unwrap();
+    let options = LayerOptions {
+        layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
+        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
+        order: LayerOrder::Natural,
+    };
+    let layering = Layering::new(&model.operations, &options);
+    (model, layering)
+}
+
 #[test]
 fn highs_finds_the_same_optimum_for_the_fixtures() {
     if !has_highs() {
         return;
     }
     let mut programs = Programs::new();
-    for fixture in [
-        "impossible",
-        "popart-bert-inference",
-        "poplar-mlp",
-        "poptorch-bert-training",
-        "tensorflow-cnn",
-    ] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("fixtures")
-            .join(fixture);
-        let profile = Profile::read(&folder.join("profile.pop")).unwrap();
-        let debug_info = DebugInfo::read(&folder.join("debug.cbor")).unwrap();
-        let limit = profile.target.bytes_per_tile;
-        let model = Model::build(profile, &debug_info, false).unwrap();
-        let options = LayerOptions {
-            layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
-            inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
-            order: LayerOrder::Natural,
-        };
-        let layering = Layering::new(&model.operations, &options);
+    for fixture in FIXTURES {
+        let (model, layering) = model(fixture);
+        let limit = model.target.bytes_per_tile;
         let memory = MemoryModel::classic(&model, &layering);
         let costs = memory.range_costs(limit).first_two_joined();
         let cut_bytes = memory.between().cut_bytes();
