@@ -1,6 +1,7 @@
 //! What people read while the tool runs: everything goes to standard error.
 
 use crate::progress::{Progress, bars};
+use crate::report::printable;
 use std::fmt::Display;
 use std::io::{self, Write};
 
@@ -53,5 +54,8 @@ impl Messages {
 
 /// Reports why the run ended; not even `-q` silences it.
 pub fn error(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr().lock(), "error: {error:#}");
+    // It may hold names from a file, but also line ends of its own.
+    let text = format!("{error:#}");
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    let _ = writeln!(io::stderr().lock(), "error: {}", lines.join("\n"));
 }

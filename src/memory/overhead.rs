@@ -4,6 +4,7 @@ use super::Rules;
 use super::code::by_kind;
 use crate::model::{CodeKind, Model};
 use crate::profile::TileBytes;
+use rustc_hash::FxHashMap;
 
 /// Memory that no operation explains. Each IPU of a pipeline has its stack, its
 /// run-time and its host exchange, so the full rules count it in every stage.
@@ -100,22 +101,26 @@ pub(super) fn explained(
             }
         }
     };
-    let mut present = vec![vec![false; tiles]; model.vertex_code.len()];
+    let mut by_type: FxHashMap<u32, Vec<&TileBytes>> = FxHashMap::default();
     let bodies = model.bodies.iter().enumerate();
     for (_, body) in bodies.filter(|&(number, _)| is_wanted(number)) {
         for (kind, bytes) in by_kind(&body.code, rules) {
             add(bytes, kind);
         }
         for (vertex_type, tiles) in &body.code.vertex_types {
-            for run in tiles.runs() {
-                present[*vertex_type as usize][run.from as usize..run.to as usize].fill(true);
-            }
+            by_type.entry(*vertex_type).or_default().push(tiles);
         }
     }
-    for (code, present) in model.vertex_code.iter().zip(present) {
+    let mut present = vec![false; tiles];
+    for (vertex_type, uses) in by_type {
+        present.fill(false);
+        for run in uses.into_iter().flat_map(TileBytes::runs) {
+            present[run.from as usize..run.to as usize].fill(true);
+        }
+        let code = &model.vertex_code[vertex_type as usize];
         let here = (0u32..)
-            .zip(present)
-            .map(|(tile, is)| if is { code.get(tile) } else { 0 });
+            .zip(&present)
+            .map(|(tile, &is)| if is { code.get(tile) } else { 0 });
         add(&here.collect(), CodeKind::VertexCode);
     }
     explained

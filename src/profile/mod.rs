@@ -13,9 +13,11 @@ mod groups;
 mod ids;
 mod liveness;
 mod names;
+mod open;
 mod program_types;
 mod programs;
 mod recorded;
+mod schema;
 mod target;
 mod tile_bytes;
 mod variables;
@@ -80,7 +82,8 @@ impl Profile {
         let mut database = Database::open(path, progress)?;
         let version = FormatVersion::read(&database)?;
         database.version = version;
-        let target = Target::read(&database)?;
+        let mut target = Target::read(&database)?;
+        let one_replica = target.take_one_replica(&database)?;
         target.check_single_ipu()?;
         let programs = Programs::read(&database, &target)?;
         let steps = liveness::read_steps(&database, &programs)?;
@@ -88,9 +91,11 @@ impl Profile {
         let variables = Variables::read(&database, &target, &classes)?;
         let region_variables = variables::read_regions(&database, &variables)?;
         let compute_set_variables = variables::read_compute_sets(&database, &variables)?;
+        let recorded = Recorded::read(&database, &target)?;
+        database.check_unchanged()?;
         Ok(Self {
-            recorded: Recorded::read(&database, &target)?,
-            warnings: version.warnings(),
+            recorded,
+            warnings: version.warnings().into_iter().chain(one_replica).collect(),
             path: path.to_owned(),
             version,
             target,

@@ -2,12 +2,13 @@
 
 use super::database::{Cells, Database};
 use super::encoding::decode_list;
-use super::ids::Ids;
+use super::ids::{Ids, insert_once};
 use super::program_types::Details;
 use super::tile_bytes::TileBytes;
 use super::vertices;
 use super::{ProfileError, Target};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The program tree, with compute sets and vertex types.
 #[derive(Debug, Clone)]
@@ -43,7 +44,7 @@ pub struct Program {
     /// [`Profile::region_variables`](super::Profile::region_variables): source
     /// and destination of exchanges, the regions of a host exchange, the
     /// destination of a code copy. A region set without a row is empty.
-    pub regions: Box<[u64]>,
+    pub regions: Arc<[u64]>,
 }
 
 /// What a program does, as far as memory is concerned.
@@ -186,8 +187,7 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
 fn read_types(database: &Database) -> Result<FxHashMap<u64, Box<str>>, ProfileError> {
     let mut types = FxHashMap::default();
     database.scan("program_types", &["id", "name"], |row| {
-        types.insert(row.unsigned(0)?, row.text(1)?.into());
-        Ok(())
+        insert_once(&mut types, &row, row.text(1)?.into())
     })?;
     Ok(types)
 }
@@ -200,6 +200,10 @@ fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, ProfileEr
         Ok(())
     })?;
     roots.sort_unstable();
+    if let Some(twice) = roots.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let problem = "it stands there twice";
+        return Err(ProfileError::cell("control_programs", "id", twice[0].0, problem));
+    }
     Ok(roots.into_iter().map(|(_, program)| program).collect())
 }
 
