@@ -3,6 +3,7 @@
 #![no_main]
 
 #[path = "../../examples/synthesize/generator/mod.rs"]
+#[allow(dead_code)]
 mod generator;
 #[path = "../../tests/mutations/mod.rs"]
 mod mutations;

@@ -133,14 +133,19 @@ pub(super) fn too_deep(records: &[Record], index: &IdIndex, most: usize) -> Opti
                 break;
             }
             way.push(place);
-            here = index.find(records[place].parent).map(|parent| parent as usize);
+            here = index
+                .find(records[place].parent)
+                .map(|parent| parent as usize);
         }
         while let Some(place) = way.pop() {
             let parent = index.find(records[place].parent);
             depths[place] = 1 + parent.map_or(0, |parent| depths[parent as usize]);
         }
     }
-    let deepest = depths.into_iter().zip(records).find(|&(depth, _)| depth > most + 1);
+    let deepest = depths
+        .into_iter()
+        .zip(records)
+        .find(|&(depth, _)| depth > most + 1);
     deepest.map(|(_, record)| record.id)
 }
 

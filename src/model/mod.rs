@@ -111,12 +111,8 @@ impl Model {
             .bodies
             .iter()
             .map(|body| {
-                let code = BodyCode::new(
-                    &profile.programs,
-                    &body.programs,
-                    body.uid,
-                    &profile.target,
-                )?;
+                let code =
+                    BodyCode::new(&profile.programs, &body.programs, body.uid, &profile.target)?;
                 budget.take(&code)?;
                 Ok(Body {
                     uid: body.uid,

@@ -1,9 +1,9 @@
 //! Names of operations (analysis.md, section 5).
 
-use super::{ModelError, Operation};
 use super::contexts::operation_layer;
 use super::operations::{Found, FoundOperation};
 use super::walk::Path;
+use super::{ModelError, Operation};
 use crate::debug_info::{DebugInfo, Field, Layer, Position};
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};

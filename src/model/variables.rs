@@ -1,7 +1,7 @@
 //! Which operations use which lowered variables.
 
-use super::{CodeKind, ModelError};
 use super::operations::FoundBody;
+use super::{CodeKind, ModelError};
 use crate::profile::{Groups, NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes};
 use rayon::prelude::*;
 

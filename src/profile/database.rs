@@ -104,10 +104,17 @@ impl Database {
             let between = format!("WHERE rowid BETWEEN {from} AND {to}");
             let connection = source.connect()?;
             let mut rows = Rows::new(task);
-            scan(&connection, table, columns, &between, source.most_payload(), |row| {
-                rows.next();
-                visit(row, &mut filled)
-            })?;
+            scan(
+                &connection,
+                table,
+                columns,
+                &between,
+                source.most_payload(),
+                |row| {
+                    rows.next();
+                    visit(row, &mut filled)
+                },
+            )?;
             Ok(filled)
         };
         chunks(first, last).into_par_iter().map(chunk).collect()
@@ -212,9 +219,8 @@ impl<'r> Cells<'r> {
     /// in an error and not in memory without bound.
     fn count(&self, bytes: &'r [u8]) -> Result<&'r [u8], ProfileError> {
         let left = self.payload_left.get().checked_sub(bytes.len() as u64);
-        self.payload_left.set(left.ok_or(ProfileError::Overlapping {
-            table: self.table,
-        })?);
+        self.payload_left
+            .set(left.ok_or(ProfileError::Overlapping { table: self.table })?);
         Ok(bytes)
     }
 
@@ -328,5 +334,4 @@ mod tests {
             assert!(chunks.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
         }
     }
-
 }

@@ -187,7 +187,11 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
 fn read_types(database: &Database) -> Result<FxHashMap<u64, Box<str>>, ProfileError> {
     let mut types = FxHashMap::default();
     database.scan("program_types", &["id", "name"], |row| {
-        insert_once(&mut types, &row, row.text(1)?.into())
+        let name = row.text(1)?;
+        if name.is_empty() {
+            return Err(row.problem(1, "a type of programs has no name"));
+        }
+        insert_once(&mut types, &row, name.into())
     })?;
     Ok(types)
 }
@@ -202,7 +206,12 @@ fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, ProfileEr
     roots.sort_unstable();
     if let Some(twice) = roots.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         let problem = "it stands there twice";
-        return Err(ProfileError::cell("control_programs", "id", twice[0].0, problem));
+        return Err(ProfileError::cell(
+            "control_programs",
+            "id",
+            twice[0].0,
+            problem,
+        ));
     }
     Ok(roots.into_iter().map(|(_, program)| program).collect())
 }

@@ -71,7 +71,9 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
     }
     let missing = |tile| ProfileError::cell(table, "tile", tile, "there is no such row");
     let tiles = tiles.into_iter().enumerate();
-    tiles.map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile))).collect()
+    tiles
+        .map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)))
+        .collect()
 }
 
 fn read_categories(
@@ -101,9 +103,8 @@ fn read_categories(
         if categories.len() > MOST_CATEGORIES {
             return Err(row.problem(0, "a profile has at most 256 categories"));
         }
-        let kind = |column| {
-            TileBytes::from_list(row.blob(column)?, tiles).map_err(row.bad_blob(column))
-        };
+        let kind =
+            |column| TileBytes::from_list(row.blob(column)?, tiles).map_err(row.bad_blob(column));
         let kinds: Vec<TileBytes> = (1..columns.len()).map(kind).collect::<Result<_, _>>()?;
         let sum = TileBytes::sum(kinds.iter().map(|kind| (kind, 1)), tiles);
         let too_much = |tile| row.problem(1, format!("more than 4 GiB on tile {tile}"));

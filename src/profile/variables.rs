@@ -66,7 +66,11 @@ impl Variables {
         target: &Target,
         classes: &LiveClasses,
     ) -> Result<Self, ProfileError> {
-        if !database.has_table(TABLE) || database.rowid_bounds(TABLE)?.is_none() {
+        if !database.has_table(TABLE) {
+            return Err(ProfileError::NoLoweredVariables);
+        }
+        database.require(TABLE, COLUMNS)?;
+        if database.rowid_bounds(TABLE)?.is_none() {
             return Err(ProfileError::NoLoweredVariables);
         }
         let (category_ids, category_names) = read_categories(database)?;

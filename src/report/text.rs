@@ -16,7 +16,8 @@ pub fn grouped(number: u64) -> String {
 /// Does a terminal do something else with this character than show it? Control
 /// characters, and those that turn the direction of what follows.
 pub(super) fn is_obeyed(c: char) -> bool {
-    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || c.is_control()
 }
 

@@ -79,7 +79,9 @@ fn change_rows(profile: &Path, schema: &Schema, count: usize, choices: &mut Choi
         let (table, columns) = &schema.0[choices.below(schema.0.len())];
         let column = &columns[choices.below(columns.len())];
         let highest = format!("SELECT coalesce(max(rowid), 0) FROM \"{table}\"");
-        let highest: i64 = connection.query_row(&highest, [], |row| row.get(0)).unwrap();
+        let highest: i64 = connection
+            .query_row(&highest, [], |row| row.get(0))
+            .unwrap();
         let row = 1 + choices.below(highest as usize) as i64;
         let other = 1 + choices.below(highest as usize) as i64;
         let of_row = format!("FROM \"{table}\" WHERE rowid = ?1");
@@ -146,13 +148,17 @@ fn change_bytes(path: &Path, count: usize, block: usize, choices: &mut Choices<'
         match choices.byte() % 8 {
             0 => bytes.truncate(place),
             1 if block == 1 => drop(bytes.splice(place..place, choices.bytes(12))),
-            2 if block == 1 => drop(bytes.drain(place..(place + choices.below(12)).min(bytes.len()))),
+            2 if block == 1 => {
+                drop(bytes.drain(place..(place + choices.below(12)).min(bytes.len())))
+            }
             3 => set(&mut bytes, at_start, choices.byte()),
             4 => {
                 let from = choices.below(bytes.len());
                 let part = bytes[from..(from + block.max(16)).min(bytes.len())].to_vec();
                 let to = place / block * block;
-                part.into_iter().zip(to..).for_each(|(byte, to)| set(&mut bytes, to, byte));
+                part.into_iter()
+                    .zip(to..)
+                    .for_each(|(byte, to)| set(&mut bytes, to, byte));
             }
             _ => set(&mut bytes, place, choices.byte()),
         }
