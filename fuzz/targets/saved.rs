@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless, Layering,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
     Model, Placement,
 };
 use popliner::profile::Profile;
@@ -88,7 +88,9 @@ fn pieces(mut data: &[u8]) -> Frames {
 fn changed(data: &[u8]) -> Frames {
     let mut frames = BASE.clone();
     for change in data.chunks_exact(5) {
-        let &[frame, low, high, what, value] = change else { continue };
+        let &[frame, low, high, what, value] = change else {
+            continue;
+        };
         let count = frames.len();
         let raw = &mut frames[usize::from(frame) % count].1;
         let place = usize::from(u16::from_le_bytes([low, high])) % raw.len().max(1);

@@ -36,7 +36,11 @@ fn base(framework: &str) -> Base {
     let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
     let folder = folder.expect("a folder");
     let out = folder.path().to_str().expect("a plain path");
-    let outlined = if framework == "poplar" { "none" } else { "per-call" };
+    let outlined = if framework == "poplar" {
+        "none"
+    } else {
+        "per-call"
+    };
     let options = generator::options::Options::parse_from([
         "synthesize",
         "--out",
@@ -80,16 +84,27 @@ fuzz_target!(|data: &[u8]| {
     }
     let [profile, debug] = &base.paths;
     mutate(profile, debug, &base.schema, &mut choices);
-    let before = base.paths.each_ref().map(|path| fs::read(path).expect("a file"));
-    let arguments = ["popliner", "-q"].into_iter().chain(options.iter().copied());
-    let paths = base.paths.iter().map(|path| path.to_str().expect("a plain path"));
+    let before = base
+        .paths
+        .each_ref()
+        .map(|path| fs::read(path).expect("a file"));
+    let arguments = ["popliner", "-q"]
+        .into_iter()
+        .chain(options.iter().copied());
+    let paths = base
+        .paths
+        .iter()
+        .map(|path| path.to_str().expect("a plain path"));
     let options = Options::try_parse_from(arguments.chain(paths)).expect("known options");
     let mut out = Vec::new();
     if let Err(error) = run(&options, &mut out) {
         let text = format!("{error:#}");
         assert!(text.len() > 20 && text.len() < 20_000, "{text}");
     }
-    let after = base.paths.each_ref().map(|path| fs::read(path).expect("a file"));
+    let after = base
+        .paths
+        .each_ref()
+        .map(|path| fs::read(path).expect("a file"));
     assert!(before == after, "an input changed");
     let entries = fs::read_dir(profile.parent().expect("a folder")).expect("a folder");
     assert_eq!(entries.count(), 2, "a file stands beside the inputs");

@@ -75,6 +75,13 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         Accounting::Classic => MemoryModel::classic(&model, &layering),
         Accounting::Full => MemoryModel::full(&model, &layering, &placement),
     };
+    if memory.is_beyond_bounds() {
+        anyhow::bail!(
+            "{}: its variables are shared by more different groups of layers than any real model \
+             has; the profile is damaged, or --layer-name-regex finds too many layers",
+            printable(&options.profile.to_string_lossy())
+        );
+    }
     let tables = tables(options, &model, &layering, &placement, &memory)?;
     let diagnosis = diagnosis(options, &model, &memory);
     let count = tables.len() + diagnosis.len() + usize::from(options.solve);

@@ -35,7 +35,7 @@
 //! |---|---|
 //! | triggers, views, virtual tables, computed columns | `schemas_that_run_code` |
 //! | pages that share pages | `pages_that_lead_in_circles`, `rows_that_share_pages` |
-//! | small files that ask for much | `few_bytes_that_name_many_variables`, `calls_in_calls`, `chains_without_end`, `too_many_layers` |
+//! | small files that ask for much | `few_bytes_that_name_many_variables`, `variables_shared_in_every_way`, `calls_in_calls`, `chains_without_end`, `too_many_layers` |
 //! | regexes that explode elsewhere | `regexes_that_explode_elsewhere` |
 //! | names in CSV and on a terminal | `names_that_are_commands` (HTML and Markdown: with their forms) |
 //! | saved files | `saved_files` |
