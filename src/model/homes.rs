@@ -121,7 +121,10 @@ fn companions(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
         let bodies: Vec<u32> = model.body_sets.bodies(set).collect();
         let layers = bodies.iter().flat_map(|&body| &layers_of[body as usize]);
         let layers: BTreeSet<u32> = layers.copied().collect();
-        for body in bodies.into_iter().filter(|&body| is_layerless[body as usize]) {
+        for body in bodies
+            .into_iter()
+            .filter(|&body| is_layerless[body as usize])
+        {
             all[body as usize] += bytes;
             for &layer in &layers {
                 *shared.entry((body, layer)).or_default() += bytes;

@@ -46,7 +46,8 @@
 //! | a closed pipe | `a_closed_pipe` |
 //! | a kill while a file is written | `a_kill_while_saving`; Ctrl-C in `tests/interrupt.rs` |
 //!
-//! Inputs that a fuzzer found stand in `found`, what they showed in their names.
+//! The fuzzers of `fuzz/` found nothing yet that is not among these; what they
+//! find becomes a case here.
 #![cfg(target_os = "linux")]
 
 #[path = "../models/mod.rs"]
@@ -57,7 +58,10 @@ mod mutations;
 mod support;
 
 mod common;
+mod contexts;
 mod damaged;
 mod faults;
 mod harmful;
+mod rows;
+mod schemas;
 mod unusual;
