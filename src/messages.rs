@@ -1,8 +1,8 @@
 //! What people read while the tool runs: everything goes to standard error.
 
 use crate::progress::{Progress, bars};
-use crate::report::Units;
 use crate::report::terminal::{Look, Screen, Tone};
+use crate::report::{Units, printable};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
@@ -72,7 +72,10 @@ pub fn error(error: &anyhow::Error) {
         screen: screen(),
         ..Look::default()
     };
-    let text = format!("{} {error:#}", look.toned(Tone::Bad, "error:"));
+    // It may hold names from a file, but also line ends of its own.
+    let text = format!("{error:#}");
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    let text = format!("{} {}", look.toned(Tone::Bad, "error:"), lines.join("\n"));
     let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
 }
 

@@ -75,7 +75,7 @@ fn altered(folder: &Path, sql: &str) -> [PathBuf; 2] {
 
 #[test]
 fn profiles_that_lack_something() {
-    let cases: [(&str, &[&str]); 7] = [
+    let cases: [(&str, &[&str]); 6] = [
         (
             "DELETE FROM vars_info",
             &[
@@ -97,10 +97,6 @@ fn profiles_that_lack_something() {
         (
             "UPDATE target_info SET num_tiles = 32, num_ipus = 2",
             &["2 IPUs", "one IPU"],
-        ),
-        (
-            "UPDATE target_info SET num_tiles = 32, num_replicas = 2",
-            &["2 replicas", "without replication"],
         ),
     ];
     for (sql, parts) in cases {

@@ -35,6 +35,17 @@ pub enum DebugInfoError {
         /// What is missing or of the wrong type.
         problem: &'static str,
     },
+    /// More contexts above one than any software writes.
+    #[error(
+        "the context with the id {id} has more than {limit} contexts above it, so the chains of \
+         contexts are damaged"
+    )]
+    TooDeep {
+        /// The context.
+        id: u64,
+        /// How many may stand above it.
+        limit: usize,
+    },
     /// More contexts or texts than this version can number.
     #[error("the file holds more than {limit} {what}")]
     TooMany {

@@ -118,6 +118,52 @@ pub(super) fn mark_cycles(records: &mut [Record], index: &IdIndex) {
     }
 }
 
+/// The id of a context whose chain has more than `most` contexts above it.
+///
+/// Each context is visited once. On a cycle every chain is as long as the cycle.
+pub(super) fn too_deep(records: &[Record], index: &IdIndex, most: usize) -> Option<u64> {
+    // One more than the contexts above; 0 for those not known yet.
+    let mut depths = vec![0usize; records.len()];
+    let mut way = Vec::new();
+    for start in 0..records.len() {
+        let mut here = Some(start);
+        while let Some(place) = here.filter(|&place| depths[place] == 0) {
+            if records[place].on_cycle {
+                measure_cycle(records, index, place, &mut depths);
+                break;
+            }
+            way.push(place);
+            here = index
+                .find(records[place].parent)
+                .map(|parent| parent as usize);
+        }
+        while let Some(place) = way.pop() {
+            let parent = index.find(records[place].parent);
+            depths[place] = 1 + parent.map_or(0, |parent| depths[parent as usize]);
+        }
+    }
+    let deepest = depths
+        .into_iter()
+        .zip(records)
+        .find(|&(depth, _)| depth > most + 1);
+    deepest.map(|(_, record)| record.id)
+}
+
+/// Gives all contexts of a cycle its length.
+fn measure_cycle(records: &[Record], index: &IdIndex, start: usize, depths: &mut [usize]) {
+    let mut cycle = vec![start];
+    let mut here = start;
+    while let Some(parent) = index.find(records[here].parent) {
+        here = parent as usize;
+        if here == start {
+            break;
+        }
+        cycle.push(here);
+    }
+    let length = cycle.len();
+    cycle.into_iter().for_each(|place| depths[place] = length);
+}
+
 fn mark_cycle(records: &mut [Record], index: &IdIndex, start: usize) {
     let mut here = start;
     while !records[here].on_cycle {

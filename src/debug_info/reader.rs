@@ -18,6 +18,10 @@ const HEAD: usize = 64;
 const LONGEST_KEY: u64 = "stringTable".len() as u64;
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
+/// How many contexts may stand above one. Real chains have some ten; they are
+/// walked for each program, so without a bound a small file takes for ever.
+const MOST_ABOVE: usize = 1024;
+
 /// Why reading ends before the document does.
 enum Stop {
     Fault(Fault),
@@ -75,7 +79,7 @@ pub(super) fn read(reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
         Err(Stop::Fault(Fault::Syntax(offset))) => Some(StoppedAt::Damage(offset)),
     };
     collected.check(stop)?;
-    Ok(collected.finish(stop))
+    collected.finish(stop)
 }
 
 /// What has been read of the document so far.
@@ -204,9 +208,13 @@ impl Collected {
         }
     }
 
-    fn finish(mut self, stop: Option<StoppedAt>) -> DebugInfo {
+    fn finish(mut self, stop: Option<StoppedAt>) -> Result<DebugInfo, DebugInfoError> {
         let (index, duplicates) = index::IdIndex::build(&mut self.records);
         index::mark_cycles(&mut self.records, &index);
+        if let Some(id) = index::too_deep(&self.records, &index, MOST_ABOVE) {
+            let limit = MOST_ABOVE;
+            return Err(DebugInfoError::TooDeep { id, limit });
+        }
         self.oddities.duplicates = duplicates;
         self.oddities.names = self.names.len();
         if self.oddities.table_complete {
@@ -221,7 +229,7 @@ impl Collected {
         self.records.shrink_to_fit();
         self.fields.shrink_to_fit();
         self.names.shrink();
-        DebugInfo {
+        Ok(DebugInfo {
             layers: (self.records.iter()).fold(0, |bits, record| bits | record.layer.bit()),
             records: self.records,
             fields: self.fields,
@@ -230,7 +238,7 @@ impl Collected {
             index,
             warnings: self.oddities.sentences(truncation.as_ref()),
             truncation,
-        }
+        })
     }
 
     fn names_outside(&self) -> usize {

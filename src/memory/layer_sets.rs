@@ -3,22 +3,38 @@
 use super::Rules;
 use crate::model::{BodySets, Layering, Model, NO_LAYER, Placement};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Sets of layer positions in ascending order, each kept once. Set 0 is empty.
 #[derive(Debug, Clone)]
 pub(super) struct LayerSets {
-    sets: Vec<Box<[u32]>>,
-    ids: FxHashMap<Box<[u32]>, u32>,
+    sets: Vec<Arc<[u32]>>,
+    ids: FxHashMap<Arc<[u32]>, u32>,
+    /// How many more layers the sets may have together.
+    left: usize,
+    is_full: bool,
 }
+
+/// How many layers all sets may have together. Real models have some 10^6; few
+/// bytes of a profile can ask for any number.
+const MOST: usize = 1 << 24;
 
 impl LayerSets {
     fn new() -> Self {
         let mut sets = Self {
             sets: Vec::new(),
             ids: FxHashMap::default(),
+            left: MOST,
+            is_full: false,
         };
         sets.intern(&[]);
         sets
+    }
+
+    /// Was there a set that had no room? It counts as empty then, and nothing
+    /// that is computed with these sets is right.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// The number of a set, which must ascend.
@@ -26,9 +42,15 @@ impl LayerSets {
         if let Some(&id) = self.ids.get(layers) {
             return id;
         }
+        let Some(left) = self.left.checked_sub(layers.len()) else {
+            self.is_full = true;
+            return 0;
+        };
+        self.left = left;
         let id = self.sets.len() as u32;
-        self.sets.push(layers.into());
-        self.ids.insert(layers.into(), id);
+        let layers: Arc<[u32]> = layers.into();
+        self.sets.push(layers.clone());
+        self.ids.insert(layers, id);
         id
     }
 
@@ -43,6 +65,9 @@ impl LayerSets {
     }
 
     fn union(&mut self, a: u32, b: u32) -> u32 {
+        if self.is_full {
+            return 0;
+        }
         let mut both = [self.layers(a), self.layers(b)].concat();
         both.sort_unstable();
         both.dedup();

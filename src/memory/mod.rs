@@ -95,6 +95,12 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
+    /// Do layers share variables in more different ways than can be kept? Then
+    /// nothing that this says of them is right. No real model comes near.
+    pub fn is_beyond_bounds(&self) -> bool {
+        self.users.sets.is_full()
+    }
+
     /// How many positions the layer order has, the pseudo-layer included.
     pub fn layers(&self) -> usize {
         self.windows.len()

@@ -4,6 +4,7 @@ use super::Rules;
 use super::code::by_kind;
 use crate::model::{CodeKind, Model};
 use crate::profile::TileBytes;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Memory that no operation explains. Each IPU of a pipeline has its stack, its
@@ -94,7 +95,7 @@ pub(super) fn explained(
     is_wanted: impl Fn(usize) -> bool,
 ) -> Vec<[u64; 4]> {
     let mut explained = vec![[0; 4]; tiles.len()];
-    let mut present = vec![vec![false; tiles.len()]; model.vertex_code.len()];
+    let mut by_type: FxHashMap<u32, Vec<&TileBytes>> = FxHashMap::default();
     let bodies = model.bodies.iter().enumerate();
     for (_, body) in bodies.filter(|&(number, _)| is_wanted(number)) {
         for (kind, bytes) in by_kind(&body.code, rules) {
@@ -105,13 +106,18 @@ pub(super) fn explained(
             }
         }
         for (vertex_type, bytes) in &body.code.vertex_types {
-            for (here, _) in runs_in(bytes, &tiles) {
-                present[*vertex_type as usize][here].fill(true);
-            }
+            by_type.entry(*vertex_type).or_default().push(bytes);
         }
     }
-    for (code, present) in model.vertex_code.iter().zip(present) {
-        for (here, value) in runs_in(code, &tiles) {
+    let mut present = vec![false; tiles.len()];
+    for (vertex_type, uses) in by_type {
+        present.fill(false);
+        for bytes in uses {
+            for (here, _) in runs_in(bytes, &tiles) {
+                present[here].fill(true);
+            }
+        }
+        for (here, value) in runs_in(&model.vertex_code[vertex_type as usize], &tiles) {
             for (tile, _) in here.clone().zip(&present[here]).filter(|&(_, &is)| is) {
                 explained[tile][CodeKind::VertexCode as usize] += u64::from(value);
             }

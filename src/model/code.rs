@@ -115,6 +115,45 @@ impl BodyCode {
     }
 }
 
+/// How many runs the code of all bodies may have together: at least so many,
+/// and so many times as many as the profile has. Each program is part of one
+/// body, so more are there only when many programs point to few rows.
+const LEAST_RUNS: usize = 1 << 22;
+const TIMES_RUNS: usize = 16;
+
+/// How many more runs the code of bodies may have.
+pub(super) struct Budget {
+    most: usize,
+    left: usize,
+}
+
+impl Budget {
+    pub(super) fn new(programs: &Programs) -> Self {
+        let control = programs.all.iter().map(|program| &program.control_code);
+        let sets = programs.compute_sets.iter();
+        let vertices = sets.clone().flat_map(|set| &set.vertices).map(|(_, n)| n);
+        let exact = sets.filter_map(|set| set.memory.as_ref());
+        let all = control.chain(vertices).chain(exact);
+        let runs: usize = all.map(|bytes| bytes.runs().len()).sum();
+        let most = LEAST_RUNS.max(runs.saturating_mul(TIMES_RUNS));
+        Self { most, left: most }
+    }
+
+    pub(super) fn take(&mut self, code: &BodyCode) -> Result<(), ModelError> {
+        let types = code.vertex_types.iter().map(|(_, tiles)| tiles);
+        let all = types.chain([
+            &code.vertex_state,
+            &code.vertex_memory,
+            &code.exchange_code,
+            &code.control_code,
+        ]);
+        let runs: usize = all.map(|bytes| bytes.runs().len()).sum();
+        let left = self.left.checked_sub(runs);
+        self.left = left.ok_or(ModelError::TooMuchCode { most: self.most })?;
+        Ok(())
+    }
+}
+
 /// The recorded memory of each distinct compute set; `None` when one has none.
 fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&'a TileBytes>> {
     let mut sets: Vec<&ComputeSet> = compute_sets.collect();

@@ -18,6 +18,58 @@ pub enum ModelError {
          has; the tables `programs` or `program_type_call` are damaged"
     )]
     TooManyVisits(usize),
+    /// Calls stand in bodies of calls, over and over.
+    #[error(
+        "Calls are nested more than {most} deep at program {program}, deeper than in any real \
+         model; the tables `programs` or `program_type_call` are damaged"
+    )]
+    NestedTooDeep {
+        /// The Call that is one too many.
+        program: u64,
+        /// How deep Calls may be nested.
+        most: usize,
+    },
+    /// Operations share variables in more ways than any real model does.
+    #[error(
+        "table `compute_sets` or `exchange_regions`: the {variables} variables are used by more \
+         than {most} different groups of operations, more than in any real model; the profile \
+         is damaged"
+    )]
+    TooManySets {
+        /// How many variables there are.
+        variables: usize,
+        /// The most groups that they may have.
+        most: usize,
+    },
+    /// Operations use more variables than can be looked at.
+    #[error(
+        "table `compute_sets` or `exchange_regions`: operations use the {variables} variables \
+         more than {most} times, more often than in any real model; the profile is damaged"
+    )]
+    TooManyUses {
+        /// How many variables there are.
+        variables: usize,
+        /// How often they may be used.
+        most: usize,
+    },
+    /// Many programs point to few large rows of code.
+    #[error(
+        "the code of operations changes from tile to tile more than {most} times, which takes \
+         more rows than the profile has; table `programs`, column `variant_index` is damaged"
+    )]
+    TooMuchCode {
+        /// How often it may change.
+        most: usize,
+    },
+    /// Many operations with long names or inputs.
+    #[error(
+        "the names and inputs of operations are longer than {most} bytes together, more than in \
+         any real model; the debug contexts or the table `program_type_call` are damaged"
+    )]
+    TooMuchText {
+        /// How long they may be together.
+        most: usize,
+    },
     /// The names of variables could not be read.
     #[error(transparent)]
     Names(#[from] ProfileError),

@@ -104,13 +104,15 @@ impl<'a> Homes<'a> {
     }
 }
 
-/// By body: the layer whose operations use most bytes of its variables, the
-/// first of several, if that is enough of them.
+/// By body of an operation without a layer: the layer whose operations use most
+/// bytes of its variables, the first of several, if that is enough of them.
 fn companions(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let mut layers_of = vec![Vec::new(); model.bodies.len()];
+    let mut is_layerless = vec![false; model.bodies.len()];
     for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
-        if layer != NO_LAYER {
-            layers_of[operation.body as usize].push(layer);
+        match layer {
+            NO_LAYER => is_layerless[operation.body as usize] = true,
+            layer => layers_of[operation.body as usize].push(layer),
         }
     }
     let mut all = vec![0u64; model.bodies.len()];
@@ -119,7 +121,10 @@ fn companions(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
         let bodies: Vec<u32> = model.body_sets.bodies(set).collect();
         let layers = bodies.iter().flat_map(|&body| &layers_of[body as usize]);
         let layers: BTreeSet<u32> = layers.copied().collect();
-        for body in bodies {
+        for body in bodies
+            .into_iter()
+            .filter(|&body| is_layerless[body as usize])
+        {
             all[body as usize] += bytes;
             for &layer in &layers {
                 *shared.entry((body, layer)).or_default() += bytes;

@@ -2,7 +2,7 @@
 
 use super::Operation;
 use regex::Regex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
 /// The regex for layer names that the original tool had.
@@ -159,13 +159,15 @@ fn assign(
 /// no part is empty; without groups, the whole match).
 fn matches(regex: &Regex, text: &str) -> Vec<Groups> {
     let mut distinct: Vec<Groups> = Vec::new();
+    // Many inputs can name many layers.
+    let mut seen: FxHashSet<Groups> = FxHashSet::default();
     for captures in regex.captures_iter(text) {
         let from = usize::from(captures.len() > 1);
         let groups = captures.iter().skip(from);
         let groups: Groups = groups
             .map(|group| group.map_or_else(String::new, |m| m.as_str().to_string()))
             .collect();
-        if !distinct.contains(&groups) {
+        if distinct.last() != Some(&groups) && seen.insert(groups.clone()) {
             distinct.push(groups);
         }
     }

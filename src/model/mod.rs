@@ -129,24 +129,23 @@ impl Model {
         let contexts = contexts::OperationContexts::new(debug_info);
         let found = operations::find(&profile.programs, contexts)?;
         let steps = windows::StepIndex::new(&profile.programs, &profile.steps);
-        let operations = names::name_all(&found, &profile.programs, debug_info);
+        let operations = names::name_all(&found, &profile.programs, debug_info)?;
+        let mut budget = code::Budget::new(&profile.programs);
         let bodies = found
             .bodies
             .iter()
             .map(|body| {
+                let code =
+                    BodyCode::new(&profile.programs, &body.programs, body.uid, &profile.target)?;
+                budget.take(&code)?;
                 Ok(Body {
                     uid: body.uid,
                     window: steps.window(&body.programs, &found.walk.paths, body.path),
-                    code: BodyCode::new(
-                        &profile.programs,
-                        &body.programs,
-                        body.uid,
-                        &profile.target,
-                    )?,
+                    code,
                 })
             })
             .collect::<Result<_, ModelError>>()?;
-        let (set_of, body_sets) = variables::sets_of_variables(&profile, &found.bodies);
+        let (set_of, body_sets) = variables::sets_of_variables(&profile, &found.bodies)?;
         let collected = variables::collect(&profile, &set_of);
         let bottleneck = with_bottleneck
             .then(|| Bottleneck::new(&profile, &collected, &set_of))

@@ -1,32 +1,43 @@
 //! Names of operations (analysis.md, section 5).
 
-use super::Operation;
 use super::contexts::operation_layer;
 use super::operations::{Found, FoundOperation};
 use super::walk::Path;
+use super::{ModelError, Operation};
 use crate::debug_info::{DebugInfo, Field, Layer, Position};
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How many bytes the names and inputs of all operations may have together.
+/// Those of one context come back on each call path, so a small file could ask
+/// for any number.
+const MOST_TEXT: usize = 1 << 28;
 
 /// Names all operations, in order.
 pub(super) fn name_all(
     found: &Found,
     programs: &Programs,
     debug_info: &DebugInfo,
-) -> Vec<Operation> {
+) -> Result<Vec<Operation>, ModelError> {
     let mut namer = Namer {
         debug_info,
         layer: operation_layer(debug_info),
         programs,
         found,
         pairs: FxHashMap::default(),
+        with_pairs: FxHashMap::default(),
         bases: FxHashMap::default(),
     };
-    let mut operations: Vec<Operation> = found
-        .operations
-        .iter()
-        .map(|operation| namer.operation(operation))
-        .collect();
+    let mut left = MOST_TEXT;
+    let mut named = |operation| {
+        let operation = namer.operation(operation);
+        let length = operation.name.len() + operation.inputs.len();
+        let too_much = ModelError::TooMuchText { most: MOST_TEXT };
+        left = left.checked_sub(length).ok_or(too_much)?;
+        Ok(operation)
+    };
+    let operations = found.operations.iter().map(&mut named);
+    let mut operations: Vec<Operation> = operations.collect::<Result<_, ModelError>>()?;
     let tensors: FxHashSet<u32> = operations
         .iter()
         .filter(|operation| operation.is_tensor)
@@ -35,7 +46,7 @@ pub(super) fn name_all(
     for operation in &mut operations {
         operation.is_tensor = tensors.contains(&operation.body);
     }
-    operations
+    Ok(operations)
 }
 
 /// The outlined operations of a Call, each with the one it replaced.
@@ -47,6 +58,8 @@ struct Namer<'a> {
     programs: &'a Programs,
     found: &'a Found,
     pairs: FxHashMap<Position, Pairs>,
+    /// By debug id of a Call: the first context of its chain that has pairs.
+    with_pairs: FxHashMap<u64, Option<Position>>,
     /// By call path, the contexts whose pairs count, the innermost first.
     bases: FxHashMap<Path, Vec<Position>>,
 }
@@ -184,10 +197,15 @@ impl Namer<'_> {
     }
 
     fn first_with_pairs(&mut self, debug_id: u64) -> Option<Position> {
+        if let Some(&known) = self.with_pairs.get(&debug_id) {
+            return known;
+        }
         let debug_info = self.debug_info;
-        debug_info
+        let found = debug_info
             .chain(debug_id)
-            .find(|&position| !self.load_pairs(position).is_empty())
+            .find(|&position| !self.load_pairs(position).is_empty());
+        self.with_pairs.insert(debug_id, found);
+        found
     }
 
     fn load_pairs(&mut self, position: Position) -> &Pairs {

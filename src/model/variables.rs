@@ -1,7 +1,7 @@
 //! Which operations use which lowered variables.
 
-use super::CodeKind;
 use super::operations::FoundBody;
+use super::{CodeKind, ModelError};
 use crate::profile::{Groups, NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes};
 use rayon::prelude::*;
 
@@ -258,15 +258,45 @@ fn by_tile(profile: &Profile, positions: impl Iterator<Item = usize>) -> TileByt
     bytes.into_iter().collect()
 }
 
+/// How many different sets there may be: at least so many, and in large models
+/// so many for each variable. Real models have some 10^4; a small file can be
+/// made to ask for any number.
+const LEAST_SETS: usize = 1 << 20;
+const SETS_OF_VARIABLE: usize = 4;
+
+/// How often bodies may use variables, in the same way.
+const LEAST_USES: usize = 1 << 27;
+const USES_OF_VARIABLE: usize = 1 << 10;
+
 /// The set of bodies that use each variable, by its position.
-pub(super) fn sets_of_variables(profile: &Profile, bodies: &[FoundBody]) -> (Vec<u32>, BodySets) {
+pub(super) fn sets_of_variables(
+    profile: &Profile,
+    bodies: &[FoundBody],
+) -> Result<(Vec<u32>, BodySets), ModelError> {
+    let count = profile.variables.len();
+    let most_sets = LEAST_SETS.max(count.saturating_mul(SETS_OF_VARIABLE));
+    let most_uses = LEAST_USES.max(count.saturating_mul(USES_OF_VARIABLE));
+    let mut uses = 0;
     let mut sets = BodySets::default();
     let mut set_of = vec![NO_BODY; profile.variables.len()];
     // The set that each set becomes when the body at hand is added, with the
     // body for which that was noted.
     let mut grown: Vec<(u32, u32)> = vec![(u32::MAX, NO_BODY)];
     for (body, found) in (0u32..).zip(bodies) {
+        if sets.len() > most_sets {
+            return Err(ModelError::TooManySets {
+                variables: count,
+                most: most_sets,
+            });
+        }
         for members in groups(profile, &found.programs) {
+            uses += members.len();
+            if uses > most_uses {
+                return Err(ModelError::TooManyUses {
+                    variables: count,
+                    most: most_uses,
+                });
+            }
             for &variable in members {
                 let set = &mut set_of[variable as usize];
                 if sets.nodes[*set as usize].1 == body && *set != NO_BODY {
@@ -284,7 +314,7 @@ pub(super) fn sets_of_variables(profile: &Profile, bodies: &[FoundBody]) -> (Vec
             }
         }
     }
-    (set_of, sets)
+    Ok((set_of, sets))
 }
 
 /// The variables of all programs of a body, group by group, each group once.

@@ -15,6 +15,8 @@ pub(super) const NO_CALL: Path = 0;
 #[derive(Debug)]
 pub(super) struct CallPaths {
     nodes: Vec<(Path, u32)>,
+    /// By path: how many Calls it has.
+    depths: Vec<usize>,
     longer: FxHashMap<(Path, u32), Path>,
 }
 
@@ -22,6 +24,7 @@ impl CallPaths {
     pub(super) fn new() -> Self {
         Self {
             nodes: vec![(NO_CALL, u32::MAX)],
+            depths: vec![0],
             longer: FxHashMap::default(),
         }
     }
@@ -30,8 +33,14 @@ impl CallPaths {
     pub(super) fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
+            self.depths.push(self.depths[path as usize] + 1);
             self.nodes.len() as Path - 1
         })
+    }
+
+    /// How many Calls `path` has.
+    pub(super) fn depth(&self, path: Path) -> usize {
+        self.depths[path as usize]
     }
 
     /// The Calls of `path`, the innermost first.
@@ -47,8 +56,14 @@ impl CallPaths {
     }
 }
 
-/// More visits than this are not made; real models have some 10^5.
-const MOST_VISITS: usize = 1 << 24;
+/// So many programs are visited at least, and in large models so many times as
+/// many as there are: calls in calls can be unfolded without end, and real
+/// models have some 10^5 visits.
+const LEAST_VISITS: usize = 1 << 18;
+const VISITS_OF_PROGRAM: usize = 64;
+
+/// How deep Calls may be nested.
+const MOST_NESTED: usize = 64;
 
 /// A walk that was made: every visit, in order.
 pub(super) struct Walk {
@@ -64,13 +79,13 @@ pub(super) struct Walk {
 
 impl Walk {
     /// Notes a visit and gives its place; `None` if it was made before.
-    fn begin(&mut self, path: Path, program: u32) -> Result<Option<u32>, ModelError> {
+    fn begin(&mut self, path: Path, program: u32, most: usize) -> Result<Option<u32>, ModelError> {
         let number = self.visits.len() as u32;
         if self.numbers.contains_key(&(path, program)) {
             return Ok(None);
         }
-        if self.visits.len() >= MOST_VISITS {
-            return Err(ModelError::TooManyVisits(MOST_VISITS));
+        if self.visits.len() >= most {
+            return Err(ModelError::TooManyVisits(most));
         }
         self.numbers.insert((path, program), number);
         self.visits.push((path, program));
@@ -149,6 +164,7 @@ pub(super) fn walk(
         ended: Vec::new(),
     };
     let mut on_way = vec![false; programs.all.len()];
+    let most = LEAST_VISITS.max(programs.all.len().saturating_mul(VISITS_OF_PROGRAM));
     for &root in &programs.roots {
         let mut way: Vec<Frame> = Vec::new();
         let mut next = Some((NO_CALL, root));
@@ -158,7 +174,8 @@ pub(super) fn walk(
                     let id = programs.all[program as usize].id;
                     return Err(ModelError::CyclicProgram(id));
                 }
-                if let Some(number) = walk.begin(path, program)? {
+                if let Some(number) = walk.begin(path, program, most)? {
+                    check_nesting(programs, &walk.paths, path, program)?;
                     visit(path, program);
                     on_way[program as usize] = true;
                     way.push(Frame {
@@ -179,6 +196,24 @@ pub(super) fn walk(
         }
     }
     Ok(walk)
+}
+
+/// Is this no Call in too many Calls?
+fn check_nesting(
+    programs: &Programs,
+    paths: &CallPaths,
+    path: Path,
+    program: u32,
+) -> Result<(), ModelError> {
+    let program = &programs.all[program as usize];
+    let is_call = matches!(program.kind, ProgramKind::Call(_));
+    match is_call && paths.depth(path) >= MOST_NESTED {
+        true => Err(ModelError::NestedTooDeep {
+            program: program.id,
+            most: MOST_NESTED,
+        }),
+        false => Ok(()),
+    }
 }
 
 /// The next program below `frame`: a child, or the body of a Call (which has

@@ -1,24 +1,19 @@
 //! SQLite, strictly read-only, as scans over one table each.
 
 use super::error::ProfileError;
+use super::open::Source;
+use super::schema::Schema;
 use super::{FormatVersion, encoding::BlobError};
 use crate::progress::{Progress, Rows, Task, Unit};
 use rayon::prelude::*;
-use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row};
-use rustc_hash::FxHashMap;
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-
-/// Columns of each table by its name, in lower case.
-type Schema = FxHashMap<String, Vec<String>>;
+use rusqlite::{Connection, Row};
+use std::cell::Cell;
+use std::path::Path;
 
 /// An open profile.
 pub(super) struct Database {
-    path: PathBuf,
+    source: Source,
     connection: Connection,
     schema: Schema,
     rows: Task,
@@ -27,20 +22,18 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Opens `path` so that nothing is written, neither to it nor beside it:
-    /// `immutable=1` keeps SQLite from locks, journals and shared memory, so
-    /// a file that has changes waiting beside it is refused first.
+    /// Opens `path` so that nothing is written, neither to it nor beside it,
+    /// see [`Source`].
     pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self, ProfileError> {
-        check_header(path)?;
-        check_unfinished(path)?;
-        let connection = connect(path)?;
-        let schema = read_schema(&connection)?;
+        let source = Source::find(path)?;
+        let connection = source.connect()?;
+        let schema = Schema::read(&connection)?;
         let tables = LARGE_TABLES.iter();
         let rows = tables.fold(0u64, |rows, table| {
             rows.saturating_add(rows_at_most(&connection, table))
         });
         Ok(Self {
-            path: path.to_owned(),
+            source,
             connection,
             schema,
             rows: progress.begin("reading profile.pop", Unit::Rows, rows),
@@ -48,9 +41,10 @@ impl Database {
         })
     }
 
-    /// Is there a table of this name (not a view)?
+    /// Is there anything of this name that can be selected from? (Reading what
+    /// is no table is an error.)
     pub(super) fn has_table(&self, table: &str) -> bool {
-        self.schema.contains_key(table)
+        self.schema.has(table)
     }
 
     /// Checks that the table and the columns are there.
@@ -59,18 +53,12 @@ impl Database {
         table: &'static str,
         columns: &[&'static str],
     ) -> Result<(), ProfileError> {
-        let version = self.version;
-        let Some(present) = self.schema.get(table) else {
-            return Err(ProfileError::MissingTable { table, version });
-        };
-        match columns.iter().find(|c| !present.iter().any(|p| p == *c)) {
-            Some(column) => Err(ProfileError::MissingColumn {
-                table,
-                column,
-                version,
-            }),
-            None => Ok(()),
-        }
+        self.schema.require(table, columns, self.version)
+    }
+
+    /// Is the file still what it was when it was opened?
+    pub(super) fn check_unchanged(&self) -> Result<(), ProfileError> {
+        self.source.check_unchanged()
     }
 
     /// Calls `visit` with each row of `table`, in rowid order, without a sort.
@@ -93,7 +81,8 @@ impl Database {
         visit: impl FnMut(Cells<'_>) -> Result<(), ProfileError>,
     ) -> Result<(), ProfileError> {
         self.require(table, columns)?;
-        scan(&self.connection, table, columns, condition, visit)
+        let most = self.source.most_payload();
+        scan(&self.connection, table, columns, condition, most, visit)
     }
 
     /// Scans a large table in chunks, each on a connection of its own, as many
@@ -109,16 +98,23 @@ impl Database {
         let Some((first, last)) = self.rowid_bounds(table)? else {
             return Ok(Vec::new());
         };
-        let (path, task) = (&self.path, &self.rows);
+        let (source, task) = (&self.source, &self.rows);
         let chunk = |(from, to): (i64, i64)| {
             let mut filled = T::default();
             let between = format!("WHERE rowid BETWEEN {from} AND {to}");
-            let connection = connect(path)?;
+            let connection = source.connect()?;
             let mut rows = Rows::new(task);
-            scan(&connection, table, columns, &between, |row| {
-                rows.next();
-                visit(row, &mut filled)
-            })?;
+            scan(
+                &connection,
+                table,
+                columns,
+                &between,
+                source.most_payload(),
+                |row| {
+                    rows.next();
+                    visit(row, &mut filled)
+                },
+            )?;
             Ok(filled)
         };
         chunks(first, last).into_par_iter().map(chunk).collect()
@@ -129,10 +125,7 @@ impl Database {
         &self,
         table: &'static str,
     ) -> Result<Option<(i64, i64)>, ProfileError> {
-        rowid_bounds(&self.connection, table).map_err(|source| ProfileError::Sqlite {
-            place: table,
-            source,
-        })
+        rowid_bounds(&self.connection, table).map_err(ProfileError::sqlite(table))
     }
 }
 
@@ -162,23 +155,23 @@ fn scan(
     table: &'static str,
     columns: &'static [&'static str],
     condition: &str,
+    most_payload: u64,
     mut visit: impl FnMut(Cells<'_>) -> Result<(), ProfileError>,
 ) -> Result<(), ProfileError> {
-    let failed = |source| ProfileError::Sqlite {
-        place: table,
-        source,
-    };
+    let failed = ProfileError::sqlite(table);
+    let payload_left = Cell::new(most_payload);
     let list = columns.join("\", \"");
     // An index may hold all columns that are asked for; the table's own order
     // is read faster.
     let sql = format!("SELECT \"{list}\" FROM \"{table}\" NOT INDEXED {condition}");
-    let mut statement = connection.prepare(&sql).map_err(failed)?;
-    let mut rows = statement.query([]).map_err(failed)?;
-    while let Some(row) = rows.next().map_err(failed)? {
+    let mut statement = connection.prepare(&sql).map_err(&failed)?;
+    let mut rows = statement.query([]).map_err(&failed)?;
+    while let Some(row) = rows.next().map_err(&failed)? {
         visit(Cells {
             row,
             table,
             columns,
+            payload_left: &payload_left,
         })?;
     }
     Ok(())
@@ -211,16 +204,24 @@ pub(super) struct Cells<'r> {
     row: &'r Row<'r>,
     table: &'static str,
     columns: &'static [&'static str],
+    /// How many more bytes of texts and blobs the table can hold.
+    payload_left: &'r Cell<u64>,
 }
 
 impl<'r> Cells<'r> {
+    #[inline]
     fn value(&self, column: usize) -> Result<ValueRef<'r>, ProfileError> {
-        self.row
-            .get_ref(column)
-            .map_err(|source| ProfileError::Sqlite {
-                place: self.table,
-                source,
-            })
+        let value = self.row.get_ref(column);
+        value.map_err(ProfileError::sqlite(self.table))
+    }
+
+    /// Counts bytes that were read, so that rows which share their pages end
+    /// in an error and not in memory without bound.
+    fn count(&self, bytes: &'r [u8]) -> Result<&'r [u8], ProfileError> {
+        let left = self.payload_left.get().checked_sub(bytes.len() as u64);
+        self.payload_left
+            .set(left.ok_or(ProfileError::Overlapping { table: self.table })?);
+        Ok(bytes)
     }
 
     /// An integer that may be NULL.
@@ -260,10 +261,18 @@ impl<'r> Cells<'r> {
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
+    /// An integer from 0 to `u32::MAX`, or NULL.
+    pub(super) fn optional_small(&self, column: usize) -> Result<Option<u32>, ProfileError> {
+        match self.value(column)? {
+            ValueRef::Null => Ok(None),
+            _ => self.small(column).map(Some),
+        }
+    }
+
     /// A blob; NULL counts as empty.
     pub(super) fn blob(&self, column: usize) -> Result<&'r [u8], ProfileError> {
         match self.value(column)? {
-            ValueRef::Blob(bytes) => Ok(bytes),
+            ValueRef::Blob(bytes) => self.count(bytes),
             ValueRef::Null => Ok(&[]),
             other => Err(self.wrong(column, other, "a blob")),
         }
@@ -272,7 +281,7 @@ impl<'r> Cells<'r> {
     /// A text; NULL counts as empty, bytes that are not UTF-8 are replaced.
     pub(super) fn text(&self, column: usize) -> Result<String, ProfileError> {
         match self.value(column)? {
-            ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+            ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.count(bytes)?).into_owned()),
             ValueRef::Null => Ok(String::new()),
             other => Err(self.wrong(column, other, "a text")),
         }
@@ -282,7 +291,7 @@ impl<'r> Cells<'r> {
     pub(super) fn problem(&self, column: usize, problem: impl ToString) -> ProfileError {
         let key = match self.value(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),
-            Ok(ValueRef::Text(key)) => format!("'{}'", String::from_utf8_lossy(key)),
+            Ok(ValueRef::Text(key)) => shortened(&String::from_utf8_lossy(key)),
             _ => "without a key".to_string(),
         };
         let column = self.columns[column];
@@ -303,101 +312,14 @@ impl<'r> Cells<'r> {
     }
 }
 
-/// Looks at the first bytes, so that the usual mix-ups get words of their own.
-fn check_header(path: &Path) -> Result<(), ProfileError> {
-    let mut head = [0u8; 16];
-    let mut filled = 0;
-    let mut file = File::open(path)?;
-    while filled < head.len() {
-        match file.read(&mut head[filled..])? {
-            0 => break,
-            n => filled += n,
-        }
-    }
-    match &head[..filled] {
-        [] => Err(ProfileError::Empty),
-        b"SQLite format 3\0" => Ok(()),
-        [0xa0..=0xbf, ..] | [0xd9, 0xd9, 0xf7, ..] => Err(ProfileError::NotADatabase {
-            hint: "; it looks like CBOR: is this the debug.cbor, with the two files swapped, \
-                   or a profile of a format before 3?",
-        }),
-        [b'{', ..] => Err(ProfileError::NotADatabase {
-            hint: "; it looks like JSON: profiles of format 1 cannot be read",
-        }),
-        _ => Err(ProfileError::NotADatabase { hint: "" }),
-    }
-}
+/// The most characters of a text that an error shows.
+const SHOWN: usize = 60;
 
-/// Refuses a profile with a write-ahead log or a journal that holds changes.
-fn check_unfinished(path: &Path) -> Result<(), ProfileError> {
-    for suffix in ["-wal", "-journal"] {
-        let mut name = OsString::from(path.as_os_str());
-        name.push(suffix);
-        let beside = PathBuf::from(name);
-        if beside.metadata().is_ok_and(|m| m.len() > 0) {
-            return Err(ProfileError::Unfinished(beside));
-        }
-    }
-    Ok(())
-}
-
-fn connect(path: &Path) -> Result<Connection, ProfileError> {
-    let failed = |source| ProfileError::Sqlite {
-        place: "the file",
-        source,
-    };
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_URI
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection =
-        Connection::open_with_flags(uri(&std::path::absolute(path)?), flags).map_err(failed)?;
-    // SQLite's advice for files from strangers: no schema that runs code, no
-    // writing to the schema, and cells checked before they are used.
-    connection
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)
-        .and_then(|_| connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true))
-        .and_then(|_| connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false))
-        .and_then(|_| connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false))
-        .map_err(failed)?;
-    connection
-        .pragma_update(None, "cell_size_check", true)
-        .map_err(failed)?;
-    Ok(connection)
-}
-
-/// A `file:` address for SQLite, with every byte that has a meaning in one
-/// (or is not ASCII) escaped.
-fn uri(path: &Path) -> String {
-    let mut uri = String::from("file:");
-    for &byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                uri.push(char::from(byte));
-            }
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri.push_str("?mode=ro&immutable=1");
-    uri
-}
-
-fn read_schema(connection: &Connection) -> Result<Schema, ProfileError> {
-    let failed = |source| ProfileError::Sqlite {
-        place: "the list of tables",
-        source,
-    };
-    let sql = "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c \
-               WHERE t.type = 'table'";
-    let mut schema = Schema::default();
-    let mut statement = connection.prepare(sql).map_err(failed)?;
-    let mut rows = statement.query([]).map_err(failed)?;
-    while let Some(row) = rows.next().map_err(failed)? {
-        let table: String = row.get(0).map_err(failed)?;
-        let column: String = row.get(1).map_err(failed)?;
-        let columns = schema.entry(table.to_lowercase()).or_default();
-        columns.push(column.to_lowercase());
-    }
-    Ok(schema)
+/// A text in quotes, without control characters, and cut where it is long.
+fn shortened(text: &str) -> String {
+    let shown: String = text.chars().take(SHOWN).collect();
+    let more = if shown.len() < text.len() { "..." } else { "" };
+    format!("'{}'{more}", shown.escape_debug())
 }
 
 #[cfg(test)]
@@ -411,14 +333,5 @@ mod tests {
             assert_eq!((chunks[0].0, chunks[chunks.len() - 1].1), (first, last));
             assert!(chunks.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
         }
-    }
-
-    #[test]
-    fn paths_are_escaped_in_addresses() {
-        let address = uri(Path::new("/a b/50%/what?#é"));
-        assert_eq!(
-            address,
-            "file:/a%20b/50%25/what%3F%23%C3%A9?mode=ro&immutable=1"
-        );
     }
 }

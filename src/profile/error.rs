@@ -58,6 +58,12 @@ pub enum ProfileError {
         /// The table.
         table: &'static str,
     },
+    /// A table that must have one row has several.
+    #[error("table `{table}` has several rows where one belongs; the profile is damaged")]
+    SeveralRows {
+        /// The table.
+        table: &'static str,
+    },
     /// The profile was recorded without lowered variables.
     #[error(
         "the profile holds no lowered variables, so no memory can be computed; record it again with \
@@ -80,17 +86,99 @@ pub enum ProfileError {
     /// The profile is of a kind that the rules do not cover.
     #[error("{0}")]
     Unsupported(String),
+    /// Something else than a file, which cannot be opened as a database.
+    #[error("this is {found}, and a profile must be a file")]
+    NoFile {
+        /// What it is, with its article.
+        found: &'static str,
+    },
+    /// The file is shorter than SQLite left it.
+    #[error(
+        "the file is cut off: it has {found} bytes and should have {expected}; copy it again, or \
+         record the profile again"
+    )]
+    CutOff {
+        /// Its size in bytes.
+        found: u64,
+        /// The size that its header states.
+        expected: u64,
+    },
+    /// Somebody wrote to the file in the meantime.
+    #[error(
+        "the file changed while it was read; let the process that writes it finish, and try again"
+    )]
+    Changed,
+    /// A view or a virtual table where a table belongs.
+    #[error(
+        "`{table}` is {found} and not a table: Poplar writes tables only, and what others run \
+         when they are read is not run; give the file that Poplar wrote"
+    )]
+    NoTable {
+        /// Its name.
+        table: &'static str,
+        /// What it is, with its article.
+        found: &'static str,
+    },
+    /// A column that is computed when it is read.
+    #[error(
+        "column `{column}` of table `{table}` is computed when it is read, which Poplar does not \
+         write and which is not run; give the file that Poplar wrote"
+    )]
+    Computed {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+    },
+    /// The rows of a table hold more than the file.
+    #[error(
+        "table `{table}` is damaged: its rows hold more bytes than the whole file, so some of \
+         them share pages; copy the file again, or record the profile again"
+    )]
+    Overlapping {
+        /// The table.
+        table: &'static str,
+    },
+    /// Reading takes longer than a sound file of this size can.
+    #[error(
+        "{place} cannot be read to an end: there are more rows than a file of this size can \
+         hold, so some pages lead back to others; copy the file again, or record the profile again"
+    )]
+    Endless {
+        /// The table or what else was read.
+        place: &'static str,
+    },
     /// SQLite could not read on.
-    #[error("SQLite cannot read {place}")]
+    #[error("SQLite cannot read {place}{hint}")]
     Sqlite {
         /// The table or what else was read.
         place: &'static str,
+        /// The way out; empty or starting with a separator.
+        hint: &'static str,
         /// SQLite's own words.
         source: rusqlite::Error,
     },
 }
 
 impl ProfileError {
+    /// What SQLite said about `place`.
+    pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, OperationInterrupted};
+        move |source| match source.sqlite_error_code() {
+            Some(OperationInterrupted) => ProfileError::Endless { place },
+            Some(DatabaseCorrupt | NotADatabase) => ProfileError::Sqlite {
+                place,
+                hint: ", the file is damaged: copy it again, or record the profile again",
+                source,
+            },
+            _ => ProfileError::Sqlite {
+                place,
+                hint: "",
+                source,
+            },
+        }
+    }
+
     /// A problem with one cell.
     pub(super) fn cell(
         table: &'static str,

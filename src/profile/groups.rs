@@ -51,6 +51,11 @@ impl GroupsBuilder {
         self.members.push(member);
     }
 
+    /// How many members were added.
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
     /// Puts the members that another builder took behind these.
     pub(super) fn append(&mut self, mut other: Self) {
         let moved = self.members.len() as u32;

@@ -1,6 +1,7 @@
 //! From the ids of a table to positions in an array.
 
 use super::ProfileError;
+use super::database::Cells;
 use rustc_hash::FxHashMap;
 
 /// Positions of the rows of a table by their ids.
@@ -84,6 +85,19 @@ impl Ids {
                 .filter(|&position| position != ABSENT),
             Lookup::Map(map) => map.get(&id).copied(),
         }
+    }
+}
+
+/// Notes what belongs to the id in the first column of a row. That an id
+/// stands twice is an error: nobody could tell which of the two counts.
+pub(super) fn insert_once<V>(
+    map: &mut FxHashMap<u64, V>,
+    row: &Cells<'_>,
+    value: V,
+) -> Result<(), ProfileError> {
+    match map.insert(row.unsigned(0)?, value) {
+        None => Ok(()),
+        Some(_) => Err(row.problem(0, "it stands there twice")),
     }
 }
 

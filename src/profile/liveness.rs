@@ -173,6 +173,28 @@ impl LiveClasses {
     }
 }
 
+/// Between which ids the steps lie.
+#[derive(Clone, Copy)]
+struct StepIds {
+    last: u64,
+    /// Is every number from the first to the last the id of a step?
+    is_dense: bool,
+}
+
+impl StepIds {
+    fn of(steps: &[Step]) -> Option<Self> {
+        let (first, last) = (steps.first()?.id, steps.last()?.id);
+        let is_dense = last - first == steps.len() as u64 - 1;
+        Some(Self { last, is_dense })
+    }
+
+    /// Does a range begin behind the last step, or end behind the id after it?
+    /// Where ids have gaps, nobody knows which id would come after the last.
+    fn excludes(self, span: &Range<u64>) -> bool {
+        span.start > self.last || (self.is_dense && span.end - 1 > self.last)
+    }
+}
+
 /// The rows of `eq_class_step` as (class position, step indices from and to),
 /// half-open. The table holds step ids; an end is the id after the last step.
 fn read_ranges(
@@ -180,6 +202,7 @@ fn read_ranges(
     ids: &Ids,
     steps: &[Step],
 ) -> Result<Vec<(u32, u32, u32)>, ProfileError> {
+    let bounds = StepIds::of(steps);
     let index = |id: u64| steps.partition_point(|step| step.id < id) as u32;
     let columns = &["eq_class_id", "step_id_from", "step_id_to"];
     let mut ranges = Vec::new();
@@ -191,6 +214,11 @@ fn read_ranges(
         if span.start > span.end {
             let reversed = format!("the range {}..{} is reversed", span.start, span.end);
             return Err(row.problem(2, reversed));
+        }
+        if !span.is_empty() && bounds.is_some_and(|bounds| bounds.excludes(&span)) {
+            let (from, to) = (span.start, span.end);
+            let outside = format!("the range {from}..{to} lies behind the last step");
+            return Err(row.problem(2, outside));
         }
         let (from, to) = (index(span.start), index(span.end));
         if from < to {

@@ -15,9 +15,11 @@ mod ids;
 mod liveness;
 mod made;
 mod names;
+mod open;
 mod program_types;
 mod programs;
 mod recorded;
+mod schema;
 mod target;
 mod tile_bytes;
 mod variables;
@@ -89,7 +91,8 @@ impl Profile {
         let mut database = Database::open(path, progress)?;
         let version = FormatVersion::read(&database)?;
         database.version = version;
-        let target = Target::read(&database)?;
+        let mut target = Target::read(&database)?;
+        let one_replica = target.take_one_replica(&database)?;
         target.check_single_ipu()?;
         let (made, of_made) = Made::read(&database);
         let programs = Programs::read(&database, &target)?;
@@ -99,9 +102,17 @@ impl Profile {
         let variables = Variables::read(&database, &target, &classes)?;
         let region_variables = variables::read_regions(&database, &variables)?;
         let compute_set_variables = variables::read_compute_sets(&database, &variables)?;
+        let recorded = Recorded::read(&database, &target)?;
+        database.check_unchanged()?;
         Ok(Self {
-            recorded: Recorded::read(&database, &target)?,
-            warnings: [version.warnings(), of_made, of_cycles].concat(),
+            recorded,
+            warnings: [
+                version.warnings(),
+                one_replica.into_iter().collect(),
+                of_made,
+                of_cycles,
+            ]
+            .concat(),
             cycles,
             made,
             path: path.to_owned(),

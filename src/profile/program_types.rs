@@ -1,11 +1,12 @@
 //! What each type of program says beside the tree: the `program_type_*` tables.
 
 use super::database::Database;
-use super::ids::Ids;
+use super::ids::{Ids, insert_once};
 use super::programs::{ProgramRow, position};
 use super::tile_bytes::TileBytes;
 use super::{ProfileError, Program, ProgramKind};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// What the `program_type_*` tables say, by `programs.variant_index`.
 pub(super) struct Details {
@@ -46,13 +47,13 @@ impl Details {
             variant_index: row.variant_index,
             children: row.children.iter().map(child).collect::<Result<_, _>>()?,
             debug_id: row.debug_id,
-            regions: regions.into(),
+            regions,
             control_code: row.control_code,
         })
     }
 
     /// The kind of a program and the region sets that it moves.
-    fn kind(&self, row: &ProgramRow) -> Result<(ProgramKind, Vec<u64>), ProfileError> {
+    fn kind(&self, row: &ProgramRow) -> Result<(ProgramKind, Arc<[u64]>), ProfileError> {
         let table = match &*row.kind {
             "OnTileExecute" => "program_type_on_tile_execute",
             "DoExchange" => "program_type_do_exchange",
@@ -60,7 +61,7 @@ impl Details {
             "StreamCopyMid" => "program_type_stream_copy_mid",
             "CodeCopy" => "program_type_code_copy",
             "Call" => "program_type_call",
-            _ => return Ok((ProgramKind::Other(row.kind.clone()), Vec::new())),
+            _ => return Ok((ProgramKind::Other(row.kind.clone()), Arc::default())),
         };
         let missing = || {
             let problem = format!("`{table}` has no such row");
@@ -94,8 +95,7 @@ fn read_on_tile_execute(
     let table = "program_type_on_tile_execute";
     database.scan(table, &["id", "compute_set"], |row| {
         let set = position(compute_sets, &row, 1, "compute_sets")?;
-        sets.insert(row.unsigned(0)?, set);
-        Ok(())
+        insert_once(&mut sets, &row, set)
     })?;
     Ok(sets)
 }
@@ -108,8 +108,7 @@ fn read_do_exchange(
     let columns = &["id", "code_bytes_by_tile_rle"];
     database.scan("program_type_do_exchange", columns, |row| {
         let bytes = TileBytes::from_rle(row.blob(1)?, tiles).map_err(row.bad_blob(1))?;
-        code.insert(row.unsigned(0)?, bytes);
-        Ok(())
+        insert_once(&mut code, &row, bytes)
     })?;
     Ok(code)
 }
@@ -125,14 +124,12 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, u32>
     let mut bodies = FxHashMap::default();
     database.scan(function, &["id", "program"], |row| {
         let program = position(programs, &row, 1, "programs")?;
-        bodies.insert(row.unsigned(0)?, program);
-        Ok(())
+        insert_once(&mut bodies, &row, program)
     })?;
     database.scan(call, &["id", "function_id"], |row| {
         let id = row.unsigned(1)?;
         let unknown = || row.problem(1, format!("`{function}` has no function {id}"));
-        calls.insert(row.unsigned(0)?, *bodies.get(&id).ok_or_else(unknown)?);
-        Ok(())
+        insert_once(&mut calls, &row, *bodies.get(&id).ok_or_else(unknown)?)
     })?;
     Ok(calls)
 }
@@ -174,10 +171,10 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
 ];
 
 /// The ids of region sets, by the program type's table, then by its row.
-type RegionIds = FxHashMap<&'static str, FxHashMap<u64, Vec<u64>>>;
+type RegionIds = FxHashMap<&'static str, FxHashMap<u64, Arc<[u64]>>>;
 
 fn read_region_columns(database: &Database) -> Result<RegionIds, ProfileError> {
-    let mut regions = RegionIds::default();
+    let mut regions: FxHashMap<&str, FxHashMap<u64, Vec<u64>>> = FxHashMap::default();
     for (table, columns, owner) in REGION_COLUMNS {
         // A program type that the model does not use need not have its table.
         if !database.has_table(table) {
@@ -192,5 +189,10 @@ fn read_region_columns(database: &Database) -> Result<RegionIds, ProfileError> {
             Ok(())
         })?;
     }
-    Ok(regions)
+    let shared = |rows: FxHashMap<u64, Vec<u64>>| {
+        let rows = rows.into_iter();
+        rows.map(|(row, regions)| (row, regions.into())).collect()
+    };
+    let regions = regions.into_iter();
+    Ok(regions.map(|(table, rows)| (table, shared(rows))).collect())
 }

@@ -2,12 +2,13 @@
 
 use super::database::{Cells, Database};
 use super::encoding::decode_list;
-use super::ids::Ids;
+use super::ids::{Ids, insert_once};
 use super::program_types::Details;
 use super::tile_bytes::TileBytes;
 use super::vertices;
 use super::{ProfileError, Target};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The program tree, with compute sets and vertex types.
 #[derive(Debug, Clone)]
@@ -45,7 +46,7 @@ pub struct Program {
     /// [`Profile::region_variables`](super::Profile::region_variables): source
     /// and destination of exchanges, the regions of a host exchange, the
     /// destination of a code copy. A region set without a row is empty.
-    pub regions: Box<[u64]>,
+    pub regions: Arc<[u64]>,
 }
 
 /// What a program does, as far as memory is concerned.
@@ -188,8 +189,11 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
 fn read_types(database: &Database) -> Result<FxHashMap<u64, Box<str>>, ProfileError> {
     let mut types = FxHashMap::default();
     database.scan("program_types", &["id", "name"], |row| {
-        types.insert(row.unsigned(0)?, row.text(1)?.into());
-        Ok(())
+        let name = row.text(1)?;
+        if name.is_empty() {
+            return Err(row.problem(1, "a type of programs has no name"));
+        }
+        insert_once(&mut types, &row, name.into())
     })?;
     Ok(types)
 }
@@ -202,6 +206,15 @@ fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, ProfileEr
         Ok(())
     })?;
     roots.sort_unstable();
+    if let Some(twice) = roots.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let problem = "it stands there twice";
+        return Err(ProfileError::cell(
+            "control_programs",
+            "id",
+            twice[0].0,
+            problem,
+        ));
+    }
     Ok(roots.into_iter().map(|(_, program)| program).collect())
 }
 

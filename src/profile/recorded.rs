@@ -1,7 +1,6 @@
 //! What Poplar itself says about memory: the truth to hold a model against.
 
 use super::database::Database;
-use super::encoding::Varints;
 use super::tile_bytes::TileBytes;
 use super::{ProfileError, Target};
 
@@ -36,6 +35,9 @@ impl RecordedTile {
     }
 }
 
+/// As many as `var_categories` may have.
+const MOST_CATEGORIES: usize = u8::MAX as usize;
+
 impl Recorded {
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
         Ok(Self {
@@ -56,21 +58,31 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
         "always_live_bytes",
         "not_always_live_max_bytes",
     ];
-    let mut tiles = vec![RecordedTile::default(); target.num_tiles as usize];
+    let mut tiles = vec![None; target.num_tiles as usize];
     database.scan(table, columns, |row| {
         let tile = row.unsigned(0)?;
         let place = usize::try_from(tile)
             .ok()
             .and_then(|tile| tiles.get_mut(tile));
         let unknown = || row.problem(0, format!("there is no tile {tile}"));
-        *place.ok_or_else(unknown)? = RecordedTile {
-            total: row.unsigned(1)?,
-            always_live: row.unsigned(2)?,
-            not_always_live: row.optional(3)?.unwrap_or(0),
+        let recorded = RecordedTile {
+            total: row.small(1)?.into(),
+            always_live: row.small(2)?.into(),
+            not_always_live: row.optional_small(3)?.unwrap_or(0).into(),
         };
-        Ok(())
+        match place.ok_or_else(unknown)?.replace(recorded) {
+            None => Ok(()),
+            Some(_) => Err(row.problem(0, "it stands there twice")),
+        }
     })?;
-    Ok(tiles)
+    if tiles.iter().all(Option::is_none) {
+        return Ok(Vec::new());
+    }
+    let missing = |tile| ProfileError::cell(table, "tile", tile, "there is no such row");
+    let tiles = tiles.into_iter().enumerate();
+    tiles
+        .map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)))
+        .collect()
 }
 
 fn read_categories(
@@ -90,23 +102,22 @@ fn read_categories(
         "overflowed_non_overlapped",
         "overflowed_overlapped",
     ];
-    let mut categories = Vec::new();
+    let tiles = target.num_tiles;
+    let mut categories: Vec<(String, TileBytes)> = Vec::new();
     database.scan(table, columns, |row| {
-        let mut sums = vec![0u32; target.num_tiles as usize];
-        for column in 1..columns.len() {
-            let mut values = Varints::new(row.blob(column)?);
-            for sum in &mut sums {
-                let value = match values.next() {
-                    Some(value) => value.map_err(row.bad_blob(column))?,
-                    None => break,
-                };
-                *sum = u32::try_from(value)
-                    .ok()
-                    .and_then(|value| sum.checked_add(value))
-                    .ok_or_else(|| row.problem(column, format!("{value} bytes on one tile")))?;
-            }
+        let name = row.text(0)?;
+        if categories.iter().any(|(known, _)| *known == name) {
+            return Err(row.problem(0, "it stands there twice"));
         }
-        categories.push((row.text(0)?, sums.into_iter().collect()));
+        if categories.len() > MOST_CATEGORIES {
+            return Err(row.problem(0, "a profile has at most 256 categories"));
+        }
+        let kind =
+            |column| TileBytes::from_list(row.blob(column)?, tiles).map_err(row.bad_blob(column));
+        let kinds: Vec<TileBytes> = (1..columns.len()).map(kind).collect::<Result<_, _>>()?;
+        let sum = TileBytes::sum(kinds.iter().map(|kind| (kind, 1)), tiles);
+        let too_much = |tile| row.problem(1, format!("more than 4 GiB on tile {tile}"));
+        categories.push((name, sum.map_err(too_much)?));
         Ok(())
     })?;
     Ok(categories)

@@ -26,6 +26,9 @@ impl FormatVersion {
         }
         let mut version = None;
         database.scan(table, &["major", "minor", "point"], |row| {
+            if version.is_some() {
+                return Err(ProfileError::SeveralRows { table });
+            }
             version = Some(Self {
                 major: row.unsigned(0)?,
                 minor: row.unsigned(1)?,
@@ -75,6 +78,13 @@ pub struct Target {
 /// No machine has more tiles than this (256 IPUs of 1472 tiles have 376,832).
 const MOST_TILES: u64 = 1 << 20;
 
+/// No IPU has more tiles than this. The largest has 1,472, and whoever works on
+/// a model takes memory for each.
+const MOST_TILES_OF_IPU: u32 = 1 << 12;
+
+/// No tile has more bytes than this: sizes on a tile are kept in 32 bits.
+const MOST_BYTES_OF_TILE: u64 = u32::MAX as u64;
+
 impl Target {
     pub(super) fn read(database: &Database) -> Result<Self, ProfileError> {
         let table = "target_info";
@@ -88,6 +98,9 @@ impl Target {
         ];
         let mut target = None;
         database.scan(table, columns, |row| {
+            if target.is_some() {
+                return Err(ProfileError::SeveralRows { table });
+            }
             for column in 0..2 {
                 if !(1..=MOST_TILES).contains(&row.unsigned(column)?) {
                     return Err(row.problem(column, "no machine has that many tiles"));
@@ -106,11 +119,61 @@ impl Target {
         target.ok_or(ProfileError::NoRow { table })
     }
 
-    /// Refuses what the rules do not cover (analysis.md, section 7).
+    /// Where there are replicas of one IPU each and the profile lists one of
+    /// them, goes on with that one alone, and gives a sentence that says so.
+    /// Replicas run the same program on the same tiles, so what holds for one
+    /// holds for all.
+    pub(super) fn take_one_replica(
+        &mut self,
+        database: &Database,
+    ) -> Result<Option<String>, ProfileError> {
+        let replicas = self.num_replicas;
+        let (own, all) = (u64::from(self.tiles_per_ipu), u64::from(self.num_tiles));
+        let is_one_ipu_each = all == own || Some(all) == own.checked_mul(replicas);
+        if replicas <= 1 || !is_one_ipu_each {
+            return Ok(None);
+        }
+        let mut listed = 0;
+        if database.has_table("memory_by_tile") {
+            database.scan("memory_by_tile", &["tile"], |row| {
+                listed = listed.max(row.unsigned(0)?.saturating_add(1));
+                Ok(())
+            })?;
+        }
+        if listed != own {
+            return Err(ProfileError::Unsupported(format!(
+                "the profile was compiled for {replicas} replicas of one IPU each and does not \
+                 list one of them alone, but {listed} tiles; only one replica can be split: \
+                 compile the model without replication, and record that"
+            )));
+        }
+        *self = Self {
+            num_tiles: self.tiles_per_ipu,
+            num_ipus: 1,
+            num_replicas: 1,
+            ..self.clone()
+        };
+        Ok(Some(format!(
+            "the profile was compiled for {replicas} identical replicas of one IPU each; what \
+             follows is for one of them"
+        )))
+    }
+
+    /// Refuses what the rules do not cover (analysis.md, section 7), and what
+    /// no machine is like.
     pub(crate) fn check_single_ipu(&self) -> Result<(), ProfileError> {
-        let single =
-            self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1;
-        if single && self.num_tiles <= u32::from(u16::MAX) {
+        let unlike = |column, value: u64, what| {
+            let problem = format!("no machine has {what}");
+            Err(ProfileError::cell("target_info", column, value, problem))
+        };
+        if !(1..=MOST_BYTES_OF_TILE).contains(&self.bytes_per_tile) {
+            return unlike("bytes_per_tile", self.bytes_per_tile, "tiles of that size");
+        }
+        if self.tiles_per_ipu > MOST_TILES_OF_IPU {
+            let tiles = u64::from(self.tiles_per_ipu);
+            return unlike("tiles_per_ipu", tiles, "IPUs of that many tiles");
+        }
+        if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
             return Ok(());
         }
         Err(ProfileError::Unsupported(format!(

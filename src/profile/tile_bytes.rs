@@ -1,13 +1,15 @@
 //! One number for each tile, kept as runs.
 
 use super::encoding::{BlobError, Run, Runs, Varints};
+use std::sync::Arc;
 
 /// Bytes (or counts) by tile, as runs of equal values; tiles that no run
 /// covers hold 0. Most programs treat thousands of tiles alike, so this is
-/// far smaller than an array.
+/// far smaller than an array. Clones share them: rows of a file can point to
+/// one blob as often as they like.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TileBytes {
-    runs: Vec<TileRun>,
+    runs: Arc<[TileRun]>,
 }
 
 /// Tiles `from..to` (end exclusive) with the same value, which is not 0.
@@ -40,7 +42,7 @@ impl TileBytes {
         empty: bool,
     ) -> Result<Self, BlobError> {
         let limit = tiles as usize;
-        let mut bytes = Self::default();
+        let mut bytes = Vec::new();
         let mut tile = 0u32;
         for run in runs {
             let Run { count, value } = run?;
@@ -48,7 +50,7 @@ impl TileBytes {
                 return Err(BlobError::TooLong { limit });
             }
             let value = u32::try_from(value).map_err(|_| BlobError::BeyondTile { value })?;
-            bytes.push(tile, tile + count as u32, value);
+            push(&mut bytes, tile, tile + count as u32, value);
             tile += count as u32;
         }
         if tile != tiles && !empty {
@@ -58,7 +60,7 @@ impl TileBytes {
                 found,
             });
         }
-        Ok(bytes)
+        Ok(Self { runs: bytes.into() })
     }
 
     /// Takes `runs` as [`TileBytes::runs`] gives them: in ascending order and
@@ -71,16 +73,7 @@ impl TileBytes {
                 || (pair[0].to == pair[1].from && pair[0].value != pair[1].value)
         };
         let fine = runs.iter().all(whole) && runs.windows(2).all(apart);
-        fine.then_some(Self { runs })
-    }
-
-    /// Appends a run behind the last one.
-    fn push(&mut self, from: u32, to: u32, value: u32) {
-        match self.runs.last_mut() {
-            Some(last) if last.to == from && last.value == value => last.to = to,
-            _ if value == 0 || from == to => {}
-            _ => self.runs.push(TileRun { from, to, value }),
-        }
+        fine.then(|| Self { runs: runs.into() })
     }
 
     /// The sum of `parts`, each times its factor.
@@ -135,11 +128,20 @@ impl TileBytes {
 impl FromIterator<u32> for TileBytes {
     /// One value for each tile, from tile 0 on.
     fn from_iter<T: IntoIterator<Item = u32>>(values: T) -> Self {
-        let mut bytes = Self::default();
+        let mut runs = Vec::new();
         for (value, tile) in values.into_iter().zip(0..) {
-            bytes.push(tile, tile + 1, value);
+            push(&mut runs, tile, tile + 1, value);
         }
-        bytes
+        Self { runs: runs.into() }
+    }
+}
+
+/// Appends a run behind the last one.
+fn push(runs: &mut Vec<TileRun>, from: u32, to: u32, value: u32) {
+    match runs.last_mut() {
+        Some(last) if last.to == from && last.value == value => last.to = to,
+        _ if value == 0 || from == to => {}
+        _ => runs.push(TileRun { from, to, value }),
     }
 }
 

@@ -66,7 +66,11 @@ impl Variables {
         target: &Target,
         classes: &LiveClasses,
     ) -> Result<Self, ProfileError> {
-        if !database.has_table(TABLE) || database.rowid_bounds(TABLE)?.is_none() {
+        if !database.has_table(TABLE) {
+            return Err(ProfileError::NoLoweredVariables);
+        }
+        database.require(TABLE, COLUMNS)?;
+        if database.rowid_bounds(TABLE)?.is_none() {
             return Err(ProfileError::NoLoweredVariables);
         }
         let (category_ids, category_names) = read_categories(database)?;
@@ -152,12 +156,20 @@ fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), ProfileErr
     Ok((ids, names))
 }
 
+/// Compute sets of small profiles may have so many variables together, and
+/// those of large ones so many for each variable that there is. A few bytes can
+/// name all variables, again in each row, so a small file could ask for any
+/// amount of memory; in real models a variable is in a handful of compute sets.
+const MOST_MEMBERS: usize = 1 << 24;
+const MEMBERS_OF_VARIABLE: usize = 256;
+
 /// The variables of each compute set (`compute_sets.var_ids_diff_rle`).
 pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
 ) -> Result<Groups, ProfileError> {
     let mut groups = GroupsBuilder::default();
+    let most = MOST_MEMBERS.max(variables.len().saturating_mul(MEMBERS_OF_VARIABLE));
     let columns = &["compute_set", "var_ids_diff_rle"];
     database.scan("compute_sets", columns, |row| {
         let id = row.unsigned(0)?;
@@ -169,11 +181,20 @@ pub(super) fn read_compute_sets(
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong { limit }))?;
+            // Equal ids in a row are one variable.
+            let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id
                     .checked_add(value)
                     .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
                 groups.push(id, known(variables, var_id).map_err(|p| row.problem(1, p))?);
+            }
+            if groups.len() > most {
+                let problem = format!(
+                    "with this row, compute sets have more than {most} variables together, more \
+                     than any real model has"
+                );
+                return Err(row.problem(1, problem));
             }
         }
         Ok(())

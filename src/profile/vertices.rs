@@ -1,10 +1,12 @@
 //! Compute sets, vertex types and what their instances take.
 
-use super::database::Database;
+use super::database::{Cells, Database};
 use super::ids::Ids;
 use super::programs::position;
 use super::tile_bytes::TileBytes;
 use super::{ComputeSet, ProfileError, VertexType};
+use rustc_hash::FxHashSet;
+use std::hash::Hash;
 
 pub(super) fn read_types(
     database: &Database,
@@ -23,11 +25,12 @@ pub(super) fn read_types(
     })?;
     let ids = Ids::of(table, "id", &ids)?;
     let columns = &["vertex_type", "code_bytes"];
+    let mut seen = FxHashSet::default();
     database.scan("memory_by_vertex_type", columns, |row| {
         let position = position(&ids, &row, 0, table)?;
         let code = TileBytes::from_list(row.blob(1)?, tiles).map_err(row.bad_blob(1))?;
         types[position as usize].code = code;
-        Ok(())
+        once(&mut seen, &row, position)
     })?;
     Ok((ids, types))
 }
@@ -59,12 +62,13 @@ pub(super) fn read_instances(
     sets: &mut [ComputeSet],
 ) -> Result<(), ProfileError> {
     let columns = &["compute_set", "vertex_type", "instances_by_tile"];
+    let mut seen = FxHashSet::default();
     database.scan("vertex_instances", columns, |row| {
         let set = position(compute_sets, &row, 0, "compute_sets")?;
         let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
         let instances = TileBytes::from_rle(row.blob(2)?, tiles).map_err(row.bad_blob(2))?;
         sets[set as usize].vertices.push((vertex_type, instances));
-        Ok(())
+        once(&mut seen, &row, (set, vertex_type))
     })
 }
 
@@ -95,7 +99,21 @@ pub(super) fn read_memory(
         }
         let sum = TileBytes::sum(parts.iter().map(|part| (part, 1)), tiles);
         let too_much = |tile| row.problem(1, format!("more than 4 GiB on tile {tile}"));
-        sets[set as usize].memory = Some(sum.map_err(too_much)?);
-        Ok(())
+        match sets[set as usize].memory.replace(sum.map_err(too_much)?) {
+            None => Ok(()),
+            Some(_) => Err(row.problem(0, "it stands there twice")),
+        }
     })
+}
+
+/// Notes what a row is about, which no other row may be about.
+fn once<T: Eq + Hash>(
+    seen: &mut FxHashSet<T>,
+    row: &Cells<'_>,
+    key: T,
+) -> Result<(), ProfileError> {
+    match seen.insert(key) {
+        true => Ok(()),
+        false => Err(row.problem(0, "it stands there twice")),
+    }
 }

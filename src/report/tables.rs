@@ -1,5 +1,7 @@
 //! Tables for programs: TSV or CSV on standard output.
 
+use super::text::is_obeyed;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// How tables are written.
@@ -50,7 +52,10 @@ impl Table {
     }
 
     /// Writes the header and all rows. Cells are quoted where they need it,
-    /// by the rules of CSV in either format.
+    /// by the rules of CSV in either format. Names come from files of strangers,
+    /// so what a spreadsheet would compute gets a `'` in front, as OWASP
+    /// recommends, and what a terminal would obey is written out; numbers stay
+    /// as they are.
     ///
     /// # Errors
     /// When `out` cannot be written to.
@@ -64,10 +69,37 @@ impl Table {
             .from_writer(out);
         let rows = [&self.header].into_iter().chain(&self.rows);
         for row in rows {
-            writer.write_record(row).map_err(without_wrapping)?;
+            let cells = row.iter().map(|cell| harmless(cell));
+            let cells: Vec<Cow<'_, str>> = cells.collect();
+            let cells = cells.iter().map(|cell| cell.as_bytes());
+            writer.write_record(cells).map_err(without_wrapping)?;
         }
         writer.flush()
     }
+}
+
+/// A cell that neither a spreadsheet nor a terminal takes for a command.
+fn harmless(cell: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| is_obeyed(c) && c != '\t' && c != '\n';
+    let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number(cell);
+    if !is_formula && !cell.contains(obeyed) {
+        return Cow::Borrowed(cell);
+    }
+    let mut harmless = String::from(if is_formula { "'" } else { "" });
+    for c in cell.chars() {
+        match obeyed(c) {
+            true => harmless.extend(c.escape_default()),
+            false => harmless.push(c),
+        }
+    }
+    Cow::Owned(harmless)
+}
+
+/// Digits with a sign before and a point between them.
+fn is_number(cell: &str) -> bool {
+    let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
+    let mut parts = digits.splitn(2, '.');
+    parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The library's own conversion hides the kind of an error, and a closed pipe
@@ -104,6 +136,30 @@ mod tests {
             let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
             let read: Vec<&str> = rows.iter().map(|row| &row[0]).collect();
             assert_eq!(read, names);
+        }
+    }
+
+    #[test]
+    fn formulas_and_control_sequences_are_disarmed_and_numbers_are_not() {
+        let cells = [
+            ("=1+1", "'=1+1"),
+            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+            ("-2+3", "'-2+3"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "'\\r=1"),
+            ("-", "'-"),
+            ("-12", "-12"),
+            ("-3.25", "-3.25"),
+            ("+7", "+7"),
+            ("a=b", "a=b"),
+            ("", ""),
+            ("\u{1b}[31mred\u{9b}", "\\u{1b}[31mred\\u{9b}"),
+            ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
+            ("naïve\nname", "naïve\nname"),
+        ];
+        for (cell, expected) in cells {
+            assert_eq!(harmless(cell), expected);
         }
     }
 

@@ -13,11 +13,19 @@ pub fn grouped(number: u64) -> String {
     grouped
 }
 
+/// Does a terminal do something else with this character than show it? Control
+/// characters, and those that turn the direction of what follows.
+pub(super) fn is_obeyed(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || c.is_control()
+}
+
 /// A name from a file, with control characters written out: a terminal would
 /// obey them.
 pub fn printable(name: &str) -> String {
     name.chars()
-        .flat_map(|c| match c.is_control() {
+        .flat_map(|c| match is_obeyed(c) {
             true => c.escape_default().collect::<Vec<char>>(),
             false => vec![c],
         })

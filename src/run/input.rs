@@ -1,6 +1,6 @@
 //! From the arguments to a model.
 
-use super::{export, usage};
+use super::usage;
 use crate::cli::Options;
 use crate::debug_info::DebugInfo;
 use crate::messages::Messages;

@@ -75,12 +75,20 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let input = input::read(options, messages)?;
     let model = &input.model;
     let layering = Layering::new(&model.operations, &options.layers());
+    check_layers(&layering, options)?;
     describe(model, &layering, messages);
     let placement = Placement::new(model, &layering, options.layerless.into());
     let memory = match options.memory_model {
         Accounting::Classic => MemoryModel::classic(model, &layering),
         Accounting::Full => MemoryModel::full(model, &layering, &placement),
     };
+    if memory.is_beyond_bounds() {
+        anyhow::bail!(
+            "{}: its variables are shared by more different groups of layers than any real model \
+             has; the profile is damaged, or --layer-name-regex finds too many layers",
+            printable(&options.profile.to_string_lossy())
+        );
+    }
     let tables = tables(options, model, &layering, &placement, &memory)?;
     let diagnosis = diagnosis(options, model, &memory);
     let found = match options.wants_search() {
@@ -170,6 +178,37 @@ fn answer(
         true => Exit::Done,
         false => Exit::DoesNotFit,
     })
+}
+
+/// With more layers, ranges of layers do not fit into memory.
+const MOST_LAYERS: usize = 2048;
+
+fn check_layers(layering: &Layering, options: &Options) -> Result<()> {
+    let layers = layering.len() - 1;
+    if layers <= MOST_LAYERS {
+        return Ok(());
+    }
+    let names = layering.names[1..].iter().take(3);
+    let names: Vec<String> = names.map(|name| shortened(name)).collect();
+    Err(usage(format!(
+        "the layer regex {} finds {layers} layers ({}, ...), and {MOST_LAYERS} are the most; set \
+         --layer-name-regex to a regex whose capture group is the same for all operations of a \
+         layer",
+        options.layer_name_regex,
+        names.join(", ")
+    )))
+}
+
+/// The most characters of a name that an error shows.
+const SHOWN: usize = 100;
+
+/// A name in an error.
+fn shortened(name: &str) -> String {
+    let mut shown: String = name.chars().take(SHOWN).collect();
+    if shown.len() < name.len() {
+        shown.push_str("...");
+    }
+    printable(&shown)
 }
 
 /// Says how well the regexes fit.
@@ -286,7 +325,7 @@ const NAMES_SHOWN: usize = 10;
 fn no_layers(model: &Model, options: &Options) -> anyhow::Error {
     let mut names: Vec<String> = Vec::new();
     for operation in &model.operations {
-        let name = format!("  {}", printable(&operation.name));
+        let name = format!("  {}", shortened(&operation.name));
         let is_named = !operation.is_tensor && !operation.name.starts_with("Anonymous");
         if is_named && !names.contains(&name) && names.len() < NAMES_SHOWN {
             names.push(name);

@@ -23,6 +23,10 @@ impl<W: Write> Results<W> {
                 self.is_closed = true;
                 Ok(instead)
             }
+            Err(error) => {
+                let text = format!("standard output cannot be written to: {error}");
+                Err(io::Error::new(error.kind(), text))
+            }
             done => done,
         }
     }

@@ -106,9 +106,18 @@ fn cycles_end_where_they_close() {
 }
 
 #[test]
-fn a_long_chain_is_walked_without_recursion() {
-    let count = 200_000;
-    let contexts: Vec<Value> = (1..=count).map(|id| plain(id, id % count + 1)).collect();
-    let info = read_sound(&document(&contexts, &[]));
-    assert_eq!(info.chain(77).count() as u64, count);
+fn chains_are_walked_up_to_a_bound_and_longer_ones_are_named() {
+    let chain = |count: u64, last: u64| -> Vec<Value> {
+        let parent = |id| if id == count { last } else { id + 1 };
+        (1..=count).map(|id| plain(id, parent(id))).collect()
+    };
+    for last in [0, 1] {
+        let info = read_sound(&document(&chain(1025, last), &[]));
+        assert_eq!(info.chain(1).count(), 1025);
+        for count in [1026, 200_000] {
+            let error = DebugInfo::from_reader(&*document(&chain(count, last), &[]));
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains("the id 1 has more than 1024"), "{error}");
+        }
+    }
 }

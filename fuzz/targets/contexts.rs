@@ -1,0 +1,42 @@
+//! The reader of `debug.cbor`: no panic, nothing that grows beyond what the
+//! bytes hold, and chains that end.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use popliner::debug_info::{DebugInfo, Field};
+
+const FIELDS: [Field; 9] = [
+    Field::Api,
+    Field::OpName,
+    Field::HloName,
+    Field::Opid,
+    Field::InstanceId,
+    Field::TensorId,
+    Field::Inputs,
+    Field::OutlinedIds,
+    Field::ReplacedIds,
+];
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(info) = DebugInfo::from_reader(data) else {
+        return;
+    };
+    // The shortest context is a map of an id.
+    assert!(info.len() <= data.len() / 5 + 1);
+    let mut found = 0;
+    for id in (0..300).chain([1 << 31, 1 << 32, u64::MAX]) {
+        let chain: Vec<_> = info.chain(id).collect();
+        assert!(chain.len() <= info.len());
+        let Some(&own) = chain.first() else { continue };
+        found += 1;
+        assert_eq!(info.id(own), id);
+        // U+FFFD takes three bytes in place of one.
+        assert!(info.name(own).len() <= 3 * data.len());
+        for field in FIELDS {
+            assert!(info.text(own, field).unwrap_or("").len() <= 4 * data.len());
+        }
+        assert!(info.outlined_pairs(own).len() <= data.len());
+    }
+    assert!(found <= info.len());
+    assert!(info.warnings().len() <= 8);
+});

@@ -1,0 +1,153 @@
+//! The reader of saved files: frames with any contents, or those of a sound
+//! model with some bytes changed, under a right checksum and a right size, so
+//! that the fuzzer does not have to guess those.
+#![no_main]
+
+#[path = "../../examples/synthesize/generator/mod.rs"]
+#[allow(dead_code)]
+mod generator;
+
+use clap::Parser;
+use libfuzzer_sys::fuzz_target;
+use popliner::debug_info::DebugInfo;
+use popliner::memory::MemoryModel;
+use popliner::model::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
+    Model, Placement,
+};
+use popliner::profile::Profile;
+use popliner::saved::{from_bytes, to_bytes};
+use regex::Regex;
+use std::sync::LazyLock;
+use xxhash_rust::xxh3::xxh3_64;
+
+static OPTIONS: LazyLock<LayerOptions> = LazyLock::new(|| LayerOptions {
+    layer_regex: Regex::new(DEFAULT_LAYER_REGEX).expect("a regex"),
+    inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).expect("a regex"),
+    order: LayerOrder::Steps,
+});
+
+fuzz_target!(|data: &[u8]| {
+    assert!(from_bytes(data).is_err() || data.starts_with(b"\x89PopL"));
+    let file = match data {
+        [0, rest @ ..] => assemble(&pieces(rest)),
+        _ => assemble(&changed(data)),
+    };
+    let Ok(model) = from_bytes(&file) else {
+        return;
+    };
+    weigh(&model);
+    let again = to_bytes(&model).expect("what was loaded can be saved");
+    assert!(from_bytes(&again).expect("what was saved can be loaded") == model);
+});
+
+/// The kind of a frame and its contents.
+type Frames = Vec<(u32, Vec<u8>)>;
+
+/// The frames of a small model.
+static BASE: LazyLock<Frames> = LazyLock::new(|| {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let out = folder.path().to_str().expect("a plain path");
+    let arguments = ["synthesize", "--out", out, "--layers=2", "--tiles=4"];
+    let options = generator::options::Options::parse_from(arguments);
+    generator::generate(options.settle()).expect("both files");
+    let profile = Profile::read(&folder.path().join("profile.pop")).expect("a profile");
+    let debug_info = DebugInfo::read(&folder.path().join("debug.cbor")).expect("contexts");
+    let model = Model::build(profile, &debug_info, true).expect("a model");
+    take_apart(&to_bytes(&model).expect("a file"))
+});
+
+fn take_apart(file: &[u8]) -> Frames {
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
+    let count = word(12) as usize;
+    let mut at = 24 + 12 * count;
+    let frames = (0..count).map(|frame| {
+        let entry = 24 + 12 * frame;
+        let stored = &file[at..at + word(entry + 4) as usize];
+        at += stored.len();
+        let raw = zstd::bulk::decompress(stored, word(entry + 8) as usize);
+        (word(entry), raw.expect("a sound frame"))
+    });
+    frames.collect()
+}
+
+/// Pieces of `data`: each is its kind, its length in two bytes, and its contents.
+fn pieces(mut data: &[u8]) -> Frames {
+    let mut frames = Frames::new();
+    while let [kind, low, high, rest @ ..] = data {
+        let length = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());
+        let (raw, behind) = rest.split_at(length);
+        data = behind;
+        frames.push((u32::from(*kind), raw.to_vec()));
+    }
+    frames
+}
+
+/// The small model with changes: each is a frame, a place in two bytes, what is
+/// done there, and a byte.
+fn changed(data: &[u8]) -> Frames {
+    let mut frames = BASE.clone();
+    for change in data.chunks_exact(5) {
+        let &[frame, low, high, what, value] = change else {
+            continue;
+        };
+        let count = frames.len();
+        let raw = &mut frames[usize::from(frame) % count].1;
+        let place = usize::from(u16::from_le_bytes([low, high])) % raw.len().max(1);
+        match what % 8 {
+            0 => raw.insert(place, value),
+            1 if !raw.is_empty() => drop(raw.remove(place)),
+            2 => raw.truncate(place),
+            3 if !raw.is_empty() => raw[place] ^= 1 << (value % 8),
+            4 if !raw.is_empty() => raw[place] = raw[place].wrapping_add(value),
+            _ if !raw.is_empty() => raw[place] = value,
+            _ => raw.push(value),
+        }
+    }
+    frames
+}
+
+/// The file of these frames.
+fn assemble(contents: &Frames) -> Vec<u8> {
+    let (mut table, mut frames) = (Vec::new(), Vec::new());
+    for (kind, raw) in contents {
+        let stored = zstd::bulk::compress(raw, 1).expect("a frame");
+        table.extend(kind.to_le_bytes());
+        table.extend((stored.len() as u32).to_le_bytes());
+        table.extend((raw.len() as u32).to_le_bytes());
+        frames.extend(stored);
+    }
+    let count = contents.len() as u32;
+    let mut file = b"\x89PopL\r\n\n".to_vec();
+    file.extend(1u32.to_le_bytes());
+    file.extend(count.to_le_bytes());
+    let size = 24 + table.len() + frames.len() + 8;
+    file.extend((size as u64).to_le_bytes());
+    file.extend(table);
+    file.extend(frames);
+    let checksum = xxh3_64(&file);
+    file.extend(checksum.to_le_bytes());
+    file
+}
+
+/// Does with a model what is done with every model.
+fn weigh(model: &Model) {
+    let layering = Layering::new(&model.operations, &OPTIONS);
+    let placement = Placement::new(model, &layering, Layerless::Home);
+    for memory in [
+        MemoryModel::classic(model, &layering),
+        MemoryModel::full(model, &layering, &placement),
+    ] {
+        let layers = memory.layers();
+        let costs = memory.range_costs(u64::MAX);
+        let stages = memory.stages(std::slice::from_ref(&(0..layers)));
+        let peak = stages.first().map(|stage| stage.max_tile_bytes());
+        // Both count the same, each in its own way. Alone, the pseudo-layer
+        // has rules of its own.
+        if layers > 1 {
+            assert_eq!(costs.peak(0..layers), peak);
+        }
+        assert!(memory.between().cut_bytes().len() <= layers);
+        let _ = (memory.bodies(), memory.coverage());
+    }
+}

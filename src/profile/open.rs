@@ -1,0 +1,238 @@
+//! Opening a file that may come from anybody.
+
+use super::error::ProfileError;
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+use std::ffi::OsString;
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The length of the header of an SQLite file, in bytes.
+const HEADER: usize = 100;
+
+/// A profile on disk, as it was when it was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    /// Absolute and without links: SQLite keeps changes beside the file itself.
+    path: PathBuf,
+    length: u64,
+    modified: Option<SystemTime>,
+    header: Vec<u8>,
+}
+
+impl Source {
+    /// Looks at the file before SQLite does. Nothing is written, and SQLite
+    /// takes no locks and makes no journals (`immutable=1`), so a file with
+    /// changes that wait beside it is refused here.
+    pub(super) fn find(path: &Path) -> Result<Self, ProfileError> {
+        let source = Self::look(path.canonicalize()?)?;
+        check_header(&source.header)?;
+        check_length(&source.header, source.length)?;
+        check_unfinished(&source.path)?;
+        Ok(source)
+    }
+
+    fn look(path: PathBuf) -> Result<Self, ProfileError> {
+        // Before it is opened: a pipe would wait for somebody to write.
+        let metadata = path.metadata()?;
+        check_kind(&metadata)?;
+        let mut header = Vec::new();
+        File::open(&path)?
+            .take(HEADER as u64)
+            .read_to_end(&mut header)?;
+        Ok(Self {
+            path,
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+            header,
+        })
+    }
+
+    /// Is the file still the same? (Its header counts changes.)
+    pub(super) fn check_unchanged(&self) -> Result<(), ProfileError> {
+        check_unfinished(&self.path)?;
+        match Self::look(self.path.clone())? == *self {
+            true => Ok(()),
+            false => Err(ProfileError::Changed),
+        }
+    }
+
+    /// How many bytes of texts and blobs one table can have in a sound file.
+    /// Texts in UTF-16 grow by half when they are read, and a cell may be read
+    /// twice.
+    pub(super) fn most_payload(&self) -> u64 {
+        self.length.saturating_mul(4)
+    }
+
+    /// Opens a connection with all that SQLite offers against files from
+    /// strangers (<https://sqlite.org/security.html>).
+    pub(super) fn connect(&self) -> Result<Connection, ProfileError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let failed = ProfileError::sqlite("the file");
+        let mut connection =
+            Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
+        defend(&connection).map_err(&failed)?;
+        let mut left = self.most_operations() / OPERATIONS;
+        let is_over = move || {
+            left = left.saturating_sub(1);
+            left == 0
+        };
+        connection
+            .progress_handler(OPERATIONS as i32, Some(is_over))
+            .map_err(&failed)?;
+        Ok(connection)
+    }
+
+    /// After how many of SQLite's operations a connection has read more than
+    /// the file can hold. A row takes at least six bytes of its page, and some
+    /// ten operations; pages that lead to each other make rows without end.
+    fn most_operations(&self) -> u64 {
+        (1 << 24) + self.length.saturating_mul(8)
+    }
+}
+
+/// Operations between two looks at the budget.
+const OPERATIONS: u64 = 1 << 14;
+
+/// No schema that runs code, no writing to the schema, cells checked before
+/// they are used, and limits far above what a profile needs.
+fn defend(connection: &Connection) -> rusqlite::Result<()> {
+    for (config, value) in [
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+    ] {
+        connection.set_db_config(config, value)?;
+    }
+    for (limit, value) in [
+        (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
+        (Limit::SQLITE_LIMIT_EXPR_DEPTH, 100),
+        (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 3),
+        (Limit::SQLITE_LIMIT_VDBE_OP, 25_000),
+        (Limit::SQLITE_LIMIT_FUNCTION_ARG, 8),
+        (Limit::SQLITE_LIMIT_ATTACHED, 0),
+        (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+        (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+    ] {
+        connection.set_limit(limit, value)?;
+    }
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "mmap_size", 0)
+}
+
+fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory).into());
+    }
+    match kind.is_file() {
+        true => Ok(()),
+        false => Err(ProfileError::NoFile {
+            found: "a pipe or a device",
+        }),
+    }
+}
+
+/// Looks at the first bytes, so that the usual mix-ups get words of their own.
+fn check_header(header: &[u8]) -> Result<(), ProfileError> {
+    match header {
+        [] => Err(ProfileError::Empty),
+        [0xa0..=0xbf, ..] | [0xd9, 0xd9, 0xf7, ..] => Err(ProfileError::NotADatabase {
+            hint: "; it looks like CBOR: is this the debug.cbor, with the two files swapped, \
+                   or a profile of a format before 3?",
+        }),
+        [b'{', ..] => Err(ProfileError::NotADatabase {
+            hint: "; it looks like JSON: profiles of format 1 cannot be read",
+        }),
+        _ if header.starts_with(b"SQLite format 3\0") => Ok(()),
+        _ => Err(ProfileError::NotADatabase { hint: "" }),
+    }
+}
+
+/// Compares the size with that in the header, where the header is up to date:
+/// the change counter is that of the last writer that knew of sizes.
+fn check_length(header: &[u8], found: u64) -> Result<(), ProfileError> {
+    let word = |at: usize| {
+        let bytes = header.get(at..at + 4)?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    };
+    let Some(known_for) = word(92) else {
+        let expected = HEADER as u64;
+        return Err(ProfileError::CutOff { found, expected });
+    };
+    // 1 stands for 65,536, which does not fit.
+    let page = match word(16).unwrap_or(0) >> 16 {
+        1 => 1 << 16,
+        size => u64::from(size),
+    };
+    let pages = u64::from(word(28).unwrap_or(0));
+    let expected = pages * page;
+    match word(24) == Some(known_for) && found < expected {
+        true => Err(ProfileError::CutOff { found, expected }),
+        false => Ok(()),
+    }
+}
+
+/// The first bytes of a journal that has to be played back.
+const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// Refuses a profile with a write-ahead log or a journal that holds changes.
+fn check_unfinished(path: &Path) -> Result<(), ProfileError> {
+    let beside = |suffix| {
+        let mut name = OsString::from(path.as_os_str());
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let log = beside("-wal");
+    if log.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+        return Err(ProfileError::Unfinished(log));
+    }
+    // A journal that is kept after its changes are done begins with zeros.
+    let journal = beside("-journal");
+    let mut start = Vec::new();
+    let is_there = journal.metadata().is_ok_and(|metadata| metadata.is_file());
+    if is_there {
+        let length = JOURNAL.len() as u64;
+        File::open(&journal)?.take(length).read_to_end(&mut start)?;
+    }
+    match start == JOURNAL {
+        true => Err(ProfileError::Unfinished(journal)),
+        false => Ok(()),
+    }
+}
+
+/// A `file:` address for SQLite, with every byte that has a meaning in one
+/// (or is not ASCII) escaped.
+fn uri(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                uri.push(char::from(byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?mode=ro&immutable=1");
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_escaped_in_addresses() {
+        let address = uri(Path::new("/a b/50%/what?#é"));
+        assert_eq!(
+            address,
+            "file:/a%20b/50%25/what%3F%23%C3%A9?mode=ro&immutable=1"
+        );
+    }
+}
