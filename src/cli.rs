@@ -346,6 +346,11 @@ impl Options {
         self.wants_split() || self.sweep || self.export_lp.is_some()
     }
 
+    /// Is anything asked for that standard output does not show?
+    pub fn wants_anything_else(&self) -> bool {
+        self.wants_report() || self.wants_search() || self.save_to_file.is_some()
+    }
+
     /// Is there any order that a split must obey?
     pub fn has_orders(&self) -> bool {
         !(self.pin.is_empty()

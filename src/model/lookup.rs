@@ -2,6 +2,7 @@
 
 use super::NamedVariable;
 use crate::profile::{LiveClasses, NEVER_LIVE, ProfileError, VariableNames, Variables};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 /// Finds lowered variables by where and when they are live.
@@ -29,6 +30,8 @@ pub struct LiveVariables {
     pub count: u64,
     /// The bytes of all of them.
     pub bytes: u64,
+    /// The same by category, the most bytes first.
+    pub categories: Vec<(Box<str>, u64)>,
     /// The largest of them, the largest first.
     pub largest: Vec<NamedVariable>,
 }
@@ -68,6 +71,7 @@ impl Lookup {
             found.push(LiveVariables {
                 count: live.len() as u64,
                 bytes: live.iter().map(bytes).sum(),
+                categories: self.by_category(&live),
                 largest: Vec::new(),
             });
             live.sort_by_key(|position| Reverse(bytes(position)));
@@ -98,6 +102,19 @@ impl Lookup {
             let class = self.variables.classes[position as usize];
             class != NEVER_LIVE && classes.is_live(class, place.step)
         })
+    }
+
+    fn by_category(&self, live: &[u32]) -> Vec<(Box<str>, u64)> {
+        let mut sums: FxHashMap<&str, u64> = FxHashMap::default();
+        for &position in live {
+            let bytes = self.variables.bytes[position as usize];
+            *sums.entry(self.category(position)).or_default() += u64::from(bytes);
+        }
+        let mut sums: Vec<_> = sums.into_iter().filter(|&(_, bytes)| bytes > 0).collect();
+        sums.sort_unstable_by_key(|&(name, bytes)| (Reverse(bytes), name));
+        sums.into_iter()
+            .map(|(name, bytes)| (name.into(), bytes))
+            .collect()
     }
 
     fn category(&self, position: u32) -> &str {

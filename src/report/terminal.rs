@@ -1,9 +1,11 @@
 //! The stages as a table, and the verdict, for people.
 
 mod bars;
+mod explain;
 mod look;
 mod refusal;
 
+pub use explain::explain;
 pub use look::{Look, Screen, Tone};
 pub use refusal::{beside, refusal};
 

@@ -1,13 +1,12 @@
 //! The report, written to files in the forms that were asked for.
 
-use super::input::{Input, Shown, debug_path};
+use super::input::{Shown, debug_path};
+use super::search::{self, Found};
 use super::sections::Sections;
-use super::{search, usage};
+use super::subject::Subject;
+use super::usage;
 use crate::atomic;
 use crate::cli::{Accounting, Options};
-use crate::memory::MemoryModel;
-use crate::messages::Messages;
-use crate::model::{Layering, Placement};
 use crate::profile;
 use crate::progress::Unit;
 use crate::report::document::{BuildOption, Files, Inputs, Made, TargetFacts};
@@ -17,16 +16,6 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-
-/// What a report is made from.
-pub(super) struct Exported<'a> {
-    pub(super) options: &'a Options,
-    pub(super) input: &'a Input,
-    pub(super) layering: &'a Layering,
-    pub(super) memory: &'a MemoryModel<'a>,
-    pub(super) placement: &'a Placement,
-    pub(super) found: Option<&'a search::Found>,
-}
 
 /// A form of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,17 +105,18 @@ fn place(path: &Path) -> PathBuf {
 /// Makes the report and writes it in all forms. Files come last, so that no
 /// form is missing when one cannot be made.
 pub(super) fn write(
-    exported: &Exported<'_>,
+    subject: &Subject<'_>,
+    found: Option<&Found>,
     sections: &mut Sections<'_, impl Write>,
-    messages: Messages,
 ) -> Result<Report> {
-    let (made, warnings) = exported.made(messages)?;
+    let messages = subject.messages;
+    let (made, warnings) = subject.made()?;
     let report = messages.while_showing(|progress| {
         let _task = progress.begin("making the report", Unit::Rows, 0);
-        exported.report(made, warnings)
+        subject.report(found, made, warnings)
     })?;
     let mut files = Vec::new();
-    for (form, path) in exports(exported.options) {
+    for (form, path) in exports(subject.options) {
         let bytes = rendered(&report, form)?;
         match is_standard_output(path) {
             true => sections.text(form.name(), &bytes)?,
@@ -151,8 +141,8 @@ fn rendered(report: &Report, form: Form) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Exported<'_> {
-    fn report(&self, made: Made, warnings: Vec<String>) -> Result<Report> {
+impl Subject<'_> {
+    fn report(&self, found: Option<&Found>, made: Made, warnings: Vec<String>) -> Result<Report> {
         let model = &self.input.model;
         let inputs = Inputs {
             model,
@@ -163,8 +153,8 @@ impl Exported<'_> {
                 .into_iter()
                 .max()
                 .unwrap_or(0),
-            split: self.found.and_then(|found| found.split.as_ref()),
-            search: self.found.map(|found| &found.facts),
+            split: found.and_then(|found| found.split.as_ref()),
+            search: found.map(|found| &found.facts),
             cycles: model.layer_cycles(self.layering, self.placement),
             made,
             warnings,
@@ -174,7 +164,7 @@ impl Exported<'_> {
     }
 
     /// How the report is made, and all sentences about the files.
-    fn made(&self, messages: Messages) -> Result<(Made, Vec<String>)> {
+    fn made(&self) -> Result<(Made, Vec<String>)> {
         let mut warnings = self.input.warnings.clone();
         let options = self.options;
         let target = &self.input.model.target;
@@ -186,7 +176,7 @@ impl Exported<'_> {
         let mut beside = |name: &str| {
             read_beside(&options.profile, name).unwrap_or_else(|error| {
                 let warning = format!("{name} beside the profile is left out: {error:#}");
-                messages.warning(&warning);
+                self.messages.warning(&warning);
                 warnings.push(warning);
                 None
             })

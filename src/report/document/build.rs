@@ -2,9 +2,10 @@
 
 use super::split::histogram;
 use super::{
-    Band, CategoryBytes, CoverageFacts, Curve, Cut, DocumentFormat, Execution, ExecutionSource,
-    FullestTile, Fullness, LayerMemory, LiveVariable, Liveness, Made, Peak, PeakVariables,
-    RecordedMemory, Report, SearchFacts, SplitFacts, StageCycles, StageFacts, TileTotals, VERSION,
+    Band, CategoryBytes, CategorySum, CoverageFacts, Curve, Cut, DocumentFormat, Execution,
+    ExecutionSource, FullestTile, Fullness, LayerMemory, LiveVariable, Liveness, Made, Peak,
+    PeakVariables, RecordedMemory, Report, SearchFacts, SplitFacts, StageCycles, StageFacts,
+    TileTotals, VERSION,
 };
 use crate::memory::{self, MemoryModel, StageMemory};
 use crate::model::{
@@ -353,6 +354,7 @@ impl Inputs<'_> {
         let live = LiveVariables {
             count: bottleneck.variables.len() as u64,
             bytes: bottleneck.bytes,
+            categories: Vec::new(),
             largest: largest.cloned().collect(),
         };
         let place = LivePlace {
@@ -367,6 +369,11 @@ impl Inputs<'_> {
             let layers = self.memory.layers_of(set).iter();
             layers.map(|&layer| self.name(layer as usize)).collect()
         };
+        let categories = live.categories.into_iter();
+        let categories = categories.map(|(name, bytes)| CategorySum {
+            name: name.into(),
+            bytes,
+        });
         let largest = live.largest.into_iter().map(|variable| LiveVariable {
             name: variable.name.into(),
             category: variable.category.into(),
@@ -378,6 +385,7 @@ impl Inputs<'_> {
             step: place.step,
             count: live.count,
             bytes: live.bytes,
+            categories: categories.collect(),
             largest: largest.collect(),
         }
     }

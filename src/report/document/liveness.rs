@@ -78,6 +78,9 @@ pub struct PeakVariables {
     pub count: u64,
     /// The bytes of all of them.
     pub bytes: u64,
+    /// The same by category, the most bytes first; empty in a saved model.
+    #[serde(default)]
+    pub categories: Vec<CategorySum>,
     /// The largest of them, the largest first.
     pub largest: Vec<LiveVariable>,
 }
@@ -93,4 +96,13 @@ pub struct LiveVariable {
     pub bytes: u64,
     /// The layers that it counts in, in order; empty when no layer uses it.
     pub layers: Vec<Option<String>>,
+}
+
+/// The bytes of one category of lowered variables.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CategorySum {
+    /// The name of the category, such as `variable`.
+    pub name: String,
+    /// Bytes of its variables.
+    pub bytes: u64,
 }

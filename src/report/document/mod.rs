@@ -27,7 +27,7 @@ mod thin;
 
 pub use build::Inputs;
 pub use execution::{Execution, ExecutionSource, LayerCycles, StageCycles};
-pub use liveness::{Band, Curve, LiveVariable, Liveness, Peak, PeakVariables};
+pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use made::{BuildOption, Files, Made, TargetFacts};
 pub use memory::{CategoryBytes, CoverageFacts, LayerMemory, RecordedMemory, TileTotals};
 pub use search::{

@@ -57,6 +57,7 @@ fn stage(stage: u32, layers: [Option<&str>; 2], bytes: u64, limit: u64) -> Stage
 
 fn variables(tile: u32, bytes: u64) -> PeakVariables {
     PeakVariables {
+        categories: Vec::new(),
         tile,
         step: 3,
         count: 2,

@@ -1,12 +1,13 @@
 //! What the solver said, for the report.
 
-use super::{Answer, Asked, Search, explained, with_pseudo_layer};
+use super::{Answer, Asked, explained, with_pseudo_layer};
 use crate::cli::Options;
 use crate::report::document::{
     CutFacts, Judged, LayerNames, Move, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
     Refusal, RefusalReason, SearchFacts, Sweep, SweepRow, Tie,
 };
 use crate::report::{Split, layer_name};
+use crate::run::subject::Subject;
 use crate::solve::{self, Cause, Goal, Limit, Needed, Plan, Problem, Refused, Solution};
 use anyhow::Result;
 use std::ops::Range;
@@ -53,7 +54,7 @@ pub(super) fn proof(options: &Options, answer: &Answer, is_given: bool) -> Proof
     proof
 }
 
-impl Search<'_> {
+impl Subject<'_> {
     fn name(&self, layer: usize) -> Option<String> {
         layer_name(&self.layering.names, layer)
     }

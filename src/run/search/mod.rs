@@ -6,11 +6,11 @@ mod weigh;
 
 pub(super) use asked::limits;
 
+use super::layers;
+use super::subject::Subject;
 use crate::atomic;
-use crate::cli::{Options, Solver};
-use crate::memory::{MemoryModel, RangeCosts};
-use crate::messages::Messages;
-use crate::model::{Layering, Model, Placement};
+use crate::cli::Solver;
+use crate::memory::RangeCosts;
 use crate::progress::Unit;
 use crate::report::Split;
 use crate::report::document::SearchFacts;
@@ -19,17 +19,6 @@ use anyhow::{Context, Result};
 use asked::Asked;
 use std::ops::Range;
 use std::time::Instant;
-
-/// What a search is made on.
-#[derive(Clone, Copy)]
-pub(super) struct Search<'a> {
-    pub(super) options: &'a Options,
-    pub(super) model: &'a Model,
-    pub(super) layering: &'a Layering,
-    pub(super) placement: &'a Placement,
-    pub(super) memory: &'a MemoryModel<'a>,
-    pub(super) messages: Messages,
-}
 
 /// What a search found.
 pub(super) struct Found {
@@ -58,15 +47,18 @@ enum Answer {
     Greedy(Vec<Range<usize>>),
 }
 
-impl Search<'_> {
+impl Subject<'_> {
     /// Finds the best split, judges the one that was given, and says what else
     /// was asked for.
     ///
     /// # Errors
     /// Options that do not go with each other or with the model, and files
     /// that cannot be written.
-    pub(super) fn run(&self) -> Result<Found> {
-        let asked = Asked::new(self.options, self.model, self.layering, self.placement)?;
+    pub(super) fn search(&self) -> Result<Found> {
+        if self.layering.is_empty() {
+            return Err(layers::none(self.model(), self.options));
+        }
+        let asked = Asked::new(self.options, self.model(), self.layering, self.placement)?;
         let given = asked::given(self.options, self.layering)?;
         let start = Instant::now();
         let options = self.options;

@@ -1,12 +1,13 @@
 //! The memory of the stages of a split.
 
-use super::{Asked, Search};
+use super::Asked;
 use crate::memory::RangeCosts;
 use crate::report::{Layer, Memory, Split, Stage, layer_name};
+use crate::run::subject::Subject;
 use crate::solve::greedy;
 use std::ops::Range;
 
-impl Search<'_> {
+impl Subject<'_> {
     /// The stages of the original's search, with a word on what it settled on.
     pub(super) fn greedy_stages(
         &self,

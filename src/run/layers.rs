@@ -1,0 +1,91 @@
+//! Do the layers that the regexes found make sense?
+
+use super::usage;
+use crate::cli::Options;
+use crate::memory::MemoryModel;
+use crate::messages::Messages;
+use crate::model::{Layering, Model};
+use crate::report::printable;
+use anyhow::Result;
+
+/// Says how well the regexes fit.
+pub(super) fn describe(model: &Model, layering: &Layering, messages: Messages) {
+    let layered = layering.layers.iter().filter(|&&layer| layer > 0).count();
+    messages.info(format_args!(
+        "{} operations, {layered} of them in {} layers, {} steps, {} tiles",
+        model.operations.len(),
+        layering.len() - 1,
+        model.steps(),
+        model.target.num_tiles
+    ));
+    for warning in &layering.warnings {
+        messages.warning(printable(warning));
+    }
+}
+
+/// With more layers, ranges of layers do not fit into memory.
+const MOST_LAYERS: usize = 2048;
+
+pub(super) fn check(layering: &Layering, options: &Options) -> Result<()> {
+    let layers = layering.len() - 1;
+    if layers <= MOST_LAYERS {
+        return Ok(());
+    }
+    let names = layering.names[1..].iter().take(3);
+    let names: Vec<String> = names.map(|name| shortened(name)).collect();
+    Err(usage(format!(
+        "the layer regex {} finds {layers} layers ({}, ...), and {MOST_LAYERS} are the most; set \
+         --layer-name-regex to a regex whose capture group is the same for all operations of a \
+         layer",
+        options.layer_name_regex,
+        names.join(", ")
+    )))
+}
+
+/// The most characters of a name that an error shows.
+const SHOWN: usize = 100;
+
+/// A name in an error.
+fn shortened(name: &str) -> String {
+    let mut shown: String = name.chars().take(SHOWN).collect();
+    if shown.len() < name.len() {
+        shown.push_str("...");
+    }
+    printable(&shown)
+}
+
+/// Refuses a model whose groups of layers would take all memory.
+pub(super) fn check_groups(memory: &MemoryModel<'_>, options: &Options) -> Result<()> {
+    if !memory.is_beyond_bounds() {
+        return Ok(());
+    }
+    anyhow::bail!(
+        "{}: its variables are shared by more different groups of layers than any real model \
+         has; the profile is damaged, or --layer-name-regex finds too many layers",
+        printable(&options.profile.to_string_lossy())
+    )
+}
+
+/// How many names are shown to a user whose regex matched none.
+const NAMES_SHOWN: usize = 10;
+
+pub(super) fn none(model: &Model, options: &Options) -> anyhow::Error {
+    let mut names: Vec<String> = Vec::new();
+    for operation in &model.operations {
+        let name = format!("  {}", shortened(&operation.name));
+        let is_named = !operation.is_tensor && !operation.name.starts_with("Anonymous");
+        if is_named && !names.contains(&name) && names.len() < NAMES_SHOWN {
+            names.push(name);
+        }
+    }
+    let seen = match names.is_empty() {
+        true => "the model has no operations with a name".to_string(),
+        false => format!("some names in this model:\n{}", names.join("\n")),
+    };
+    usage(format!(
+        "no operation matched the layer regex {}, so there are no layers to split between; \
+         {seen}\nset --layer-name-regex to a regex whose capture group is the layer, such as \
+         'layer(\\d+)'",
+        options.layer_name_regex
+    ))
+}
