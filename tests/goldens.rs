@@ -62,6 +62,42 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ),
     ("export-tables", EXPORT_TABLES),
     ("emit", EMIT),
+    ("fewest", &["--solve", "--num-ipus=6", "--objective=fewest"]),
+    (
+        "communication",
+        &["--solve", "--num-ipus=5", "--objective=communication"],
+    ),
+    ("cycles", &["--solve", "--num-ipus=5", "--objective=cycles"]),
+    ("auto", &["--solve", "--num-ipus=auto"]),
+    ("sweep", &["--sweep", "--num-ipus=6"]),
+    (
+        "refusal",
+        &["--check-splits=1", "--num-ipus=2", "--reserve=10%"],
+    ),
+    ("explain", &["--explain", "--num-ipus=4"]),
+    ("orders", ORDERS),
+    (
+        "clash",
+        &["--solve", "--num-ipus=4", "--pin=2=0", "--cut-after=1"],
+    ),
+    (
+        "limits",
+        &["--solve", "--mem-per-tile=638976,600000,638976,300000"],
+    ),
+    (
+        "layers-per-ipu",
+        &["--layers-per-ipu=2,1,1", "--num-ipus=4"],
+    ),
+];
+
+const ORDERS: &[&str] = &[
+    "--solve",
+    "--num-ipus=5",
+    "--together=1,2",
+    "--no-cut-after=2",
+    "--pin=3=1",
+    "--quiet",
+    "--export-json=-",
 ];
 
 const EXPORT_TABLES: &[&str] = &[
