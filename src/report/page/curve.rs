@@ -165,7 +165,7 @@ impl Drawing<'_> {
         };
         html! {
             line.limit x1="0" x2="100%" y1=(y) y2=(y) {}
-            text.limit-text.halo x=(x) y=(y - 5.0) text-anchor=(anchor) { "limit " (rounded(limit)) }
+            text.limit-text.halo x=(x) y=(y - 5.0) text-anchor=(anchor) { "limit" }
         }
     }
 

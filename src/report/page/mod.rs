@@ -31,7 +31,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of the style and of the script, which a test compares.
-const STYLE_HASH: &str = "SppL4IX3wawJQyyfpqEP/iqJT6i9Heja472jiMTCKqw=";
+const STYLE_HASH: &str = "gLGJ3ySjlFuP7UDinQJZzOV8GOZgxc9oOdqKolKnzFw=";
 const SCRIPT_HASH: &str = "KP2BWNiNWx/X92v3D4i/C2QXfp4EaAFtrUiDfS+6mnM=";
 
 /// What the page may do: draw itself and run its own script.

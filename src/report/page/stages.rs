@@ -28,7 +28,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
     })
 }
 
-/// How much stands in the tables of a stage.
+/// How much stands in the card of a stage.
 #[derive(Clone, Copy)]
 struct Detail {
     /// Rows of the table of a curve.
@@ -57,8 +57,6 @@ impl Detail {
 
 fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Charts) -> Markup {
     let detail = Detail::of(split);
-    // Places in the document are written from here on, since there are many.
-    let at = "";
     let tile = &stage.fullest_tile;
     html! {
         article.card data-at=(format_args!("/split/stages/{}", stage.stage)) {
@@ -66,13 +64,13 @@ fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Ch
             p.soft.name { "Layers " (shown_layers(&stage.layers)) }
             p {
                 "Tile " (tile.tile) " is the fullest with "
-                (number(format_args!("{at}/fullest_tile/bytes"), tile.bytes)) " bytes, "
-                span.bad[tile.bytes > split.limit] { (share(tile.bytes, split.limit)) } " of the limit; "
-                (signed(format_args!("{at}/fullest_tile/free"), tile.free)) " are free. All tiles together have "
-                (number(format_args!("{at}/total"), stage.total)) "."
+                (number("/fullest_tile/bytes", tile.bytes)) " bytes, "
+                span.bad[tile.bytes > split.limit] { (share(tile.bytes, split.limit)) } " of the limit; free are "
+                (signed("/fullest_tile/free", tile.free)) ". All tiles together, each at its own peak: "
+                (number("/total", stage.total)) " bytes."
             }
             h4 { "Tiles by how full they are, of the limit" }
-            (histogram(&stage.tiles, &format!("{at}/tiles"), split.limit))
+            (histogram(&stage.tiles, split.limit))
             (curves(report, split, stage, detail, charts))
             @if let Some(live) = &stage.peak_variables {
                 (folded("Variables that are live at the peak",
@@ -82,7 +80,7 @@ fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Ch
     }
 }
 
-fn histogram(tiles: &Fullness, at: &str, limit: u64) -> Markup {
+fn histogram(tiles: &Fullness, limit: u64) -> Markup {
     let column = |(place, bucket): (usize, &crate::report::document::Bucket)| Column {
         height: bucket.tiles.into(),
         class: if bucket.from > limit {
@@ -115,7 +113,7 @@ fn histogram(tiles: &Fullness, at: &str, limit: u64) -> Markup {
     let rows = html! {
         @for (place, bucket) in tiles.histogram.iter().enumerate() {
             @if bucket.tiles > 0 {
-                tr data-at=(format_args!("{at}/histogram/{place}")) {
+                tr data-at=(format_args!("/tiles/histogram/{place}")) {
                     (cell("/from", bucket.from))
                     (cell("/to", bucket.to))
                     (cell("/tiles", bucket.tiles.into()))
@@ -127,8 +125,8 @@ fn histogram(tiles: &Fullness, at: &str, limit: u64) -> Markup {
         figure {
             (drawing.drawing())
             figcaption {
-                "Half of the tiles have at most " (number(format_args!("{at}/median"), tiles.median))
-                " bytes, 95 % at most " (number(format_args!("{at}/percentile_95"), tiles.percentile_95)) "."
+                "Half of the tiles have at most " (number("/tiles/median", tiles.median))
+                " bytes, 95 % at most " (number("/tiles/percentile_95", tiles.percentile_95)) "."
             }
         }
         (folded("Table of the tiles", table("Tiles by their bytes", &["#From", "#To", "#Tiles"], rows)))

@@ -50,7 +50,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
                         None => td.n { "\u{2013}" },
                     }
                 }
-                td.name { (stages(row)) }
+                td.name.list { (stages(row)) }
                 td { @if let Some(hint) = &row.hint { (shown(hint)) } }
             }
         }

@@ -220,7 +220,7 @@ fn stage_table(split: &SplitFacts) -> Markup {
             @let tile = &stage.fullest_tile;
             tr data-at=(format_args!("/split/stages/{}/fullest_tile", stage.stage)) {
                 td.n { (stage.stage) }
-                td.name { (shown_layers(&stage.layers)) }
+                td.name.list { (shown_layers(&stage.layers)) }
                 (cell("/tile", tile.tile.into()))
                 (cell("/bytes", tile.bytes))
                 (signed_cell("/free", tile.free))
