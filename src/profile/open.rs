@@ -128,10 +128,8 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
 
 fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
     let kind = metadata.file_type();
-    if kind.is_dir() {
-        return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory).into());
-    }
-    match kind.is_file() {
+    // Of a folder the system itself says what it is.
+    match kind.is_file() || kind.is_dir() {
         true => Ok(()),
         false => Err(ProfileError::NoFile {
             found: "a pipe or a device",
