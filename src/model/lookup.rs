@@ -70,7 +70,7 @@ impl Lookup {
             found.push(LiveVariables {
                 count: live.len() as u64,
                 bytes: live.iter().map(bytes).sum(),
-                categories: self.by_category(&live),
+                categories: self.by_category(live),
                 largest: Vec::new(),
             });
             live.sort_by_key(|position| Reverse(bytes(position)));
