@@ -3,10 +3,12 @@
 mod bars;
 mod explain;
 mod look;
+mod proof;
 mod refusal;
 
 pub use explain::explain;
 pub use look::{Look, Screen, Tone};
+pub use proof::proof;
 pub use refusal::{beside, refusal};
 
 use super::{Split, Units, printable};

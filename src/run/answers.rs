@@ -101,6 +101,9 @@ fn print_found(
     let (messages, look) = (subject.messages, subject.messages.look());
     messages.summary(terminal::table(split, look, None));
     messages.summary(terminal::verdict(split, look));
+    if let Some(line) = terminal::proof(&found.facts.proof) {
+        messages.info(line);
+    }
     if let Some(judged) = &found.facts.judged {
         messages.summary(terminal::beside(judged, split, look));
     }

@@ -25,7 +25,9 @@ pub struct Proof {
 /// since they can be beyond 64 bits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProvenObjective {
-    /// What the number is.
+    /// What the number is: `peak` (bytes on the fullest tile of any stage),
+    /// `stages`, `squares` (the sum of the squared peaks of all stages),
+    /// `cut_bytes` or `cycles` (of the slowest stage).
     pub objective: String,
     /// As the integer program found it.
     pub integer_program: String,
@@ -36,7 +38,7 @@ pub struct ProvenObjective {
 /// The next lower number, at which there is no split.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProvenBottleneck {
-    /// What the number is.
+    /// What the number is: `peak` or `cycles`.
     pub objective: String,
     /// The highest number of any range of layers below the best, as decimal
     /// text.

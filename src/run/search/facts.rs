@@ -8,7 +8,7 @@ use crate::report::document::{
 };
 use crate::report::{Split, layer_name};
 use crate::run::subject::Subject;
-use crate::solve::{self, Cause, Goal, Limit, Needed, Plan, Problem, Refused, Solution};
+use crate::solve::{self, Cause, Goal, Limit, Needed, Objective, Plan, Problem, Refused, Solution};
 use anyhow::Result;
 use std::ops::Range;
 
@@ -37,13 +37,13 @@ pub(super) fn proof(options: &Options, answer: &Answer, is_given: bool) -> Proof
     }
     proof.optimal = true;
     let objectives = solution.proofs.iter().map(|proof| ProvenObjective {
-        objective: proof.objective.to_string(),
+        objective: key(proof.objective).to_string(),
         integer_program: proof.integer_program.to_string(),
         dynamic_program: proof.dynamic_program.to_string(),
     });
     proof.objectives = objectives.collect();
     let bottlenecks = solution.bottlenecks.iter().map(|proof| ProvenBottleneck {
-        objective: proof.objective.to_string(),
+        objective: key(proof.objective).to_string(),
         below: proof.threshold.to_string(),
         stages_needed: match proof.refusal {
             Refused::TooManyStages(stages) => Some(stages as u32),
@@ -223,6 +223,18 @@ impl Subject<'_> {
         for (facts, moves) in facts.cuts.iter_mut().zip(cuts) {
             facts.moves = moves;
         }
+    }
+}
+
+/// What programs call a number.
+fn key(objective: Objective) -> &'static str {
+    match objective {
+        Objective::Peak => "peak",
+        Objective::Stages => "stages",
+        Objective::Squares => "squares",
+        Objective::CutBytes => "cut_bytes",
+        Objective::Cycles => "cycles",
+        Objective::EarliestCuts => "earliest_cuts",
     }
 }
 
