@@ -23,7 +23,7 @@ Several results can be asked for in one run. The breakdowns, totals and matrices
 before each.
 
 Recording a profile:
-  Compile the model for one IPU, without pipelining, with the environment variable
+  Compile the model for one IPU, without pipelining or replication, with the environment variable
     POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"./report"}'
   Add "debug.allowOutOfMemory":"true" when it does not fit, and for --objective cycles
   "profiler.includeCycleEstimates":"true".
