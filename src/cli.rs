@@ -17,9 +17,16 @@ use regex::Regex;
 use std::path::PathBuf;
 
 /// What `--help` ends with.
-const AFTER_HELP: &str = r"
-Several results can be asked for in one run. They come in the order of this help, --solve and
---emit after the tables and --diagnose last, and then a line '# name' stands before each.
+const AFTER_HELP: &str = r#"
+Several results can be asked for in one run. The breakdowns, totals and matrices come first, then
+--sweep, --solve, --emit, --diagnose, exports to '-' and --compare. Then a line '# name' stands
+before each.
+
+Recording a profile:
+  Compile the model for one IPU, without pipelining or replication, with the environment variable
+    POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"./report"}'
+  Add "debug.allowOutOfMemory":"true" when it does not fit, and for --objective cycles
+  "profiler.includeCycleEstimates":"true".
 
 Models that PopART outlines:
   PopART puts operations that occur several times into functions, also across layers, and then no
@@ -30,12 +37,12 @@ Models that PopART outlines:
   split points.
 
 Exit codes:
-  0  done, and with --solve or --emit the model fits
-  1  the model does not fit
+  0  done; with --solve, --emit, --check-splits or --layers-per-ipu, the model fits
+  1  it does not fit; with --compare, it fitted and no longer does
   2  wrong usage
-  3  a file could not be read or understood
+  3  a file could not be read, understood or written
 
-Results go to standard output; progress, warnings and summaries to standard error.";
+Results go to standard output; progress, warnings and summaries to standard error."#;
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
@@ -51,19 +58,10 @@ pub struct Options {
     #[arg(value_name = "DEBUG")]
     pub debug: Option<PathBuf>,
 
-    /// Find the best split points and print one JSON object for each stage
+    /// Find the best split points and print one JSON object for each stage; the
+    /// exit code says whether the model fits
     #[arg(long, help_heading = "Results")]
     pub solve: bool,
-
-    /// How to search: the integer program, which proves its answer, or the
-    /// greedy search of the original tool
-    #[arg(
-        long,
-        value_name = "SOLVER",
-        default_value = "ilp",
-        help_heading = "Results"
-    )]
-    pub solver: Solver,
 
     /// Find the best split points, as --solve does, and print them as
     /// configuration: layers_per_ipu (YAML), lines for PopTorch, PopART or Keras
@@ -144,11 +142,12 @@ pub struct Options {
     #[arg(long, value_name = "FILE", help_heading = "Exports")]
     pub export_json: Option<PathBuf>,
 
-    /// Write the stages, cuts and layers as tables for a spreadsheet
+    /// Write a table of the stages, with the bytes over each cut, and one of the
+    /// layers, for a spreadsheet
     #[arg(long, value_name = "FILE", help_heading = "Exports")]
     pub export_csv: Option<PathBuf>,
 
-    /// Write a summary for a pull request or an issue
+    /// Write a summary in Markdown, for a pull request or an issue
     #[arg(long, value_name = "FILE", help_heading = "Exports")]
     pub export_markdown: Option<PathBuf>,
 
@@ -164,7 +163,7 @@ pub struct Options {
     pub compare: Option<PathBuf>,
 
     /// Save the analysed model: it loads in a fraction of the time, and other
-    /// regexes and orders can be tried on it
+    /// layers, limits and orders can be tried on it
     #[arg(long, value_name = "FILE", help_heading = "Saved models")]
     pub save_to_file: Option<PathBuf>,
 
@@ -178,8 +177,8 @@ pub struct Options {
     pub num_ipus: Option<NumIpus>,
 
     /// Bytes that a stage may take on each tile; without it, what the
-    /// profile's target has. Several, such as 600000,638976,500000, are the
-    /// bytes on each IPU, one for each
+    /// profile's target has. A list, such as 600000,638976,500000, has one
+    /// amount for each IPU, and as many as there are IPUs
     #[arg(long, value_name = "BYTES", help_heading = "Limits")]
     pub mem_per_tile: Option<MemPerTile>,
 
@@ -205,6 +204,17 @@ pub struct Options {
     )]
     pub memory_model: Accounting,
 
+    /// How to search: the integer program, which proves its answer, or the
+    /// greedy search of the original tool, which knows neither objectives nor
+    /// orders
+    #[arg(
+        long,
+        value_name = "SOLVER",
+        default_value = "ilp",
+        help_heading = "Search"
+    )]
+    pub solver: Solver,
+
     /// What makes a split that fits the best one
     #[arg(
         long,
@@ -215,7 +225,8 @@ pub struct Options {
     pub objective: Objective,
 
     /// Keep this layer on this IPU; IPUs are counted from 0, and each has one
-    /// stage. May be given several times, as all orders
+    /// stage. May be given several times, like --together, --cut-after and
+    /// --no-cut-after
     #[arg(long, value_name = "LAYER=IPU", help_heading = "Search")]
     pub pin: Vec<Pin>,
 
@@ -232,11 +243,12 @@ pub struct Options {
     pub no_cut_after: Vec<String>,
 
     /// Judge this split beside the best one: the last layer of each stage but
-    /// the final one. A comma in a name is written '\,'
+    /// the final one, such as 2,9,16. A comma in a name is written '\,'
     #[arg(long, value_name = "LAYERS", help_heading = "Search")]
     pub check_splits: Option<LayerNames>,
 
-    /// Judge the split with so many layers on each IPU, such as 3,7,7,7
+    /// Judge the split with so many layers on each IPU, such as 3,7,7,7, beside
+    /// the best one
     #[arg(
         long,
         value_name = "COUNTS",
@@ -246,7 +258,7 @@ pub struct Options {
     pub layers_per_ipu: Option<LayersPerIpu>,
 
     /// Write the integer program of the objective in the LP format of CPLEX,
-    /// for another solver
+    /// for another solver; what it finds should be the same number
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     pub export_lp: Option<PathBuf>,
 

@@ -19,8 +19,13 @@
 //!   [`Layering`](model::Layering) says which layer each operation stands in.
 //! * [`memory`] weighs layers: the bytes of any range of them, tile by tile.
 //! * [`solve`] finds the best split into stages, by an integer program and by
-//!   a dynamic program that must agree.
-//! * [`report`] turns what was found into text, tables and JSON.
+//!   a dynamic program that must agree, for any [`Goal`](solve::Goal) and
+//!   [`Order`](solve::Order)s; it says why nothing fits, with a certificate,
+//!   and writes its integer program out for other solvers.
+//! * [`report`] turns what was found into one [`Report`](report::Report), and
+//!   that into the forms people and programs read: JSON, tables, Markdown, a
+//!   page for the browser, configuration, and what changed since an earlier
+//!   one.
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`progress`] counts how far long work is; the rooms that read and weigh
 //!   add to it and know nothing of who looks.
@@ -34,7 +39,7 @@
 //! use popliner::debug_info::DebugInfo;
 //! use popliner::memory::MemoryModel;
 //! use popliner::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX};
-//! use popliner::model::{LayerOptions, LayerOrder, Layering, Model};
+//! use popliner::model::{LayerOptions, LayerOrder, Layering, Layerless, Model, Placement};
 //! use popliner::profile::Profile;
 //! use popliner::solve::{Problem, solve};
 //! use regex::Regex;
@@ -54,13 +59,17 @@
 //! let layering = Layering::new(&model.operations, &options);
 //! assert_eq!(layering.names[1..], ["0", "1", "2", "3", "4", "5", "6", "7"]);
 //!
-//! let memory = MemoryModel::classic(&model, &layering);
+//! // Where operations without a layer count; then everything is weighed.
+//! let placement = Placement::new(&model, &layering, Layerless::Home);
+//! let memory = MemoryModel::full(&model, &layering, &placement);
 //! let costs = memory.range_costs(limit);
 //! let cut_bytes = memory.between().cut_bytes();
 //! let problem = Problem::new(&costs, &cut_bytes, 4, limit);
 //! let solution = solve(&problem)?.expect("the fixture fits on four IPUs");
 //! let stages = memory.stages(solution.plan.stages());
-//! assert!(stages.iter().all(|stage| stage.max_tile_bytes() <= limit));
+//! let peaks: Vec<u64> = stages.iter().map(|stage| stage.max_tile_bytes()).collect();
+//! assert_eq!(peaks, [365_097, 567_943, 538_703, 545_900]);
+//! assert_eq!(solution.plan.stages(), [0..2, 2..6, 6..8, 8..9]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -40,7 +40,8 @@ pub enum Objective {
     Fewest,
     /// The fewest bytes over the cuts; then as peak.
     Communication,
-    /// The fewest cycles of the slowest stage; then as peak.
+    /// The fewest cycles of the slowest stage, executed or as the compiler
+    /// estimates; then as peak.
     Cycles,
 }
 
