@@ -51,5 +51,7 @@ fn temporary(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    // Its own text names the temporary file, which nobody asked for.
+    let made = builder.tempfile_in(folder);
+    made.map_err(|error| error.kind().into())
 }
