@@ -40,7 +40,13 @@ fn of(cut: &Cut) -> String {
     format!("IPU {stage} to {}", stage + 1)
 }
 
+/// With more cuts than this the page must stay small.
+const MOST_MOVED: usize = 32;
+
 fn moves(cuts: &[Cut]) -> Markup {
+    if cuts.len() > MOST_MOVED {
+        return html! { p.soft { "What moving one layer over each of so many cuts would do stands in the JSON form of the report alone." } };
+    }
     let rows = html! {
         @for (place, cut) in cuts.iter().enumerate() {
             @for (number, change) in cut.moves.iter().enumerate() {

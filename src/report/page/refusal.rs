@@ -106,7 +106,13 @@ fn help(report: &Report, refusal: &Refusal) -> Markup {
                         (number("/refusal/fewest_ipus", ipus.into()))
                         small { (plural(ipus, "IPU", "IPUs")) " would be enough for this limit" }
                     },
-                    None => dd { "None" small { "no number is enough for this limit" } },
+                    None => dd {
+                        "None"
+                        small {
+                            "no number is enough for this limit"
+                            @if !report.orders.is_empty() { " with these orders" }
+                        }
+                    },
                 }
             }
         }

@@ -231,12 +231,15 @@ fn stage_table(split: &SplitFacts) -> Markup {
                 td.name.list { (shown_layers(&stage.layers)) }
                 (cell("/tile", tile.tile.into()))
                 (cell("/bytes", tile.bytes))
-                (cell("/limit", tile.limit))
+                @if split.limits.is_some() { (cell("/limit", tile.limit)) }
                 (signed_cell("/free", tile.free))
                 td.n.bad[tile.bytes > tile.limit] { (share(tile.bytes, tile.limit)) }
                 (part_cells("/parts", &tile.parts))
             }
         }
     };
-    table("Stages", &STAGE_COLUMNS, rows)
+    // One that is the same for all takes room and says nothing.
+    let columns = STAGE_COLUMNS.into_iter();
+    let columns = columns.filter(|&name| name != "#Limit" || split.limits.is_some());
+    table("Stages", &columns.collect::<Vec<_>>(), rows)
 }
