@@ -214,3 +214,22 @@ impl MemoryModel<'_> {
 fn keyed(item: &Item) -> ((u32, u32), u64) {
     ((item.class, item.set), u64::from(item.bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Curve;
+
+    #[test]
+    fn columns_keep_every_peak() {
+        let curve = Curve {
+            window: (10, 19),
+            fixed: 1,
+            always_live: 2,
+            points: vec![(10, 0), (13, 50), (14, 4), (19, 7)],
+        };
+        assert_eq!(curve.columns(10), [3, 3, 3, 53, 7, 7, 7, 7, 7, 10]);
+        assert_eq!(curve.columns(99), curve.columns(10));
+        assert_eq!(curve.columns(2), [53, 10]);
+        assert!(curve.columns(0).is_empty());
+    }
+}

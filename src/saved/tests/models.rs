@@ -155,7 +155,7 @@ fn programs() -> Vec<OwnedProgram> {
 fn recorded(tile: u64) -> RecordedTile {
     RecordedTile {
         total: 600_000 + tile,
-        with_gaps: (tile % 2 == 0).then_some(u64::MAX - tile),
+        with_gaps: tile.is_multiple_of(2).then_some(u64::MAX - tile),
         always_live: u64::MAX - tile,
         not_always_live: 3,
     }
