@@ -20,6 +20,9 @@ pub struct Recorded {
 pub struct RecordedTile {
     /// Distinct bytes in use, without gaps.
     pub total: u64,
+    /// The same with the gaps between variables
+    /// (`total_including_gaps`); `None` when the profile lacks the column.
+    pub with_gaps: Option<u64>,
     /// Variables that are live on every step.
     pub always_live: u64,
     /// The most that other variables take at one step.
@@ -52,12 +55,15 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
     if !database.has_table(table) {
         return Ok(Vec::new());
     }
-    let columns = &[
+    let all = &[
         "tile",
         "total",
         "always_live_bytes",
         "not_always_live_max_bytes",
+        "total_including_gaps",
     ];
+    let has_gaps = database.require(table, all).is_ok();
+    let columns = if has_gaps { &all[..] } else { &all[..4] };
     let mut tiles = vec![None; target.num_tiles as usize];
     database.scan(table, columns, |row| {
         let tile = row.unsigned(0)?;
@@ -67,6 +73,10 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
         let unknown = || row.problem(0, format!("there is no tile {tile}"));
         let recorded = RecordedTile {
             total: row.small(1)?.into(),
+            with_gaps: match has_gaps {
+                true => row.optional_small(4)?.map(u64::from),
+                false => None,
+            },
             always_live: row.small(2)?.into(),
             not_always_live: row.optional_small(3)?.unwrap_or(0).into(),
         };

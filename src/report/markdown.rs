@@ -1,22 +1,27 @@
 //! The report as Markdown, to be posted in a pull request or an issue.
 
-use super::document::{LayerMemory, Report, SplitFacts};
-use super::text::{grouped, grouped_signed, share, shown, shown_layer, shown_layers};
+use super::document::{LayerMemory, OverLimit, RefusalReason, Report, SplitFacts};
+use super::text::{grouped, grouped_signed, share, shown, shown_layer, shown_layers, shown_stages};
 use std::fmt::Write;
 
 /// So many layers are named, the largest first.
 const LARGEST: usize = 5;
 
-/// The verdict, the stages, the cuts, the largest layers, coverage and
+/// The verdict, why nothing fits, the stages, the cuts, the best split beside
+/// one that was given, the numbers of IPUs, the largest layers, coverage and
 /// warnings.
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
     heading(report, &mut text);
     if let Some(split) = &report.split {
+        refusal(report, split, &mut text);
+        judged(report, split, &mut text);
+        orders(report, &mut text);
         stages(split, &mut text);
         cuts(report, &mut text);
         too_large(split, &mut text);
     }
+    sweep(report, &mut text);
     largest_layers(report, &mut text);
     coverage(report, &mut text);
     warnings(report, &mut text);
@@ -68,10 +73,6 @@ fn heading(report: &Report, text: &mut String) {
 /// One sentence about whether it fits.
 pub(super) fn verdict(split: &SplitFacts) -> String {
     let stages = split.stages.len();
-    let ipus = |count: usize| match count {
-        1 => "1 IPU".to_string(),
-        count => format!("{count} IPUs"),
-    };
     if split.fits {
         return format!("The model fits on {}", ipus(stages));
     }
@@ -88,6 +89,120 @@ pub(super) fn verdict(split: &SplitFacts) -> String {
         );
     }
     format!("The model does not fit on {most}")
+}
+
+fn ipus(count: usize) -> String {
+    match count {
+        1 => "1 IPU".to_string(),
+        count => format!("{count} IPUs"),
+    }
+}
+
+/// The ranges that prove it, and what would help.
+fn refusal(report: &Report, split: &SplitFacts, text: &mut String) {
+    let Some(refusal) = &report.refusal else {
+        return;
+    };
+    let range = |range: &OverLimit| {
+        let layers = escaped(&shown_layers(&range.layers));
+        format!("{layers} ({} bytes)", grouped(range.bytes))
+    };
+    let ranges: Vec<String> = refusal.ranges.iter().map(range).collect();
+    let proves = match (refusal.reason, refusal.stages_needed) {
+        (RefusalReason::TooFewIpus, Some(needed)) => format!("At least {needed} IPUs are needed"),
+        (RefusalReason::PinsOrLimits, Some(needed)) => {
+            format!("{needed} IPUs would be enough without pins and with the highest limit")
+        }
+        _ => "No number of IPUs is enough".to_string(),
+    };
+    let _ = write!(text, "\n{proves}");
+    if !ranges.is_empty() {
+        let _ = write!(
+            text,
+            "; over the limit by themselves are {}",
+            ranges.join(", ")
+        );
+    }
+    text.push_str(".\n");
+    if let Some(memory) = refusal.smallest_tile_memory {
+        let (memory, ipus) = (grouped(memory), ipus(split.max_stages as usize));
+        let _ = writeln!(
+            text,
+            "With {memory} bytes on each tile it would fit on {ipus}."
+        );
+    }
+    if let Some(fewest) = refusal.fewest_ipus {
+        let _ = writeln!(text, "With {} it would fit.", ipus(fewest as usize));
+    }
+    if let Some(stages) = &refusal.without_orders {
+        let stages = escaped(&shown_stages(stages));
+        let _ = writeln!(text, "Without the orders it fits: {stages}.");
+    }
+}
+
+/// What the best split has, and which orders the given one breaks.
+fn judged(report: &Report, split: &SplitFacts, text: &mut String) {
+    let Some(judged) = &report.judged else {
+        return;
+    };
+    let given = split.stages.iter().map(|stage| stage.fullest_tile.bytes);
+    let either = match judged.best_fits {
+        true => "",
+        false => ", which does not fit either",
+    };
+    let _ = writeln!(
+        text,
+        "\nThe split was given, with {} bytes on the fullest tile. The best{either}: {}, with {}.",
+        grouped(given.max().unwrap_or(0)),
+        escaped(&shown_stages(&judged.best_stages)),
+        grouped(judged.best_fullest_tile_bytes)
+    );
+    if !judged.broken_orders.is_empty() {
+        let _ = writeln!(text, "It breaks: {}.", listed(&judged.broken_orders));
+    }
+}
+
+fn orders(report: &Report, text: &mut String) {
+    if !report.orders.is_empty() {
+        let _ = writeln!(text, "\nOrders: {}.", listed(&report.orders));
+    }
+}
+
+fn listed(orders: &[String]) -> String {
+    let orders: Vec<String> = orders.iter().map(|own| escaped(&shown(own))).collect();
+    orders.join(", ")
+}
+
+/// The best split for each number of IPUs.
+fn sweep(report: &Report, text: &mut String) {
+    let Some(sweep) = &report.sweep else {
+        return;
+    };
+    let columns = [
+        "Layers of each IPU",
+        "Note",
+        "IPUs",
+        "Fits",
+        "Fullest tile",
+        "Free there",
+        "Over all cuts",
+        "Slowest stage",
+    ];
+    text.push_str(&head(&columns, 2));
+    for row in &sweep.rows {
+        let cycles = row.slowest_stage_cycles.map(grouped);
+        let note = row.hint.as_deref().map(|hint| escaped(&shown(hint)));
+        text.push_str(&line(&[
+            escaped(&shown_stages(&row.stages)),
+            note.unwrap_or_default(),
+            row.ipus.to_string(),
+            if row.fits { "yes" } else { "no" }.to_string(),
+            grouped(row.fullest_tile_bytes),
+            grouped_signed(row.free),
+            grouped(row.cut_bytes),
+            cycles.map_or(String::new(), |cycles| format!("{cycles} cycles")),
+        ]));
+    }
 }
 
 fn stages(split: &SplitFacts, text: &mut String) {
@@ -108,7 +223,7 @@ fn stages(split: &SplitFacts, text: &mut String) {
             escaped(&shown_layers(&stage.layers)),
             fullest.tile.to_string(),
             grouped(fullest.bytes),
-            share(fullest.bytes, split.limit),
+            share(fullest.bytes, fullest.limit),
             grouped_signed(fullest.free),
             grouped(stage.tiles.median),
         ]));
@@ -271,6 +386,11 @@ mod tests {
         }
         assert!(
             text.starts_with("## The model does not fit on 2 IPUs\n"),
+            "{text}"
+        );
+        assert!(text.contains("At least 3 IPUs are needed; over the limit by themselves are "));
+        assert!(
+            text.contains("Orders: <code>--cut-after 0</code>, "),
             "{text}"
         );
         assert!(text.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));

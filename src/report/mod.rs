@@ -9,6 +9,8 @@ pub mod compare;
 pub mod diagnosis;
 pub mod document;
 pub mod emit;
+#[cfg(test)]
+mod hostile;
 pub mod json;
 pub mod markdown;
 pub mod page;

@@ -2,14 +2,16 @@
 //!
 //! A line `# stages` and a row for each stage with all that is known of it in
 //! numbers, then a line `# layers` and a row for each layer. The first table is
-//! left out without a split. All bytes are exact.
+//! left out without a split. All bytes are exact; the limit of a stage is that
+//! of its IPU. Cells of what is not known are empty, such as cycles where the
+//! profile has none. New columns come last, so that programs may count.
 
-use super::document::{Cut, LayerMemory, Report, SplitFacts, StageFacts};
+use super::document::{Report, SplitFacts, StageFacts};
 use super::{Format, Table};
 use crate::memory::Parts;
 use std::io::{self, Write};
 
-const STAGE_COLUMNS: [&str; 20] = [
+const STAGE_COLUMNS: [&str; 22] = [
     "Stage",
     "First layer",
     "Last layer",
@@ -30,9 +32,11 @@ const STAGE_COLUMNS: [&str; 20] = [
     "95th percentile tile",
     "All tiles",
     "Over the cut behind",
+    "Doubled by the cut behind",
+    "Cycles",
 ];
 
-const LAYER_COLUMNS: [&str; 10] = [
+const LAYER_COLUMNS: [&str; 11] = [
     "Layer",
     "All tiles",
     "Variables",
@@ -43,6 +47,7 @@ const LAYER_COLUMNS: [&str; 10] = [
     "Overhead",
     "Fullest tile",
     "Bytes there",
+    "Cycles",
 ];
 
 /// Writes both tables.
@@ -50,36 +55,50 @@ const LAYER_COLUMNS: [&str; 10] = [
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let stages = report.split.iter().map(|split| stages(split, &report.cuts));
-    for table in stages.chain([layers(&report.layers)]) {
+    let stages = report.split.iter().map(|split| stages(split, report));
+    for table in stages.chain([layers(report)]) {
         writeln!(out, "# {}", table.name)?;
         table.write(Format::Csv, out)?;
     }
     Ok(())
 }
 
-fn stages(split: &SplitFacts, cuts: &[Cut]) -> Table {
+fn stages(split: &SplitFacts, report: &Report) -> Table {
+    let cycles = report.execution.iter().flat_map(|own| &own.stages);
+    let cycles: Vec<_> = cycles.collect();
     let mut table = Table::new("stages", &STAGE_COLUMNS);
     for stage in &split.stages {
-        let cut = cuts.iter().find(|cut| cut.after_stage == stage.stage);
-        let over_cut = cut.map(|cut| cut.bytes.to_string());
-        let mut row = stage_row(stage, split.limit);
-        row.push(over_cut.unwrap_or_default());
+        let mut cuts = report.cuts.iter();
+        let cut = cuts.find(|cut| cut.after_stage == stage.stage);
+        let mut cycles = cycles.iter();
+        let cycles = cycles.find(|own| own.stage == stage.stage);
+        let mut row = stage_row(stage);
+        row.push(optional(cut.map(|cut| cut.bytes)));
+        row.push(optional(cut.map(|cut| cut.duplicated)));
+        row.push(optional(cycles.map(|own| own.cycles)));
         table.rows.push(row);
     }
     table
 }
 
-fn stage_row(stage: &StageFacts, limit: u64) -> Vec<String> {
+fn optional(number: Option<u64>) -> String {
+    number.map_or(String::new(), |number| number.to_string())
+}
+
+fn stage_row(stage: &StageFacts) -> Vec<String> {
     let fullest = &stage.fullest_tile;
-    let fits = if fullest.bytes <= limit { "yes" } else { "no" };
+    let fits = if fullest.bytes <= fullest.limit {
+        "yes"
+    } else {
+        "no"
+    };
     let mut row = vec![
         stage.stage.to_string(),
         name(&stage.layer_from),
         name(&stage.layer_to),
         stage.layers.len().to_string(),
         fits.to_string(),
-        limit.to_string(),
+        fullest.limit.to_string(),
         fullest.tile.to_string(),
         fullest.bytes.to_string(),
         fullest.free.to_string(),
@@ -92,13 +111,16 @@ fn stage_row(stage: &StageFacts, limit: u64) -> Vec<String> {
     row
 }
 
-fn layers(layers: &[LayerMemory]) -> Table {
+fn layers(report: &Report) -> Table {
+    let cycles = report.execution.as_ref().map(|own| &own.layers);
     let mut table = Table::new("layers", &LAYER_COLUMNS);
-    for layer in layers {
+    for (place, layer) in report.layers.iter().enumerate() {
         let mut row = vec![name(&layer.name), layer.total.to_string()];
         row.extend(parts(&layer.parts));
         row.push(layer.fullest_tile.to_string());
         row.push(layer.fullest_tile_bytes.to_string());
+        let cycles = cycles.and_then(|cycles| cycles.get(place));
+        row.push(optional(cycles.map(|own| own.cycles)));
         table.rows.push(row);
     }
     table
@@ -152,7 +174,11 @@ mod tests {
         let stages = rows(stages);
         assert_eq!(stages.len(), 2);
         assert_eq!(stages[0][19], "4096");
-        assert_eq!(stages[1][4..9], ["no", "638976", "1", "700024", "-61048"]);
-        assert_eq!(rows(layers).len(), report().layers.len());
+        assert_eq!(stages[1][4..9], ["no", "637976", "1", "700024", "-62048"]);
+        assert_eq!(stages[0][20..], ["2048", "410"]);
+        assert_eq!(stages[1][19..], ["", "", "590"]);
+        let layers = rows(layers);
+        assert_eq!(layers.len(), report().layers.len());
+        assert_eq!(layers[1][10], "400");
     }
 }

@@ -20,8 +20,8 @@ use textwrap::core::display_width;
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
 /// One row for each stage; on a screen that has room, with a bar of its memory.
-/// `curves` has the live bytes by step of each stage, as far as they are known:
-/// on a screen they are drawn below.
+/// `curves` has the bytes by step on the fullest tile of each stage, nothing for
+/// a stage without steps: on a screen they are drawn below.
 pub fn table(split: &Split, look: &Look, curves: Option<&[Vec<u64>]>) -> String {
     let mut table = plain_table(split, look.units.for_bytes(split.limit));
     let Some(screen) = look.screen else {
@@ -96,9 +96,11 @@ fn drawn<'a>(
     look: &'a Look,
     screen: Screen,
 ) -> impl Iterator<Item = String> + 'a {
-    curves.iter().enumerate().map(move |(stage, curve)| {
+    let drawn = curves.iter().enumerate();
+    let drawn = drawn.filter(|(_, curve)| !curve.is_empty());
+    drawn.map(move |(stage, curve)| {
         let peak = look.units.amount(curve.iter().copied().max().unwrap_or(0));
-        let head = format!("live bytes of stage {stage} by step, at most {peak}: ");
+        let head = format!("fullest tile of stage {stage} by step, at most {peak}: ");
         let room = screen.width.saturating_sub(display_width(&head));
         // What is left of the line, or a line of its own.
         match room >= *BAR.start() {
@@ -246,7 +248,7 @@ mod tests {
         assert_eq!(lines[..3], expected);
         assert_eq!(
             lines[3],
-            "live bytes of stage 0 by step, at most 4 bytes: ▂█▄"
+            "fullest tile of stage 0 by step, at most 4 bytes: ▂█▄"
         );
         for width in [1, 20, 40, 60, 72, 74, 80, 120, 200] {
             let drawn = table(&split(), &on_screen(width, true), Some(&curves));

@@ -72,6 +72,17 @@ pub fn shown_layers(layers: &[Option<String>]) -> String {
     }
 }
 
+/// The layers of all stages, or how many layers each has where there are many.
+pub fn shown_stages(stages: &[Vec<Option<String>>]) -> String {
+    const MOST: usize = 6;
+    if stages.len() > MOST {
+        let counts = stages.iter().map(|layers| layers.len().to_string());
+        return format!("{} layers", counts.collect::<Vec<_>>().join(", "));
+    }
+    let stages = stages.iter().map(|layers| shown_layers(layers));
+    stages.collect::<Vec<_>>().join(" | ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -99,7 +99,8 @@ fn print_found(
         sections.text(name, text.as_bytes())?;
     }
     let (messages, look) = (subject.messages, subject.messages.look());
-    messages.summary(terminal::table(split, look, None));
+    let curves = subject.screen_curves(split);
+    messages.summary(terminal::table(split, look, curves.as_deref()));
     messages.summary(terminal::verdict(split, look));
     if let Some(line) = terminal::proof(&found.facts.proof) {
         messages.info(line);

@@ -2,9 +2,10 @@
 
 use super::input::Input;
 use crate::cli::Options;
-use crate::memory::MemoryModel;
+use crate::memory::{self, MemoryModel};
 use crate::messages::Messages;
 use crate::model::{Layering, Model, Placement};
+use crate::report::Split;
 
 /// A model with its layers, weighed as the options want it.
 #[derive(Clone, Copy)]
@@ -18,6 +19,24 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
+    /// The bytes by step on the fullest tile of each stage, as many as a screen
+    /// has columns; `None` where nobody looks at them, since they take time.
+    pub(super) fn screen_curves(&self, split: &Split) -> Option<Vec<Vec<u64>>> {
+        let width = self.messages.look().screen?.width;
+        if self.options.quiet {
+            return None;
+        }
+        let mut end = 0;
+        let stages = split.stages.iter().map(|stage| {
+            let start = end;
+            end += stage.layers.len();
+            (start..end, stage.max_tile as u32)
+        });
+        let curves = self.memory.curves(&stages.collect::<Vec<_>>()).into_iter();
+        let columns = |curves: memory::Curves| curves.on_tile.columns(width);
+        Some(curves.map(|own| own.map_or(Vec::new(), columns)).collect())
+    }
+
     pub(super) fn model(&self) -> &'a Model {
         &self.input.model
     }

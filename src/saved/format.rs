@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(super) const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
 /// Changes with every change of the format.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// Magic, version, number of frames, size of the file.
 pub(super) const HEADER: usize = 8 + 4 + 4 + 8;

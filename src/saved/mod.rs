@@ -3,7 +3,7 @@
 //! What is saved is a [`Model`] before layers are named, so a loaded one serves
 //! any regexes and order, and equals the saved one in everything.
 //!
-//! # The format, version 2
+//! # The format, version 3
 //!
 //! Numbers of fixed size are little-endian.
 //!
@@ -39,7 +39,7 @@
 //! | 7 recorded code | for vertex code, vertex state, exchange code and control code: bytes of the variables by tile |
 //! | 8 code variables | by tile the number of items, and of each class, set and bytes |
 //! | 9 programs (list) | id; 0 `OnTileExecute`, 1 `DoExchange`; name; bytes; 0 or body + 1 |
-//! | 10 recorded tiles (list) | total, always live, not always live |
+//! | 10 recorded tiles (list) | total; 0, or 1 and the total with gaps; always live; not always live |
 //! | 11 categories (list) | name; bytes by tile |
 //! | 12 bottleneck variables (list) | name; category; bytes; set |
 //! | 13 warnings (list) | text |

@@ -143,11 +143,14 @@ impl Record for OwnedProgram {
     }
 }
 
+/// Without gaps; 0, or 1 and the bytes with gaps; always live; not always live.
 impl Record for RecordedTile {
-    const BYTES: usize = 3;
+    const BYTES: usize = 4;
 
     fn write(&self, output: &mut Output) {
         output.number(self.total);
+        output.number(u8::from(self.with_gaps.is_some()));
+        self.with_gaps.iter().for_each(|&all| output.number(all));
         output.number(self.always_live);
         output.number(self.not_always_live);
     }
@@ -155,6 +158,10 @@ impl Record for RecordedTile {
     fn read(input: &mut Input<'_>, _: &Shape) -> Result<Self, SavedError> {
         Ok(Self {
             total: input.number()?,
+            with_gaps: match input.position(2, "kind of fact")? {
+                0 => None,
+                _ => Some(input.number()?),
+            },
             always_live: input.number()?,
             not_always_live: input.number()?,
         })

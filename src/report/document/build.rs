@@ -121,7 +121,8 @@ impl Inputs<'_> {
             tiles: fullest.map(|fullest| TileTotals {
                 fullest,
                 total: totals,
-                with_gaps: None,
+                // Only when every tile has them.
+                with_gaps: tiles().map(|tile| tile.with_gaps).collect(),
                 always_live: tiles().map(|tile| tile.always_live).collect(),
                 not_always_live: tiles().map(|tile| tile.not_always_live).collect(),
             }),

@@ -57,7 +57,10 @@ fn stage(stage: u32, layers: [Option<&str>; 2], bytes: u64, limit: u64) -> Stage
 
 fn variables(tile: u32, bytes: u64) -> PeakVariables {
     PeakVariables {
-        categories: Vec::new(),
+        categories: vec![CategorySum {
+            name: "variable".into(),
+            bytes,
+        }],
         tile,
         step: 3,
         count: 2,
@@ -86,11 +89,14 @@ pub(crate) fn report() -> Report {
     let limit = 638_976;
     let named = |name: &str| Some(name.to_string());
     Report {
-        proof: None,
-        refusal: None,
-        judged: None,
-        orders: Vec::new(),
-        ties: Vec::new(),
+        proof: Some(proof()),
+        refusal: Some(refusal(limit)),
+        judged: Some(judged()),
+        orders: vec!["--cut-after 0".into(), "--pin 1=0".into()],
+        ties: vec![Tie {
+            layers: vec![named("0"), named("2")],
+            bytes: 2048,
+        }],
         format: DocumentFormat::PoplinerReport,
         version: VERSION,
         made: made(),
@@ -124,20 +130,25 @@ pub(crate) fn report() -> Report {
             layer(Some("2"), 1, 700_024),
         ],
         split: Some(SplitFacts {
-            limits: None,
+            limits: Some(vec![limit, limit - 1000]),
             fits: false,
             limit,
             max_stages: 2,
             stages: vec![
                 stage(0, [None, Some("0")], 600_000, limit),
-                stage(1, [Some("1"), Some("2")], 700_000, limit),
+                stage(1, [Some("1"), Some("2")], 700_000, limit - 1000),
             ],
             unplaced: Vec::new(),
             too_large: vec![layer(Some("2"), 1, 700_024)],
         }),
         cuts: vec![Cut {
-            duplicated: 0,
-            moves: Vec::new(),
+            duplicated: 2048,
+            moves: vec![Move {
+                layers: vec![named("1")],
+                to_stage: 0,
+                fullest_tile_bytes: [600_224, 699_800],
+                change: [200, -224],
+            }],
             after_stage: 0,
             layer_before: named("0"),
             layer_after: named("1"),
@@ -196,6 +207,61 @@ fn made() -> Made {
     }
 }
 
+fn proof() -> Proof {
+    Proof {
+        objective: "peak".into(),
+        optimal: true,
+        objectives: vec![ProvenObjective {
+            objective: "lowest memory on the fullest tile".into(),
+            integer_program: "700024".into(),
+            dynamic_program: "700024".into(),
+        }],
+        bottlenecks: vec![ProvenBottleneck {
+            objective: "lowest memory on the fullest tile".into(),
+            below: "600024".into(),
+            stages_needed: Some(3),
+        }],
+    }
+}
+
+fn refusal(limit: u64) -> Refusal {
+    let name = |name: &str| Some(name.to_string());
+    let range = |layers: LayerNames, tile, bytes| OverLimit {
+        layers,
+        tile,
+        step: Some(3),
+        bytes,
+    };
+    Refusal {
+        reason: RefusalReason::TooFewIpus,
+        limit,
+        ranges: vec![
+            range(vec![None, name("0"), name("1")], 0, limit + 1),
+            range(vec![name("1"), name("2")], 1, 700_024),
+        ],
+        cuts_after: vec![name("0")],
+        stages_needed: Some(3),
+        smallest_limit: Some(700_024),
+        smallest_tile_memory: Some(701_024),
+        fewest_ipus: Some(3),
+        without_orders: Some(vec![vec![None, name("0")], vec![name("1"), name("2")]]),
+    }
+}
+
+fn judged() -> Judged {
+    Judged {
+        broken_orders: vec!["--pin 1=0".into()],
+        best_fits: false,
+        best_stages: vec![
+            vec![None, Some("0".into()), Some("1".into())],
+            vec![Some("2".into())],
+        ],
+        best_fullest_tile_bytes: 700_024,
+        best_cut_bytes: 1024,
+        best_slowest_stage_cycles: Some(590),
+    }
+}
+
 fn sweep(limit: u64) -> Sweep {
     let row = |ipus: u32, bytes: u64| SweepRow {
         ipus,
@@ -229,6 +295,7 @@ fn execution() -> Execution {
         layers: vec![
             layer(None, 10),
             layer(Some("0"), 400),
+            layer(Some("1"), 0),
             layer(Some("2"), 590),
         ],
         stages: vec![

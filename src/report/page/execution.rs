@@ -2,7 +2,7 @@
 
 use super::columns::{Column, Columns};
 use super::parts::{cell, folded, number, stacked, table};
-use super::short;
+use super::{short, stage_groups, stage_of};
 use crate::report::document::{Execution, ExecutionSource, Report};
 use crate::report::text::{grouped, share, shown_layer};
 use maud::{Markup, html};
@@ -22,13 +22,22 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
             }
         }
         @if !execution.stages.is_empty() { (by_stage(execution)) }
-        (by_layer(execution))
+        (by_layer(report, execution))
     })
 }
 
 fn by_stage(execution: &Execution) -> Markup {
     let slowest = execution.stages.iter().map(|stage| stage.cycles).max();
     let slowest = slowest.unwrap_or(0).max(1);
+    let cycles = execution
+        .stages
+        .iter()
+        .map(|stage| u128::from(stage.cycles));
+    let [busy, whole] = [
+        cycles.sum::<u128>(),
+        u128::from(slowest) * execution.stages.len() as u128,
+    ];
+    let [busy, whole] = [busy, whole].map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
     let rows = html! {
         @for (place, stage) in execution.stages.iter().enumerate() {
             tr {
@@ -41,12 +50,15 @@ fn by_stage(execution: &Execution) -> Markup {
     };
     html! {
         h3 { "Balance of the stages" }
-        p.soft { "The slowest stage sets the pace of a pipeline." }
+        p {
+            "The slowest stage sets the pace of a pipeline. All stages together work "
+            (share(busy, whole)) " of the time that it takes for each of them: what is missing, they wait."
+        }
         (table("Cycles by stage", &["Stage", "", "#Cycles", "#Of the slowest"], rows))
     }
 }
 
-fn by_layer(execution: &Execution) -> Markup {
+fn by_layer(report: &Report, execution: &Execution) -> Markup {
     let column = |layer: &crate::report::document::LayerCycles| {
         let name = shown_layer(&layer.name);
         Column {
@@ -58,7 +70,7 @@ fn by_layer(execution: &Execution) -> Markup {
     };
     let columns = Columns {
         columns: execution.layers.iter().map(column).collect(),
-        groups: Vec::new(),
+        groups: stage_groups(report),
         limit: None,
         on_edges: false,
         in_bytes: false,
@@ -69,6 +81,7 @@ fn by_layer(execution: &Execution) -> Markup {
         @for (place, layer) in execution.layers.iter().enumerate() {
             tr {
                 td.name { (shown_layer(&layer.name)) }
+                td.n { @if let Some(stage) = stage_of(report, place) { (stage) } @else { "\u{2013}" } }
                 (cell(format_args!("/execution/layers/{place}/cycles"), layer.cycles))
             }
         }
@@ -76,6 +89,6 @@ fn by_layer(execution: &Execution) -> Markup {
     html! {
         h3 { "By layer" }
         figure { (columns.drawing()) }
-        (folded("Table of the layers", table("Cycles by layer", &["Layer", "#Cycles"], rows)))
+        (folded("Table of the layers", table("Cycles by layer", &["Layer", "#IPU", "#Cycles"], rows)))
     }
 }

@@ -1,6 +1,7 @@
 //! Every layer by itself.
 
 use super::parts::{cell, json_name, parts, parts_legend, stacked, table};
+use super::stage_of;
 use crate::report::document::Report;
 use crate::report::text::shown_layer;
 use maud::{Markup, html};
@@ -23,17 +24,6 @@ const COLUMNS: [&str; 11] = [
 pub(super) fn section(report: &Report) -> Markup {
     let most = report.layers.iter().map(|layer| layer.total).max();
     let most = most.unwrap_or(0).max(1);
-    let stage_of = |layer: usize| {
-        let stages = report.split.iter().flat_map(|split| &split.stages);
-        let mut end = 0;
-        let ends = stages.map(|stage| {
-            end += stage.layers.len();
-            (stage.stage, end)
-        });
-        ends.into_iter()
-            .find(|&(_, end)| layer < end)
-            .map(|(stage, _)| stage)
-    };
     let rows = html! {
         @for (place, layer) in report.layers.iter().enumerate() {
             tr data-at=(format_args!("/layers/{place}")) {
@@ -47,7 +37,7 @@ pub(super) fn section(report: &Report) -> Markup {
                 }
                 (cell("/fullest_tile", layer.fullest_tile.into()))
                 (cell("/fullest_tile_bytes", layer.fullest_tile_bytes))
-                td.n { @if let Some(stage) = stage_of(place) { (stage) } @else { "\u{2013}" } }
+                td.n { @if let Some(stage) = stage_of(report, place) { (stage) } @else { "\u{2013}" } }
             }
         }
     };

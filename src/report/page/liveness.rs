@@ -2,10 +2,10 @@
 
 use super::curve::Drawing;
 use super::hover::Charts;
-use super::parts::{cell, folded, legend, number, table};
+use super::parts::{cell, folded, legend, number, stacked, table};
 use super::tints;
 use crate::report::document::{Liveness, PeakVariables, Report};
-use crate::report::text::{grouped, shown, shown_layer, shown_layers};
+use crate::report::text::{grouped, share, shown, shown_layer, shown_layers};
 use maud::{Markup, html};
 
 /// Both curves, the bands of layers, and the largest variables.
@@ -111,7 +111,41 @@ pub(super) fn variables(live: &PeakVariables, at: &str, most: usize) -> Markup {
             (number(format_args!("{at}/count"), live.count)) " variables are live with "
             (number(format_args!("{at}/bytes"), live.bytes)) " bytes."
         }
+        (categories(live, at, most))
         (table("Largest live variables", &["Variable", "Category", "Layers", "#Bytes"], rows))
+    }
+}
+
+/// The bytes at a peak by category, the largest `most` of them.
+fn categories(live: &PeakVariables, at: &str, most: usize) -> Markup {
+    const FEW: usize = 8;
+    let named = &live.categories[..live.categories.len().min(most)];
+    let whole = live.bytes.max(1);
+    if !named.is_empty() && most <= FEW {
+        return html! {
+            p.soft {
+                "Most by category:"
+                @for (place, category) in named.iter().enumerate() {
+                    " " span.name { (shown(&category.name)) } " "
+                    (number(format_args!("{at}/categories/{place}/bytes"), category.bytes))
+                }
+            }
+        };
+    }
+    let rows = html! {
+        @for (place, category) in named.iter().enumerate() {
+            tr {
+                td.name { (shown(&category.name)) }
+                td.draw { (stacked(&[("variables", "live", category.bytes)], whole, None, 8)) }
+                (cell(format_args!("{at}/categories/{place}/bytes"), category.bytes))
+                td.n { (share(category.bytes, live.bytes)) }
+            }
+        }
+    };
+    html! {
+        @if !named.is_empty() {
+            (table("Live bytes by category", &["Category", "", "#Bytes", "#Share"], rows))
+        }
     }
 }
 

@@ -9,12 +9,15 @@
 
 mod columns;
 mod curve;
+mod cuts;
 mod execution;
 mod hover;
 mod layers;
 mod liveness;
 mod memory;
 mod parts;
+mod proof;
+mod refusal;
 mod stages;
 mod summary;
 mod sweep;
@@ -95,9 +98,14 @@ struct Section {
 fn sections(report: &Report, charts: &mut Charts) -> Vec<Section> {
     let section = |id, name, body: Option<Markup>| body.map(|body| Section { id, name, body });
     let all = [
+        section("refusal", "Why it does not fit", refusal::section(report)),
+        section("judged", "Beside the best", refusal::judged(report)),
         section("split", "Split", verdict::split(report)),
+        section("orders", "Orders", proof::orders(report)),
         section("stages", "Stages", stages::section(report, charts)),
-        section("cuts", "Cuts", verdict::cuts(report)),
+        section("cuts", "Cuts", cuts::section(report)),
+        section("ties", "Shared variables", cuts::ties(report)),
+        section("proof", "Proof", proof::section(report)),
         section("sweep", "Numbers of IPUs", sweep::section(report)),
         section("liveness", "Liveness", liveness::section(report, charts)),
         section("memory", "Recorded memory", memory::section(report, charts)),
@@ -135,6 +143,33 @@ fn tints<'a>(report: &Report, bands: impl Iterator<Item = &'a Band>) -> Vec<(&'a
     bands
         .map(|band| (band, place(band).is_some_and(|place| place % 2 == 1)))
         .collect()
+}
+
+/// The stage of a layer, by its place among the layers of the report.
+fn stage_of(report: &Report, layer: usize) -> Option<u32> {
+    let stages = report.split.iter().flat_map(|split| &split.stages);
+    let mut end = 0;
+    let mut ends = stages.map(|stage| {
+        end += stage.layers.len();
+        (stage.stage, end)
+    });
+    ends.find(|&(_, end)| layer < end).map(|(stage, _)| stage)
+}
+
+/// The groups of columns when each layer has one: long and short name of the
+/// stage, and its layers.
+fn stage_groups(report: &Report) -> Vec<(String, String, usize)> {
+    let Some(split) = &report.split else {
+        return Vec::new();
+    };
+    let stages = split.stages.iter();
+    let placed = stages.map(|own| {
+        let short = own.stage.to_string();
+        (format!("IPU {short}"), short, own.layers.len())
+    });
+    let left = split.unplaced.len();
+    let left = (left > 0).then(|| ("in no stage".to_string(), "none".to_string(), left));
+    placed.chain(left).collect()
 }
 
 /// A name below a drawing, where there is little room.

@@ -1,7 +1,7 @@
 //! The small pieces that pages are built from: numbers, tables, bars.
 
 use crate::memory::Parts;
-use crate::report::text::{grouped, grouped_signed};
+use crate::report::text::{grouped, grouped_signed, shown};
 use maud::{Markup, html};
 use std::fmt::Display;
 
@@ -25,6 +25,19 @@ pub(super) fn cell(at: impl Display, value: u64) -> Markup {
 /// The same with a sign.
 pub(super) fn signed_cell(at: impl Display, value: i64) -> Markup {
     html! { td data-json=(at) { (grouped_signed(value)) } }
+}
+
+/// Decimal text that may be beyond 64 bits, with its digits in groups.
+pub(super) fn digits(text: &str) -> String {
+    match text.parse() {
+        Ok(number) => grouped(number),
+        Err(_) => shown(text),
+    }
+}
+
+/// The cell of a table with decimal text.
+pub(super) fn decimal(at: impl Display, text: &str) -> Markup {
+    html! { td data-json=(at) { (digits(text)) } }
 }
 
 /// A table that scrolls sideways by itself where it is wider than the page.

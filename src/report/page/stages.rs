@@ -45,7 +45,7 @@ impl Detail {
         let (rows, variables, all_tiles) = match split.stages.len() {
             0..=16 => (40, 20, true),
             17..=32 => (8, 6, true),
-            _ => (8, 6, false),
+            _ => (4, 4, false),
         };
         Self {
             rows,
@@ -65,13 +65,14 @@ fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Ch
             p {
                 "Tile " (tile.tile) " is the fullest with "
                 (number("/fullest_tile/bytes", tile.bytes)) " bytes, "
-                span.bad[tile.bytes > split.limit] { (share(tile.bytes, split.limit)) } " of the limit; free are "
+                span.bad[tile.bytes > tile.limit] { (share(tile.bytes, tile.limit)) } " of the limit"
+                @if split.limits.is_some() { " of " (number("/fullest_tile/limit", tile.limit)) } "; free are "
                 (signed("/fullest_tile/free", tile.free)) ". All tiles together, each at its own peak: "
                 (number("/total", stage.total)) " bytes."
             }
             h4 { "Tiles by how full they are, of the limit" }
-            (histogram(&stage.tiles, split.limit))
-            (curves(report, split, stage, detail, charts))
+            (histogram(&stage.tiles, tile.limit))
+            (curves(report, stage, detail, charts))
             @if let Some(live) = &stage.peak_variables {
                 (folded("Variables that are live at the peak",
                     variables(live, "/peak_variables", detail.variables)))
@@ -133,13 +134,7 @@ fn histogram(tiles: &Fullness, limit: u64) -> Markup {
     }
 }
 
-fn curves(
-    report: &Report,
-    split: &SplitFacts,
-    stage: &StageFacts,
-    detail: Detail,
-    charts: &mut Charts,
-) -> Markup {
+fn curves(report: &Report, stage: &StageFacts, detail: Detail, charts: &mut Charts) -> Markup {
     let bands = report.liveness.iter().flat_map(|liveness| &liveness.bands);
     let own = |band: &&Band| stage.layers.contains(&band.layer);
     let bands = tints(report, bands.filter(own));
@@ -148,7 +143,7 @@ fn curves(
             "Bytes on the fullest tile over the steps",
             "fullest_tile_curve",
             stage.fullest_tile_curve.as_ref(),
-            Some(split.limit),
+            Some(stage.fullest_tile.limit),
             180,
         ),
         (

@@ -2,8 +2,9 @@
 
 use super::columns::{Column, Columns};
 use super::parts::{cell, signed_cell, table};
+use super::refusal::fits;
 use crate::report::document::{Report, SweepRow};
-use crate::report::text::{grouped, share, shown, shown_layers};
+use crate::report::text::{grouped, share, shown, shown_stages};
 use maud::{Markup, html};
 
 /// The fullest tile by the number of IPUs; `None` when that was not asked for.
@@ -39,7 +40,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
             @let at = format!("/sweep/rows/{place}");
             tr {
                 (cell(format_args!("{at}/ipus"), row.ipus.into()))
-                td.good[row.fits].bad[!row.fits] { @if row.fits { "yes" } @else { "no" } }
+                (fits(row.fits))
                 (cell(format_args!("{at}/fullest_tile_bytes"), row.fullest_tile_bytes))
                 td.n { (share(row.fullest_tile_bytes, sweep.limit)) }
                 (signed_cell(format_args!("{at}/free"), row.free))
@@ -50,13 +51,18 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
                         None => td.n { "\u{2013}" },
                     }
                 }
-                td.name.list { (stages(row)) }
+                td.name.list { (shown_stages(&row.stages)) }
                 td { @if let Some(hint) = &row.hint { (shown(hint)) } }
             }
         }
     };
     Some(html! {
-        p { "The fullest tile of the best split for each number of IPUs." }
+        p {
+            "The fullest tile of the best split for each number of IPUs; where none fits, of the one that needs the least."
+            @if report.split.as_ref().is_some_and(|split| split.limits.is_some()) {
+                " The limits differ by IPU: the line and the shares are those of the highest."
+            }
+        }
         figure { (columns.drawing()) }
         (table("Numbers of IPUs", &names, rows))
     })
@@ -74,15 +80,4 @@ fn column(row: &SweepRow) -> Column {
             if row.fits { "fits" } else { "does not fit" }
         ),
     }
-}
-
-/// The layers of all stages, or how many layers each has where they are many.
-fn stages(row: &SweepRow) -> String {
-    const MOST: usize = 6;
-    if row.stages.len() > MOST {
-        let counts = row.stages.iter().map(|layers| layers.len().to_string());
-        return format!("{} layers", counts.collect::<Vec<_>>().join(", "));
-    }
-    let stages = row.stages.iter().map(|layers| shown_layers(layers));
-    stages.collect::<Vec<_>>().join(" | ")
 }

@@ -18,9 +18,14 @@ fn the_policy_names_the_style_and_the_script() {
 fn every_section_stands_in_the_page() {
     let page = text(&report());
     for id in [
+        "refusal",
+        "judged",
         "split",
+        "orders",
         "stages",
         "cuts",
+        "ties",
+        "proof",
         "sweep",
         "liveness",
         "memory",
@@ -38,6 +43,11 @@ fn every_section_stands_in_the_page() {
 fn a_report_with_little_in_it_is_a_page_too() {
     let mut report = report();
     report.split = None;
+    report.proof = None;
+    report.refusal = None;
+    report.judged = None;
+    report.orders.clear();
+    report.ties.clear();
     report.cuts.clear();
     report.liveness = None;
     report.sweep = None;
@@ -46,6 +56,27 @@ fn a_report_with_little_in_it_is_a_page_too() {
     report.layers.clear();
     let page = text(&report);
     assert!(page.contains("<section id=\"summary\">") && !page.contains("<section id=\"split\">"));
+}
+
+#[test]
+fn a_split_is_optimal_only_when_it_is_proven() {
+    let mut report = report();
+    let is_optimal = |report: &Report| text(report).contains(">optimal</strong>");
+    assert!(is_optimal(&report));
+    report.proof.as_mut().unwrap().optimal = false;
+    assert!(!is_optimal(&report));
+}
+
+/// Stage 1 of the report may take less than stage 0.
+#[test]
+fn a_stage_is_held_against_its_own_limit() {
+    let mut report = report();
+    let stage = &mut report.split.as_mut().unwrap().stages[1];
+    stage.fullest_tile.bytes = 638_500;
+    stage.fullest_tile.free = -524;
+    let page = text(&report);
+    assert!(page.contains("<td class=\"n bad\">100.1 %</td>"), "{page}");
+    assert!(page.contains("<span data-json=\"/split/limits/1\">637,976</span>"));
 }
 
 /// Even with as many stages as layers.
@@ -90,11 +121,15 @@ fn a_hundred_layers_and_twenty_thousand_steps_take_less_than_two_megabytes() {
             .histogram
             .iter_mut()
             .for_each(|bucket| bucket.tiles = 70);
-        own.peak_variables.as_mut().unwrap().largest = vec![variable.clone(); 20];
+        let peak = own.peak_variables.as_mut().unwrap();
+        peak.largest = vec![variable.clone(); 20];
+        peak.categories = vec![peak.categories[0].clone(); 20];
         own
     };
     split.stages = (0..100).map(stage).collect();
+    report.cuts[0].moves = vec![report.cuts[0].moves[0].clone(); 2];
     report.cuts = vec![report.cuts[0].clone(); 99];
+    report.ties = vec![report.ties[0].clone(); 100];
     report.layers = (0..100)
         .map(|layer| LayerMemory {
             name: name(layer),
@@ -132,6 +167,7 @@ fn hostile_names_stay_text() {
     replace(&mut value, hostile);
     value["format"] = "popliner-report".into();
     value["execution"]["source"] = "executed-steps".into();
+    value["refusal"]["reason"] = "too-few-ipus".into();
     let report: Report = serde_json::from_value(value).unwrap();
     let page = text(&report);
     assert!(!page.contains("<img"), "an element came in");

@@ -1,4 +1,4 @@
-//! The head of the page, the split at a glance, and the cuts.
+//! The head of the page, and the split at a glance.
 
 use super::columns::{Column, Columns};
 use super::parts::{
@@ -26,8 +26,9 @@ pub(super) fn header(report: &Report, title: &str) -> Markup {
 }
 
 fn of_split(report: &Report, split: &SplitFacts) -> Markup {
+    // With several limits the fullest is not always the one that decides.
     let stages = split.stages.iter();
-    let fullest = stages.rev().max_by_key(|stage| stage.fullest_tile.bytes);
+    let fullest = stages.min_by_key(|stage| stage.fullest_tile.free);
     let cut_bytes: u128 = report.cuts.iter().map(|cut| u128::from(cut.bytes)).sum();
     html! {
         dl.figures {
@@ -35,10 +36,10 @@ fn of_split(report: &Report, split: &SplitFacts) -> Markup {
                 @let at = format!("/split/stages/{}/fullest_tile", stage.stage);
                 @let tile = &stage.fullest_tile;
                 div {
-                    dt { "Fullest tile of any stage" }
+                    dt { @if split.limits.is_some() { "Tile nearest to its limit" } @else { "Fullest tile of any stage" } }
                     dd {
                         (number(format_args!("{at}/bytes"), tile.bytes))
-                        small { "bytes, " (share(tile.bytes, split.limit)) " of the limit; tile "
+                        small { "bytes, " (share(tile.bytes, tile.limit)) " of the limit; tile "
                             (tile.tile) " of IPU " (stage.stage) }
                     }
                 }
@@ -46,7 +47,7 @@ fn of_split(report: &Report, split: &SplitFacts) -> Markup {
                     dt { "Free there" }
                     dd.bad[tile.free < 0] {
                         (signed(format_args!("{at}/free"), tile.free))
-                        small { "bytes of " (number("/split/limit", split.limit)) }
+                        small { "bytes of " (number(format_args!("{at}/limit"), tile.limit)) }
                     }
                 }
             }
@@ -128,7 +129,7 @@ pub(super) fn split(report: &Report) -> Option<Markup> {
     let split = report.split.as_ref()?;
     Some(html! {
         p { "Which layers each IPU gets. A column is as high as the layer has bytes, summed over all tiles." }
-        figure { (layer_columns(report, split).drawing()) }
+        figure { (layer_columns(report).drawing()) }
         h3 { "Memory on the fullest tile of each stage" }
         (parts_legend())
         figure { (stage_bars(split)) }
@@ -137,26 +138,16 @@ pub(super) fn split(report: &Report) -> Option<Markup> {
 }
 
 /// The columns of the layers, grouped by stage.
-fn layer_columns<'a>(report: &Report, split: &SplitFacts) -> Columns<'a> {
-    let placed: Vec<_> = split
-        .stages
-        .iter()
-        .map(|stage| stage.layers.len())
-        .collect();
-    let left = split.unplaced.len();
-    let groups = placed.iter().enumerate();
-    let groups = groups.map(|(stage, &layers)| (format!("IPU {stage}"), stage.to_string(), layers));
-    let groups =
-        groups.chain((left > 0).then(|| ("in no stage".to_string(), "none".to_string(), left)));
+fn layer_columns<'a>(report: &Report) -> Columns<'a> {
     // The pseudo-layer takes no room when it has nothing.
     let hides_first = report.layers.first().is_some_and(|layer| layer.total == 0);
     let hide = usize::from(hides_first);
-    let groups = groups
-        .enumerate()
-        .map(|(number, (long, short, layers))| match number {
+    let groups = super::stage_groups(report).into_iter().enumerate().map(
+        |(number, (long, short, layers))| match number {
             0 => (long, short, layers.saturating_sub(hide)),
             _ => (long, short, layers),
-        });
+        },
+    );
     Columns {
         columns: report.layers.iter().skip(hide).map(layer_column).collect(),
         groups: groups.collect(),
@@ -184,26 +175,43 @@ fn layer_column(layer: &LayerMemory) -> Column {
 }
 
 fn stage_bars(split: &SplitFacts) -> Markup {
-    let fullest = split.stages.iter().map(|stage| stage.fullest_tile.bytes);
-    let most = fullest.max().unwrap_or(0).max(split.limit);
+    let fullest = split.stages.iter().map(|stage| &stage.fullest_tile);
+    let most = fullest.map(|tile| tile.bytes.max(tile.limit)).max();
+    let most = most.unwrap_or(0).max(1);
     html! {
         div.bars {
             @for stage in &split.stages {
                 @let tile = &stage.fullest_tile;
                 div.label { "IPU " (stage.stage) }
-                (stacked(&parts(&tile.parts), most, Some(split.limit), 20))
-                div.value.bad[tile.bytes > split.limit] { (share(tile.bytes, split.limit)) }
+                (stacked(&parts(&tile.parts), most, Some(tile.limit), 20))
+                div.value.bad[tile.bytes > tile.limit] { (share(tile.bytes, tile.limit)) }
             }
         }
-        figcaption { "The dashed line is the limit of " (number("/split/limit", split.limit)) " bytes." }
+        figcaption { (limits(split)) }
     }
 }
 
-const STAGE_COLUMNS: [&str; 12] = [
+/// What the dashed lines are.
+fn limits(split: &SplitFacts) -> Markup {
+    let Some(limits) = &split.limits else {
+        return html! { "The dashed line is the limit of " (number("/split/limit", split.limit)) " bytes." };
+    };
+    html! {
+        "The dashed lines are the limits, which differ by IPU: "
+        @for (ipu, &limit) in limits.iter().enumerate() {
+            @if ipu > 0 { ", " }
+            (number(format_args!("/split/limits/{ipu}"), limit))
+        }
+        " bytes."
+    }
+}
+
+const STAGE_COLUMNS: [&str; 13] = [
     "#IPU",
     "Layers",
     "#Fullest tile",
     "#Bytes there",
+    "#Limit",
     "#Free there",
     "#Of the limit",
     "#Variables",
@@ -223,30 +231,15 @@ fn stage_table(split: &SplitFacts) -> Markup {
                 td.name.list { (shown_layers(&stage.layers)) }
                 (cell("/tile", tile.tile.into()))
                 (cell("/bytes", tile.bytes))
+                @if split.limits.is_some() { (cell("/limit", tile.limit)) }
                 (signed_cell("/free", tile.free))
-                td.n.bad[tile.bytes > split.limit] { (share(tile.bytes, split.limit)) }
+                td.n.bad[tile.bytes > tile.limit] { (share(tile.bytes, tile.limit)) }
                 (part_cells("/parts", &tile.parts))
             }
         }
     };
-    table("Stages", &STAGE_COLUMNS, rows)
-}
-
-/// What flows over each cut.
-pub(super) fn cuts(report: &Report) -> Option<Markup> {
-    let most = report.cuts.iter().map(|cut| cut.bytes).max()?.max(1);
-    let rows = html! {
-        @for (place, cut) in report.cuts.iter().enumerate() {
-            tr {
-                td { "IPU " (cut.after_stage) " to " (u64::from(cut.after_stage) + 1) }
-                td.name { (shown_layer(&cut.layer_before)) " | " (shown_layer(&cut.layer_after)) }
-                td.draw { (stacked(&[("variables", "over the cut", cut.bytes)], most, None, 12)) }
-                (cell(format_args!("/cuts/{place}/bytes"), cut.bytes))
-            }
-        }
-    };
-    Some(html! {
-        p { "Bytes of the distinct variables that flow over each cut, in either direction. Those on their way to a stage further off count at every cut that they cross." }
-        (table("Cuts", &["Cut", "Between the layers", "", "#Bytes"], rows))
-    })
+    // One that is the same for all takes room and says nothing.
+    let columns = STAGE_COLUMNS.into_iter();
+    let columns = columns.filter(|&name| name != "#Limit" || split.limits.is_some());
+    table("Stages", &columns.collect::<Vec<_>>(), rows)
 }

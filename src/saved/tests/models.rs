@@ -155,6 +155,7 @@ fn programs() -> Vec<OwnedProgram> {
 fn recorded(tile: u64) -> RecordedTile {
     RecordedTile {
         total: 600_000 + tile,
+        with_gaps: tile.is_multiple_of(2).then_some(u64::MAX - tile),
         always_live: u64::MAX - tile,
         not_always_live: 3,
     }
@@ -372,11 +373,15 @@ fn any_program(bodies: u32) -> impl Strategy<Value = OwnedProgram> {
 
 fn any_recorded(tiles: u32) -> impl Strategy<Value = Recorded> {
     let tile = (any::<u64>(), any::<u64>(), any::<u64>());
-    let tile = tile.prop_map(|(total, always_live, not_always_live)| RecordedTile {
-        total,
-        always_live,
-        not_always_live,
-    });
+    let tile = (tile, option::of(any::<u64>()));
+    let tile = tile.prop_map(
+        |((total, always_live, not_always_live), with_gaps)| RecordedTile {
+            total,
+            with_gaps,
+            always_live,
+            not_always_live,
+        },
+    );
     let all_tiles = option::of(vec(tile, tiles as usize));
     let categories = vec(("[a-z]{0,5}", any_tile_bytes(tiles)), 0..3);
     (all_tiles, categories).prop_map(|(tiles, categories)| Recorded {

@@ -1,0 +1,89 @@
+//! Names that want to be something else stay text in every form.
+
+use super::document::{Report, testing::report};
+use super::{markdown, page, spreadsheet, text::is_obeyed};
+use serde_json::Value;
+
+const HOSTILE: [&str; 4] = [
+    "</script><img src=x onerror=alert(1)>",
+    "=cmd|' /C calc'!A0",
+    "a\u{1b}[31m\u{202e}b\u{2066}c\r\n# heading",
+    "|`*_[x](javascript:y) @all \"' onload=\"z",
+];
+
+/// The report with every text of it replaced, but for those of few values.
+fn hostile(name: &str) -> Report {
+    let mut value = serde_json::to_value(report()).unwrap();
+    replace(&mut value, name);
+    value["format"] = "popliner-report".into();
+    value["execution"]["source"] = "executed-steps".into();
+    value["refusal"]["reason"] = "too-few-ipus".into();
+    serde_json::from_value(value).unwrap()
+}
+
+fn replace(value: &mut Value, name: &str) {
+    match value {
+        Value::String(text) => *text = name.into(),
+        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, name)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| replace(value, name)),
+        _ => {}
+    }
+}
+
+#[test]
+fn in_the_page() {
+    for name in HOSTILE {
+        let page = page::text(&hostile(name));
+        assert!(
+            !page.contains("<img") && !page.contains("\" onload"),
+            "{name}"
+        );
+        assert_eq!(page.matches("</script>").count(), 2, "{name}");
+        let obeyed = page.chars().find(|&c| is_obeyed(c) && c != '\n');
+        assert_eq!(obeyed, None, "{name}");
+    }
+}
+
+#[test]
+fn in_markdown() {
+    let plain = markdown::text(&report());
+    for name in HOSTILE {
+        let text = markdown::text(&hostile(name));
+        assert!(!text.contains("<img") && !text.contains("@all"), "{name}");
+        assert!(!text.contains("](") && !text.contains('`'), "{name}");
+        assert!(!text.chars().any(|c| is_obeyed(c) && c != '\n'), "{name}");
+        // No line and no cell more than with plain names.
+        let bars = |text: &str| -> Vec<usize> {
+            let lines = text.lines().map(|line| line.matches('|').count());
+            lines.collect()
+        };
+        assert_eq!(bars(&text), bars(&plain), "{name}");
+    }
+}
+
+#[test]
+fn in_the_spreadsheet_form() {
+    for name in HOSTILE {
+        let mut out = Vec::new();
+        spreadsheet::write(&hostile(name), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(!text.chars().any(|c| is_obeyed(c) && c != '\n'), "{name}");
+        let mut reader = csv::ReaderBuilder::new();
+        let mut reader = reader.flexible(true).from_reader(text.as_bytes());
+        for record in reader.records() {
+            for cell in &record.unwrap() {
+                let is_formula = cell.starts_with(['=', '+', '@']);
+                assert!(!is_formula, "{name}: {cell}");
+            }
+        }
+    }
+}
+
+#[test]
+fn in_json_they_read_back() {
+    for name in HOSTILE {
+        let report = hostile(name);
+        let json = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+    }
+}
