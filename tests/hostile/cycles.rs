@@ -31,8 +31,8 @@ fn blobs_of_cycles() {
         (run(15), "15"),
         (run(17), "expands to more"),
         (run(1 << 60), "expands to more"),
-        ("86".into(), "byte"),
-        ("7f".repeat(12), "byte"),
+        ("86".into(), "cut off"),
+        ("7f".repeat(12), "beyond 64 bits"),
     ];
     each(&blobs, |(blob, part)| {
         let sql = format!(

@@ -42,7 +42,7 @@
 //! | regexes that explode elsewhere | `regexes_that_explode_elsewhere` |
 //! | names in CSV and on a terminal | `names_that_are_commands`, `orders_with_names_that_are_commands` (HTML and Markdown: with their forms) |
 //! | names with commas | `names_with_commas` |
-//! | saved files | `saved_files` |
+//! | saved files | `saved_files`, `saved_sets_that_contain_each_other`, `saved_variables_of_all_layers`, `saved_code_of_many_groups_on_many_tiles` |
 //!
 //! | fault | case |
 //! |---|---|
@@ -69,5 +69,6 @@ mod faults;
 mod harmful;
 mod reports;
 mod rows;
+mod saved;
 mod schemas;
 mod unusual;
