@@ -59,6 +59,7 @@ static BASE: LazyLock<Frames> = LazyLock::new(|| {
 
 fn take_apart(file: &[u8]) -> Frames {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!(word(8), VERSION, "the target must know the newest format");
     let count = word(12) as usize;
     let mut at = 24 + 12 * count;
     let frames = (0..count).map(|frame| {
@@ -107,6 +108,9 @@ fn changed(data: &[u8]) -> Frames {
     frames
 }
 
+/// That of the format, which the reader looks at first.
+const VERSION: u32 = 2;
+
 /// The file of these frames.
 fn assemble(contents: &Frames) -> Vec<u8> {
     let (mut table, mut frames) = (Vec::new(), Vec::new());
@@ -119,7 +123,7 @@ fn assemble(contents: &Frames) -> Vec<u8> {
     }
     let count = contents.len() as u32;
     let mut file = b"\x89PopL\r\n\n".to_vec();
-    file.extend(1u32.to_le_bytes());
+    file.extend(VERSION.to_le_bytes());
     file.extend(count.to_le_bytes());
     let size = 24 + table.len() + frames.len() + 8;
     file.extend((size as u64).to_le_bytes());

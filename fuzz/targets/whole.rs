@@ -53,6 +53,7 @@ fn base(framework: &str) -> Base {
         "--tiles=4",
         "--vars-per-layer-tile=1",
         "--page-size=512",
+        "--execution",
     ]);
     generator::generate(options.settle()).expect("both files");
     let paths = ["profile.pop", "debug.cbor"].map(|name| folder.path().join(name));
@@ -65,13 +66,17 @@ fn base(framework: &str) -> Base {
     }
 }
 
-const OPTIONS: [&[&str]; 6] = [
+const OPTIONS: [&[&str]; 10] = [
     &["--solve"],
     &["--solve", "--memory-model=classic", "--solver=greedy"],
     &["--operation-breakdown", "--layer-breakdown", "--format=csv"],
     &["--diagnose", "--memory-totals"],
     &["--memory-affinity", "--interlayer-communication"],
     &["--solve", "--mem-per-tile=30000", "--layerless=first"],
+    &["--solve", "--export-json=-", "--export-csv=-"],
+    &["--sweep", "--explain", "--export-html=-", "--units=auto"],
+    &["--objective=cycles", "--solve", "--export-markdown=-"],
+    &["--emit=layers-per-ipu", "--cut-after=0", "--check-splits=0"],
 ];
 
 fuzz_target!(|data: &[u8]| {

@@ -126,26 +126,73 @@ fn layers_by_tile(uses: &[(u32, &TileBytes)], users: &mut Users) -> Vec<(u32, u3
     stretches
 }
 
+/// The runs in one, where they overlap with the sum of their bytes.
 fn add_up(runs: &[TileRun], tiles: u32) -> Vec<TileSum> {
-    let mut changes = vec![0i128; tiles as usize + 1];
-    for run in runs {
-        changes[run.from as usize] += i128::from(run.value);
-        changes[run.to as usize] -= i128::from(run.value);
+    // There may be very many items with a few runs each.
+    if runs.len() < tiles as usize / 16 {
+        return sums(sorted_changes(runs));
     }
+    let mut changes = vec![0i64; tiles as usize + 1];
+    for run in runs {
+        changes[run.from as usize] += i64::from(run.value);
+        changes[run.to as usize] -= i64::from(run.value);
+    }
+    let changes = (0u32..).zip(changes).filter(|&(_, change)| change != 0);
+    sums(changes)
+}
+
+/// By tile: what changes there from the tile before.
+fn sorted_changes(runs: &[TileRun]) -> impl Iterator<Item = (u32, i64)> {
+    let ends = |run: &TileRun| {
+        let value = i64::from(run.value);
+        [(run.from, value), (run.to, -value)]
+    };
+    let mut changes: Vec<(u32, i64)> = runs.iter().flat_map(ends).collect();
+    changes.sort_unstable_by_key(|&(tile, _)| tile);
+    changes.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        kept.1 += if is_same { next.1 } else { 0 };
+        is_same
+    });
+    changes.into_iter().filter(|&(_, change)| change != 0)
+}
+
+/// The stretches between changes, but for those without bytes.
+fn sums(changes: impl Iterator<Item = (u32, i64)>) -> Vec<TileSum> {
     let mut sums: Vec<TileSum> = Vec::new();
-    let mut bytes = 0i128;
-    for (tile, change) in (0..tiles).zip(changes) {
-        bytes += change;
-        let here = bytes as u64;
-        match sums.last_mut() {
-            Some(last) if last.to == tile && last.bytes == here => last.to = tile + 1,
-            _ if here == 0 => {}
-            _ => sums.push(TileSum {
-                from: tile,
-                to: tile + 1,
-                bytes: here,
-            }),
+    let (mut bytes, mut from) = (0i64, 0);
+    for (to, change) in changes {
+        if bytes > 0 {
+            let bytes = bytes as u64;
+            sums.push(TileSum { from, to, bytes });
         }
+        bytes += change;
+        from = to;
     }
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn few_runs_and_many_are_added_up_alike(
+            runs in proptest::collection::vec((0u32..40, 1u32..10, 1u32..4), 0..12),
+        ) {
+            let run = |(from, length, value)| TileRun { from, to: from + length, value };
+            let runs: Vec<TileRun> = runs.into_iter().map(run).collect();
+            let found = add_up(&runs, 50);
+            prop_assert_eq!(&found, &sums(sorted_changes(&runs)));
+            for tile in 0..50 {
+                let here = runs.iter().filter(|run| (run.from..run.to).contains(&tile));
+                let expected: u64 = here.map(|run| u64::from(run.value)).sum();
+                let here = found.iter().find(|sum| (sum.from..sum.to).contains(&tile));
+                prop_assert_eq!(here.map_or(0, |sum| sum.bytes), expected);
+            }
+            prop_assert!(found.is_sorted_by(|a, b| a.to <= b.from && (a.to, a.bytes) != (b.from, b.bytes)));
+        }
+    }
 }

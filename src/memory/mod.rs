@@ -39,6 +39,7 @@ use crate::model::{Item, Layering, Model, NO_LAYER, Placement};
 use code::CodeItem;
 use layer_sets::Users;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Which rules say what a stage needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub struct MemoryModel<'a> {
     overhead: Overhead,
     /// By layer position: first and last step of its operations, inclusive.
     windows: Vec<Option<(u32, u32)>>,
+    /// Was there more than can be kept? See [`MemoryModel::is_beyond_bounds`].
+    is_beyond_bounds: AtomicBool,
 }
 
 impl<'a> MemoryModel<'a> {
@@ -85,6 +88,7 @@ impl<'a> MemoryModel<'a> {
             Rules::Classic => Overhead::none(model),
             Rules::Full => Overhead::new(model),
         };
+        let is_beyond_bounds = placement.is_beyond_bounds || users.sets.is_full();
         Self {
             model,
             rules,
@@ -92,13 +96,15 @@ impl<'a> MemoryModel<'a> {
             code,
             overhead,
             windows: windows(model, layering.len(), placement),
+            is_beyond_bounds: is_beyond_bounds.into(),
         }
     }
 
-    /// Do layers share variables in more different ways than can be kept? Then
+    /// Do layers share variables in more different ways than can be kept, or
+    /// has [`MemoryModel::range_costs`] met more of them on one tile? Then
     /// nothing that this says of them is right. No real model comes near.
     pub fn is_beyond_bounds(&self) -> bool {
-        self.users.sets.is_full()
+        self.is_beyond_bounds.load(Ordering::Relaxed)
     }
 
     /// How many positions the layer order has, the pseudo-layer included.

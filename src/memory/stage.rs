@@ -95,6 +95,10 @@ impl StageMemory {
     }
 }
 
+/// How many stages times steps or tiles are weighed at once, which bounds the
+/// memory of each thread; large models have some 10^6.
+const MOST_CELLS: usize = 1 << 23;
+
 impl MemoryModel<'_> {
     /// The memory of each of `stages`, ranges of layer positions (end
     /// exclusive), which need not be apart.
@@ -110,6 +114,15 @@ impl MemoryModel<'_> {
     }
 
     fn weigh(&self, stages: &[Range<usize>], with_overhead: bool) -> Vec<StageMemory> {
+        let longest = (self.model.steps() + 2).max(self.model.target.num_tiles);
+        let at_once = (MOST_CELLS / longest as usize).max(1);
+        let parts = stages.chunks(at_once);
+        parts
+            .flat_map(|part| self.weigh_at_once(part, with_overhead))
+            .collect()
+    }
+
+    fn weigh_at_once(&self, stages: &[Range<usize>], with_overhead: bool) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles;
         let windows: Vec<_> = stages.iter().map(|s| self.window(s.clone())).collect();
         let plan = Plan {

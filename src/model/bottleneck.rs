@@ -94,7 +94,7 @@ impl Bottleneck {
 }
 
 /// The highest sum of live bytes on one tile, and its first step.
-fn peak<'a>(
+pub(super) fn peak<'a>(
     items: impl Iterator<Item = &'a Item>,
     classes: &LiveClasses,
     changes: &mut Vec<i64>,

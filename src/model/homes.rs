@@ -7,7 +7,6 @@
 use super::{Layering, Model, NO_LAYER};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// What becomes of operations without a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,6 +29,9 @@ pub struct Placement {
     /// By operation: a position of the layer order, [`NO_LAYER`] for the
     /// pseudo-layer; `None` when it is left out.
     pub layers: Vec<Option<u32>>,
+    /// Are more variables shared with operations without a layer than can be
+    /// looked at? Then these have no right place. No real model comes near.
+    pub is_beyond_bounds: bool,
 }
 
 impl Placement {
@@ -39,6 +41,7 @@ impl Placement {
         let layers = layering.layers.iter().map(|&layer| Some(layer));
         Self {
             layers: layers.collect(),
+            is_beyond_bounds: false,
         }
     }
 
@@ -47,15 +50,26 @@ impl Placement {
         if layerless == Layerless::First || layering.is_empty() {
             return Self::by_name(layering);
         }
-        let home = Homes::new(model, layering);
+        if layerless == Layerless::Ignore {
+            let layers = layering.layers.iter();
+            return Self {
+                layers: layers
+                    .map(|&l| Some(l).filter(|&l| l != NO_LAYER))
+                    .collect(),
+                is_beyond_bounds: false,
+            };
+        }
+        let companions = companions(model, layering);
+        let is_beyond_bounds = companions.is_none();
+        let home = Homes::new(model, layering, companions.unwrap_or_default());
         let layers = layering.layers.iter().enumerate();
         let place = |(operation, &layer): (usize, &u32)| match layer {
-            NO_LAYER if layerless == Layerless::Ignore => None,
-            NO_LAYER => Some(home.of(operation)),
-            layer => Some(layer),
+            NO_LAYER => home.of(operation),
+            layer => layer,
         };
         Self {
-            layers: layers.map(place).collect(),
+            layers: layers.map(place).map(Some).collect(),
+            is_beyond_bounds,
         }
     }
 }
@@ -71,18 +85,19 @@ struct Homes<'a> {
     /// The operations that have a layer, in order.
     layered: Vec<usize>,
     /// By body: the layer that uses most of its variables, if that is enough.
+    /// Empty when they are not known.
     companions: Vec<Option<u32>>,
 }
 
 impl<'a> Homes<'a> {
-    fn new(model: &'a Model, layering: &'a Layering) -> Self {
+    fn new(model: &'a Model, layering: &'a Layering, companions: Vec<Option<u32>>) -> Self {
         let layers = layering.layers.iter().enumerate();
         let layered = layers.filter(|&(_, &layer)| layer != NO_LAYER);
         Self {
             model,
             layering,
             layered: layered.map(|(index, _)| index).collect(),
-            companions: companions(model, layering),
+            companions,
         }
     }
 
@@ -91,8 +106,8 @@ impl<'a> Homes<'a> {
     /// optimisers update them behind the last.
     fn of(&self, operation: usize) -> u32 {
         let body = self.model.operations[operation].body;
-        if let Some(layer) = self.companions[body as usize] {
-            return layer;
+        if let Some(Some(layer)) = self.companions.get(body as usize) {
+            return *layer;
         }
         let is_last = self.layered.last().is_none_or(|&last| last < operation);
         let before = self.layered.partition_point(|&layered| layered < operation);
@@ -104,9 +119,38 @@ impl<'a> Homes<'a> {
     }
 }
 
+/// How many bodies, and pairs of a body without a layer and a layer, are looked
+/// at over all sets, and how many such pairs are kept. Real models have some
+/// 10^6 and 10^4; few bytes of a file can ask for any number.
+const MOST_LOOKS: usize = 1 << 28;
+const MOST_PAIRS: usize = 1 << 22;
+
 /// By body of an operation without a layer: the layer whose operations use most
 /// bytes of its variables, the first of several, if that is enough of them.
-fn companions(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
+/// `None` when too much is shared to tell.
+fn companions(model: &Model, layering: &Layering) -> Option<Vec<Option<u32>>> {
+    let Shared { all, pairs } = shared(model, layering)?;
+    let mut best: Vec<Option<(u64, Reverse<u32>)>> = vec![None; model.bodies.len()];
+    for ((body, layer), bytes) in pairs {
+        let best = &mut best[body as usize];
+        *best = (*best).max(Some((bytes, Reverse(layer))));
+    }
+    let enough = |(best, all): (Option<(u64, Reverse<u32>)>, u64)| {
+        let (bytes, Reverse(layer)) = best?;
+        (bytes >= all / SHARED_PART).then_some(layer)
+    };
+    Some(best.into_iter().zip(all).map(enough).collect())
+}
+
+/// Bytes of the variables of bodies without a layer.
+struct Shared {
+    /// By body: all of them.
+    all: Vec<u64>,
+    /// Those that operations of a layer use too, by body and layer.
+    pairs: FxHashMap<(u32, u32), u64>,
+}
+
+fn shared(model: &Model, layering: &Layering) -> Option<Shared> {
     let mut layers_of = vec![Vec::new(); model.bodies.len()];
     let mut is_layerless = vec![false; model.bodies.len()];
     for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
@@ -115,32 +159,37 @@ fn companions(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
             layer => layers_of[operation.body as usize].push(layer),
         }
     }
+    for layers in &mut layers_of {
+        layers.sort_unstable();
+        layers.dedup();
+    }
     let mut all = vec![0u64; model.bodies.len()];
-    let mut shared: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+    let mut pairs: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+    let (mut layerless, mut layers) = (Vec::new(), Vec::new());
+    let mut left = MOST_LOOKS;
     for (set, bytes) in bytes_of_sets(model) {
-        let bodies: Vec<u32> = model.body_sets.bodies(set).collect();
-        let layers = bodies.iter().flat_map(|&body| &layers_of[body as usize]);
-        let layers: BTreeSet<u32> = layers.copied().collect();
-        for body in bodies
-            .into_iter()
-            .filter(|&body| is_layerless[body as usize])
-        {
+        layerless.clear();
+        layers.clear();
+        for body in model.body_sets.bodies(set) {
+            let of_body = &layers_of[body as usize];
+            left = left.checked_sub(1 + of_body.len())?;
+            layers.extend_from_slice(of_body);
+            layerless.extend(Some(body).filter(|&body| is_layerless[body as usize]));
+        }
+        layers.sort_unstable();
+        layers.dedup();
+        left = left.checked_sub(layerless.len().checked_mul(layers.len())?)?;
+        for &body in &layerless {
             all[body as usize] += bytes;
             for &layer in &layers {
-                *shared.entry((body, layer)).or_default() += bytes;
+                *pairs.entry((body, layer)).or_default() += bytes;
+            }
+            if pairs.len() > MOST_PAIRS {
+                return None;
             }
         }
     }
-    let mut best: Vec<Option<(u64, Reverse<u32>)>> = vec![None; model.bodies.len()];
-    for ((body, layer), bytes) in shared {
-        let best = &mut best[body as usize];
-        *best = (*best).max(Some((bytes, Reverse(layer))));
-    }
-    let enough = |(best, all): (Option<(u64, Reverse<u32>)>, u64)| {
-        let (bytes, Reverse(layer)) = best?;
-        (bytes >= all / SHARED_PART).then_some(layer)
-    };
-    best.into_iter().zip(all).map(enough).collect()
+    Some(Shared { all, pairs })
 }
 
 /// Bytes over all tiles of the variables of each set of bodies that has any.

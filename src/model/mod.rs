@@ -5,6 +5,7 @@
 //! depends on how layers are named, so one model serves any number of
 //! [`Layering`]s (section 6).
 
+mod agreement;
 mod bottleneck;
 mod code;
 mod contexts;
@@ -150,6 +151,8 @@ impl Model {
         let bottleneck = with_bottleneck
             .then(|| Bottleneck::new(&profile, &collected, &set_of))
             .transpose()?;
+        let mut warnings = profile.warnings.clone();
+        warnings.extend(agreement::warnings(&profile, &collected));
         let programs = owners::find(&profile.programs, &found.bodies);
         let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
         let names = profile.names();
@@ -170,7 +173,7 @@ impl Model {
             version: profile.version,
             made: profile.made,
             bottleneck,
-            warnings: profile.warnings,
+            warnings,
         };
         let lookup = Lookup::new(profile.variables, set_of, names);
         Ok((model, lookup))

@@ -7,7 +7,9 @@ use crate::messages::Messages;
 use crate::report::Report;
 use crate::report::compare::{Comparison, read as read_report};
 use anyhow::{Context, Result};
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
 
 /// The earlier report, if `--compare` names one.
 pub(super) fn read(options: &Options) -> Result<Option<Report>> {
@@ -15,8 +17,23 @@ pub(super) fn read(options: &Options) -> Result<Option<Report>> {
         return Ok(None);
     };
     let shown = || format!("--compare {}", Shown(path));
-    let bytes = std::fs::read(path).with_context(shown)?;
+    let bytes = read_bounded(path).with_context(shown)?;
     read_report(&bytes).map(Some).with_context(shown)
+}
+
+/// A report of 1,000 layers has some megabytes.
+const MOST_BYTES: u64 = 1 << 24;
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(MOST_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let text = format!("it has more than {MOST_BYTES} bytes, and no report is that large");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
 }
 
 /// How many sections a comparison has.

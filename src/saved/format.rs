@@ -21,7 +21,13 @@ const CHECKSUM: usize = 8;
 
 /// No frame holds more bytes for each of its own: a small file cannot ask for
 /// much memory. The writer fills frames up that compress better.
-const MOST_RATIO: usize = 32;
+///
+/// Of items, which are most of a large file, a byte becomes 6 in memory; of all
+/// else up to 40.
+fn most_ratio(kind: u32) -> usize {
+    let of_variables = Kind::Uses as u32..=Kind::Items as u32;
+    if of_variables.contains(&kind) { 32 } else { 8 }
+}
 
 /// No frame holds more bytes than this.
 const MOST_BYTES: usize = 1 << 30;
@@ -108,7 +114,7 @@ impl Frame {
             return Err(SavedError::TooLarge(problem));
         }
         let mut stored = zstd::bulk::compress(raw, LEVEL)?;
-        fill_up(&mut stored, raw.len().div_ceil(MOST_RATIO));
+        fill_up(&mut stored, raw.len().div_ceil(most_ratio(kind as u32)));
         Ok(Self {
             kind,
             raw: raw.len() as u32,
@@ -196,7 +202,7 @@ pub(super) fn check_size(found: u64, expected: u64) -> Result<(), SavedError> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Section<'a> {
     kind: u32,
-    /// Bytes when decompressed; at most [`MOST_RATIO`] times `stored`.
+    /// Bytes when decompressed; at most [`most_ratio`] times `stored`.
     raw: usize,
     stored: &'a [u8],
 }
@@ -238,7 +244,7 @@ impl<'a> Section<'a> {
     fn read(entry: &[u8], rest: &mut &'a [u8]) -> Result<Self, SavedError> {
         let (kind, stored, raw) = (word(&entry[..4]), word(&entry[4..8]), word(&entry[8..]));
         let (stored, raw) = (stored as usize, raw as usize);
-        if raw > MOST_BYTES || raw > stored.saturating_mul(MOST_RATIO) {
+        if raw > MOST_BYTES || raw > stored.saturating_mul(most_ratio(kind)) {
             let problem = format!("{stored} bytes of a frame cannot hold {raw}");
             return Err(SavedError::Invalid(problem));
         }

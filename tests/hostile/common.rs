@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,24 @@ const SECONDS: u32 = 10;
 
 /// A run that waits for something that never comes ends after this.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Where files of cases go: in memory where the system has such a folder.
+pub fn new_folder() -> TempDir {
+    let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
+    folder.expect("a folder")
+}
+
+/// Does something with each case, on all cores.
+pub fn each<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            check(case);
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, |n| n.get());
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+}
 
 /// Runs the tool within limits. `before` is more shell code to run first.
 pub fn limited(before: &str, arguments: &[&std::ffi::OsStr]) -> Command {
@@ -93,7 +113,7 @@ impl Case {
     }
 
     pub fn of(fixture: &str) -> Self {
-        let folder = TempDir::new().unwrap();
+        let folder = new_folder();
         let [profile, debug] = support::copy(fixture, folder.path());
         Self {
             folder,
@@ -105,15 +125,21 @@ impl Case {
     /// Runs statements on the profile.
     pub fn sql(self, statements: &str) -> Self {
         let connection = Connection::open(&self.profile).unwrap();
+        let faster = "PRAGMA synchronous = OFF";
+        connection.execute_batch(faster).unwrap();
         connection.execute_batch(statements).expect(statements);
         drop(connection);
         self
     }
 
-    /// Takes keys and constraints away before `sql`.
-    pub fn loose(self) -> Self {
-        crate::mutations::loosen(&self.profile);
-        self
+    /// The fixture without keys and constraints, which `sql` cannot break.
+    pub fn loose() -> Self {
+        static LOOSE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+            let case = Case::new();
+            crate::mutations::loosen(&case.profile);
+            fs::read(&case.profile).unwrap()
+        });
+        Case::new().bytes(of_profile, |bytes| bytes.clone_from(&LOOSE))
     }
 
     /// Changes the document in the debug file.
@@ -167,8 +193,8 @@ impl Case {
     /// The tool must find the split that it finds for the fixture as it is;
     /// gives the messages.
     pub fn same(&self, what: &str) -> String {
-        let expected = Case::new().run(SOLVE);
-        let run = self.run(SOLVE);
+        static EXPECTED: LazyLock<Run> = LazyLock::new(|| Case::new().run(SOLVE));
+        let (expected, run) = (&*EXPECTED, self.run(SOLVE));
         assert_eq!(run.code, expected.code, "{what}: {run:?}");
         assert_eq!(run.out, expected.out, "{what}");
         run.err

@@ -5,19 +5,20 @@ use std::fs;
 use ciborium::Value;
 use popliner::debug_info::DebugInfo;
 
-use crate::common::{Case, of_debug, set};
+use crate::common::{Case, each, of_debug, set};
 
 #[test]
 fn contexts_cut_at_any_byte() {
     let case = Case::new();
     let whole = fs::read(&case.debug).unwrap();
     let all = DebugInfo::from_reader(&*whole).unwrap().len();
-    for length in 1..whole.len() {
+    let lengths: Vec<usize> = (1..whole.len()).collect();
+    each(&lengths, |&length| {
         let info = DebugInfo::from_reader(&whole[..length]).unwrap();
         let cut = info.truncation().expect("cut off");
         assert_eq!((cut.offset, cut.damaged), (length as u64, false));
         assert!(info.len() <= all);
-    }
+    });
     for length in [1, 9, 1000, whole.len() / 2, whole.len() - 1] {
         fs::write(&case.debug, &whole[..length]).unwrap();
         let run = case.run(&["--operation-breakdown"]);

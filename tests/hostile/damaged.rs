@@ -3,11 +3,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ciborium::Value;
 use popliner::profile::Profile;
 
-use crate::common::{Case, number, of_profile, set};
+use crate::common::{Case, each, number, of_profile, set};
 use crate::support::root;
 
 #[test]
@@ -47,21 +48,21 @@ fn pages_overwritten() {
     let case = Case::new();
     let whole = fs::read(&case.profile).unwrap();
     let page = number(&case.profile, "PRAGMA page_size") as usize;
-    let mut refused = 0;
-    for number in 1..whole.len() / page {
-        for fill in [Some(0), Some(0xff), None] {
-            let mut bytes = whole.clone();
-            let other = whole[(number * 7 % (whole.len() / page)) * page..][..page].to_vec();
-            let new = fill.map_or(other, |byte| vec![byte; page]);
-            bytes[number * page..][..page].copy_from_slice(&new);
-            fs::write(&case.profile, bytes).unwrap();
-            if let Err(error) = Profile::read(&case.profile) {
-                assert!(error.to_string().len() > 20, "{error}");
-                refused += 1;
-            }
+    let pages = whole.len() / page;
+    let changes: Vec<(usize, usize)> = (1..pages).flat_map(|n| [0, 1, 2].map(|f| (n, f))).collect();
+    let refused = AtomicUsize::new(0);
+    each(&changes, |&(number, fill)| {
+        let mut bytes = whole.clone();
+        let other = &whole[(number * 7 % pages) * page..][..page];
+        let new = [vec![0; page], vec![0xff; page], other.to_vec()];
+        bytes[number * page..][..page].copy_from_slice(&new[fill]);
+        let case = Case::new().bytes(of_profile, |all| *all = bytes);
+        if let Err(error) = Profile::read(&case.profile) {
+            assert!(error.to_string().len() > 20, "{error}");
+            refused.fetch_add(1, Ordering::Relaxed);
         }
-    }
-    assert!(refused > whole.len() / page, "{refused}");
+    });
+    assert!(refused.into_inner() > pages);
     for number in [1, 20, 60, 100] {
         let mut bytes = whole.clone();
         bytes[number * page..][..page].fill(0);

@@ -1,15 +1,11 @@
 //! Files that somebody made to do harm.
 
-use std::ffi::OsStr;
-use std::fs;
-
 use ciborium::Value;
 use popliner::profile::encoding::{encode_diff_rle, encode_list, push_varint};
 use rusqlite::{Connection, params};
 
-use crate::common::{Case, finish, limited, number, set};
+use crate::common::{Case, number, set};
 use crate::models;
-use crate::support::Run;
 
 #[test]
 fn few_bytes_that_name_many_variables() {
@@ -260,58 +256,4 @@ fn names_that_are_commands() {
     assert!(!commands(tables), "{tables}");
     let solve = run.out.split("# solve").nth(1).unwrap();
     assert!(!solve.contains(['\u{1b}', '\u{7}']), "{solve}");
-}
-
-fn load(bytes: &[u8]) -> Run {
-    let folder = tempfile::TempDir::new().unwrap();
-    let path = folder.path().join("model");
-    fs::write(&path, bytes).unwrap();
-    let arguments = [
-        path.as_os_str(),
-        OsStr::new("--load-from-file"),
-        OsStr::new("--solve"),
-    ];
-    let run = finish(&mut limited("", &arguments));
-    assert_eq!(fs::read(&path).unwrap(), bytes);
-    run
-}
-
-#[test]
-fn saved_files() {
-    let case = Case::new();
-    let path = case.folder.path().join("model");
-    let option = format!("--save-to-file={}", path.display());
-    let arguments = [
-        case.profile.as_os_str(),
-        case.debug.as_os_str(),
-        OsStr::new(&option),
-    ];
-    assert_eq!(finish(&mut limited("", &arguments)).code, 0);
-    let good = fs::read(&path).unwrap();
-    assert!(load(&good).code < 2);
-    let mut cases = vec![
-        (good[..good.len() - 1].to_vec(), "cut off"),
-        (good[..30].to_vec(), "cut off"),
-        ([&good[..], b"more"].concat(), "altered"),
-        (b"\x89PopL".to_vec(), "cut off"),
-        (b"no model".to_vec(), "no model that --save-to-file wrote"),
-        (fs::read(&case.profile).unwrap(), "an SQLite database"),
-        (Vec::new(), "cut off"),
-    ];
-    for place in [40, 200, good.len() / 2, good.len() - 3] {
-        let mut bad = good.clone();
-        bad[place] ^= 0x10;
-        cases.push((bad, "altered"));
-    }
-    let mut endless = good.clone();
-    endless[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
-    cases.push((endless, "cut off"));
-    for (bytes, part) in cases {
-        let run = load(&bytes);
-        assert_eq!(run.code, 3, "{run:?}");
-        assert!(
-            run.err.contains("model: ") && run.err.contains(part),
-            "{part}: {run:?}"
-        );
-    }
 }

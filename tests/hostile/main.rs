@@ -27,7 +27,10 @@
 //! | foreign keys, cycles | `rows_that_lead_nowhere`, `cycles` |
 //! | duplicate ids | `ids_that_stand_twice` |
 //! | blobs short, long, with runs of 2^60 | `blobs` |
+//! | rows that are lost | `rows_that_are_lost` |
 //! | step ranges, tiles, sizes, sums | `numbers_that_cannot_be` |
+//! | tables of cycles | `blobs_of_cycles`, `executions_that_never_were`, `counts_of_loops` |
+//! | reports to compare with, files beside the profile | `comparisons_with_what_is_no_report`, `comparisons_with_reports_that_were_changed`, `files_beside_the_profile` |
 //! | CBOR cut at any byte | `contexts_cut_at_any_byte` |
 //! | wrong types, lengths of 2^63, deep nesting, strings, keys, trailing bytes | `odd_cbor` |
 //!
@@ -37,13 +40,14 @@
 //! | pages that share pages | `pages_that_lead_in_circles`, `rows_that_share_pages` |
 //! | small files that ask for much | `few_bytes_that_name_many_variables`, `variables_shared_in_every_way`, `calls_in_calls`, `chains_without_end`, `too_many_layers` |
 //! | regexes that explode elsewhere | `regexes_that_explode_elsewhere` |
-//! | names in CSV and on a terminal | `names_that_are_commands` (HTML and Markdown: with their forms) |
-//! | saved files | `saved_files` |
+//! | names in CSV and on a terminal | `names_that_are_commands`, `orders_with_names_that_are_commands` (HTML and Markdown: with their forms) |
+//! | names with commas | `names_with_commas` |
+//! | saved files | `saved_files`, `saved_sets_that_contain_each_other`, `saved_variables_of_all_layers`, `saved_code_of_many_groups_on_many_tiles` |
 //!
 //! | fault | case |
 //! |---|---|
-//! | a full disk | `standard_output_on_a_full_disk`, `saving_on_a_full_disk` |
-//! | a closed pipe | `a_closed_pipe` |
+//! | a full disk | `standard_output_on_a_full_disk`, `saving_on_a_full_disk`, `exports_on_a_full_disk` |
+//! | a closed pipe | `a_closed_pipe`, `exports_to_standard_output` |
 //! | a kill while a file is written | `a_kill_while_saving`; Ctrl-C in `tests/interrupt.rs` |
 //!
 //! The fuzzers of `fuzz/` found nothing yet that is not among these; what they
@@ -59,9 +63,12 @@ mod support;
 
 mod common;
 mod contexts;
+mod cycles;
 mod damaged;
 mod faults;
 mod harmful;
+mod reports;
 mod rows;
+mod saved;
 mod schemas;
 mod unusual;

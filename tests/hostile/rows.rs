@@ -1,10 +1,8 @@
 //! Damaged rows: an error that names the table, the column and the row.
 
-use std::fs;
-
 use popliner::profile::encoding::push_varint;
 
-use crate::common::{Case, set};
+use crate::common::{Case, each, set};
 
 /// Tables without which nothing can be computed, each with the columns that
 /// must be there.
@@ -57,15 +55,15 @@ const NEEDED: [(&str, &[&str]); 16] = [
 
 #[test]
 fn missing_tables_and_columns() {
-    for (table, columns) in NEEDED {
-        let case = Case::new().loose().sql(&format!("DROP TABLE {table}"));
+    each(&NEEDED, |&(table, columns)| {
+        let case = Case::loose().sql(&format!("DROP TABLE {table}"));
         case.refused(table, &["profile.pop: ", &format!("`{table}`")]);
         for column in columns {
             let sql = format!("ALTER TABLE {table} RENAME COLUMN {column} TO other");
-            let case = Case::new().loose().sql(&sql);
+            let case = Case::loose().sql(&sql);
             case.refused(column, &[&format!("`{table}`"), &format!("`{column}`")]);
         }
-    }
+    });
 }
 
 #[test]
@@ -81,13 +79,9 @@ fn cells_of_another_type() {
         ("code_bytes" | "code_bytes_by_tile_rle", "NULL") => true,
         _ => false,
     };
-    for (table, columns) in NEEDED {
+    each(&NEEDED, |&(table, columns)| {
         for column in columns {
-            let case = Case::new().loose();
-            let bytes = fs::read(&case.profile).unwrap();
-            let mut case = case;
             for value in values {
-                fs::write(&case.profile, &bytes).unwrap();
                 // Not all programs have a row of their type.
                 let row = match *column {
                     "variant_index" => "SELECT max(p.rowid) FROM programs p JOIN program_types t
@@ -95,7 +89,7 @@ fn cells_of_another_type() {
                         .to_string(),
                     _ => format!("SELECT max(rowid) FROM {table}"),
                 };
-                case = case.sql(&format!(
+                let case = Case::loose().sql(&format!(
                     "UPDATE {table} SET {column} = {value} WHERE rowid = ({row})"
                 ));
                 let what = format!("{table}.{column} = {value}");
@@ -113,7 +107,7 @@ fn cells_of_another_type() {
                 );
             }
         }
-    }
+    });
 }
 
 #[test]
@@ -138,7 +132,7 @@ fn rows_that_lead_nowhere() {
         let sql = format!(
             "UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) FROM {table})"
         );
-        let case = Case::new().loose().sql(&sql);
+        let case = Case::loose().sql(&sql);
         case.refused(
             &sql,
             &[&format!("table `{table}`"), &format!("`{column}`"), "row "],
@@ -177,7 +171,7 @@ fn ids_that_stand_twice() {
     for table in tables {
         let sql = format!("INSERT INTO {table} SELECT * FROM {table} LIMIT 1");
         let parts = [&*format!("table `{table}`"), "it stands there twice"];
-        Case::new().loose().sql(&sql).refused(table, &parts);
+        Case::loose().sql(&sql).refused(table, &parts);
     }
     for table in ["target_info", "version_info"] {
         let sql = format!("INSERT INTO {table} SELECT * FROM {table}");
@@ -246,18 +240,18 @@ fn blobs() {
     }
     cases.push(("programs", "children", vec![0x05]));
     cases.push(("programs", "children", vec![0x7f; 12]));
-    for (table, column, blob) in cases {
+    each(&cases, |(table, column, blob)| {
         let sql = format!(
             "UPDATE {table} SET {column} = x'{}' WHERE rowid = (SELECT max(rowid) FROM {table})",
-            hex(&blob)
+            hex(blob)
         );
         let parts = [
             &*format!("table `{table}`"),
             &format!("column `{column}`"),
             "row ",
         ];
-        Case::new().loose().sql(&sql).refused(&sql, &parts);
-    }
+        Case::loose().sql(&sql).refused(&sql, &parts);
+    });
 }
 
 #[test]
@@ -320,7 +314,7 @@ fn numbers_that_cannot_be() {
         let sql = format!(
             "UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) FROM {table})"
         );
-        let case = Case::new().loose().sql(&sql);
+        let case = Case::loose().sql(&sql);
         case.refused(&sql, &[&format!("table `{table}`"), part]);
     }
     let sql = "UPDATE target_info SET num_tiles = 5000, tiles_per_ipu = 5000";
@@ -341,4 +335,36 @@ fn numbers_that_cannot_be() {
     assert_eq!(run.code, 0, "{run:?}");
     let run = case.run(&["--solve", "--solver=greedy"]);
     assert_eq!(run.code, 1, "{run:?}");
+}
+
+/// Damage that leaves every row well formed shows where the compiler recorded
+/// the same in another place.
+#[test]
+fn rows_that_are_lost() {
+    let fullest = "(SELECT tile FROM memory_by_tile ORDER BY total DESC, tile LIMIT 1)";
+    let always = "equivalence_class IN (SELECT id FROM eq_classes WHERE is_always_live)";
+    let cases = [
+        (
+            format!("UPDATE vars_info SET size_bytes = 4 WHERE {always}"),
+            "always live, and its",
+        ),
+        (
+            format!("UPDATE vars_info SET size_bytes = 4 WHERE tile = {fullest} AND NOT {always}"),
+            "live at one step beside",
+        ),
+        (
+            format!("UPDATE memory_by_tile SET always_live_bytes = 1 WHERE tile = {fullest}"),
+            "has 1 bytes that are always live",
+        ),
+    ];
+    let agree = "`memory_by_tile` and the variables disagree";
+    assert!(!Case::new().run(&["--layer-breakdown"]).err.contains(agree));
+    for (sql, part) in cases {
+        let run = Case::loose().sql(&sql).run(&["--layer-breakdown"]);
+        let line = run.err.lines().find(|line| line.contains(agree));
+        assert!(
+            line.is_some_and(|line| line.contains(part)),
+            "{sql}: {run:?}"
+        );
+    }
 }

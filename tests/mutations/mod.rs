@@ -38,6 +38,8 @@ pub struct Schema(Vec<(String, Vec<String>)>);
 /// being made.
 pub fn loosen(profile: &Path) -> Schema {
     let connection = Connection::open(profile).expect("a profile");
+    let faster = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN";
+    connection.execute_batch(faster).expect(faster);
     let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'";
     let mut schema = Vec::new();
     for table in strings(&connection, sql) {
@@ -52,7 +54,9 @@ pub fn loosen(profile: &Path) -> Schema {
             schema.push((table, strings(&connection, &columns)));
         }
     }
-    connection.execute_batch("VACUUM").expect("a smaller file");
+    connection
+        .execute_batch("COMMIT; VACUUM")
+        .expect("a smaller file");
     Schema(schema)
 }
 

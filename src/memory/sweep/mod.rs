@@ -23,12 +23,13 @@
 //!   are high early.
 
 mod blocks;
+mod code;
 mod tile;
 
-use super::code::CodeItem;
 use super::{MemoryModel, RangeCosts};
 use crate::progress::{Progress, Task, Unit};
 use blocks::Blocks;
+use code::CodeByTile;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -36,7 +37,8 @@ use tile::Tile;
 
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
-    /// needs at most `limit` bytes on each tile; exact.
+    /// needs at most `limit` bytes on each tile; exact, unless the model
+    /// [is beyond bounds](MemoryModel::is_beyond_bounds).
     pub fn range_costs(&self, limit: u64) -> RangeCosts {
         self.range_costs_with(limit, &Progress::new())
     }
@@ -49,7 +51,7 @@ impl MemoryModel<'_> {
         let shared = Shared {
             model: self,
             limit,
-            code_by_tile: self.code_by_tile(),
+            code: CodeByTile::new(self),
             order: self.heaviest_first(),
             next: AtomicUsize::new(0),
             ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
@@ -67,26 +69,6 @@ impl MemoryModel<'_> {
         RangeCosts::new((0..layers).map(row).collect())
     }
 
-    /// By tile: (code item, bytes there).
-    fn code_by_tile(&self) -> Vec<Vec<(u32, u64)>> {
-        let mut by_tile = vec![Vec::new(); self.model.target.num_tiles as usize];
-        let parts = by_tile.par_chunks_mut(TILES_AT_ONCE).enumerate();
-        parts.for_each(|(part, tiles)| {
-            let first = (part * TILES_AT_ONCE) as u32;
-            let end = first + tiles.len() as u32;
-            for (number, CodeItem { bytes, .. }) in (0u32..).zip(&self.code) {
-                let before = bytes.partition_point(|sum| sum.to <= first);
-                for sum in bytes[before..].iter().take_while(|sum| sum.from < end) {
-                    let (from, to) = (sum.from.max(first) - first, sum.to.min(end) - first);
-                    for tile in &mut tiles[from as usize..to as usize] {
-                        tile.push((number, sum.bytes));
-                    }
-                }
-            }
-        });
-        by_tile
-    }
-
     /// All tiles by the bytes of their variables.
     fn heaviest_first(&self) -> Vec<u32> {
         let variables = &self.model.variables;
@@ -101,14 +83,11 @@ impl MemoryModel<'_> {
     }
 }
 
-/// How many tiles one thread gathers the code of at once.
-const TILES_AT_ONCE: usize = 64;
-
 /// What all threads share.
 struct Shared<'a> {
     model: &'a MemoryModel<'a>,
     limit: u64,
-    code_by_tile: Vec<Vec<(u32, u64)>>,
+    code: CodeByTile,
     order: Vec<u32>,
     /// How many tiles of `order` are taken.
     next: AtomicUsize,
@@ -123,9 +102,14 @@ impl Shared<'_> {
     /// Takes tiles until none is left.
     fn work(&self, task: &Task) {
         let mut tile = Tile::default();
+        let mut code = Vec::new();
         let (mut narrow, mut wide) = (Blocks::<u32>::default(), Blocks::<u64>::default());
         while let Some(&number) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            tile.load(self.model, number, &self.code_by_tile[number as usize]);
+            let code = self.code.on(self.model, number, &mut code);
+            if tile.load(self.model, number, code).is_none() || self.model.is_beyond_bounds() {
+                self.model.is_beyond_bounds.store(true, Ordering::Relaxed);
+                break;
+            }
             // 32 bits hold what a tile has, but not what a file may claim.
             match tile.variable_bytes <= u64::from(u32::MAX) {
                 true => self.sweep(&tile, &mut narrow),

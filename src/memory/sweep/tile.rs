@@ -4,6 +4,14 @@ use crate::memory::marks::{self, Marks};
 use crate::memory::{MemoryModel, Rules};
 use crate::model::{Item, NO_BODY};
 
+/// How often variables, and pieces of code, may enter ranges on one tile: 128 MB.
+/// Models of 10^7 variables come to some 10^5.
+const MOST_ENTRIES: usize = 1 << 23;
+
+/// How many layers times places a tile may have: 128 MB for each thread. Large
+/// models come to some 10^6.
+const MOST_CELLS: usize = 1 << 25;
+
 /// Bytes that enter ranges at `layer`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<What> {
@@ -54,8 +62,14 @@ pub(super) struct Tile {
 }
 
 impl Tile {
-    /// Takes tile `tile`, with its code as (code item, bytes).
-    pub(super) fn load(&mut self, model: &MemoryModel<'_>, tile: u32, code: &[(u32, u64)]) {
+    /// Takes tile `tile`, with its code as (code item, bytes). `None` when there
+    /// is more on it than on any real tile.
+    pub(super) fn load(
+        &mut self,
+        model: &MemoryModel<'_>,
+        tile: u32,
+        code: &[(u32, u64)],
+    ) -> Option<()> {
         self.number = tile as usize;
         self.variable_bytes = 0;
         self.always_everywhere = 0;
@@ -63,14 +77,20 @@ impl Tile {
         clear(&mut self.moving, model.layers());
         clear(&mut self.always, model.layers());
         clear(&mut self.code, model.layers());
-        self.find_variables(model, tile);
+        self.find_variables(model, tile)?;
         self.find_places(model);
+        if self.places.saturating_mul(model.layers()) > MOST_CELLS {
+            return None;
+        }
         self.enter_variables(model);
+        let mut left = MOST_ENTRIES;
         for &(number, bytes) in code {
             let item = &model.code[number as usize];
             let layers = model.users.sets.layers(item.set);
+            left = left.checked_sub(layers.len())?;
             enter(layers, &mut self.code, (item.kind as usize, bytes));
         }
+        Some(())
     }
 
     /// The window that covers `window` and that of one more layer, in places,
@@ -91,7 +111,8 @@ impl Tile {
 
     /// Gathers the variables that a stage can have, and marks where they
     /// begin and end to be live.
-    fn find_variables(&mut self, model: &MemoryModel<'_>, tile: u32) {
+    fn find_variables(&mut self, model: &MemoryModel<'_>, tile: u32) -> Option<()> {
+        let mut left = MOST_ENTRIES;
         let classes = &model.model.classes;
         let steps = classes.steps() as usize + 1;
         self.found.clear();
@@ -107,15 +128,18 @@ impl Tile {
             if classes.is_always_live(class) {
                 let what = u64::from(bytes);
                 self.always_everywhere += if everywhere { what } else { 0 };
+                left = left.checked_sub(layers.len())?;
                 enter(layers, &mut self.always, what);
                 continue;
             }
             for &(from, to) in classes.ranges(class) {
+                left = left.checked_sub(layers.len().max(1))?;
                 self.begins.add(from);
                 self.ends.add(to);
                 self.found.push((Stretch { from, to, bytes }, set));
             }
         }
+        Some(())
     }
 
     /// Finds the steps that can hold a peak: the last before an end, if

@@ -4,6 +4,7 @@ use crate::report::Report;
 use crate::report::document::VERSION;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::error::Category;
 use thiserror::Error;
 
 /// What is not a report that can be compared.
@@ -40,10 +41,10 @@ struct Head {
 /// # Errors
 /// [`CompareError`] for anything else, first of all another format or version.
 pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
-    let value: Value = serde_json::from_slice(bytes).map_err(CompareError::NotJson)?;
-    let Ok(head) = Head::deserialize(&value) else {
-        return Err(CompareError::OtherFormat("missing".into()));
-    };
+    let head: Head = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+        Category::Data => CompareError::OtherFormat("missing".into()),
+        _ => CompareError::NotJson(error),
+    })?;
     if head.format != "popliner-report" {
         return Err(CompareError::OtherFormat(shown(&head.format)));
     }

@@ -64,6 +64,7 @@ impl Subject<'_> {
         let options = self.options;
         let all = options.sweep || options.explain || given.is_some() || asked.is_auto;
         let mut weighed = self.weigh((!all).then(|| asked.limit()));
+        layers::check_groups(self.memory, options)?;
         self.detail("range costs", start);
         let ipus = self.ipus(&asked, &weighed)?;
         let answer = self.answer(&asked, &mut weighed, ipus)?;
