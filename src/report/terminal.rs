@@ -11,6 +11,7 @@ pub use look::{Look, Screen, Tone};
 pub use proof::proof;
 pub use refusal::{beside, refusal};
 
+use super::text::share;
 use super::{Split, Units, printable};
 use crate::memory::Coverage;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -52,7 +53,7 @@ fn plain_table(split: &Split, units: Units) -> Table {
             layers(&stage.layers),
             stage.max_tile.to_string(),
             units.short(stage.mem.max_tile_mem),
-            percentage(stage.mem.max_tile_mem, split.limit_of(number)),
+            share(stage.mem.max_tile_mem, split.limit_of(number)),
         ]);
     }
     for column in [0, 2, 3, 4] {
@@ -206,13 +207,6 @@ fn layers(layers: &[Option<String>]) -> String {
     }
 }
 
-/// In tenths of a per cent, rounded up: what is over the limit never shows
-/// as 100 %.
-fn percentage(bytes: u64, limit: u64) -> String {
-    let tenths = (u128::from(bytes) * 1000).div_ceil(u128::from(limit.max(1)));
-    format!("{}.{} %", tenths / 10, tenths % 10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,7 +328,7 @@ FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,04
 
     #[test]
     fn a_byte_over_the_limit_is_more_than_all_of_it() {
-        assert_eq!(percentage(638_977, 638_976), "100.1 %");
-        assert_eq!(percentage(638_976, 638_976), "100.0 %");
+        assert_eq!(share(638_977, 638_976), "100.1 %");
+        assert_eq!(share(638_976, 638_976), "100.0 %");
     }
 }

@@ -1,10 +1,11 @@
 //! What takes the memory of each stage, and what moving a layer would do.
 
-use super::{Look, layers, percentage};
+use super::{Look, layers};
 use crate::memory::Parts;
 use crate::report::Report;
 use crate::report::Units;
 use crate::report::document::{Cut, Move, PeakVariables, StageFacts};
+use crate::report::text::share;
 use crate::report::{grouped, printable};
 
 /// How many variables of a stage are named.
@@ -40,7 +41,7 @@ fn of_stage(stage: &StageFacts, units: Units) -> Vec<String> {
             layers(&stage.layers),
             full.tile,
             units.amount(full.bytes),
-            percentage(full.bytes, full.limit)
+            share(full.bytes, full.limit)
         ),
         format!("  there: {}", parts(&full.parts, units)),
     ];
