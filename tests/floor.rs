@@ -7,23 +7,26 @@ mod tables;
 use popliner::profile::{Profile, ProfileError};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
-use tables::TABLES;
+use tables::{OPTIONAL, TABLES, all};
 use tempfile::TempDir;
 
-/// A fixture that has every table of the list, calls and code copies included.
+/// A fixture that has every table that must be there, calls and code copies
+/// included, and the compiler's estimates of cycles.
 const FIXTURE: &str = "fixtures/poptorch-bert-training/profile.pop";
+/// One that has executions.
+const EXECUTED: &str = "fixtures/poplar-mlp/profile.pop";
 
-/// Writes a profile with the tables and columns of the list and no others,
+/// Writes a profile with the tables and columns of the lists and no others,
 /// leaving out one column if `without` names it.
-fn reduced(directory: &TempDir, without: Option<(&str, &str)>) -> PathBuf {
+fn reduced(directory: &TempDir, fixture: &str, without: Option<(&str, &str)>) -> PathBuf {
     let path = directory.path().join("reduced.pop");
     let _ = std::fs::remove_file(&path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let connection = Connection::open_with_flags(&path, flags).unwrap();
     connection
-        .execute("ATTACH DATABASE ?1 AS whole", [FIXTURE])
+        .execute("ATTACH DATABASE ?1 AS whole", [fixture])
         .unwrap();
-    for (table, columns) in TABLES {
+    for (table, columns) in all() {
         let kept = columns.iter().filter(|c| without != Some((table, c)));
         let mut kept: Vec<&str> = kept.copied().collect();
         if kept.is_empty() {
@@ -37,22 +40,26 @@ fn reduced(directory: &TempDir, without: Option<(&str, &str)>) -> PathBuf {
     path
 }
 
+/// All that was read but the path: what prints alike is alike.
+fn shown(profile: &Profile) -> String {
+    format!(
+        "{:?} {:?} {:?} {:?} {:?}",
+        (&profile.version, &profile.target, &profile.programs),
+        (&profile.steps, &profile.classes, &profile.variables),
+        (&profile.compute_set_variables, &profile.region_variables),
+        (&profile.recorded, &profile.warnings),
+        (&profile.cycles, &profile.made),
+    )
+}
+
 #[test]
 fn the_library_reads_nothing_that_the_floor_leaves_out() {
     let directory = TempDir::new().unwrap();
-    let whole = Profile::read(Path::new(FIXTURE)).unwrap();
-    let reduced = Profile::read(&reduced(&directory, None)).unwrap();
-    // What prints alike is alike; only the path differs.
-    let shown = |profile: &Profile| {
-        format!(
-            "{:?} {:?} {:?} {:?}",
-            (&profile.version, &profile.target, &profile.programs),
-            (&profile.steps, &profile.classes, &profile.variables),
-            (&profile.compute_set_variables, &profile.region_variables),
-            (&profile.recorded, &profile.warnings),
-        )
-    };
-    assert!(shown(&whole) == shown(&reduced), "the reduced file differs");
+    for fixture in [FIXTURE, EXECUTED] {
+        let whole = Profile::read(Path::new(fixture)).unwrap();
+        let reduced = Profile::read(&reduced(&directory, fixture, None)).unwrap();
+        assert!(shown(&whole) == shown(&reduced), "{fixture} differs");
+    }
 }
 
 #[test]
@@ -60,7 +67,7 @@ fn the_library_reads_all_that_the_floor_reads() {
     let directory = TempDir::new().unwrap();
     for &(table, columns) in TABLES {
         for &column in columns {
-            let error = Profile::read(&reduced(&directory, Some((table, column))));
+            let error = Profile::read(&reduced(&directory, FIXTURE, Some((table, column))));
             match error.map(|_| ()) {
                 Err(ProfileError::MissingColumn {
                     table: in_table,
@@ -69,6 +76,24 @@ fn the_library_reads_all_that_the_floor_reads() {
                 }) => assert_eq!((in_table, missing), (table, column)),
                 other => panic!("without {table}.{column}: {other:?}"),
             }
+        }
+    }
+}
+
+#[test]
+fn the_library_reads_what_the_floor_reads_where_it_is_there() {
+    let directory = TempDir::new().unwrap();
+    let all = [FIXTURE, EXECUTED].map(|fixture| {
+        let profile = Profile::read(Path::new(fixture)).unwrap();
+        (fixture, shown(&profile))
+    });
+    for &(table, columns) in OPTIONAL {
+        for &column in columns {
+            let matters = all.iter().any(|(fixture, whole)| {
+                let path = reduced(&directory, fixture, Some((table, column)));
+                shown(&Profile::read(&path).unwrap()) != *whole
+            });
+            assert!(matters, "{table}.{column} is read for nothing");
         }
     }
 }

@@ -48,9 +48,9 @@ fn tables(path: &str) -> rusqlite::Result<(u64, u64)> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(uri, flags)?;
     let (mut rows, mut sum) = (0, 0);
-    for (table, columns) in tables::TABLES {
-        if connection.table_exists(None, *table)? {
-            let (own_rows, own_sum) = scan(&connection, table, columns)?;
+    for (table, columns) in tables::all() {
+        if connection.table_exists(None, table)? {
+            let (own_rows, own_sum) = scan(&connection, table, &columns)?;
             rows += own_rows;
             sum = own_sum.wrapping_add(sum);
         }
