@@ -110,7 +110,16 @@ fn a_file_that_is_another_already_is_refused() {
     let file = text(&folder.path().join("report"));
     let other = text(&folder.path().join(".").join("report"));
     let (profile, debug) = (text(&profile), text(&debug));
-    let cases: [(&[String], &str); 4] = [
+    let cases: [(&[String], &str); 7] = [
+        (&[format!("--export-lp={profile}")], "PROFILE"),
+        (&[format!("--export-lp={debug}")], "DEBUG"),
+        (
+            &[
+                format!("--export-lp={file}"),
+                format!("--export-csv={other}"),
+            ],
+            "--export-lp",
+        ),
         (
             &[
                 format!("--export-csv={file}"),
@@ -137,6 +146,12 @@ fn a_file_that_is_another_already_is_refused() {
         );
         assert!(line.contains("--export-"), "{line}");
     }
+    let run = popliner([&profile, &format!("--save-to-file={profile}")]);
+    let line = one_line(&run, 2);
+    assert!(
+        line.contains("PROFILE and --save-to-file name the same file"),
+        "{line}"
+    );
     assert_eq!(fs::read(&profile).expect("a profile"), before);
     assert_eq!(names(folder.path()), ["debug.cbor", "profile.pop"]);
 }

@@ -71,27 +71,34 @@ pub(super) fn to_standard_output(options: &Options) -> usize {
         .count()
 }
 
-/// Refuses a form whose file is that of another, or one that is read: before
-/// any work is done, and so that no profile is lost.
+/// Refuses to write a file over another that is written, or over one that is
+/// read: before any work is done, and so that no profile is lost. Only a saved
+/// model may be saved over itself.
 pub(super) fn check(options: &Options) -> Result<()> {
     let mut taken = vec![("PROFILE", place(&options.profile))];
     if let (false, Ok(debug)) = (options.load_from_file, debug_path(options)) {
         taken.push(("DEBUG", place(&debug)));
     }
-    let saved = options.save_to_file.iter();
-    taken.extend(saved.map(|path| ("--save-to-file", place(path))));
-    let program = options.export_lp.iter();
-    taken.extend(program.map(|path| ("--export-lp", place(path))));
-    for (form, path) in exports(options).filter(|(_, path)| !is_standard_output(path)) {
+    let others = [
+        ("--save-to-file", &options.save_to_file),
+        ("--export-lp", &options.export_lp),
+    ];
+    let others = others.into_iter();
+    let others = others.filter_map(|(option, file)| Some((option, file.as_deref()?)));
+    let forms = exports(options).filter(|(_, path)| !is_standard_output(path));
+    let forms = forms.map(|(form, path)| (form.option(), path));
+    for (option, path) in others.chain(forms) {
         let own = place(path);
-        if let Some((other, _)) = taken.iter().find(|(_, taken)| *taken == own) {
+        let is_itself =
+            |other| options.load_from_file && (other, option) == ("PROFILE", "--save-to-file");
+        let mut same = taken.iter().filter(|(_, taken)| *taken == own);
+        if let Some((other, _)) = same.find(|(other, _)| !is_itself(*other)) {
             return Err(usage(format!(
-                "{other} and {} name the same file, {}",
-                form.option(),
+                "{other} and {option} name the same file, {}",
                 Shown(path)
             )));
         }
-        taken.push((form.option(), own));
+        taken.push((option, own));
     }
     Ok(())
 }
