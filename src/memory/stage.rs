@@ -27,8 +27,18 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// All parts together.
-    pub fn total(&self) -> u64 {
+    /// What the parts are called, in the order of [`Parts::bytes`].
+    pub const NAMES: [&'static str; 6] = [
+        "variables",
+        "vertex code",
+        "vertex state",
+        "exchange code",
+        "control code",
+        "overhead",
+    ];
+
+    /// The bytes of each part.
+    pub fn bytes(&self) -> [u64; 6] {
         let Parts {
             variables,
             vertex_code,
@@ -36,8 +46,20 @@ impl Parts {
             exchange_code,
             control_code,
             overhead,
-        } = self;
-        variables + vertex_code + vertex_state + exchange_code + control_code + overhead
+        } = *self;
+        [
+            variables,
+            vertex_code,
+            vertex_state,
+            exchange_code,
+            control_code,
+            overhead,
+        ]
+    }
+
+    /// All parts together.
+    pub fn total(&self) -> u64 {
+        self.bytes().iter().sum()
     }
 
     /// Bytes by [`CodeKind`](crate::model::CodeKind), without variables.

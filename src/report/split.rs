@@ -114,6 +114,18 @@ impl Split {
             && stages.all(|(number, stage)| stage.mem.max_tile_mem <= self.limit_of(number))
     }
 
+    /// The positions of each stage in the layer order (ends exclusive): stages
+    /// are contiguous, from the first layer on.
+    pub fn ranges(&self) -> Vec<Range<usize>> {
+        let mut end = 0;
+        let stages = self.stages.iter().map(|stage| {
+            let start = end;
+            end += stage.layers.len();
+            start..end
+        });
+        stages.collect()
+    }
+
     /// Bytes that this stage may take on each tile.
     pub fn limit_of(&self, stage: usize) -> u64 {
         self.limits.get(stage).copied().unwrap_or(self.limit)

@@ -132,23 +132,7 @@ fn name(layer: &Option<String>) -> String {
 }
 
 fn parts(parts: &Parts) -> [String; 6] {
-    let Parts {
-        variables,
-        vertex_code,
-        vertex_state,
-        exchange_code,
-        control_code,
-        overhead,
-    } = parts;
-    [
-        variables,
-        vertex_code,
-        vertex_state,
-        exchange_code,
-        control_code,
-        overhead,
-    ]
-    .map(|bytes| bytes.to_string())
+    parts.bytes().map(|bytes| bytes.to_string())
 }
 
 #[cfg(test)]

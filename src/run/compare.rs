@@ -1,15 +1,13 @@
 //! The report against an earlier one.
 
-use super::input::Shown;
+use super::input::{Shown, read_bounded};
 use super::sections::Sections;
 use crate::cli::Options;
 use crate::messages::Messages;
 use crate::report::Report;
 use crate::report::compare::{Comparison, read as read_report};
 use anyhow::{Context, Result};
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io::Write;
 
 /// The earlier report, if `--compare` names one.
 pub(super) fn read(options: &Options) -> Result<Option<Report>> {
@@ -17,24 +15,13 @@ pub(super) fn read(options: &Options) -> Result<Option<Report>> {
         return Ok(None);
     };
     let shown = || format!("--compare {}", Shown(path));
-    let bytes = read_bounded(path).with_context(shown)?;
+    let bytes =
+        read_bounded(path, MOST_BYTES, ", and no report is that large").with_context(shown)?;
     read_report(&bytes).map(Some).with_context(shown)
 }
 
 /// A report of 1,000 layers has some megabytes.
 const MOST_BYTES: u64 = 1 << 24;
-
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?
-        .take(MOST_BYTES + 1)
-        .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        let text = format!("it has more than {MOST_BYTES} bytes, and no report is that large");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
-    }
-    Ok(bytes)
-}
 
 /// How many sections a comparison has.
 pub(super) fn sections(options: &Options) -> usize {

@@ -1,6 +1,6 @@
 //! The report, written to files in the forms that were asked for.
 
-use super::input::{Shown, debug_path};
+use super::input::{Shown, debug_path, read_bounded};
 use super::search::{self, Found};
 use super::sections::Sections;
 use super::subject::Subject;
@@ -13,8 +13,7 @@ use crate::report::document::{BuildOption, Files, Inputs, Made, TargetFacts};
 use crate::report::{Report, json, markdown, page, spreadsheet};
 use anyhow::{Context, Result};
 use serde_json::Value;
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A form of the report.
@@ -241,12 +240,6 @@ fn read_beside(profile: &Path, name: &str) -> Result<Option<Value>> {
     if !path.is_file() {
         return Ok(None);
     }
-    let mut bytes = Vec::new();
-    File::open(&path)?
-        .take(MOST_BYTES + 1)
-        .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        anyhow::bail!("it has more than {MOST_BYTES} bytes");
-    }
+    let bytes = read_bounded(&path, MOST_BYTES, "")?;
     Ok(Some(serde_json::from_slice(&bytes)?))
 }

@@ -11,6 +11,8 @@ use crate::report::printable;
 use crate::saved;
 use anyhow::{Context, Result};
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -130,6 +132,18 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
             Shown(&options.profile)
         )
     })
+}
+
+/// A whole file, unless it has more than `most` bytes; `why` ends the sentence
+/// that says so.
+pub(super) fn read_bounded(path: &Path, most: u64, why: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let text = format!("it has more than {most} bytes{why}");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
 }
 
 /// A path in a message.

@@ -26,13 +26,9 @@ impl<'a> Subject<'a> {
         if self.options.quiet {
             return None;
         }
-        let mut end = 0;
-        let stages = split.stages.iter().map(|stage| {
-            let start = end;
-            end += stage.layers.len();
-            (start..end, stage.max_tile as u32)
-        });
-        let curves = self.memory.curves(&stages.collect::<Vec<_>>()).into_iter();
+        let tiles = split.stages.iter().map(|stage| stage.max_tile as u32);
+        let stages: Vec<_> = split.ranges().into_iter().zip(tiles).collect();
+        let curves = self.memory.curves(&stages).into_iter();
         let columns = |curves: memory::Curves| curves.on_tile.columns(width);
         Some(curves.map(|own| own.map_or(Vec::new(), columns)).collect())
     }

@@ -9,10 +9,12 @@ const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 /// The range has not been looked at in this block.
 const UNSEEN: usize = usize::MAX;
 
-/// What enters at each layer, and the live bytes of one range of layers.
+/// What enters at each layer, and the live bytes of one range of layers. What
+/// every range has stands behind the last layer, as if it were one more.
 #[derive(Debug, Default)]
 pub(super) struct Blocks<B> {
     layers: usize,
+    blocks: usize,
     /// By block, then layer, then place: how the bytes that enter there change
     /// from the place before.
     changes: Vec<B>,
@@ -21,10 +23,6 @@ pub(super) struct Blocks<B> {
     /// By layer, then block: its rises alone, which bound what can be live
     /// within it beyond its first place.
     rises: Vec<u64>,
-    /// The same of what every range has: by place, and by block.
-    everywhere: Vec<B>,
-    everywhere_sums: Vec<B>,
-    everywhere_rises: Vec<u64>,
     range: Range<B>,
 }
 
@@ -51,33 +49,27 @@ impl<B: Bytes> Blocks<B> {
     pub(super) fn restart(&mut self, tile: &Tile, layers: usize) {
         // An end may lie behind the last place.
         let blocks = tile.places / BLOCK + 1;
-        self.layers = layers;
-        zeros(&mut self.changes, blocks * layers * BLOCK);
-        zeros(&mut self.sums, blocks * layers);
-        zeros(&mut self.rises, blocks * layers);
-        zeros(&mut self.everywhere, blocks * BLOCK);
-        zeros(&mut self.everywhere_sums, blocks);
-        zeros(&mut self.everywhere_rises, blocks);
+        (self.layers, self.blocks) = (layers, blocks);
+        zeros(&mut self.changes, blocks * (layers + 1) * BLOCK);
+        zeros(&mut self.sums, blocks * (layers + 1));
+        zeros(&mut self.rises, blocks * (layers + 1));
         zeros(&mut self.range.before, blocks);
         zeros(&mut self.range.changes, blocks * BLOCK);
         self.range.highest = 0;
-        for &Stretch { from, to, bytes } in &tile.everywhere {
-            let (from, to, bytes) = (from as usize, to as usize, B::from(bytes));
-            rise(&mut self.everywhere[from], bytes);
-            fall(&mut self.everywhere[to], bytes);
-            rise(&mut self.everywhere_sums[from / BLOCK], bytes);
-            fall(&mut self.everywhere_sums[to / BLOCK], bytes);
-            self.everywhere_rises[from / BLOCK] += bytes.into();
+        for &what in &tile.everywhere {
+            self.enter(layers, what);
         }
     }
 
     /// From now on, `what` enters at `layer`.
     pub(super) fn enter(&mut self, layer: usize, what: Stretch) {
         let (from, to, bytes) = (what.from as usize, what.to as usize, B::from(what.bytes));
-        let of_layer = layer * self.everywhere_sums.len();
-        let place = |place| ((place / BLOCK) * self.layers + layer) * BLOCK + place % BLOCK;
-        rise(&mut self.changes[place(from)], bytes);
-        fall(&mut self.changes[place(to)], bytes);
+        let of_layer = layer * self.blocks;
+        let first = |block: usize| (block * (self.layers + 1) + layer) * BLOCK;
+        let place = |place: usize| first(place / BLOCK) + place % BLOCK;
+        let (begin, end) = (place(from), place(to));
+        rise(&mut self.changes[begin], bytes);
+        fall(&mut self.changes[end], bytes);
         rise(&mut self.sums[of_layer + from / BLOCK], bytes);
         fall(&mut self.sums[of_layer + to / BLOCK], bytes);
         self.rises[of_layer + from / BLOCK] += bytes.into();
@@ -85,18 +77,20 @@ impl<B: Bytes> Blocks<B> {
 
     /// Begins with an empty range before the layer `start`.
     pub(super) fn begin(&mut self, start: usize) {
+        let everywhere = self.layers * self.blocks..(self.layers + 1) * self.blocks;
         let range = &mut self.range;
         (range.start, range.end) = (start, start);
-        range.sums.clone_from(&self.everywhere_sums);
-        range.rises.clone_from(&self.everywhere_rises);
+        range.sums.clear();
+        range.sums.extend_from_slice(&self.sums[everywhere.clone()]);
+        range.rises.clear();
+        range.rises.extend_from_slice(&self.rises[everywhere]);
         range.seen.clear();
-        range.seen.resize(self.everywhere_sums.len(), UNSEEN);
+        range.seen.resize(self.blocks, UNSEEN);
     }
 
     /// Adds the next layer to the range.
     pub(super) fn add(&mut self, layer: usize) {
-        let blocks = self.everywhere_sums.len();
-        let of_layer = layer * blocks..(layer + 1) * blocks;
+        let of_layer = layer * self.blocks..(layer + 1) * self.blocks;
         self.range.end = layer + 1;
         for (sum, &own) in self.range.sums.iter_mut().zip(&self.sums[of_layer.clone()]) {
             *sum = sum.plus(own);
@@ -133,14 +127,16 @@ impl<B: Bytes> Blocks<B> {
     /// The highest sum in the part of a block that lies within `window`.
     fn look(&mut self, block: usize, window: (usize, usize)) -> u64 {
         let from = block * BLOCK;
+        let of_layers = block * (self.layers + 1);
         let range = &mut self.range;
         let changes = &mut range.changes[from..from + BLOCK];
         let seen = &mut range.seen[block];
         if *seen == UNSEEN {
-            changes.copy_from_slice(&self.everywhere[from..from + BLOCK]);
+            let everywhere = (of_layers + self.layers) * BLOCK;
+            changes.copy_from_slice(&self.changes[everywhere..everywhere + BLOCK]);
             *seen = range.start;
         }
-        let new = (block * self.layers + *seen) * BLOCK..(block * self.layers + range.end) * BLOCK;
+        let new = (of_layers + *seen) * BLOCK..(of_layers + range.end) * BLOCK;
         for own in self.changes[new].chunks_exact(BLOCK) {
             for (change, &own) in changes.iter_mut().zip(own) {
                 *change = change.plus(own);

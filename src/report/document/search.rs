@@ -168,6 +168,8 @@ pub struct SearchFacts {
 /// What a search says of one cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CutFacts {
+    /// Bytes of the variables that flow over it.
+    pub bytes: u64,
     /// Bytes of variables that are always live and used on both sides.
     pub duplicated: u64,
     /// What moving a layer over it would do; empty when not all ranges of

@@ -84,14 +84,14 @@ pub(super) fn long(summary: &str, table: Markup) -> Markup {
 
 /// The parts of memory: class of colour, name, and bytes.
 pub(super) fn parts(parts: &Parts) -> [(&'static str, &'static str, u64); 6] {
-    let Parts {
+    let [
         variables,
         vertex_code,
         vertex_state,
         exchange_code,
         control_code,
         overhead,
-    } = *parts;
+    ] = parts.bytes();
     [
         ("variables", "Variables", variables),
         ("vertex-code", "Vertex code", vertex_code),

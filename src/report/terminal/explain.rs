@@ -58,15 +58,8 @@ fn of_stage(stage: &StageFacts, units: Units) -> Vec<String> {
 }
 
 fn parts(parts: &Parts, units: Units) -> String {
-    let named = [
-        ("variables", parts.variables),
-        ("vertex code", parts.vertex_code),
-        ("vertex state", parts.vertex_state),
-        ("exchange code", parts.exchange_code),
-        ("control code", parts.control_code),
-        ("overhead", parts.overhead),
-    ];
-    let some = named.into_iter().filter(|&(_, bytes)| bytes > 0);
+    let named = Parts::NAMES.into_iter().zip(parts.bytes());
+    let some = named.filter(|&(_, bytes)| bytes > 0);
     let some: Vec<String> = some
         .map(|(name, bytes)| format!("{name} {}", units.short(bytes)))
         .collect();

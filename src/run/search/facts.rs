@@ -4,7 +4,7 @@ use super::{Answer, Asked, explained, with_pseudo_layer};
 use crate::cli::Options;
 use crate::report::document::{
     CutFacts, Judged, LayerNames, Move, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
-    Refusal, RefusalReason, SearchFacts, Sweep, SweepRow, Tie,
+    Refusal, RefusalReason, Sweep, SweepRow, Tie,
 };
 use crate::report::{Split, layer_name};
 use crate::run::subject::Subject;
@@ -160,23 +160,9 @@ impl Subject<'_> {
         }
     }
 
-    /// Adds the layers that use the same variables that are always live, and
-    /// for each cut what it would have to double of them.
-    pub(super) fn add_ties(&self, facts: &mut SearchFacts, stages: &[Range<usize>]) {
-        let ties = self.memory.ties();
-        let cut = |stage: &Range<usize>| {
-            let crosses = |layers: &[u32]| {
-                let is_before = |&layer: &u32| (layer as usize) < stage.end;
-                layers.iter().any(is_before) && !layers.iter().all(is_before)
-            };
-            let crossing = ties.iter().filter(|(layers, _)| crosses(layers));
-            CutFacts {
-                duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
-                moves: Vec::new(),
-            }
-        };
-        let cuts = stages.len().saturating_sub(1);
-        facts.cuts = stages[..cuts].iter().map(cut).collect();
+    /// Layers that use the same variables that are always live, as
+    /// [`MemoryModel::ties`](crate::memory::MemoryModel::ties) has them.
+    pub(super) fn named_ties(&self, ties: &[(Vec<u32>, u64)]) -> Vec<Tie> {
         let named = ties.iter().take(MOST_TIES).map(|(layers, bytes)| Tie {
             layers: layers
                 .iter()
@@ -184,45 +170,68 @@ impl Subject<'_> {
                 .collect(),
             bytes: *bytes,
         });
-        facts.ties = named.collect();
+        named.collect()
     }
 
-    /// Adds for each cut what moving the layer on either side over it would do.
-    pub(super) fn add_moves(
+    /// For each cut what flows over it, what it would have to double of `ties`,
+    /// and, where all ranges of layers were weighed, what moving a layer would
+    /// do.
+    pub(super) fn cuts(
         &self,
-        facts: &mut SearchFacts,
+        ties: &[(Vec<u32>, u64)],
         split: &Split,
-        stages: &[Range<usize>],
         problem: &Problem<'_>,
-    ) {
+        all: bool,
+    ) -> Vec<CutFacts> {
+        let cut = |(number, sides): (usize, &[Range<usize>])| {
+            let crosses = |layers: &[u32]| {
+                let is_before = |&layer: &u32| (layer as usize) < sides[0].end;
+                layers.iter().any(is_before) && !layers.iter().all(is_before)
+            };
+            let crossing = ties.iter().filter(|(layers, _)| crosses(layers));
+            CutFacts {
+                // The solver's positions: one less, and the first two are one.
+                bytes: problem.cut_bytes[sides[0].end - 2],
+                duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
+                moves: match all {
+                    true => self.moves(split, number, sides, problem),
+                    false => Vec::new(),
+                },
+            }
+        };
+        split.ranges().windows(2).enumerate().map(cut).collect()
+    }
+
+    /// What moving the layer on either side of a cut over it would do.
+    fn moves(
+        &self,
+        split: &Split,
+        number: usize,
+        sides: &[Range<usize>],
+        problem: &Problem<'_>,
+    ) -> Vec<Move> {
         // The solver's positions: one less, and the first two are one.
         let peak = |range: Range<usize>| {
             let start = range.start.saturating_sub(1);
             problem.costs.peak(start..range.end.saturating_sub(1))
         };
-        let cut = |(number, sides): (usize, &[Range<usize>])| {
-            let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
-            let now = [0, 1].map(|side| split.stages[number + side].mem.max_tile_mem);
-            let moved = |at: usize, layers: Range<usize>, to: usize| {
-                let bytes = [peak(start..at)?, peak(at..end)?];
-                let change = [0, 1].map(|side| bytes[side] as i64 - now[side] as i64);
-                Some(Move {
-                    layers: self.names(layers),
-                    to_stage: to as u32,
-                    fullest_tile_bytes: bytes,
-                    change,
-                })
-            };
-            // The pseudo-layer stays with the first layer.
-            let least = if start == 0 { 2 } else { start + 1 };
-            let back = (at > least).then(|| moved(at - 1, at - 1..at, number + 1));
-            let on = (at + 1 < end).then(|| moved(at + 1, at..at + 1, number));
-            back.into_iter().chain(on).flatten().collect::<Vec<Move>>()
+        let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
+        let now = [0, 1].map(|side| split.stages[number + side].mem.max_tile_mem);
+        let moved = |at: usize, layers: Range<usize>, to: usize| {
+            let bytes = [peak(start..at)?, peak(at..end)?];
+            let change = [0, 1].map(|side| bytes[side] as i64 - now[side] as i64);
+            Some(Move {
+                layers: self.names(layers),
+                to_stage: to as u32,
+                fullest_tile_bytes: bytes,
+                change,
+            })
         };
-        let cuts = stages.windows(2).enumerate().map(cut);
-        for (facts, moves) in facts.cuts.iter_mut().zip(cuts) {
-            facts.moves = moves;
-        }
+        // The pseudo-layer stays with the first layer.
+        let least = if start == 0 { 2 } else { start + 1 };
+        let back = (at > least).then(|| moved(at - 1, at - 1..at, number + 1));
+        let on = (at + 1 < end).then(|| moved(at + 1, at..at + 1, number));
+        back.into_iter().chain(on).flatten().collect()
     }
 }
 

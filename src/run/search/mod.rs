@@ -167,13 +167,6 @@ impl Subject<'_> {
             None => Vec::new(),
         };
         let broken: Vec<String> = broken.into_iter().map(|order| order.source).collect();
-        let stages = match (&given, answer, best) {
-            (Some(plan), ..) => with_pseudo_layer(plan.stages()),
-            (None, Answer::Greedy(stages), _) => stages.clone(),
-            (None, _, Some(best)) => with_pseudo_layer(best.plan.stages()),
-            (None, _, None) => Vec::new(),
-        };
-        let split = self.judged(asked, &stages, problem.ipus, given.is_some(), &broken);
         let fits = matches!(answer, Answer::Best(_));
         let facts = SearchFacts {
             proof: facts::proof(self.options, answer, given.is_some()),
@@ -182,7 +175,7 @@ impl Subject<'_> {
                 _ => None,
             },
             judged: match (&given, best) {
-                (Some(_), Some(best)) => Some(self.beside(best, fits, broken)),
+                (Some(_), Some(best)) => Some(self.beside(best, fits, broken.clone())),
                 _ => None,
             },
             sweep: match self.options.sweep {
@@ -194,20 +187,36 @@ impl Subject<'_> {
                 .iter()
                 .map(|order| order.source.clone())
                 .collect(),
-            ties: Vec::new(),
-            cuts: Vec::new(),
+            ..SearchFacts::default()
         };
-        let mut found = Found {
-            split: self.options.wants_split().then_some(split),
-            facts,
-        };
-        if self.options.wants_report() {
-            self.add_ties(&mut found.facts, &stages);
+        let mut found = Found { split: None, facts };
+        if self.options.wants_split() {
+            let stages = shown_stages(&given, answer, best);
+            found.split = Some(self.judged(asked, &stages, problem.ipus, given.is_some(), &broken));
         }
-        if let Some(split) = found.split.as_ref().filter(|_| all) {
-            self.add_moves(&mut found.facts, split, &stages, problem);
+        if self.options.wants_report() {
+            let ties = self.memory.ties();
+            found.facts.ties = self.named_ties(&ties);
+            let split = found.split.iter();
+            found.facts.cuts = split
+                .flat_map(|split| self.cuts(&ties, split, problem, all))
+                .collect();
         }
         Ok(found)
+    }
+}
+
+/// The stages of the split that was given, or else of the best one.
+fn shown_stages(
+    given: &Option<Plan>,
+    answer: &Answer,
+    best: Option<&Solution>,
+) -> Vec<Range<usize>> {
+    match (given, answer, best) {
+        (Some(plan), ..) => with_pseudo_layer(plan.stages()),
+        (None, Answer::Greedy(stages), _) => stages.clone(),
+        (None, _, Some(best)) => with_pseudo_layer(best.plan.stages()),
+        (None, _, None) => Vec::new(),
     }
 }
 

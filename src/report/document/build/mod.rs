@@ -45,7 +45,7 @@ impl Report {
     /// # Errors
     /// When the profile cannot be read again for the names of variables.
     pub fn new(inputs: Inputs<'_>) -> Result<Self, ProfileError> {
-        let stages = inputs.stages();
+        let stages = inputs.split.map_or(Vec::new(), Split::ranges);
         let mut split = inputs.split.map(|split| inputs.split_facts(split, &stages));
         let mut liveness = inputs.liveness();
         inputs.name_variables(&stages, &mut split, &mut liveness)?;
@@ -82,19 +82,6 @@ impl Report {
 impl Inputs<'_> {
     fn name(&self, layer: usize) -> Option<String> {
         layer_name(&self.layering.names, layer)
-    }
-
-    /// The layer positions of each stage: stages are contiguous, from the
-    /// first layer on.
-    fn stages(&self) -> Vec<Range<usize>> {
-        let mut end = 0;
-        let stages = self.split.iter().flat_map(|split| &split.stages);
-        let range = |layers: usize| {
-            let start = end;
-            end += layers;
-            start..end
-        };
-        stages.map(|stage| stage.layers.len()).map(range).collect()
     }
 
     fn recorded(&self) -> RecordedMemory {
@@ -136,26 +123,16 @@ impl Inputs<'_> {
     }
 
     fn cuts(&self, stages: &[Range<usize>]) -> Vec<Cut> {
-        if stages.len() < 2 {
-            return Vec::new();
-        }
-        let bytes = self.memory.cut_bytes();
-        let facts = |stage: u32| {
-            let facts = self
-                .search
-                .and_then(|search| search.cuts.get(stage as usize));
-            facts.cloned().unwrap_or_default()
-        };
-        let boundaries = (0u32..).zip(stages.windows(2));
+        let facts = self.search.iter().flat_map(|search| &search.cuts);
+        let boundaries = (0u32..).zip(stages.windows(2)).zip(facts);
         boundaries
-            .map(|(stage, sides)| (stage, sides, facts(stage)))
-            .map(|(stage, sides, facts)| Cut {
-                duplicated: facts.duplicated,
-                moves: facts.moves,
+            .map(|((stage, sides), facts)| Cut {
                 after_stage: stage,
                 layer_before: self.name(sides[0].end - 1),
                 layer_after: self.name(sides[1].start),
-                bytes: bytes.get(sides[0].end - 1).copied().unwrap_or(0),
+                bytes: facts.bytes,
+                duplicated: facts.duplicated,
+                moves: facts.moves.clone(),
             })
             .collect()
     }
