@@ -38,7 +38,7 @@ trap 'rm -rf "$RESULTS"' EXIT
 # --- Making what is measured ---
 
 build() {
-    cargo build --release --quiet --bin popliner --example floor --example synthesize
+    cargo build --release --quiet -p popliner -p synthesize --bins --example floor
 }
 
 # synthesize FOLDER OPTIONS...: both files, unless a complete pair is there.
@@ -48,7 +48,7 @@ synthesize() {
     [ -f "$folder/profile.pop" ] && [ -f "$folder/debug.cbor" ] && return
     echo "writing $folder" >&2
     rm -rf "$folder.part"
-    "$TARGET/examples/synthesize" --out "$folder.part" "$@"
+    "$TARGET/synthesize" --out "$folder.part" "$@"
     mkdir -p "$folder"
     mv "$folder.part"/* "$folder"
     rmdir "$folder.part"

@@ -3,13 +3,9 @@
 
 #![allow(dead_code)]
 
-#[path = "../../examples/synthesize/generator/mod.rs"]
-mod generator;
 pub mod vary;
 
 use std::path::{Path, PathBuf};
-
-use clap::Parser;
 
 /// Numbers that look random and are the same each time (SplitMix64).
 pub struct Random(pub u64);
@@ -103,9 +99,6 @@ fn sized(
 
 /// Writes the model of these options into a folder.
 pub fn generate(folder: &Path, options: &[String]) -> [PathBuf; 2] {
-    let out = folder.to_str().expect("a plain path");
-    let fixed = ["synthesize", "--out", out].map(String::from);
-    let options = generator::options::Options::parse_from(fixed.iter().chain(options));
-    generator::generate(options.settle()).expect("both files");
+    synthesize::write(folder, options).expect("both files");
     ["profile.pop", "debug.cbor"].map(|name| folder.join(name))
 }

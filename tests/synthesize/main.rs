@@ -1,9 +1,6 @@
 //! The generator of synthetic profiles, held against plain SQL and a second,
 //! simpler computation of what it records.
 
-#[path = "../../examples/synthesize/generator/mod.rs"]
-mod generator;
-
 mod contexts;
 mod planted;
 mod tables;
@@ -11,7 +8,6 @@ mod truth;
 
 use std::path::Path;
 
-use clap::Parser;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
@@ -48,13 +44,11 @@ fn cases() -> Vec<Vec<&'static str>> {
     cases
 }
 
-fn generate(directory: &Path, arguments: &[&str]) -> generator::Summary {
-    let out = directory.to_str().expect("a plain path");
-    let fixed = ["synthesize", "--out", out, "--layers", "3", "--tiles", "9"];
+fn generate(directory: &Path, arguments: &[&str]) -> synthesize::Summary {
+    let size = ["--layers", "3", "--tiles", "9"];
     let more = ["--vars-per-layer-tile", "9", "--page-size", "1024"];
-    let all = fixed.iter().chain(&more).chain(arguments);
-    let options = generator::options::Options::parse_from(all);
-    generator::generate(options.settle()).expect("the files are written")
+    let all = size.iter().chain(&more).chain(arguments);
+    synthesize::write(directory, all).expect("the files are written")
 }
 
 /// Runs `check` on the profile of every case.

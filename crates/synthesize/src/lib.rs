@@ -6,6 +6,9 @@
 //! seed, so that 10^7 of them need no more than their ids in memory. The truth
 //! tables are summed from the rows as they are written.
 
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
 mod backward;
 mod code;
 mod context_fields;
@@ -38,7 +41,11 @@ mod uses;
 mod variable_tables;
 mod vertex_tables;
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use anyhow::Context as _;
+use clap::Parser as _;
 
 /// What was written.
 #[derive(Debug)]
@@ -55,6 +62,17 @@ pub struct Summary {
     pub classes: usize,
     /// Debug contexts.
     pub contexts: usize,
+}
+
+/// Writes both files into `folder`, with options as on the command line.
+pub fn write<S: AsRef<OsStr>>(
+    folder: &Path,
+    options: impl IntoIterator<Item = S>,
+) -> anyhow::Result<Summary> {
+    let mut arguments = vec!["synthesize".into(), "--out".into(), folder.into()];
+    arguments.extend(options.into_iter().map(|option| option.as_ref().into()));
+    let options = options::Options::try_parse_from::<_, std::ffi::OsString>(arguments)?;
+    generate(options.settle())
 }
 
 /// Plans the model of `settings` and writes both files into its directory,

@@ -3,13 +3,11 @@
 
 #![forbid(unsafe_code)]
 
-mod generator;
-
 use clap::Parser;
+use synthesize::options::Options;
 
 fn main() -> anyhow::Result<()> {
-    let options = generator::options::Options::parse();
-    let summary = generator::generate(options.settle())?;
+    let summary = synthesize::generate(Options::parse().settle())?;
     eprintln!(
         "{} variables ({} of them in several layers), {} programs, {} steps, {} classes, {} contexts",
         summary.variables,
