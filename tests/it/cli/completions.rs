@@ -1,9 +1,8 @@
 //! The manual page and the completions, as shells and readers take them.
 
-use crate::support::{popliner, run_fixture};
+use crate::support::{piped, popliner, run_fixture, skip, try_finish};
 use clap::CommandFactory;
 use popliner::cli::Options;
-use std::process::{Command, Stdio};
 
 fn generated(what: &str) -> String {
     let run = popliner([format!("--generate={what}")]);
@@ -25,15 +24,9 @@ fn options() -> Vec<String> {
 fn check_syntax(shell: &str, text: &str) {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), text).expect("a script");
-    let mut command = Command::new(shell);
-    match command
-        .arg("-n")
-        .arg(file.path())
-        .stdin(Stdio::null())
-        .output()
-    {
-        Ok(output) => assert!(output.status.success(), "{shell}: {output:?}"),
-        Err(_) => eprintln!("skipped: there is no {shell} here"),
+    match try_finish(piped(shell).arg("-n").arg(file.path())) {
+        Some(run) => assert_eq!(run.code, 0, "{shell}: {run:?}"),
+        None => skip(&format!("there is no {shell}")),
     }
 }
 
@@ -76,11 +69,11 @@ fn bash_completes_options_and_values() {
             words.len()
         );
         let script = format!("{completions}{call}");
-        let Ok(output) = Command::new("bash").args(["-c", &script]).output() else {
-            eprintln!("skipped: there is no bash here");
+        let Some(run) = try_finish(piped("bash").args(["-c", &script])) else {
+            skip("there is no bash");
             return;
         };
-        let offered = String::from_utf8(output.stdout).expect("UTF-8");
+        let offered = run.out;
         for word in expected {
             assert!(
                 offered.lines().any(|line| line == *word),
@@ -101,15 +94,12 @@ fn the_manual_page_has_every_option_and_the_exit_codes() {
     assert!(plain.contains("Exit codes:"), "{plain}");
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), &page).expect("a page");
-    let mut groff = Command::new("groff");
+    let mut groff = piped("groff");
     // A long word makes a ragged line, which is no mistake in the page.
     groff.args(["-man", "-Tutf8", "-Wbreak", "-z"]);
-    match groff.arg(file.path()).output() {
-        Ok(output) => assert!(
-            output.status.success() && output.stderr.is_empty(),
-            "{output:?}"
-        ),
-        Err(_) => eprintln!("skipped: there is no groff here to read the page"),
+    match try_finish(groff.arg(file.path())) {
+        Some(run) => assert_eq!((run.code, &*run.err), (0, ""), "{run:?}"),
+        None => skip("there is no groff"),
     }
 }
 

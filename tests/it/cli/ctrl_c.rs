@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
+use crate::support::wait;
+
 /// Tells the child, which is this same program, where to write.
 const FOLDER: &str = "POPLINER_TEST_INTERRUPT";
 const READY: &str = "both files are there";
@@ -46,7 +48,7 @@ fn an_interrupt_removes_what_is_being_written_and_nothing_else() {
         .args(["-INT", &child.id().to_string()])
         .status();
     assert!(kill.unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(wait(&mut child).code(), Some(130));
     assert!(!folder.path().join("partial").exists());
     assert_eq!(
         fs::read_to_string(folder.path().join("done")).unwrap(),

@@ -2,9 +2,10 @@
 //! stream.
 
 use std::ffi::OsStr;
-use std::process::Stdio;
 
-use crate::support::{Run, command, one_line, popliner, profile, run_fixture, sections};
+use crate::support::{
+    Run, command, finish_unread, one_line, popliner, profile, run_fixture, sections,
+};
 
 const FIXTURE: &str = "poplar-mlp";
 
@@ -138,13 +139,9 @@ fn a_pipe_that_nobody_reads_is_no_error() {
     for options in cases {
         let arguments = [profile.as_os_str()].into_iter();
         let mut command = command(arguments.chain(options.iter().map(OsStr::new)));
-        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().expect("the tool starts");
-        drop(child.stdout.take());
-        let output = child.wait_with_output().expect("an end");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!said.contains("error"), "{options:?}: {said}");
-        assert_eq!(output.status.code(), Some(0), "{options:?}");
+        let run = finish_unread(&mut command);
+        assert!(!run.err.contains("error"), "{options:?}: {run:?}");
+        assert_eq!(run.code, 0, "{options:?}");
     }
 }
 

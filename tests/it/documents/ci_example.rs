@@ -1,12 +1,11 @@
 //! The example of a CI job: YAML that can be read, steps that are whole, options
 //! that the command has; and its scripts are run on the fixtures.
 
-use crate::support::{copy, root};
+use crate::support::{copy, piped, root, skip, try_finish};
 use clap::CommandFactory;
 use popliner::cli::Options;
 use serde_yaml_ng::Value;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 fn workflow() -> Value {
     let path = root().join("examples/ci/github-actions.yml");
@@ -116,18 +115,17 @@ fn run_step(script: &str, folder: &Path, ipus: &str) -> Option<i32> {
     let binary = Path::new(env!("CARGO_BIN_EXE_popliner"));
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", binary.parent().expect("a folder").display());
-    let mut bash = Command::new("bash");
+    let mut bash = piped("bash");
     bash.args(["-eo", "pipefail", "-c", script])
         .current_dir(folder);
     bash.envs(set).env("NUM_IPUS", ipus).env("PATH", path);
     bash.env("GITHUB_STEP_SUMMARY", folder.join("summary.md"));
-    let Ok(output) = bash.output() else {
-        eprintln!("skipped: there is no bash here");
+    let Some(run) = try_finish(&mut bash) else {
+        skip("there is no bash");
         return None;
     };
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!said.contains("error:"), "{said}");
-    output.status.code()
+    assert!(!run.err.contains("error:"), "{}", run.err);
+    Some(run.code)
 }
 
 /// A folder as it is after a profile was downloaded.

@@ -10,9 +10,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use crate::support::{Run, finish, popliner, root};
+use crate::support::{Run, finish, piped, popliner, root};
 use regex::Regex;
 
 /// Options that the README has of other commands.
@@ -52,12 +51,11 @@ fn run(command: &str, folder: &Path) -> Run {
     let tools = tool.parent().expect("a folder").to_path_buf();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = std::iter::once(tools).chain(std::env::split_paths(&path));
-    let mut shell = Command::new("sh");
+    let mut shell = piped("sh");
     shell
         .args(["-c", &format!("exec 2>&1\n{command}")])
         .current_dir(folder)
-        .env("PATH", std::env::join_paths(all).expect("a path"))
-        .stdin(Stdio::null());
+        .env("PATH", std::env::join_paths(all).expect("a path"));
     finish(&mut shell)
 }
 

@@ -1,22 +1,20 @@
 //! Schema, ids, what was asked for.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use popliner::profile::encoding::decode_diff_rle;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
+use crate::support::sample;
+
 use super::{generate, number, open, rows, with_each};
 
 #[test]
 fn the_schema_is_that_of_the_real_sample() {
-    let sample =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples/firehose.profile.pop");
-    if !sample.exists() {
-        eprintln!("skipped: {} is not there", sample.display());
+    let Some(sample) = sample("firehose.profile.pop") else {
         return;
-    }
+    };
     let columns = |connection: &Connection| -> Vec<(String, String, String, i64, i64)> {
         rows(
             connection,

@@ -2,29 +2,23 @@
 //! and what must hold for every run.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use ciborium::Value;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::support::{self, Run};
+use crate::support::{self, Run, finish, piped};
 
 pub const FIXTURE: &str = "poplar-mlp";
 
-/// Address space in KiB, and seconds of processor time: what no run on a file of
-/// a fixture's size needs. The kernel ends a run that takes more.
+/// Address space in KiB: more than any run on a file of a fixture's size needs.
+/// The system gives no run more.
 const MEMORY: u32 = 512 * 1024;
-const SECONDS: u32 = 10;
-
-/// A run that waits for something that never comes ends after this.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where files of cases go: in memory where the system has such a folder.
 pub fn new_folder() -> TempDir {
@@ -46,58 +40,15 @@ pub fn each<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
 
 /// Runs the tool within limits. `before` is more shell code to run first.
 pub fn limited(before: &str, arguments: &[&std::ffi::OsStr]) -> Command {
-    let script = format!("{before}\nulimit -v {MEMORY}; ulimit -t {SECONDS}; exec \"$0\" \"$@\"");
-    let mut command = Command::new("sh");
+    let script = format!("{before}\nulimit -v {MEMORY}; exec \"$0\" \"$@\"");
+    let mut command = piped("sh");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_popliner")]);
     command.args(arguments).current_dir(support::root());
     // Each thread of the allocator or of the tool takes address space.
     command
         .env("MALLOC_ARENA_MAX", "2")
         .env("RAYON_NUM_THREADS", "2");
-    command.stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
-}
-
-/// Runs a command to its end, or ends it when it waits for ever.
-pub fn finish(command: &mut Command) -> Run {
-    let mut child = command.spawn().expect("the tool starts");
-    let text = |stream: Option<Box<dyn Read + Send>>| {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            if let Some(mut stream) = stream {
-                stream.read_to_end(&mut bytes).expect("a stream");
-            }
-            String::from_utf8(bytes).expect("UTF-8")
-        })
-    };
-    let out = text(
-        child
-            .stdout
-            .take()
-            .map(|s| Box::new(s) as Box<dyn Read + Send>),
-    );
-    let err = text(
-        child
-            .stderr
-            .take()
-            .map(|s| Box::new(s) as Box<dyn Read + Send>),
-    );
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("a status") {
-            break status;
-        }
-        if start.elapsed() > PATIENCE {
-            child.kill().expect("an end");
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
-    let (out, err) = (out.join().unwrap(), err.join().unwrap());
-    let code = status.code();
-    let code = code.unwrap_or_else(|| panic!("ended by a signal: {status}, {err}"));
-    assert!(!err.contains("panicked"), "{err}");
-    Run { code, out, err }
 }
 
 /// Both files of a fixture, to be changed.

@@ -3,13 +3,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 
 use ciborium::Value;
 
-use crate::hostile::cases::{Case, finish, limited, new_folder, snapshot};
-use crate::support::Run;
+use crate::hostile::cases::{Case, limited, new_folder, snapshot};
+use crate::support::{Run, finish, finish_unread};
 
 const EXPORTS: [&str; 5] = [
     "--export-json",
@@ -61,14 +60,9 @@ fn exports_to_standard_output() {
     for export in &EXPORTS[..4] {
         let option = format!("{export}=-");
         let mut command = limited("", &arguments(&case, &["--solve", &option]));
-        let mut child = command.spawn().unwrap();
-        drop(child.stdout.take());
-        let mut said = String::new();
-        let mut messages = child.stderr.take().unwrap();
-        messages.read_to_string(&mut said).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(0), "{export}: {said}");
-        let is_silent = !said.contains("error") && !said.contains("panicked");
-        assert!(is_silent, "{export}: {said}");
+        let run = finish_unread(&mut command);
+        assert_eq!(run.code, 0, "{export}: {run:?}");
+        assert!(!run.err.contains("error"), "{export}: {run:?}");
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = limited("", &arguments(&case, &[&option]));
         let run = finish(command.stdout(full));

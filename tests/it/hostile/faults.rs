@@ -3,13 +3,13 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::hostile::cases::{Case, finish, limited, snapshot};
+use crate::hostile::cases::{Case, limited, snapshot};
+use crate::support::{finish, finish_unread};
 
 fn arguments<'a>(case: &'a Case, more: &[&'a str]) -> Vec<&'a OsStr> {
     let files = [case.profile.as_os_str(), case.debug.as_os_str()];
@@ -42,20 +42,9 @@ fn a_closed_pipe() {
     let case = Case::new();
     for (option, code) in [("--num-ipus=3", 0), ("--mem-per-tile=1000", 1)] {
         let mut command = limited("", &arguments(&case, &["--solve", option]));
-        let mut child = command.spawn().unwrap();
-        drop(child.stdout.take());
-        let mut said = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut said)
-            .unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(code), "{said}");
-        assert!(
-            !said.contains("error") && !said.contains("panicked"),
-            "{said}"
-        );
+        let run = finish_unread(&mut command);
+        assert_eq!(run.code, code, "{run:?}");
+        assert!(!run.err.contains("error"), "{run:?}");
     }
 }
 

@@ -1,8 +1,7 @@
 //! Files as they come from processes that died, machines that vanished and
 //! people one does not know. Whatever they hold: a right answer, or an error
 //! that names the place; never a panic, a hang, memory without bound, a wrong
-//! number, or a changed input. Every run has 512 MB of address space and ten
-//! seconds of processor time.
+//! number, or a changed input. Every run has 512 MB of address space.
 //!
 //! | unusual | case |
 //! |---|---|

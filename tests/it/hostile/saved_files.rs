@@ -8,8 +8,8 @@ use popliner::model::{Body, Item, Model, NO_BODY, Operation, VariableItems};
 use popliner::profile::{LiveClasses, Profile, TileBytes};
 use popliner::saved::to_bytes;
 
-use crate::hostile::cases::{Case, finish, limited, new_folder};
-use crate::support::Run;
+use crate::hostile::cases::{Case, limited, new_folder};
+use crate::support::{Run, finish};
 
 fn load(bytes: &[u8]) -> Run {
     let folder = new_folder();

@@ -10,9 +10,9 @@ use ciborium::Value;
 use popliner::profile::encoding::{decode_diff_rle, decode_list, encode_diff_rle, encode_list};
 use rusqlite::{Connection, params};
 
-use crate::hostile::cases::{Case, finish, get, limited, number, set};
-use crate::support::cells;
+use crate::hostile::cases::{Case, get, limited, number, set};
 use crate::support::models;
+use crate::support::{cells, finish};
 
 #[test]
 fn machines_of_several_ipus_are_refused() {

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use crate::oracle::Oracle;
 use crate::oracle::layers::Rules;
+use crate::support::skip;
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
@@ -22,7 +23,7 @@ use regex::Regex;
 #[test]
 fn big_is_weighed_as_the_second_analyser_weighs_it() {
     let Some(folder) = std::env::var_os("POPLINER_BIG").map(PathBuf::from) else {
-        eprintln!("skipped: POPLINER_BIG names no folder with profile.pop and debug.cbor");
+        skip("POPLINER_BIG names no folder with profile.pop and debug.cbor");
         return;
     };
     let (profile, debug) = (folder.join("profile.pop"), folder.join("debug.cbor"));

@@ -6,4 +6,5 @@ mod fixtures;
 mod generated;
 mod mutated;
 mod printed;
+mod real_debug_file;
 mod real_sample;

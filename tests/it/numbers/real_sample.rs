@@ -4,7 +4,7 @@
 //! The files have no licence and are not part of the project; where they are
 //! missing, these tests say so and end.
 
-use crate::support::sample;
+use crate::support::{sample, sample_pair};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
@@ -17,8 +17,7 @@ use std::path::Path;
 
 /// The model of the sample; `None` after saying that the test is skipped.
 fn sample_model(with_bottleneck: bool) -> Option<Model> {
-    let profile = sample("firehose.profile.pop")?;
-    let debug = sample("firehose.debug.cbor")?;
+    let [profile, debug] = sample_pair()?;
     let profile = Profile::read(&profile).unwrap();
     let debug_info = DebugInfo::read(&debug).unwrap();
     Some(Model::build(profile, &debug_info, with_bottleneck).unwrap())

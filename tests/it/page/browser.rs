@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::support::skip;
+
 /// The names that Chromium goes by.
 const NAMES: [&str; 4] = [
     "chromium",
@@ -18,6 +20,7 @@ const NAMES: [&str; 4] = [
 ];
 
 /// The browser in the PATH, or `None` after saying that a test is skipped.
+#[track_caller]
 pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path);
@@ -25,13 +28,16 @@ pub fn find() -> Option<PathBuf> {
         .flat_map(|folder| NAMES.map(|name| folder.join(name)))
         .find(|place| place.is_file());
     if found.is_none() {
-        eprintln!("skipped: no Chromium is in the PATH ({})", NAMES.join(", "));
+        skip(&format!(
+            "no Chromium is in the PATH ({})",
+            NAMES.join(", ")
+        ));
     }
     found
 }
 
 /// A browser that does not answer for so long hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A running browser with one page.
 pub struct Browser {
@@ -119,7 +125,7 @@ impl Browser {
 
     fn receive(&self) -> Value {
         let message = self.answers.recv_timeout(PATIENCE);
-        message.expect("the browser answers")
+        message.unwrap_or_else(|_| panic!("the browser hangs: no answer in {PATIENCE:?}"))
     }
 
     /// Opens a file at a width, as a phone would when it is narrow, and waits

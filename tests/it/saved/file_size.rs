@@ -9,15 +9,13 @@ use popliner::profile::Profile;
 use popliner::saved;
 use std::path::Path;
 
+use crate::support::sample_pair;
+
 #[test]
 fn the_real_sample_comes_back_far_smaller() {
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
-    let profile_path = samples.join("firehose.profile.pop");
-    let debug_path = samples.join("firehose.debug.cbor");
-    if !profile_path.exists() || !debug_path.exists() {
-        eprintln!("skipped: the real sample is not in {}", samples.display());
+    let Some([profile_path, debug_path]) = sample_pair() else {
         return;
-    }
+    };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("firehose.saved");
     for with_bottleneck in [false, true] {

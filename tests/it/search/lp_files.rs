@@ -12,18 +12,20 @@ use popliner::solve::{Goal, Limit, Order, Problem, Rule, SolveError, lp, solve};
 use regex::Regex;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use crate::support::{FIXTURES, debug, finish, piped, profile, root, skip, try_finish};
 
 const SCRIPT: &str = "tests/lp/check_with_highs.py";
 
 /// Whether python3 can import highspy. It says so when it cannot.
+#[track_caller]
 fn has_highs() -> bool {
-    let import = Command::new("python3")
-        .args(["-c", "import highspy"])
-        .output();
-    let found = import.is_ok_and(|output| output.status.success());
+    let import = try_finish(piped("python3").args(["-c", "import highspy"]));
+    let found = import.is_some_and(|run| run.code == 0);
     if !found {
-        eprintln!("skipped: no python3 on the path can import highspy, see {SCRIPT}");
+        skip(&format!(
+            "no python3 on the path can import highspy, see {SCRIPT}"
+        ));
     }
     found
 }
@@ -60,17 +62,12 @@ impl Programs {
 
     /// Has HiGHS solve them all, and compares.
     fn check(&self) {
-        let mut python = Command::new("python3");
+        let mut python = piped("python3");
         python.arg(SCRIPT).args(self.expected.keys());
-        let output = python
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .unwrap();
-        let complaints = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{complaints}");
-        let lines = String::from_utf8(output.stdout).unwrap();
+        let run = finish(python.current_dir(root()));
+        assert_eq!(run.code, 0, "{}", run.err);
         let mut checked = 0;
-        for line in lines.lines() {
+        for line in run.out.lines() {
             let (path, found) = line.rsplit_once('\t').unwrap();
             let (name, expected) = &self.expected[Path::new(path)];
             match expected {
@@ -165,19 +162,9 @@ fn highs_finds_the_same_optimum_for_random_problems() {
     programs.check();
 }
 
-const FIXTURES: [&str; 5] = [
-    "impossible",
-    "popart-bert-inference",
-    "poplar-mlp",
-    "poptorch-bert-training",
-    "tensorflow-cnn",
-];
-
 fn model(fixture: &str) -> (Model, Layering) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = root.join("fixtures").join(fixture);
-    let profile = Profile::read(&folder.join("profile.pop")).unwrap();
-    let debug_info = DebugInfo::read(&folder.join("debug.cbor")).unwrap();
+    let profile = Profile::read(&root().join(profile(fixture))).unwrap();
+    let debug_info = DebugInfo::read(&root().join(debug(fixture))).unwrap();
     let model = Model::build(profile, &debug_info, false).unwrap();
     let options = LayerOptions {
         layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),

@@ -1,16 +1,22 @@
 //! Running the tool and reading what it prints.
 
+mod finish;
 pub mod models;
 pub mod mutations;
+mod skipped;
 pub mod vary;
 
 use std::cell::Cell;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Once;
+
+use finish::try_finish_with;
+pub use finish::{Run, finish, finish_unread, piped, try_finish, wait};
 
 /// The folders in `fixtures/`.
 pub const FIXTURES: [&str; 5] = [
@@ -46,47 +52,68 @@ pub fn copy(fixture: &str, folder: &Path) -> [PathBuf; 2] {
 }
 
 /// A file of the real samples, or `None` after saying that a test is skipped.
+/// They have no licence and are not part of the project.
+#[track_caller]
 pub fn sample(name: &str) -> Option<PathBuf> {
-    let path = root().join("../shared/samples").join(name);
+    let folder = std::env::var_os("POPLINER_SAMPLES").map(PathBuf::from);
+    let path = folder
+        .unwrap_or(root().join("../shared/samples"))
+        .join(name);
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: the real sample {} is not here", path.display());
+    skip("the real sample is not here (POPLINER_SAMPLES names its folder)");
     None
+}
+
+/// Both files of the complete sample, or `None` after saying that a test is
+/// skipped.
+#[track_caller]
+pub fn sample_pair() -> Option<[PathBuf; 2]> {
+    Some([
+        sample("firehose.profile.pop")?,
+        sample("firehose.debug.cbor")?,
+    ])
 }
 
 /// What a Python script prints when it is given `input`, or `None` after saying
 /// that a test is skipped: there is no Python here.
+#[track_caller]
 pub fn python(script: &str, input: &str) -> Option<String> {
-    let mut command = Command::new("python3");
-    command.args(["-c", script]).stdin(Stdio::piped());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let Ok(mut child) = command.spawn() else {
-        eprintln!("skipped: there is no python3 here");
+    let Some(run) = try_finish_with(piped("python3").args(["-c", script]), input) else {
+        skip("there is no python3");
         return None;
     };
-    let mut stdin = child.stdin.take().expect("a pipe");
-    stdin.write_all(input.as_bytes()).expect("a reader");
-    drop(stdin);
-    let output = child.wait_with_output().expect("an end");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\nof\n{input}");
-    Some(String::from_utf8(output.stdout).expect("UTF-8"))
+    assert_eq!(run.code, 0, "{}\nof\n{input}", run.err);
+    Some(run.out)
 }
 
-/// How a run ended and what it said.
-#[derive(Debug)]
-pub struct Run {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+/// Lists the test that runs, or a part of it, as skipped, and says so.
+#[track_caller]
+pub fn skip(reason: &str) {
+    // The thread of a test has its name, unless there is only one thread.
+    let place = std::panic::Location::caller();
+    let place = format!("{}:{}", place.file(), place.line());
+    let thread = std::thread::current();
+    let test = thread
+        .name()
+        .filter(|&name| name != "main")
+        .unwrap_or(&place);
+    let line = format!("{test}: {reason}\n");
+    let list = File::options()
+        .create(true)
+        .append(true)
+        .open(skipped::list());
+    list.and_then(|mut list| list.write_all(line.as_bytes()))
+        .expect("a list of what was skipped");
+    // What is printed by a test that passes, nobody sees; this is.
+    let _ = std::io::stderr().write_all(format!("skipped: {line}").as_bytes());
 }
 
 /// The tool in the root of the repository.
 pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_popliner"));
+    let mut command = piped(env!("CARGO_BIN_EXE_popliner"));
     command.args(arguments).current_dir(root());
-    command.stdin(Stdio::null());
     command
 }
 
@@ -111,16 +138,6 @@ pub fn one_line(run: &Run, code: i32) -> &str {
     assert!(!line.contains('\n'), "{line}");
     assert!(line.starts_with("error: "), "{line}");
     line
-}
-
-/// Runs a command to its end.
-pub fn finish(command: &mut Command) -> Run {
-    let output = command.output().expect("the tool starts");
-    Run {
-        code: output.status.code().expect("an exit code"),
-        out: String::from_utf8(output.stdout).expect("UTF-8"),
-        err: String::from_utf8(output.stderr).expect("UTF-8"),
-    }
 }
 
 /// The cells of a table, the header first.
