@@ -3,11 +3,6 @@
 //! that the fuzzer does not have to guess those.
 #![no_main]
 
-#[path = "../../examples/synthesize/generator/mod.rs"]
-#[allow(dead_code)]
-mod generator;
-
-use clap::Parser;
 use libfuzzer_sys::fuzz_target;
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
@@ -47,10 +42,7 @@ type Frames = Vec<(u32, Vec<u8>)>;
 /// The frames of a small model.
 static BASE: LazyLock<Frames> = LazyLock::new(|| {
     let folder = tempfile::TempDir::new().expect("a folder");
-    let out = folder.path().to_str().expect("a plain path");
-    let arguments = ["synthesize", "--out", out, "--layers=2", "--tiles=4"];
-    let options = generator::options::Options::parse_from(arguments);
-    generator::generate(options.settle()).expect("both files");
+    synthesize::write(folder.path(), ["--layers=2", "--tiles=4"]).expect("both files");
     let profile = Profile::read(&folder.path().join("profile.pop")).expect("a profile");
     let debug_info = DebugInfo::read(&folder.path().join("debug.cbor")).expect("contexts");
     let model = Model::build(profile, &debug_info, true).expect("a model");

@@ -2,10 +2,7 @@
 //! endless run, and inputs that stay as they are.
 #![no_main]
 
-#[path = "../../examples/synthesize/generator/mod.rs"]
-#[allow(dead_code)]
-mod generator;
-#[path = "../../tests/mutations/mod.rs"]
+#[path = "../../tests/it/support/mutations.rs"]
 mod mutations;
 
 use clap::Parser;
@@ -35,16 +32,12 @@ fn base(framework: &str) -> Base {
     // In memory where the system has such a folder.
     let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
     let folder = folder.expect("a folder");
-    let out = folder.path().to_str().expect("a plain path");
     let outlined = if framework == "poplar" {
         "none"
     } else {
         "per-call"
     };
-    let options = generator::options::Options::parse_from([
-        "synthesize",
-        "--out",
-        out,
+    let options = [
         "--framework",
         framework,
         "--outlined",
@@ -54,8 +47,8 @@ fn base(framework: &str) -> Base {
         "--vars-per-layer-tile=1",
         "--page-size=512",
         "--execution",
-    ]);
-    generator::generate(options.settle()).expect("both files");
+    ];
+    synthesize::write(folder.path(), options).expect("both files");
     let paths = ["profile.pop", "debug.cbor"].map(|name| folder.path().join(name));
     let schema = loosen(&paths[0]);
     Base {

@@ -1,0 +1,119 @@
+//! Writes `profile.pop` and `debug.cbor` of a planted model.
+//!
+//! Decided first, in memory ([`plan`]): operations, programs, steps, classes and
+//! variables by *group* (an unlowered variable over its tiles). Written then,
+//! row by row: sizes and classes of the lowered variables are hashes of the
+//! seed, so that 10^7 of them need no more than their ids in memory. The truth
+//! tables are summed from the rows as they are written.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod backward;
+mod code;
+mod context_fields;
+mod contexts;
+mod cycles;
+mod debug_writer;
+mod groups;
+mod liveness;
+mod memory_tables;
+mod messages;
+mod model;
+mod op_programs;
+pub mod options;
+mod outlining;
+mod overhead;
+mod plan;
+mod planted;
+mod planter;
+mod profile_writer;
+mod program_builder;
+mod program_tables;
+mod random;
+mod schema;
+mod sections;
+mod stages;
+mod templates;
+mod tree;
+mod truth;
+mod uses;
+mod variable_tables;
+mod vertex_tables;
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+
+/// What was written.
+#[derive(Debug)]
+pub struct Summary {
+    /// Lowered variables.
+    pub variables: usize,
+    /// Of these: used by operations of more than one layer.
+    pub shared: usize,
+    /// Programs.
+    pub programs: usize,
+    /// Liveness steps.
+    pub steps: usize,
+    /// Equivalence classes with a row.
+    pub classes: usize,
+    /// Debug contexts.
+    pub contexts: usize,
+}
+
+/// Writes both files into `folder`, with options as on the command line.
+pub fn write<S: AsRef<OsStr>>(
+    folder: &Path,
+    options: impl IntoIterator<Item = S>,
+) -> anyhow::Result<Summary> {
+    let mut arguments = vec!["synthesize".into(), "--out".into(), folder.into()];
+    arguments.extend(options.into_iter().map(|option| option.as_ref().into()));
+    let options = options::Options::try_parse_from::<_, std::ffi::OsString>(arguments)?;
+    generate(options.settle())
+}
+
+/// Plans the model of `settings` and writes both files into its directory,
+/// replacing what has their names there.
+pub fn generate(settings: options::Settings) -> anyhow::Result<Summary> {
+    let out = settings.out.clone();
+    std::fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+    let plan = plan::build(settings);
+    let profile = out.join("profile.pop");
+    if profile.exists() {
+        std::fs::remove_file(&profile)
+            .with_context(|| format!("cannot replace {}", profile.display()))?;
+    }
+    profile_writer::write(&plan, &profile)?;
+    let debug = out.join("debug.cbor");
+    debug_writer::write(&plan, &debug)
+        .with_context(|| format!("cannot write {}", debug.display()))?;
+    if let Some(path) = &plan.settings.planted {
+        planted::write(&plan, path)?;
+    }
+    Ok(summary(&plan))
+}
+
+fn summary(plan: &plan::Plan) -> Summary {
+    let layers = |group: &groups::Group| {
+        let ops = group
+            .uses
+            .iter()
+            .map(|&(stage, _)| plan.tree.stages[stage].op);
+        let mut layers: Vec<u32> = ops.filter_map(|op| plan.model.ops[op].layer).collect();
+        layers.sort_unstable();
+        layers.dedup();
+        layers.len()
+    };
+    let shared = plan.groups.iter().filter(|group| layers(group) > 1);
+    Summary {
+        variables: plan.variables as usize,
+        shared: shared.map(|group| group.window.count as usize).sum(),
+        programs: plan.tree.programs.len(),
+        steps: plan.tree.steps.len(),
+        classes: plan.classes.ranges.len() - 1,
+        contexts: plan.contexts.list.len(),
+    }
+}
