@@ -279,7 +279,7 @@ fn vertices(
 ) {
     let mut present = vec![false; plan.code.types.len()];
     for (set, owner) in plan.tree.compute_sets.iter().enumerate() {
-        if !homes.within(owner.op, from, to) || !owner.window.holds(tile) {
+        if !homes.within(owner.op, from, to) || !plan.code.set_runs(set, tile) {
             continue;
         }
         let bytes = plan.code.set_bytes(set, tile);
