@@ -202,6 +202,20 @@ measure_layers() {
         "$(calculate "$(duration layers 'solved after') - $(duration layers 'range costs after')")" 2 s
 }
 
+# A small file that asks for much: the slowest of the tests of hostile files.
+measure_thousand() {
+    local folder=$FOLDER/1000-layers times
+    synthesize "$folder" --layers 1000 --tiles 4 --vars-per-layer-tile 1
+    times=$(
+        TIMEFORMAT='%U %S'
+        {
+            time "$TARGET/popliner" "$folder/profile.pop" "$folder/debug.cbor" --solve \
+                > /dev/null 2> "$RESULTS/thousand.log" || an_answer $? || failed thousand popliner
+        } 2>&1
+    )
+    line "processor time of 1,000 layers on 4 tiles" "$(calculate "${times/ / + }")" 10 s
+}
+
 variables() { sed -n 's/^read \([0-9]*\) variables.*/\1/p' "$RESULTS/$1.log"; }
 
 # more_variables SMALL LARGE: time may grow as much as the number of variables
@@ -247,4 +261,5 @@ machine
 measure_big
 report_big
 measure_layers
+measure_thousand
 if [ "$GROWTH" = yes ]; then measure_growth; fi

@@ -1,5 +1,5 @@
 //! What the analysis reads of a profile: each table once, with every column
-//! that any of its scans asks for. `tests/floor.rs` holds this against what the
+//! that any of its scans asks for. `tests/it/documents/floor_tables.rs` holds this against what the
 //! library asks for, in both directions.
 
 /// Tables that must be there, and their columns, the key first.

@@ -2,7 +2,7 @@
 //! endless run, and inputs that stay as they are.
 #![no_main]
 
-#[path = "../../tests/mutations/mod.rs"]
+#[path = "../../tests/it/support/mutations.rs"]
 mod mutations;
 
 use clap::Parser;

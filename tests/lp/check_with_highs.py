@@ -13,7 +13,7 @@ It prints one line for each file: its name, a tab, and the optimum (bytes,
 stages or cycles, whatever the goal is), or "infeasible". The optimum must be
 that of the split that PopLiner found; where it found none, "infeasible".
 
-`cargo test --test lp` runs it on random problems and on the fixtures if the
+`cargo test lp_files::` runs it on random problems and on the fixtures if the
 python3 on the path can import highspy, and else says that it was skipped.
 """
 

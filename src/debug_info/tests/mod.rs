@@ -1,11 +1,11 @@
-//! Tests of the reader on documents made here, and on the real samples.
+//! Tests of the reader on documents made here; `tests/it/numbers/real_debug_file.rs`
+//! has those on the real samples.
 
 mod damage;
 mod decoder;
 mod fields;
 mod ids;
 mod properties;
-mod samples;
 mod shapes;
 
 use ciborium::Value;

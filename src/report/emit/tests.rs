@@ -1,5 +1,5 @@
 //! The forms of splits that are made up; what Python and YAML read in them is
-//! tested in `tests/emit.rs`.
+//! tested in `tests/it/report/emit`.
 
 use super::*;
 use crate::memory::StageMemory;

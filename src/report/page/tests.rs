@@ -1,4 +1,4 @@
-//! The page as text; in a browser it is tested by `tests/page.rs`.
+//! The page as text; in a browser it is tested by `tests/it/page`.
 
 use super::*;
 use crate::report::document::testing::report;

@@ -1,0 +1,290 @@
+//! What the tool prints about the fixtures, byte for byte: exit code, standard
+//! output and standard error of every option alone, and of some together.
+//!
+//! `numbers/fixtures.rs` checks the numbers of the classic memory model by an
+//! independent computation, on the same fixtures: the breakdowns, totals and both
+//! matrices; the stages of either solver, their table and verdict, the layers
+//! that are too large, what the greedy search settled on; the counts of `-v`
+//! and when there are warnings; all of `--diagnose` but the order of equals.
+//! Those of the full memory model are checked by `planted` (against what
+//! was planted and recorded) and by the property tests of `src/memory`.
+//! Not checked there, but read by eye: the numbers inside warnings, and text
+//! that holds no number.
+//!
+//! `BLESS=1 cargo test goldens::` writes the files anew; read the
+//! difference before committing it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{FIXTURES, Run, root, run_fixture};
+
+/// A name for each set of options that every fixture is run with.
+const OPTIONS: &[(&str, &[&str])] = &[
+    ("nothing", &[]),
+    ("layer-breakdown", &["--layer-breakdown"]),
+    ("memory-totals", &["--memory-totals"]),
+    ("tiles", &["--memory-totals", "--tiles=15,0,3-5"]),
+    ("memory-affinity", &["--memory-affinity"]),
+    ("interlayer-communication", &["--interlayer-communication"]),
+    ("solve", &["--solve"]),
+    ("solve-2-ipus", &["--solve", "--num-ipus=2"]),
+    ("solve-4-ipus", &["--solve", "--num-ipus=4"]),
+    ("solve-mem-per-tile", &["--solve", "--mem-per-tile=400000"]),
+    ("greedy", &["--solve", "--solver=greedy"]),
+    ("diagnose", &["--diagnose"]),
+    (
+        "classic",
+        &["--solve", "--num-ipus=4", "--memory-model=classic"],
+    ),
+    (
+        "layer-breakdown-classic",
+        &["--layer-breakdown", "--memory-model=classic"],
+    ),
+    (
+        "diagnose-classic",
+        &["--diagnose", "--memory-model=classic"],
+    ),
+    (
+        "layerless-first",
+        &["--solve", "--num-ipus=4", "--layerless=first"],
+    ),
+    ("reserve", &["--solve", "--num-ipus=5", "--reserve=10%"]),
+    ("verbose", &["-v", "--layer-breakdown"]),
+    ("no-layers", &["--solve", "--layer-name-regex=nowhere"]),
+    ("several", SEVERAL),
+    (
+        "export-json",
+        &["--solve", "--num-ipus=4", "--export-json=-", "-q"],
+    ),
+    ("export-tables", EXPORT_TABLES),
+    ("emit", EMIT),
+    ("fewest", &["--solve", "--num-ipus=6", "--objective=fewest"]),
+    (
+        "communication",
+        &["--solve", "--num-ipus=5", "--objective=communication"],
+    ),
+    ("cycles", &["--solve", "--num-ipus=5", "--objective=cycles"]),
+    ("auto", &["--solve", "--num-ipus=auto"]),
+    ("sweep", &["--sweep", "--num-ipus=6"]),
+    (
+        "refusal",
+        &["--check-splits=1", "--num-ipus=2", "--reserve=10%"],
+    ),
+    ("explain", &["--explain", "--num-ipus=4"]),
+    ("orders", ORDERS),
+    (
+        "clash",
+        &["--solve", "--num-ipus=4", "--pin=2=0", "--cut-after=1"],
+    ),
+    (
+        "limits",
+        &["--solve", "--mem-per-tile=638976,600000,638976,300000"],
+    ),
+    (
+        "layers-per-ipu",
+        &["--layers-per-ipu=2,1,1", "--num-ipus=4"],
+    ),
+];
+
+const ORDERS: &[&str] = &[
+    "--solve",
+    "--num-ipus=5",
+    "--together=1,2",
+    "--no-cut-after=2",
+    "--pin=3=1",
+    "--quiet",
+    "--export-json=-",
+];
+
+const EXPORT_TABLES: &[&str] = &[
+    "--solve",
+    "--num-ipus=3",
+    "--export-csv=-",
+    "--export-markdown=-",
+    "--quiet",
+];
+
+const SEVERAL: &[&str] = &[
+    "--solve",
+    "--num-ipus=3",
+    "--memory-affinity",
+    "--layer-breakdown",
+    "--format=csv",
+    "--layer-order=natural",
+    "--quiet",
+];
+
+const EMIT: &[&str] = &[
+    "--num-ipus=4",
+    "--emit=poptorch",
+    "--emit=layers-per-ipu",
+    "--emit=popart",
+    "--module=model.bert.encoder.layer[{}]",
+];
+
+/// Options whose output is long or says nothing new elsewhere.
+const FEW: &[(&str, &str, &[&str])] = &[
+    (
+        "tensorflow-cnn",
+        "emit-keras",
+        &["--emit=keras", "--module=block{}"],
+    ),
+    ("tensorflow-cnn", "emit-keras-by-layer", &["--emit=keras"]),
+    (
+        "poptorch-bert-training",
+        "emit-pipeline-splits",
+        &["--emit=pipeline-splits", "--module=encoder/layer/{}"],
+    ),
+    (
+        "poplar-mlp",
+        "emit-names",
+        &["--emit=layers-per-ipu", r"--layer-name-regex=(\w*Layer\d)"],
+    ),
+    (
+        "impossible",
+        "emit-greedy",
+        &["--emit=popart", "--solver=greedy"],
+    ),
+    (
+        "popart-bert-inference",
+        "operation-breakdown",
+        &["--operation-breakdown"],
+    ),
+    (
+        "poptorch-bert-training",
+        "operation-breakdown",
+        &["--operation-breakdown"],
+    ),
+    (
+        "poplar-mlp",
+        "operation-breakdown",
+        &["--operation-breakdown"],
+    ),
+    (
+        "poplar-mlp",
+        "operation-breakdown-csv",
+        &["--operation-breakdown", "--format=csv"],
+    ),
+    (
+        "poplar-mlp",
+        "two-groups",
+        &["--layer-breakdown", r"--layer-name-regex=([a-z]*)Layer(\d)"],
+    ),
+    (
+        "poplar-mlp",
+        "wrong-regex",
+        &["--layer-breakdown", "--layer-name-regex=(Layer"],
+    ),
+    (
+        "poplar-mlp",
+        "export-html",
+        &["--solve", "--num-ipus=3", "--export-html=-", "-q"],
+    ),
+    (
+        "tensorflow-cnn",
+        "export-html-without-split",
+        &["--export-html=-", "-q"],
+    ),
+    (
+        "tensorflow-cnn",
+        "export-json-without-split",
+        &[
+            "--export-json=-",
+            "--export-markdown=-",
+            "--mem-per-tile=500000",
+        ],
+    ),
+];
+
+/// What a golden holds.
+fn golden(run: &Run) -> String {
+    format!(
+        "exit code: {}\n--- standard output\n{}--- standard error\n{}",
+        run.code, run.out, run.err
+    )
+}
+
+fn folder() -> PathBuf {
+    root().join("tests/golden")
+}
+
+/// Every golden that there should be: where, of which fixture, by which
+/// options.
+fn cases() -> Vec<(PathBuf, &'static str, &'static [&'static str])> {
+    let path = |fixture: &str, case: &str| folder().join(fixture).join(format!("{case}.txt"));
+    let everywhere = FIXTURES.into_iter().flat_map(|fixture| {
+        let options = OPTIONS.iter().copied();
+        options.map(move |(case, options)| (path(fixture, case), fixture, options))
+    });
+    let few = FEW.iter().copied();
+    let few = few.map(|(fixture, case, options)| (path(fixture, case), fixture, options));
+    everywhere.chain(few).collect()
+}
+
+#[test]
+fn outputs_are_the_goldens() {
+    let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");
+    let mut differences = Vec::new();
+    for (path, fixture, options) in cases() {
+        let found = golden(&run_fixture(fixture, options));
+        if bless {
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            fs::write(&path, found).expect("a golden");
+            continue;
+        }
+        let place = path.strip_prefix(root()).expect("inside").display();
+        match fs::read_to_string(&path) {
+            Ok(expected) if expected == found => {}
+            Ok(expected) => differences.push(format!("{place}: {}", first(&expected, &found))),
+            Err(error) => differences.push(format!("{place}: {error}")),
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// The first line that differs.
+fn first(expected: &str, found: &str) -> String {
+    let mut lines = (1..).zip(expected.lines().zip(found.lines()));
+    match lines.find(|(_, (expected, found))| expected != found) {
+        Some((line, (expected, found))) => {
+            format!("line {line} is\n  {found}\nand was\n  {expected}")
+        }
+        None => "one is longer, or lines end otherwise".to_string(),
+    }
+}
+
+#[test]
+fn every_golden_belongs_to_a_case() {
+    let cases: BTreeSet<PathBuf> = cases().into_iter().map(|(path, ..)| path).collect();
+    let mut unknown = Vec::new();
+    for entry in files(&folder()) {
+        if !cases.contains(&entry) {
+            unknown.push(entry);
+        }
+    }
+    assert!(unknown.is_empty(), "no case has {unknown:?}");
+}
+
+#[test]
+fn no_golden_depends_on_the_machine() {
+    for path in files(&folder()) {
+        let text = fs::read_to_string(&path).expect("a golden");
+        let root = root().to_str().expect("a plain path");
+        assert!(!text.contains(root), "{}", path.display());
+    }
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => files.extend(self::files(&path)),
+            false => files.push(path),
+        }
+    }
+    files
+}

@@ -1,0 +1,242 @@
+//! Files that are not what they should be, or not where: what is said about
+//! them, and that nothing is done to them.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::support::{
+    FIXTURES, Run, cells, command, copy, finish, one_line, popliner, run_fixture,
+};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+const FIXTURE: &str = "poplar-mlp";
+
+fn fixture_with(options: &[&str]) -> Run {
+    run_fixture(FIXTURE, options)
+}
+
+/// That line, and every part of it that must be there.
+fn refused(profile: &Path, debug: &Path, parts: &[&str]) {
+    let run = popliner([profile, debug, Path::new("--solve")]);
+    let line = one_line(&run, 3);
+    for part in parts {
+        assert!(line.contains(part), "{part:?} in {line}");
+    }
+}
+
+#[test]
+fn files_that_are_no_profile() {
+    let folder = TempDir::new().unwrap();
+    let [profile, debug] = copy(FIXTURE, folder.path());
+    let file = |name: &str| folder.path().join(name);
+    fs::write(file("text"), "This is no profile.\n").unwrap();
+    fs::write(file("empty"), "").unwrap();
+    let other = Connection::open(file("other")).unwrap();
+    other
+        .execute_batch("CREATE TABLE notes (note TEXT)")
+        .unwrap();
+    drop(other);
+    let of_profile: [(&str, &[&str]); 6] = [
+        ("text", &["text: ", "no SQLite database"]),
+        ("empty", &["empty: ", "the file is empty"]),
+        ("other", &["other: ", "no Poplar profile", "version_info"]),
+        ("missing", &["missing: ", "No such file"]),
+        ("", &["Is a directory"]),
+        ("debug.cbor", &["debug.cbor: ", "swapped"]),
+    ];
+    for (name, parts) in of_profile {
+        refused(&file(name), &debug, parts);
+    }
+    let of_debug: [(&str, &[&str]); 6] = [
+        ("text", &["text: ", "a text file"]),
+        ("empty", &["empty: ", "the file is empty"]),
+        ("other", &["other: ", "an SQLite database"]),
+        ("missing", &["missing: ", "No such file"]),
+        ("", &["Is a directory"]),
+        ("profile.pop", &["profile.pop: ", "swapped"]),
+    ];
+    for (name, parts) in of_debug {
+        refused(&profile, &file(name), parts);
+    }
+    refused(&debug, &profile, &["swapped"]);
+}
+
+/// A copy of the fixture on which some SQL ran.
+fn altered(folder: &Path, sql: &str) -> [PathBuf; 2] {
+    let files = copy(FIXTURE, folder);
+    let connection = Connection::open(&files[0]).unwrap();
+    connection.execute_batch(sql).expect(sql);
+    files
+}
+
+#[test]
+fn profiles_that_lack_something() {
+    let cases: [(&str, &[&str]); 6] = [
+        (
+            "DELETE FROM vars_info",
+            &[
+                "POPLAR_ENGINE_OPTIONS",
+                "autoReport.all",
+                "autoReport.outputLoweredVars",
+            ],
+        ),
+        ("DROP TABLE vars_info", &["autoReport.outputLoweredVars"]),
+        ("DROP TABLE eq_classes", &["`eq_classes`", "3.8.0"]),
+        (
+            "DROP TABLE depth_first_steps",
+            &["`depth_first_steps`", "3.8.0"],
+        ),
+        (
+            "ALTER TABLE programs RENAME COLUMN children TO offspring",
+            &["`children`", "`programs`", "3.8.0"],
+        ),
+        (
+            "UPDATE target_info SET num_tiles = 32, num_ipus = 2",
+            &["2 IPUs", "one IPU"],
+        ),
+    ];
+    for (sql, parts) in cases {
+        let folder = TempDir::new().unwrap();
+        let [profile, debug] = altered(folder.path(), sql);
+        let named = [&["profile.pop: "], parts].concat();
+        refused(&profile, &debug, &named);
+    }
+}
+
+#[test]
+fn a_cyclic_program_is_named() {
+    let folder = TempDir::new().unwrap();
+    // The root becomes the only child of its own last program.
+    let sql = "UPDATE programs SET children = x'80' WHERE id = (SELECT max(id) FROM programs)";
+    let [profile, debug] = altered(folder.path(), sql);
+    refused(&profile, &debug, &["profile.pop: ", "program 0"]);
+}
+
+/// What a folder holds: names, bytes, times and permissions.
+fn snapshot(folder: &Path) -> Vec<(OsString, Vec<u8>, std::time::SystemTime, u32)> {
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let mut all: Vec<_> = entries
+        .map(|entry| {
+            let about = entry.metadata().unwrap();
+            let bytes = fs::read(entry.path()).unwrap();
+            let modified = about.modified().unwrap();
+            (
+                entry.file_name(),
+                bytes,
+                modified,
+                about.permissions().mode(),
+            )
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn nothing_is_written_beside_the_inputs() {
+    for fixture in FIXTURES {
+        let folder = TempDir::new().unwrap();
+        let [profile, debug] = copy(fixture, folder.path());
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+        let before = snapshot(folder.path());
+        let changed = fs::metadata(folder.path()).unwrap().modified().unwrap();
+        let options = [
+            "--solve",
+            "--layer-breakdown",
+            "--memory-totals",
+            "--diagnose",
+        ];
+        let files = [profile.as_os_str(), debug.as_os_str()];
+        let run = popliner(files.into_iter().chain(options.map(OsStr::new)));
+        assert!(run.code < 2, "{run:?}");
+        assert_eq!(before.len(), 2);
+        assert!(before == snapshot(folder.path()), "{fixture}");
+        let after = fs::metadata(folder.path()).unwrap().modified().unwrap();
+        assert_eq!(changed, after, "{fixture}");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
+fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
+    let folder = TempDir::new().unwrap();
+    let [profile, debug] = copy(FIXTURE, folder.path());
+    let inner = folder.path().join("training");
+    fs::create_dir(&inner).unwrap();
+    let deep = inner.join("profile.pop");
+    fs::copy(&profile, &deep).unwrap();
+    let table = |profile: &Path| popliner([profile, Path::new("--layer-breakdown")]);
+    let expected = fixture_with(&["--layer-breakdown"]);
+    for profile in [&profile, &deep] {
+        let run = table(profile);
+        assert_eq!((run.code, &run.out), (0, &expected.out), "{run:?}");
+    }
+    // A path without a folder in it, seen from where the profile is.
+    for from in [folder.path(), &inner] {
+        let mut command = command(["profile.pop", "--layer-breakdown"]);
+        let run = finish(command.current_dir(from));
+        assert_eq!((run.code, &run.out), (0, &expected.out), "{run:?}");
+    }
+    fs::remove_file(debug).unwrap();
+    let run = table(&deep);
+    let line = one_line(&run, 3);
+    assert!(
+        line.contains("profile.pop") && line.contains("debug.cbor"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_debug_file_cut_off_is_used_with_a_warning() {
+    let folder = TempDir::new().unwrap();
+    let [profile, debug] = copy(FIXTURE, folder.path());
+    let bytes = fs::read(&debug).unwrap();
+    fs::write(&debug, &bytes[..bytes.len() / 2]).unwrap();
+    let run = popliner([&profile, &debug, Path::new("--operation-breakdown")]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(cells(&run.out, '\t').len() > 2, "{}", run.out);
+    let warning = run.err.lines().next().expect("a warning");
+    for part in ["warning: ", "debug.cbor: ", "cut off", "contexts read: "] {
+        assert!(warning.contains(part), "{part} in {warning}");
+    }
+}
+
+#[test]
+fn paths_with_odd_names() {
+    let names: [&[u8]; 6] = [
+        b"with space",
+        b"what?mode=memory",
+        b"a#b",
+        b"100%25",
+        b"file:x",
+        b"not \xff UTF-8",
+    ];
+    let expected = fixture_with(&["--layer-breakdown"]).out;
+    for name in names {
+        let folder = TempDir::new().unwrap();
+        let inner = folder.path().join(OsStr::from_bytes(name));
+        fs::create_dir(&inner).unwrap();
+        let [profile, debug] = copy(FIXTURE, &inner);
+        let file = [name, b".pop"].concat();
+        let odd = inner.join(OsStr::from_bytes(&file));
+        fs::rename(profile, &odd).unwrap();
+        for run in [
+            popliner([&odd, &debug, Path::new("--layer-breakdown")]),
+            popliner([&odd, Path::new("--layer-breakdown")]),
+        ] {
+            assert_eq!((run.code, &run.out), (0, &expected), "{run:?}");
+            assert!(
+                !run.err.contains("warning") && !run.err.contains("error"),
+                "{}",
+                run.err
+            );
+        }
+        fs::write(&odd, "no profile").unwrap();
+        let run = popliner([&odd, Path::new("--layer-breakdown")]);
+        one_line(&run, 3);
+    }
+}

@@ -1,0 +1,8 @@
+//! The command as users meet it.
+
+mod completions;
+mod ctrl_c;
+mod goldens;
+mod input_files;
+mod terminal;
+mod usage;

@@ -1,0 +1,101 @@
+//! What a terminal shows: nothing wider than it is, bars where there is room,
+//! colour only where it is wanted. The goldens show what a pipe gets.
+
+use crate::support::{self, profile, python, run_fixture};
+use serde_json::{Value, json};
+use textwrap::core::display_width;
+
+/// A run of `--solve` with these variables, on a terminal so wide; `None`
+/// after saying that the test is skipped.
+fn shown(fixture: &str, columns: u16, options: &[&str], variables: &[&str]) -> Option<String> {
+    let profile = support::root().join(profile(fixture));
+    let profile = profile.to_str().expect("a plain path");
+    let command = [env!("CARGO_BIN_EXE_popliner"), profile, "--solve"];
+    let command: Vec<&str> = command.iter().chain(options).copied().collect();
+    let environment: serde_json::Map<String, Value> = variables
+        .iter()
+        .filter_map(|variable| variable.split_once('='))
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    let input = json!({ "command": command, "columns": columns, "environment": environment });
+    let found = python(include_str!("terminal.py"), &input.to_string())?;
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    assert!(found["code"] == 0 || found["code"] == 1, "{found}");
+    Some(found["text"].as_str().expect("a text").to_string())
+}
+
+const USUAL: [&str; 2] = ["TERM=xterm-256color", "LANG=C.UTF-8"];
+
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    for columns in [60, 79, 80, 100, 200] {
+        for fixture in ["popart-bert-inference", "impossible"] {
+            let Some(text) = shown(fixture, columns, &["--num-ipus=4", "-v"], &USUAL) else {
+                return;
+            };
+            let widest = text.lines().map(display_width).max();
+            assert!(widest <= Some(columns.into()), "{columns}:\n{text}");
+            assert_eq!(text.contains('│'), columns >= 79, "{columns}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn colour_is_for_those_who_want_it() {
+    let cases: [(&[&str], bool); 5] = [
+        (&USUAL, true),
+        (&["TERM=xterm-256color", "NO_COLOR=1"], false),
+        (
+            &["TERM=xterm-256color", "NO_COLOR=1", "CLICOLOR_FORCE=1"],
+            false,
+        ),
+        (&["TERM=dumb"], false),
+        (&["TERM=xterm-256color", "CLICOLOR=0"], false),
+    ];
+    for (variables, coloured) in cases {
+        let Some(text) = shown("poplar-mlp", 100, &[], variables) else {
+            return;
+        };
+        assert_eq!(text.contains('\u{1b}'), coloured, "{variables:?}: {text}");
+        assert!(text.contains("SUCCESS:"), "{text}");
+    }
+}
+
+#[test]
+fn a_terminal_without_utf_8_gets_ascii() {
+    let variables = ["TERM=xterm", "LANG=en_US.UTF-8", "LC_ALL=C"];
+    let Some(text) = shown("poplar-mlp", 100, &[], &variables) else {
+        return;
+    };
+    assert!(text.is_ascii() && text.contains("##"), "{text}");
+}
+
+#[test]
+fn a_pipe_gets_no_bars_and_units_as_asked() {
+    let shown = |units: &str| {
+        let units = format!("--units={units}");
+        let run = run_fixture(
+            "popart-bert-inference",
+            &["--solve", "--num-ipus=3", &units],
+        );
+        assert!(
+            run.err.is_ascii() && !run.err.contains('\u{1b}'),
+            "{}",
+            run.err
+        );
+        (run.out, run.err)
+    };
+    let (results, bytes) = shown("bytes");
+    let plain = run_fixture("popart-bert-inference", &["--solve", "--num-ipus=3"]);
+    assert_eq!((&plain.out, &plain.err), (&results, &bytes));
+    let cases = [
+        ("KiB", "646.1 KiB", "22.1 KiB over the limit of 624.0 KiB"),
+        ("auto", "646.1 KiB", "22.1 KiB over the limit of 624.0 KiB"),
+        ("MiB", "0.7 MiB", "0.1 MiB over the limit of 0.7 MiB"),
+    ];
+    for (units, cell, over) in cases {
+        let (out, err) = shown(units);
+        assert_eq!(out, results, "JSON stays in bytes");
+        assert!(err.contains(cell) && err.contains(over), "{units}: {err}");
+    }
+}

@@ -1,0 +1,99 @@
+//! The list of tables that the floor goes over, held against what the library
+//! reads: no table or column more, and none less.
+
+#[path = "../../../examples/floor/tables.rs"]
+mod tables;
+
+use popliner::profile::{Profile, ProfileError};
+use rusqlite::{Connection, OpenFlags};
+use std::path::{Path, PathBuf};
+use tables::{OPTIONAL, TABLES, all};
+use tempfile::TempDir;
+
+/// A fixture that has every table that must be there, calls and code copies
+/// included, and the compiler's estimates of cycles.
+const FIXTURE: &str = "fixtures/poptorch-bert-training/profile.pop";
+/// One that has executions.
+const EXECUTED: &str = "fixtures/poplar-mlp/profile.pop";
+
+/// Writes a profile with the tables and columns of the lists and no others,
+/// leaving out one column if `without` names it.
+fn reduced(directory: &TempDir, fixture: &str, without: Option<(&str, &str)>) -> PathBuf {
+    let path = directory.path().join("reduced.pop");
+    let _ = std::fs::remove_file(&path);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let connection = Connection::open_with_flags(&path, flags).unwrap();
+    connection
+        .execute("ATTACH DATABASE ?1 AS whole", [fixture])
+        .unwrap();
+    for (table, columns) in all() {
+        let kept = columns.iter().filter(|c| without != Some((table, c)));
+        let mut kept: Vec<&str> = kept.copied().collect();
+        if kept.is_empty() {
+            kept.push("0 AS left_out");
+        }
+        let columns = kept.join(", ");
+        let sql =
+            format!("CREATE TABLE {table} AS SELECT {columns} FROM whole.{table} NOT INDEXED");
+        connection.execute_batch(&sql).unwrap();
+    }
+    path
+}
+
+/// All that was read but the path: what prints alike is alike.
+fn shown(profile: &Profile) -> String {
+    format!(
+        "{:?} {:?} {:?} {:?} {:?}",
+        (&profile.version, &profile.target, &profile.programs),
+        (&profile.steps, &profile.classes, &profile.variables),
+        (&profile.compute_set_variables, &profile.region_variables),
+        (&profile.recorded, &profile.warnings),
+        (&profile.cycles, &profile.made),
+    )
+}
+
+#[test]
+fn the_library_reads_nothing_that_the_floor_leaves_out() {
+    let directory = TempDir::new().unwrap();
+    for fixture in [FIXTURE, EXECUTED] {
+        let whole = Profile::read(Path::new(fixture)).unwrap();
+        let reduced = Profile::read(&reduced(&directory, fixture, None)).unwrap();
+        assert!(shown(&whole) == shown(&reduced), "{fixture} differs");
+    }
+}
+
+#[test]
+fn the_library_reads_all_that_the_floor_reads() {
+    let directory = TempDir::new().unwrap();
+    for &(table, columns) in TABLES {
+        for &column in columns {
+            let error = Profile::read(&reduced(&directory, FIXTURE, Some((table, column))));
+            match error.map(|_| ()) {
+                Err(ProfileError::MissingColumn {
+                    table: in_table,
+                    column: missing,
+                    ..
+                }) => assert_eq!((in_table, missing), (table, column)),
+                other => panic!("without {table}.{column}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_library_reads_what_the_floor_reads_where_it_is_there() {
+    let directory = TempDir::new().unwrap();
+    let all = [FIXTURE, EXECUTED].map(|fixture| {
+        let profile = Profile::read(Path::new(fixture)).unwrap();
+        (fixture, shown(&profile))
+    });
+    for &(table, columns) in OPTIONAL {
+        for &column in columns {
+            let matters = all.iter().any(|(fixture, whole)| {
+                let path = reduced(&directory, fixture, Some((table, column)));
+                shown(&Profile::read(&path).unwrap()) != *whole
+            });
+            assert!(matters, "{table}.{column} is read for nothing");
+        }
+    }
+}

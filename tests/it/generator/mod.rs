@@ -1,0 +1,83 @@
+//! The generator of synthetic profiles, held against plain SQL and a second,
+//! simpler computation of what it records.
+
+mod debug_file;
+mod planted_json;
+mod profile_tables;
+mod recorded_sums;
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+use tempfile::TempDir;
+
+const TILES: usize = 9;
+
+/// Small models of every framework, mode and way of outlining.
+fn cases() -> Vec<Vec<&'static str>> {
+    let mut cases = Vec::new();
+    for framework in ["popart", "poptorch", "tensorflow", "poplar"] {
+        for mode in ["inference", "training"] {
+            for outlined in ["none", "once", "per-call"] {
+                cases.push(vec![
+                    "--framework",
+                    framework,
+                    "--mode",
+                    mode,
+                    "--outlined",
+                    outlined,
+                ]);
+            }
+        }
+    }
+    cases.push(vec!["--overflow", "--outlined", "once"]);
+    cases.push(vec!["--nested", "--outlined", "once"]);
+    cases.push(vec!["--nested", "--outlined", "per-call"]);
+    cases.push(vec!["--mode", "training", "--classes", "2000"]);
+    cases.push(vec![
+        "--execution",
+        "--no-cycle-estimates",
+        "--nested",
+        "--outlined",
+        "once",
+    ]);
+    cases
+}
+
+fn generate(directory: &Path, arguments: &[&str]) -> synthesize::Summary {
+    let size = ["--layers", "3", "--tiles", "9"];
+    let more = ["--vars-per-layer-tile", "9", "--page-size", "1024"];
+    let all = size.iter().chain(&more).chain(arguments);
+    synthesize::write(directory, all).expect("the files are written")
+}
+
+/// Runs `check` on the profile of every case.
+fn with_each(check: impl Fn(&str, &Connection)) {
+    for case in cases() {
+        let directory = TempDir::new().unwrap();
+        generate(directory.path(), &case);
+        let profile = open(&directory.path().join("profile.pop"));
+        check(&case.join(" "), &profile);
+    }
+}
+
+fn open(path: &Path) -> Connection {
+    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap()
+}
+
+fn rows<T, F>(connection: &Connection, sql: &str, read: F) -> Vec<T>
+where
+    F: Fn(&rusqlite::Row) -> rusqlite::Result<T>,
+{
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| read(row)).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+fn number(connection: &Connection, sql: &str) -> i64 {
+    connection.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+fn pairs(connection: &Connection, sql: &str) -> Vec<(i64, i64)> {
+    rows(connection, sql, |row| Ok((row.get(0)?, row.get(1)?)))
+}

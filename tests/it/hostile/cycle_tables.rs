@@ -1,0 +1,113 @@
+//! Damaged tables of cycles: nothing else depends on them, so a warning names
+//! the place, and the split is the same.
+
+use popliner::profile::encoding::push_varint;
+
+use crate::hostile::cases::{Case, each};
+
+/// The split must be that of the fixture, and a warning must have these parts.
+fn left_out(case: &Case, what: &str, parts: &[&str]) {
+    let said = case.same(what);
+    let line = said
+        .lines()
+        .find(|line| line.starts_with("warning: ") && parts.iter().all(|part| line.contains(part)));
+    assert!(line.is_some(), "{what}: {parts:?} in {said}");
+    // A report says the same, and goes without.
+    let run = case.run(&["--solve", "--export-markdown=-", "--objective=cycles"]);
+    assert!([0, 1, 2].contains(&run.code), "{what}: {run:?}");
+}
+
+#[test]
+fn blobs_of_cycles() {
+    let run = |count: u64| {
+        let mut blob = String::new();
+        let mut bytes = Vec::new();
+        push_varint(&mut bytes, count << 1);
+        push_varint(&mut bytes, 3);
+        bytes.iter().for_each(|byte| blob += &format!("{byte:02x}"));
+        blob
+    };
+    let blobs = [
+        (run(15), "15"),
+        (run(17), "expands to more"),
+        (run(1 << 60), "expands to more"),
+        ("86".into(), "cut off"),
+        ("7f".repeat(12), "beyond 64 bits"),
+    ];
+    each(&blobs, |(blob, part)| {
+        let sql = format!(
+            "UPDATE compilation_cycles_by_tile SET cycles_by_tile_rle = x'{blob}'
+             WHERE id = (SELECT max(id) FROM compilation_cycles_by_tile)"
+        );
+        let parts = [
+            "cycle estimates are left out",
+            "`compilation_cycles_by_tile`",
+            part,
+        ];
+        left_out(&Case::loose().sql(&sql), blob, &parts);
+    });
+    let nowhere = "UPDATE compute_sets SET cycles_by_tile_ids = x'7fff'";
+    let parts = [
+        "cycle estimates are left out",
+        "`compilation_cycles_by_tile` has no row",
+    ];
+    left_out(&Case::loose().sql(nowhere), nowhere, &parts);
+    // As many cycles as can be: sums stop at the highest number.
+    let mut most = Vec::new();
+    push_varint(&mut most, 16 << 1);
+    push_varint(&mut most, u64::MAX);
+    let hex: String = most.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sql = format!("UPDATE compilation_cycles_by_tile SET cycles_by_tile_rle = x'{hex}'");
+    let case = Case::loose().sql(&sql);
+    case.same("the most cycles");
+    let run = case.run(&["--solve", "--objective=cycles", "--export-json=-"]);
+    assert!([0, 1, 2].contains(&run.code), "{run:?}");
+}
+
+/// A million rows of nonsense are read once and said to be so.
+#[test]
+fn executions_that_never_were() {
+    let rows = |select: &str| {
+        format!(
+            "WITH RECURSIVE n(n) AS (SELECT 1000000 UNION ALL SELECT n + 1 FROM n LIMIT 1000000) {select}"
+        )
+    };
+    let steps = rows("INSERT INTO steps (id, type, program) SELECT n, 'x', 999999 FROM n");
+    let parts = [
+        "executed cycles are left out",
+        "`steps`",
+        "no program with the id 999999",
+    ];
+    left_out(&Case::loose().sql(&steps), "steps", &parts);
+    let by_ipu = rows(
+        "INSERT INTO steps_by_ipu (step_id, ipu, cycles) SELECT n, 0, 9223372036854775807 FROM n",
+    );
+    let parts = [
+        "executed cycles are left out",
+        "`steps_by_ipu`",
+        "`steps` has no row",
+    ];
+    left_out(&Case::loose().sql(&by_ipu), "steps by IPU", &parts);
+    // They are there, all of one program, with more cycles than 64 bits hold.
+    let same = steps.replace("999999 FROM", "0 FROM");
+    let case = Case::loose().sql(&same).sql(&by_ipu);
+    case.same("the most executed cycles");
+    let run = case.run(&["--solve", "--objective=cycles", "--export-json=-"]);
+    assert!([0, 1, 2].contains(&run.code), "{}", run.err);
+}
+
+#[test]
+fn counts_of_loops() {
+    for value in ["-1", "'text'", "9223372036854775807", "x'00'"] {
+        let sql = format!(
+            "INSERT INTO program_type_repeat SELECT coalesce(max(id), 0) + 1, {value}
+             FROM program_type_repeat"
+        );
+        let said = Case::loose().sql(&sql).same(value);
+        let is_number = value.starts_with('9');
+        assert!(
+            is_number || said.contains("counts of loops are left out"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,259 @@
+//! Files that somebody made to do harm.
+
+use ciborium::Value;
+use popliner::profile::encoding::{encode_diff_rle, encode_list, push_varint};
+use rusqlite::{Connection, params};
+
+use crate::hostile::cases::{Case, number, set};
+use crate::support::models;
+
+#[test]
+fn few_bytes_that_name_many_variables() {
+    let case = Case::new();
+    let variables = number(&case.profile, "SELECT count(*) FROM vars_info") as u64;
+    let mut all = vec![0x83, 0x80];
+    push_varint(&mut all, (variables - 1) << 1);
+    push_varint(&mut all, 1);
+    let connection = Connection::open(&case.profile).unwrap();
+    let sql = "WITH RECURSIVE n(n) AS (SELECT 100000 UNION ALL SELECT n + 1 FROM n LIMIT 15000)
+               INSERT INTO compute_sets (compute_set, name, vertex_types, vertex_counts,
+                                         var_ids_diff_rle)
+               SELECT n, '', x'', x'', ?1 FROM n";
+    connection.execute(sql, params![all]).unwrap();
+    drop(connection);
+    case.refused(
+        "all in each",
+        &["`compute_sets`", "`var_ids_diff_rle`", "row 1", "together"],
+    );
+    // One variable, 2^60 times.
+    let mut same = vec![0x83, 0x80];
+    push_varint(&mut same, 1 << 61);
+    push_varint(&mut same, 0);
+    let hex: String = same.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sql = format!("UPDATE compute_sets SET var_ids_diff_rle = x'{hex}' WHERE compute_set = 1");
+    Case::new()
+        .sql(&sql)
+        .refused("one", &["`var_ids_diff_rle`", "row 1", "expands to more"]);
+}
+
+/// Each of many layers uses all variables, each of which has users of its own
+/// before: very many sets of layers, each with very many layers.
+#[test]
+fn variables_shared_in_every_way() {
+    let case = Case::new();
+    let connection = Connection::open(&case.profile).unwrap();
+    connection.execute_batch("BEGIN").unwrap();
+    let first = 100_000u64;
+    let layers = 2000u64;
+    let mut add = connection
+        .prepare(
+            "INSERT INTO compute_sets (compute_set, name, vertex_types, vertex_counts,
+                                       var_ids_diff_rle) VALUES (?1, '', x'', x'', ?2)",
+        )
+        .unwrap();
+    let execute = "SELECT id FROM program_types WHERE name = 'OnTileExecute'";
+    let execute: i64 = connection.query_row(execute, [], |row| row.get(0)).unwrap();
+    for layer in 0..layers {
+        // At first the bits of a variable's id, then all variables.
+        let is_used = |id: &u64| layer >= 10 || id >> layer & 1 == 1;
+        let ids: Vec<u64> = (0..512).filter(is_used).collect();
+        let id = (first + layer) as i64;
+        add.execute(params![id, encode_diff_rle(&ids)]).unwrap();
+        let sql = "INSERT INTO program_type_on_tile_execute VALUES (?1, ?1)";
+        connection.execute(sql, [id]).unwrap();
+        let sql = "INSERT INTO programs (id, variant, variant_index, children, debug_id,
+                                         control_code_bytes_by_tile)
+                   VALUES (?1, ?2, ?1, x'', ?1, x'')";
+        connection.execute(sql, params![id, execute]).unwrap();
+        let sql = "INSERT INTO control_programs (id, program) VALUES (?1, ?1)";
+        connection.execute(sql, [id]).unwrap();
+    }
+    drop(add);
+    connection.execute_batch("COMMIT").unwrap();
+    drop(connection);
+    let case = case.cbor(|contexts, strings| {
+        let mut one = contexts[0].clone();
+        for layer in 0..layers {
+            set(&mut one, "id", (first + layer).into());
+            set(&mut one, "parentId", 0.into());
+            set(&mut one, "name", (strings.len() as u64).into());
+            strings.push(Value::Text(format!("layer{}", 1000 + layer)));
+            contexts.push(one.clone());
+        }
+    });
+    let run = case.run(&["--solve"]);
+    assert_eq!(run.code, 3, "{}", run.err);
+    assert!(
+        run.err.contains("`compute_sets`") || run.err.contains("groups of layers"),
+        "{run:?}"
+    );
+}
+
+/// Programs of which each leads to the next twice; `call` makes the way from
+/// one to the next a Call.
+fn doubled(levels: i64, each: usize, call: bool) -> Case {
+    let case = Case::new();
+    let connection = Connection::open(&case.profile).unwrap();
+    let kind = |name: &str| {
+        let sql = "INSERT INTO program_types SELECT max(id) + 1, ?1, '' FROM program_types
+                   WHERE ?1 NOT IN (SELECT name FROM program_types)";
+        connection.execute(sql, [name]).unwrap();
+        let sql = "SELECT id FROM program_types WHERE name = ?1";
+        connection.query_row(sql, [name], |row| row.get(0)).unwrap()
+    };
+    let (sequence, calls): (i64, i64) = (kind("Sequence"), kind("Call"));
+    let add = |id: i64, kind: i64, index: Option<i64>, children: &[u64]| {
+        let sql = "INSERT INTO programs (id, variant, variant_index, children, debug_id,
+                                         control_code_bytes_by_tile)
+                   VALUES (?1, ?2, ?3, ?4, 1, x'')";
+        connection
+            .execute(sql, params![id, kind, index, encode_list(children)])
+            .unwrap();
+    };
+    for level in 0..levels {
+        let (body, next) = (1000 + 10 * level, 1010 + 10 * level);
+        let mut children = vec![next as u64; each];
+        if call {
+            for (n, child) in children.iter_mut().enumerate() {
+                *child = (body + 1) as u64 + n as u64;
+                add(*child as i64, calls, Some(level), &[]);
+            }
+            let sql = "INSERT INTO function_programs (id, program) VALUES (?1, ?2)";
+            connection.execute(sql, [level, next]).unwrap();
+            let sql = "INSERT INTO program_type_call (id, function_id) VALUES (?1, ?1)";
+            connection.execute(sql, [level]).unwrap();
+        }
+        add(body, sequence, None, &children);
+    }
+    add(1000 + 10 * levels, sequence, None, &[]);
+    let sql = "INSERT INTO control_programs (id, program) VALUES (77, 1000)";
+    connection.execute(sql, []).unwrap();
+    drop(connection);
+    case
+}
+
+#[test]
+fn calls_in_calls() {
+    let run = doubled(60, 2, false).run(&["--solve"]);
+    assert!(run.code < 2, "{run:?}");
+    let said = ["unfolds to more than", "`program_type_call`"];
+    doubled(40, 2, true).refused("doubled calls", &said);
+    let said = ["nested more than 64 deep at program 1641"];
+    doubled(100, 1, true).refused("nested calls", &said);
+    let run = doubled(50, 1, true).run(&["--solve"]);
+    assert!(run.code < 2, "{run:?}");
+}
+
+#[test]
+fn chains_without_end() {
+    for last in [0u64, 1_000_000] {
+        let case = Case::new().cbor(|contexts, _| {
+            let mut one = contexts[0].clone();
+            for id in 1_000_000..1_020_000u64 {
+                let parent = if id == 1_019_999 { last } else { id + 1 };
+                set(&mut one, "id", id.into());
+                set(&mut one, "parentId", parent.into());
+                contexts.push(one.clone());
+            }
+        });
+        case.refused(
+            "a chain",
+            &["debug.cbor: ", "has more than 1024 contexts above it"],
+        );
+    }
+}
+
+#[test]
+fn too_many_layers() {
+    let case = Case::new();
+    let options = [
+        "--layers=600",
+        "--tiles=4",
+        "--vars-per-layer-tile=1",
+        "--framework=popart",
+    ];
+    models::generate(case.folder.path(), &options.map(String::from));
+    let run = case.run(&["--solve", "--layer-name-regex=(.+)"]);
+    assert_eq!(run.code, 2, "{}", run.err);
+    assert!(run.err.contains("2048 are the most") && run.err.contains("--layer-name-regex"));
+}
+
+#[test]
+fn regexes_that_explode_elsewhere() {
+    let long = "x".repeat(10_000);
+    let case = Case::new().cbor(|_, strings| strings.fill(Value::Text(long.clone())));
+    for regex in ["(x+x+)+y", "(?:x?){30}x{30}z", "^(x|xx)+$y"] {
+        let option = format!("--layer-name-regex={regex}");
+        let run = case.run(&["--operation-breakdown", &option]);
+        assert_eq!(run.code, 0, "{run:?}");
+    }
+    let run = case.run(&["--solve", "--layer-name-regex=((a{1000}){1000}){10}"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.err.contains("size limit"), "{run:?}");
+    // An operation whose inputs name very many layers.
+    let inputs: Vec<Value> = (0..30_000).map(|n| format!("layer{n}").into()).collect();
+    let mut case = Case::of("popart-bert-inference").cbor(|contexts, _| {
+        for context in contexts
+            .iter_mut()
+            .filter(|c| format!("{c:?}").contains("opid"))
+            .take(1)
+        {
+            set(context, "inputs", Value::Array(inputs.clone()));
+        }
+    });
+    let run = case.run(&["--operation-breakdown"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    case.debug = case.folder.path().join("missing");
+}
+
+#[test]
+fn names_that_are_commands() {
+    let named = |name: &str| {
+        let name = name.to_string();
+        Case::new().cbor(move |_, strings| {
+            for string in strings.iter_mut() {
+                let text = string.as_text().unwrap();
+                *string = Value::Text(format!("{name}/{text}"));
+            }
+        })
+    };
+    for start in ["=HYPERLINK(1)", "+1+cmd", "-1+cmd", "@SUM(1)"] {
+        let case = named(start);
+        for format in ["tsv", "csv"] {
+            let format = format!("--format={format}");
+            let regex = format!("--layer-name-regex=({}.*)", regex::escape(start));
+            let options = [
+                "--operation-breakdown",
+                "--memory-affinity",
+                &regex,
+                &format,
+            ];
+            let run = case.run(&options);
+            assert_eq!(run.code, 0, "{run:?}");
+            let cells = run
+                .out
+                .split(['\t', ',', '\n'])
+                .map(|cell| cell.trim_matches('"'));
+            assert!(
+                cells
+                    .clone()
+                    .any(|cell| cell.starts_with(&format!("'{start}")))
+            );
+            assert!(
+                !cells.clone().any(|cell| cell.starts_with(start)),
+                "{}",
+                run.out
+            );
+        }
+    }
+    let case = named("\u{1b}]0;title\u{7}\u{9b}31m\u{202e}");
+    let all = ["--solve", "--operation-breakdown", "--diagnose", "-vv"];
+    let run = case.run(&[&all[..], &["--layer-name-regex=(.+)", "--mem-per-tile=10"]].concat());
+    let commands = |text: &str| text.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']);
+    assert!(run.code == 1 && !commands(&run.err), "{run:?}");
+    // JSON has escapes of its own.
+    let tables = run.out.split("# solve").next().unwrap();
+    assert!(!commands(tables), "{tables}");
+    let solve = run.out.split("# solve").nth(1).unwrap();
+    assert!(!solve.contains(['\u{1b}', '\u{7}']), "{solve}");
+}

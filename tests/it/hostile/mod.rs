@@ -1,0 +1,66 @@
+//! Files as they come from processes that died, machines that vanished and
+//! people one does not know. Whatever they hold: a right answer, or an error
+//! that names the place; never a panic, a hang, memory without bound, a wrong
+//! number, or a changed input. Every run has 512 MB of address space.
+//!
+//! | unusual | case |
+//! |---|---|
+//! | several IPUs, replicas, a pipeline | `machines_of_several_ipus_are_refused`, `one_of_several_replicas_is_analysed` |
+//! | Mk1 and Mk2 | `a_mk1_and_other_tiles` |
+//! | other format versions | `other_format_versions_are_read_with_a_warning` |
+//! | several compilation steps | `compilation_steps` |
+//! | bodies once or for each call | `function_bodies_once_and_for_each_call` |
+//! | programs of several parents | `a_program_of_several_parents` |
+//! | empty, odd and long names | `odd_names` |
+//! | layers with gaps, of one operation, one, 1,000 | `layers_with_gaps`, `a_layer_with_one_operation`, `one_layer_and_a_thousand` |
+//! | ids above 2^32 | `ids_beyond_32_bits` |
+//! | WAL mode, still being written | `write_ahead_logs_and_journals` |
+//! | odd paths | `odd_paths` |
+//! | read-only, links, pipes | `nothing_is_written_beside_the_inputs` in `cli/input_files.rs`, `links_pipes_and_devices` |
+//!
+//! | damaged | case |
+//! |---|---|
+//! | cut off at any page, pages overwritten | `profiles_cut_at_any_page`, `pages_overwritten` |
+//! | tables missing, columns renamed | `missing_tables_and_columns` |
+//! | columns of another type or NULL | `cells_of_another_type` |
+//! | foreign keys, cycles | `rows_that_lead_nowhere`, `cycles` |
+//! | duplicate ids | `ids_that_stand_twice` |
+//! | blobs short, long, with runs of 2^60 | `blobs` |
+//! | rows that are lost | `rows_that_are_lost` |
+//! | step ranges, tiles, sizes, sums | `numbers_that_cannot_be` |
+//! | tables of cycles | `blobs_of_cycles`, `executions_that_never_were`, `counts_of_loops` |
+//! | reports to compare with, files beside the profile | `comparisons_with_what_is_no_report`, `comparisons_with_reports_that_were_changed`, `files_beside_the_profile` |
+//! | CBOR cut at any byte | `contexts_cut_at_any_byte` |
+//! | wrong types, lengths of 2^63, deep nesting, strings, keys, trailing bytes | `odd_cbor` |
+//!
+//! | hostile | case |
+//! |---|---|
+//! | triggers, views, virtual tables, computed columns | `schemas_that_run_code` |
+//! | pages that share pages | `pages_that_lead_in_circles`, `rows_that_share_pages` |
+//! | small files that ask for much | `few_bytes_that_name_many_variables`, `variables_shared_in_every_way`, `calls_in_calls`, `chains_without_end`, `too_many_layers` |
+//! | regexes that explode elsewhere | `regexes_that_explode_elsewhere` |
+//! | names in CSV and on a terminal | `names_that_are_commands`, `orders_with_names_that_are_commands` (HTML and Markdown: with their forms) |
+//! | names with commas | `names_with_commas` |
+//! | saved files | `saved_files`, `saved_sets_that_contain_each_other`, `saved_variables_of_all_layers`, `saved_code_of_many_groups_on_many_tiles` |
+//!
+//! | fault | case |
+//! |---|---|
+//! | a full disk | `standard_output_on_a_full_disk`, `saving_on_a_full_disk`, `exports_on_a_full_disk` |
+//! | a closed pipe | `a_closed_pipe`, `exports_to_standard_output` |
+//! | a kill while a file is written | `a_kill_while_saving`; Ctrl-C in `cli/ctrl_c.rs` |
+//!
+//! The fuzzers of `fuzz/` found nothing yet that is not among these; what they
+//! find becomes a case here.
+#![cfg(target_os = "linux")]
+
+mod cases;
+mod cycle_tables;
+mod damaged;
+mod debug_files;
+mod earlier_reports;
+mod faults;
+mod harmful;
+mod rows;
+mod saved_files;
+mod schemas;
+mod unusual;

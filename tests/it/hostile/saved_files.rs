@@ -1,0 +1,176 @@
+//! Saved files that somebody altered, and some that somebody made to do harm.
+
+use std::ffi::OsStr;
+use std::fs;
+
+use popliner::debug_info::DebugInfo;
+use popliner::model::{Body, Item, Model, NO_BODY, Operation, VariableItems};
+use popliner::profile::{LiveClasses, Profile, TileBytes};
+use popliner::saved::to_bytes;
+
+use crate::hostile::cases::{Case, limited, new_folder};
+use crate::support::{Run, finish};
+
+fn load(bytes: &[u8]) -> Run {
+    let folder = new_folder();
+    let path = folder.path().join("model");
+    fs::write(&path, bytes).unwrap();
+    let arguments = [
+        path.as_os_str(),
+        OsStr::new("--load-from-file"),
+        OsStr::new("--solve"),
+    ];
+    let run = finish(&mut limited("", &arguments));
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    run
+}
+
+#[test]
+fn saved_files() {
+    let case = Case::new();
+    let path = case.folder.path().join("model");
+    let option = format!("--save-to-file={}", path.display());
+    let arguments = [
+        case.profile.as_os_str(),
+        case.debug.as_os_str(),
+        OsStr::new(&option),
+    ];
+    assert_eq!(finish(&mut limited("", &arguments)).code, 0);
+    let good = fs::read(&path).unwrap();
+    assert!(load(&good).code < 2);
+    let mut cases = vec![
+        (good[..good.len() - 1].to_vec(), "cut off"),
+        (good[..30].to_vec(), "cut off"),
+        ([&good[..], b"more"].concat(), "altered"),
+        (b"\x89PopL".to_vec(), "cut off"),
+        (b"no model".to_vec(), "no model that --save-to-file wrote"),
+        (fs::read(&case.profile).unwrap(), "an SQLite database"),
+        (Vec::new(), "cut off"),
+    ];
+    for place in [40, 200, good.len() / 2, good.len() - 3] {
+        let mut bad = good.clone();
+        bad[place] ^= 0x10;
+        cases.push((bad, "altered"));
+    }
+    let mut endless = good.clone();
+    endless[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
+    cases.push((endless, "cut off"));
+    for (bytes, part) in cases {
+        let run = load(&bytes);
+        assert_eq!(run.code, 3, "{run:?}");
+        assert!(
+            run.err.contains("model: ") && run.err.contains(part),
+            "{part}: {run:?}"
+        );
+    }
+}
+
+/// What is loaded of a fixture with this change must be right or refused within
+/// the limits.
+fn changed(change: impl FnOnce(&mut Model)) -> Run {
+    let case = Case::new();
+    let profile = Profile::read(&case.profile).unwrap();
+    let contexts = DebugInfo::read(&case.debug).unwrap();
+    let mut model = Model::build(profile, &contexts, false).unwrap();
+    model.cycles = None;
+    change(&mut model);
+    let bytes = to_bytes(&model).unwrap();
+    assert!(bytes.len() < 2 << 20, "{}", bytes.len());
+    load(&bytes)
+}
+
+/// Another body and the operation of it that has this name.
+fn add(model: &mut Model, name: &str) -> u32 {
+    let body = model.bodies.len() as u32;
+    let empty = Body {
+        uid: 1 << 40 | u64::from(body),
+        window: None,
+        code: Default::default(),
+    };
+    model.bodies.push(empty);
+    model.operations.push(named_operation(body, name));
+    body
+}
+
+fn named_operation(body: u32, name: &str) -> Operation {
+    Operation {
+        body,
+        name: name.into(),
+        inputs: "".into(),
+        is_tensor: false,
+    }
+}
+
+/// Variables on the first tile alone, one for each of these (class, set).
+fn on_first_tile(model: &mut Model, uses: impl Iterator<Item = (u32, u32)>) {
+    let item = |(class, set)| Item {
+        class,
+        set,
+        bytes: 1,
+    };
+    let items: Vec<Item> = uses.map(item).collect();
+    let mut counts = vec![0; model.target.num_tiles as usize];
+    counts[0] = items.len() as u32;
+    model.variables = VariableItems::from_sorted(&counts, items).unwrap();
+}
+
+#[test]
+fn saved_sets_that_contain_each_other() {
+    let run = changed(|model| {
+        let mut set = NO_BODY;
+        let mut sets = Vec::new();
+        for _ in 0..30_000 {
+            let body = add(model, "other");
+            set = model.body_sets.push(set, body);
+            sets.push((0, set));
+        }
+        on_first_tile(model, sets.into_iter());
+    });
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.err.contains("groups of layers"), "{run:?}");
+}
+
+#[test]
+fn saved_variables_of_all_layers() {
+    let run = changed(|model| {
+        let mut set = NO_BODY;
+        for layer in 0..1900 {
+            let body = add(model, &format!("layer{}", 1000 + layer));
+            set = model.body_sets.push(set, body);
+        }
+        let classes = 20_000;
+        let ranges = (0..classes).map(|class| (class, class * 2, class * 2 + 1));
+        let always = vec![false; classes as usize];
+        model.classes = LiveClasses::new(always, ranges.collect(), classes * 2);
+        model.code_variables = VariableItems::new(model.target.num_tiles, std::iter::empty());
+        model.bodies.iter_mut().for_each(|body| body.window = None);
+        on_first_tile(model, (0..classes).map(|class| (class, set)));
+    });
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.err.contains("groups of layers"), "{run:?}");
+}
+
+#[test]
+fn saved_code_of_many_groups_on_many_tiles() {
+    let (layers, tiles) = (200, 1000);
+    let run = changed(|model| {
+        model.target.num_tiles = tiles;
+        model.target.tiles_per_ipu = tiles;
+        model.recorded.tiles.clear();
+        model.code_variables = VariableItems::new(tiles, std::iter::empty());
+        on_first_tile(model, std::iter::empty());
+        for first in 0..layers {
+            for second in first + 1..layers {
+                let body = add(model, &format!("layer{}", 1000 + first));
+                let other = format!("layer{}", 1000 + second);
+                model.operations.push(named_operation(body, &other));
+                let everywhere: TileBytes = (0..tiles).map(|_| 1).collect();
+                let code = &mut model.bodies[body as usize].code;
+                code.vertex_memory = everywhere.clone();
+                code.exchange_code = everywhere.clone();
+                code.control_code = everywhere;
+            }
+        }
+    });
+    assert!(run.code < 2, "{run:?}");
+}

@@ -1,0 +1,131 @@
+//! Profiles that make SQLite do what it should not.
+
+use crate::hostile::cases::{Case, number, of_profile};
+
+#[test]
+fn schemas_that_run_code() {
+    let same = [
+        "CREATE TRIGGER later AFTER INSERT ON programs BEGIN DELETE FROM programs; END",
+        "CREATE VIEW other AS SELECT hex(zeroblob(500000000)) FROM programs",
+        "CREATE INDEX words ON programs (upper(name)) WHERE id > 3",
+    ];
+    for sql in same {
+        Case::new().sql(sql).same(sql);
+    }
+    for table in [
+        "programs",
+        "vars_info",
+        "memory_by_tile",
+        "program_types",
+        "target_info",
+    ] {
+        let sql = format!(
+            "ALTER TABLE {table} RENAME TO elsewhere;
+             CREATE VIEW {table} AS SELECT * FROM elsewhere"
+        );
+        let parts = [
+            &*format!("`{table}` is a view"),
+            "Poplar writes tables only",
+        ];
+        Case::new().sql(&sql).refused(table, &parts);
+        let sql = format!(
+            "ALTER TABLE {table} RENAME TO elsewhere;
+             CREATE VIRTUAL TABLE {table} USING fts5(id, name)"
+        );
+        let parts = [&*format!("`{table}` is a virtual table"), "is not run"];
+        Case::new().sql(&sql).refused(table, &parts);
+        let sql = format!(
+            "DROP TABLE {table}; PRAGMA writable_schema = ON;
+             INSERT INTO sqlite_schema
+             VALUES ('table', '{table}', '{table}', 0, 'CREATE VIRTUAL TABLE {table} USING no')"
+        );
+        Case::new().sql(&sql).refused(table, &parts);
+    }
+    let computed = "ALTER TABLE programs RENAME COLUMN name TO elsewhere;
+                    ALTER TABLE programs ADD COLUMN name TEXT AS (hex(zeroblob(400000000)))";
+    Case::new()
+        .sql(computed)
+        .refused("computed", &["`name`", "`programs`", "computed"]);
+    let deep = format!("CREATE TABLE deep (x CHECK ({}1))", "- ".repeat(300));
+    Case::new()
+        .sql(&deep)
+        .refused("deep", &["SQLite cannot read"]);
+    let broken = "PRAGMA writable_schema = ON;
+                  UPDATE sqlite_schema SET sql = 'CREATE TABLE ' || char(27, 10) || '[2J(x'
+                  WHERE name = 'blocks'";
+    let case = Case::new().sql(broken);
+    case.refused("a broken schema", &["the file is damaged"]);
+    assert!(!case.run(&["--solve"]).err.contains('\u{1b}'));
+}
+
+/// Puts pages above the last leaf of a table that lead to it over and over:
+/// so many levels, each with as many cells as a page holds.
+fn multiply(case: Case, table: &str, levels: usize) -> Case {
+    let sql = format!("SELECT rootpage FROM sqlite_schema WHERE name = '{table}'");
+    let root = number(&case.profile, &sql) as usize;
+    let size = number(&case.profile, "PRAGMA page_size") as usize;
+    case.bytes(of_profile, |bytes| {
+        let page = |number: usize| (number - 1) * size;
+        let word =
+            |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+        let mut leaf = root;
+        while bytes[page(leaf)] == 0x05 {
+            leaf = word(bytes, page(leaf) + 8) as usize;
+        }
+        let copy = bytes[page(leaf)..][..size].to_vec();
+        bytes.extend(copy);
+        let mut below = bytes.len() / size;
+        for level in 1..=levels {
+            let mut new = vec![0u8; size];
+            let cells = (size - 12) / 9;
+            new[0] = 0x05;
+            new[3..5].copy_from_slice(&(cells as u16).to_be_bytes());
+            new[5..7].copy_from_slice(&((size - 7 * cells) as u16).to_be_bytes());
+            new[8..12].copy_from_slice(&(below as u32).to_be_bytes());
+            for cell in 0..cells {
+                let at = size - 7 * (cell + 1);
+                new[12 + 2 * cell..][..2].copy_from_slice(&(at as u16).to_be_bytes());
+                new[at..at + 4].copy_from_slice(&(below as u32).to_be_bytes());
+                // All rows below are said to come before this one.
+                new[at + 4..at + 7].copy_from_slice(&[0xff, 0xff, 0x7f]);
+            }
+            if level == levels {
+                bytes[page(root)..][..size].copy_from_slice(&new);
+            } else {
+                bytes.extend(new);
+                below = bytes.len() / size;
+            }
+        }
+        let pages = (bytes.len() / size) as u32;
+        bytes[28..32].copy_from_slice(&pages.to_be_bytes());
+    })
+}
+
+#[test]
+fn pages_that_lead_in_circles() {
+    for table in [
+        "vars_info",
+        "depth_first_steps",
+        "eq_class_step",
+        "exchange_regions",
+    ] {
+        let case = multiply(Case::new(), table, 5);
+        let run = case.run(&["--solve"]);
+        assert_eq!(run.code, 3, "{run:?}");
+        assert!(
+            run.err.contains(table) && run.err.contains("copy the file again"),
+            "{run:?}"
+        );
+    }
+}
+
+#[test]
+fn rows_that_share_pages() {
+    let long = "UPDATE compute_sets SET name = hex(zeroblob(100000))
+                WHERE compute_set = (SELECT max(compute_set) FROM compute_sets)";
+    let case = multiply(Case::new().sql(long), "compute_sets", 2);
+    case.refused(
+        "rows",
+        &["`compute_sets`", "hold more bytes than the whole file"],
+    );
+}

@@ -1,0 +1,96 @@
+//! The case `big` of the benchmark against the second analyser. It takes minutes
+//! and some 10 GB of memory, so it runs by hand, on the folder that
+//! `benches/big.sh` made or the generator wrote:
+//!
+//!     POPLINER_BIG=target/big/48-layers-10M cargo test --release big:: -- --nocapture
+//!
+//! The same comparison on small models runs always (`numbers::fixtures`).
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use crate::oracle::Oracle;
+use crate::oracle::layers::Rules;
+use crate::support::skip;
+use popliner::debug_info::DebugInfo;
+use popliner::memory::MemoryModel;
+use popliner::model::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
+};
+use popliner::profile::Profile;
+use regex::Regex;
+
+#[test]
+fn big_is_weighed_as_the_second_analyser_weighs_it() {
+    let Some(folder) = std::env::var_os("POPLINER_BIG").map(PathBuf::from) else {
+        skip("POPLINER_BIG names no folder with profile.pop and debug.cbor");
+        return;
+    };
+    let (profile, debug) = (folder.join("profile.pop"), folder.join("debug.cbor"));
+    let read = Profile::read(&profile).expect("a profile");
+    let contexts = DebugInfo::read(&debug).expect("contexts");
+    let model = Model::build(read, &contexts, false).expect("a model");
+    drop(contexts);
+    let options = LayerOptions {
+        layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
+        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
+        order: LayerOrder::Steps,
+    };
+    let layering = Layering::new(&model.operations, &options);
+    let memory = MemoryModel::classic(&model, &layering);
+    let rules = Rules {
+        layer_regex: DEFAULT_LAYER_REGEX.to_string(),
+        inputs_regex: DEFAULT_INPUTS_REGEX.to_string(),
+        natural: false,
+    };
+    let oracle = Oracle::new(&profile, &debug, &rules);
+    let names = layering.names.iter().skip(1).map(Some);
+    assert!(
+        oracle
+            .layering
+            .names
+            .iter()
+            .skip(1)
+            .map(Option::as_ref)
+            .eq(names)
+    );
+    let layers = layering.names.len();
+    let costs = memory.range_costs(u64::MAX);
+    for range in [
+        0..2,
+        layers / 3..layers / 3 + 2,
+        layers - 4..layers,
+        0..layers,
+    ] {
+        let found = memory.stages(std::slice::from_ref(&range));
+        let expected = oracle.stage(&oracle.members(range.clone()));
+        assert_eq!(
+            costs.peak(range.clone()),
+            Some(expected.peak()),
+            "{range:?}"
+        );
+        let tiles = found[0].tiles.iter().zip(&expected.tiles);
+        for (tile, (found, expected)) in tiles.enumerate() {
+            let found = [
+                found.variables,
+                found.vertex_code,
+                found.vertex_state,
+                found.exchange_code,
+                found.control_code,
+            ];
+            let expected = [
+                expected.variables,
+                expected.vertex_code,
+                expected.vertex_state,
+                expected.exchange_code,
+                expected.control_code,
+            ];
+            assert_eq!(found, expected, "layers {range:?}, tile {tile}");
+        }
+        report(&range, expected.peak(), expected.tiles.len());
+    }
+}
+
+fn report(range: &Range<usize>, peak: u64, tiles: usize) {
+    println!("layers {range:?}: equal on all {tiles} tiles, {peak} bytes on the fullest");
+}

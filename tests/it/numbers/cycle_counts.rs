@@ -1,0 +1,346 @@
+//! Cycles of operations and layers: against the second analyser on generated
+//! models, and on profiles that say less, or something that cannot be.
+
+use crate::oracle::layers::Rules;
+use crate::oracle::{self, Oracle};
+use crate::support::models::{Random, generate, options};
+use crate::support::vary;
+use crate::support::{self, copy, root};
+use popliner::debug_info::DebugInfo;
+use popliner::model::{
+    CycleSource, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerCycles, LayerOptions, LayerOrder,
+    Layering, Layerless, Model, NoCycles, OperationCycles, Placement,
+};
+use popliner::profile::Profile;
+use regex::Regex;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+fn model(profile: &Path, debug: &Path) -> Model {
+    let profile = Profile::read(profile).unwrap();
+    Model::build(profile, &DebugInfo::read(debug).unwrap(), false).unwrap()
+}
+
+fn layer_cycles(model: &Model, layerless: Layerless) -> Option<LayerCycles> {
+    let options = LayerOptions {
+        layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
+        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
+        order: LayerOrder::Steps,
+    };
+    let layering = Layering::new(&model.operations, &options);
+    let placement = Placement::new(model, &layering, layerless);
+    model.layer_cycles(&layering, &placement)
+}
+
+/// The sum over all operations and what belongs to none.
+fn total(cycles: &OperationCycles) -> u64 {
+    cycles.by_operation.iter().sum::<u64>() + cycles.unexplained
+}
+
+/// The cycles of a fixture after some changes to its profile, with all
+/// warnings.
+fn after(fixture: &str, sql: &str) -> (Option<OperationCycles>, Vec<String>) {
+    let folder = TempDir::new().unwrap();
+    let [profile, debug] = copy(fixture, folder.path());
+    Connection::open(&profile)
+        .unwrap()
+        .execute_batch(sql)
+        .unwrap();
+    let model = model(&profile, &debug);
+    (model.cycles, model.warnings)
+}
+
+const ESTIMATED: &str = "popart-bert-inference";
+const EXECUTED: &str = "poplar-mlp";
+
+/// Generated models, each with what its options add.
+fn against_the_oracle(seed: u64, more: &[&str]) -> (OperationCycles, u64) {
+    let mut all = options(seed);
+    all.extend(more.iter().map(|option| option.to_string()));
+    let folder = TempDir::new().unwrap();
+    let [profile, debug] = generate(folder.path(), &all);
+    vary::profile(&profile, &mut Random(seed));
+    let oracle = Oracle::new(&profile, &debug, &Rules::default());
+    let expected = oracle::cycles::cycles(&profile, &oracle).unwrap();
+    let found = model(&profile, &debug).cycles.unwrap();
+    let is_executed = matches!(found.source, CycleSource::Executed { .. });
+    assert_eq!(is_executed, expected.is_executed);
+    assert_eq!(found.by_operation.len(), expected.by_operation.len());
+    let pairs = found.by_operation.iter().zip(&expected.by_operation);
+    for (index, (&found, &expected)) in pairs.enumerate() {
+        // A share of a program is rounded once, and there are some programs.
+        let programs = oracle.operations[index].visits.len() as f64;
+        let difference = (found as f64 - expected).abs();
+        let allowed = if is_executed { programs } else { 0.0 };
+        assert!(
+            difference <= allowed,
+            "{all:?}, {index}: {found} of {expected}"
+        );
+    }
+    (found, expected.all)
+}
+
+#[test]
+fn estimates_are_those_of_every_visit_in_the_walk() {
+    for seed in 0..16 {
+        let (found, _) = against_the_oracle(seed, &[]);
+        assert_eq!(found.other, 0, "estimates say nothing of anything else");
+    }
+}
+
+#[test]
+fn what_was_executed_is_shared_out_without_rest() {
+    for seed in 0..16 {
+        let (found, all) = against_the_oracle(seed, &["--execution"]);
+        assert_eq!(found.source, CycleSource::Executed { runs: 4 });
+        assert_eq!(total(&found), all, "seed {seed}");
+        assert!(found.other > 0, "copies and syncs take their time");
+    }
+}
+
+#[test]
+fn a_body_of_a_loop_counts_as_often_as_it_runs() {
+    let (whole, _) = after(ESTIMATED, "");
+    let (once, _) = after(
+        ESTIMATED,
+        "UPDATE program_type_repeat SET repeat_count = NULL",
+    );
+    let (dropped, _) = after(ESTIMATED, "DROP TABLE program_type_repeat");
+    let (never, _) = after(ESTIMATED, "UPDATE program_type_repeat SET repeat_count = 0");
+    let [whole, once, never] = [whole, once.clone(), never].map(|cycles| total(&cycles.unwrap()));
+    assert!(whole > 16 * (once - never) && whole < 64 * once);
+    assert_eq!(total(&dropped.unwrap()), once);
+    // Loops in loops, each as long as can be: no sum wraps around.
+    let long = "UPDATE program_type_repeat SET repeat_count = 9223372036854775807";
+    let (long, _) = after(ESTIMATED, long);
+    assert!(long.unwrap().by_operation.iter().any(|&own| own > whole));
+}
+
+#[test]
+fn operations_that_are_left_out_are_unplaced() {
+    let model = model(
+        &root().join(support::profile(ESTIMATED)),
+        &root().join(support::debug(ESTIMATED)),
+    );
+    let whole = total(model.cycles.as_ref().unwrap());
+    let [home, first, ignore] = [Layerless::Home, Layerless::First, Layerless::Ignore]
+        .map(|layerless| layer_cycles(&model, layerless).unwrap());
+    for cycles in [&home, &first, &ignore] {
+        assert_eq!(cycles.source, CycleSource::Estimated);
+        assert_eq!(cycles.by_layer.iter().sum::<u64>() + cycles.unplaced, whole);
+    }
+    assert_eq!(home.by_layer[0], 0);
+    assert!(first.by_layer[0] > 0 && ignore.by_layer[0] == 0);
+    assert_eq!(ignore.unplaced, first.unplaced + first.by_layer[0]);
+    assert_eq!(ignore.by_layer[1..], first.by_layer[1..]);
+}
+
+#[test]
+fn several_runs_are_one_on_average() {
+    let files = [support::profile(EXECUTED), support::debug(EXECUTED)];
+    let files = files.map(|file: PathBuf| root().join(file));
+    let model = model(&files[0], &files[1]);
+    let cycles = layer_cycles(&model, Layerless::Home).unwrap();
+    assert_eq!(cycles.source.to_string(), "executed, mean of 4 runs");
+    let whole = total(model.cycles.as_ref().unwrap());
+    let mean = cycles.by_layer.iter().sum::<u64>() + cycles.unplaced;
+    assert!(
+        mean * 4 >= whole && mean * 4 < whole + 4 * 10,
+        "{mean} of {whole}"
+    );
+    let (unknown, _) = after(EXECUTED, "DROP TABLE runs");
+    let unknown = unknown.unwrap();
+    assert_eq!(unknown.source, CycleSource::Executed { runs: 0 });
+    assert_eq!(total(&unknown), whole);
+}
+
+#[test]
+fn estimates_stand_in_for_an_execution_that_is_not_there() {
+    let (executed, _) = after(EXECUTED, "");
+    for sql in [
+        "DELETE FROM steps_by_ipu",
+        "DROP TABLE steps",
+        "DROP TABLE steps_by_ipu",
+        "UPDATE steps_by_ipu SET cycles = 0",
+        // Only steps of other programs, or of none.
+        "UPDATE steps SET program = NULL",
+    ] {
+        let (cycles, warnings) = after(EXECUTED, sql);
+        let cycles = cycles.expect(sql);
+        assert_eq!(cycles.source, CycleSource::Estimated, "{sql}");
+        assert_ne!(total(&cycles), total(executed.as_ref().unwrap()));
+        assert!(warnings.is_empty(), "{sql}: {warnings:?}");
+    }
+}
+
+#[test]
+fn rows_for_the_whole_device_are_not_added_to_those_of_the_ipu() {
+    let (plain, _) = after(EXECUTED, "");
+    let columns =
+        "step_id, -1, cycles_base, 0, 0, 0, 0, 0, 0, 0, 0, 0, cycles, 1, 1.0, 1.0, 1.0, NULL";
+    let device = format!("INSERT INTO steps_by_ipu SELECT {columns} FROM steps_by_ipu;");
+    assert_eq!(after(EXECUTED, &device).0, plain);
+    let alone = format!("{device} DELETE FROM steps_by_ipu WHERE ipu = 0");
+    assert_eq!(after(EXECUTED, &alone).0, plain);
+}
+
+#[test]
+fn estimates_of_exchanges_alone_are_none() {
+    let (cycles, warnings) = after("impossible", "");
+    assert_eq!((cycles, warnings.len()), (None, 0));
+    let error = NoCycles.to_string();
+    for part in [
+        "profiler.includeCycleEstimates",
+        "autoReport.outputExecutionProfile",
+    ] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+/// Before format 3.2 cycles stood in place.
+#[test]
+fn estimates_in_place_are_the_same() {
+    let (by_id, _) = after(ESTIMATED, "");
+    let move_them = |table: &str, column: &str| {
+        format!(
+            "UPDATE {table} SET {column} = (SELECT c.cycles_by_tile_rle
+               FROM compilation_cycles_by_tile c WHERE c.id = {table}.cycle_row);
+             ALTER TABLE {table} DROP COLUMN cycles_by_tile_ids;"
+        )
+    };
+    // The fixture counts estimates as `compute_sets`, then as exchanges.
+    let sql = format!(
+        "ALTER TABLE compute_sets ADD COLUMN cycle_row INTEGER;
+         ALTER TABLE program_type_do_exchange ADD COLUMN cycle_row INTEGER;
+         UPDATE compute_sets SET cycle_row = compute_set;
+         UPDATE program_type_do_exchange SET cycle_row =
+             id + (SELECT count(*) FROM compute_sets);
+         {} {} DROP TABLE compilation_cycles_by_tile",
+        move_them("compute_sets", "cycles_by_tile"),
+        move_them("program_type_do_exchange", "cycles_by_tile_rle"),
+    );
+    let (in_place, warnings) = after(ESTIMATED, &sql);
+    assert_eq!(in_place, by_id);
+    assert!(in_place.is_some() && warnings.is_empty(), "{warnings:?}");
+}
+
+#[test]
+fn what_cannot_be_understood_is_a_warning() {
+    let cases = [
+        (
+            ESTIMATED,
+            "UPDATE compilation_cycles_by_tile SET cycles_by_tile_rle = x'0C' WHERE id = 3",
+            "cycle estimates are left out: table `compilation_cycles_by_tile`, column \
+             `cycles_by_tile_rle`, row 3: it is cut off",
+        ),
+        (
+            ESTIMATED,
+            "UPDATE compilation_cycles_by_tile SET cycles_by_tile_rle = x'9F80' WHERE id = 3",
+            "cycle estimates are left out",
+        ),
+        (
+            ESTIMATED,
+            "UPDATE compute_sets SET cycles_by_tile_ids = x'7F7FFF' WHERE compute_set = 5",
+            "table `compute_sets`, column `cycles_by_tile_ids`, row 5: \
+             `compilation_cycles_by_tile` has no row with the id 2097151",
+        ),
+        (
+            ESTIMATED,
+            "UPDATE compute_sets SET cycles_by_tile_ids = 'text'",
+            "a value of type Text where a blob belongs",
+        ),
+        (
+            EXECUTED,
+            "UPDATE steps SET program = 1000000 WHERE id = 7",
+            "executed cycles are left out: table `steps`, column `program`, row 7: there is no \
+             program with the id 1000000",
+        ),
+        (
+            EXECUTED,
+            "DELETE FROM steps WHERE id = 7",
+            "table `steps_by_ipu`, column `step_id`, row 7: `steps` has no row with the id 7",
+        ),
+        (
+            EXECUTED,
+            "UPDATE steps_by_ipu SET cycles = -1 WHERE step_id = 7",
+            "column `cycles`, row 7: -1 is negative",
+        ),
+        (
+            EXECUTED,
+            "UPDATE program_type_repeat SET repeat_count = -2",
+            "counts of loops are left out",
+        ),
+        (
+            EXECUTED,
+            "UPDATE compilation_parameters SET is_default = 'no'",
+            "options of the compilation are left out",
+        ),
+    ];
+    for (fixture, sql, expected) in cases {
+        let (cycles, warnings) = after(fixture, sql);
+        assert!(
+            matches!(&warnings[..], [only] if only.contains(expected)),
+            "{sql}: {warnings:?}"
+        );
+        let source = cycles.map(|cycles| cycles.source);
+        match (
+            fixture,
+            expected.starts_with("executed") || sql.contains("steps"),
+        ) {
+            (ESTIMATED, _) => assert_eq!(source, None, "{sql}"),
+            (_, true) => assert_eq!(source, Some(CycleSource::Estimated), "{sql}"),
+            (_, false) => assert_eq!(source, Some(CycleSource::Executed { runs: 4 }), "{sql}"),
+        }
+    }
+}
+
+#[test]
+fn sums_stop_where_numbers_end() {
+    let sql = "UPDATE steps_by_ipu SET cycles = 9223372036854775807";
+    let (cycles, _) = after(EXECUTED, sql);
+    let cycles = cycles.unwrap();
+    assert!(cycles.by_operation.contains(&u64::MAX));
+    let model = |sql: &str| {
+        let folder = TempDir::new().unwrap();
+        let [profile, debug] = copy(EXECUTED, folder.path());
+        Connection::open(&profile)
+            .unwrap()
+            .execute_batch(sql)
+            .unwrap();
+        layer_cycles(&model(&profile, &debug), Layerless::Home).unwrap()
+    };
+    assert!(model(sql).by_layer.contains(&u64::MAX.div_ceil(4)));
+}
+
+#[test]
+fn a_profile_says_how_it_was_made() {
+    let profile = Profile::read(&root().join(support::profile(EXECUTED))).unwrap();
+    let made = profile.made;
+    assert_eq!(made.poplar.as_deref(), Some("3.3.0 (synthetic)"));
+    assert_eq!(made.time.as_deref(), Some("2023-07-04 12:00:00"));
+    assert_eq!(made.device.as_deref(), Some("IPU_MODEL"));
+    assert_eq!(made.clock_hertz, Some(1_600_000_000));
+    let options = made.compilation_options.iter();
+    let options: Vec<_> = options.map(|o| (&*o.name, &*o.value)).collect();
+    assert!(options.contains(&("autoReport.outputExecutionProfile", "true")));
+    assert!(options.is_sorted() && !options.iter().any(|option| option.0 == "profiler.format"));
+    let target: Vec<_> = made.target_options.iter().map(|o| &*o.name).collect();
+    assert_eq!(target, ["GatewayMode"]);
+}
+
+#[test]
+fn a_profile_need_not_say_how_it_was_made() {
+    let folder = TempDir::new().unwrap();
+    let [profile, _] = copy(EXECUTED, folder.path());
+    let sql = "DROP TABLE poplar_version; DELETE FROM date_time;
+               DROP TABLE compilation_parameters; DROP TABLE target_parameters;
+               ALTER TABLE target_info DROP COLUMN clock_frequency";
+    Connection::open(&profile)
+        .unwrap()
+        .execute_batch(sql)
+        .unwrap();
+    let profile = Profile::read(&profile).unwrap();
+    assert_eq!(profile.made, Default::default());
+    assert!(profile.warnings.is_empty(), "{:?}", profile.warnings);
+}

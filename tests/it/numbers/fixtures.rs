@@ -1,0 +1,215 @@
+//! Every number the tool prints about the fixtures and the real sample, held
+//! against a second computation that was written from the rules alone.
+
+use super::printed::Subject;
+use super::printed::diagnoses::diagnosis;
+use crate::oracle::layers::{LAYER_REGEX, Rules};
+use crate::oracle::search::Ranges;
+use crate::support::{FIXTURES, cells, debug, profile, sample};
+
+fn subject(fixture: &str, rules: &Rules) -> Subject {
+    let name = format!("{fixture} with {}", rules.layer_regex);
+    Subject::new(&name, profile(fixture), debug(fixture), rules)
+}
+
+fn rules(layer_regex: &str, natural: bool) -> Rules {
+    Rules {
+        layer_regex: layer_regex.to_string(),
+        natural,
+        ..Rules::default()
+    }
+}
+
+/// Other ways to see layers in the fixtures: fewer of them, more of them, by
+/// two capture groups, by a group that takes no part, and none.
+const OTHER_REGEXES: [&str; 5] = [
+    r"(?:[Ll]ayer|blocks)[\/_\.]?([0-2])",
+    r"(\d)",
+    r"([Ll]a|block)[a-z]+.?(\d+)",
+    "([Ll]ayer|blocks).?[13]|(?:oss|ense)()",
+    "no such layer",
+];
+
+fn tables(subject: &Subject) {
+    subject.operation_breakdown();
+    subject.layer_breakdown();
+    subject.memory_totals();
+    subject.memory_affinity();
+    subject.interlayer_communication();
+    subject.warnings();
+}
+
+#[test]
+fn tables_of_the_fixtures() {
+    for fixture in FIXTURES {
+        let subject = subject(fixture, &Rules::default());
+        assert!(subject.oracle.layer_count() > 4, "{fixture}");
+        tables(&subject);
+    }
+}
+
+#[test]
+fn tables_with_other_regexes_and_orders() {
+    for fixture in FIXTURES {
+        for regex in OTHER_REGEXES {
+            let subject = subject(fixture, &rules(regex, false));
+            assert!(subject.oracle.layer_count() > 1 || regex == "no such layer");
+            subject.operation_breakdown();
+            subject.layer_breakdown();
+            subject.interlayer_communication();
+            subject.warnings();
+        }
+        tables(&subject(fixture, &rules(LAYER_REGEX, true)));
+    }
+}
+
+/// Layers by the last part of a name do not come in the order of their names.
+#[test]
+fn layers_in_the_order_of_their_names() {
+    for fixture in FIXTURES {
+        let regex = r"([A-Za-z]+\d*)$";
+        let natural = subject(fixture, &rules(regex, true));
+        natural.operation_breakdown();
+        natural.memory_affinity();
+        let steps = subject(fixture, &rules(regex, false));
+        assert_ne!(
+            natural.oracle.layering.names, steps.oracle.layering.names,
+            "{fixture}"
+        );
+        steps.memory_affinity();
+    }
+}
+
+#[test]
+fn a_call_with_inputs_of_several_layers_is_warned_of() {
+    for fixture in ["popart-bert-inference", "poptorch-bert-training"] {
+        let subject = subject(fixture, &rules("([a-z])", false));
+        assert!(subject.oracle.layering.mixed_call, "{fixture}");
+        subject.warnings();
+        subject.operation_breakdown();
+    }
+}
+
+#[test]
+fn operations_found_by_the_regex_for_inputs() {
+    let mut deduced = 0;
+    for fixture in FIXTURES {
+        for inputs_regex in [".", "input|mask", "Embedding"] {
+            let rules = Rules {
+                inputs_regex: inputs_regex.to_string(),
+                ..Rules::default()
+            };
+            let subject = subject(fixture, &rules);
+            let notes = subject.oracle.layering.notes.iter();
+            deduced += notes.filter(|note| *note == "inputs_regex_layer_0").count();
+            subject.operation_breakdown();
+            subject.layer_breakdown();
+        }
+    }
+    assert!(deduced > 10);
+}
+
+/// What is read back from CSV is what is read back from TSV.
+#[test]
+fn both_formats_have_the_same_cells() {
+    let options = [
+        "--operation-breakdown",
+        "--layer-breakdown",
+        "--memory-totals",
+        "--memory-affinity",
+        "--interlayer-communication",
+    ];
+    for fixture in FIXTURES {
+        let subject = subject(fixture, &Rules::default());
+        for option in options {
+            let [tsv, csv] = ["tsv", "csv"].map(|format| {
+                let delimiter = if format == "csv" { ',' } else { '\t' };
+                let run = subject.run(&[option, "--format", format]);
+                cells(&run.out, delimiter)
+            });
+            assert!(tsv.len() > 5 && tsv[0].len() > 3, "{fixture}, {option}");
+            assert_eq!(tsv, csv, "{fixture}, {option}");
+        }
+    }
+}
+
+#[test]
+fn splits_of_the_fixtures() {
+    for fixture in FIXTURES {
+        for natural in [false, true] {
+            let subject = subject(fixture, &rules(LAYER_REGEX, natural));
+            let ranges = Ranges::of(&subject.oracle);
+            for num_ipus in [1, 2, 3, 4, 16] {
+                subject.splits(&ranges, num_ipus, None);
+            }
+        }
+    }
+}
+
+/// From nothing fits to all fits in one stage, by the sizes of the ranges
+/// themselves: at a size, and a byte below and above it.
+#[test]
+fn splits_of_the_fixtures_at_other_limits() {
+    for fixture in FIXTURES {
+        let subject = subject(fixture, &Rules::default());
+        let ranges = Ranges::of(&subject.oracle);
+        let count = subject.oracle.layer_count();
+        let whole = ranges.peak(&(0..count));
+        for range in [0..2, 1..3, 0..count] {
+            let peak = ranges.peak(&range);
+            for limit in [peak - 1, peak, 2 * peak] {
+                subject.splits(&ranges, 3, Some(limit));
+            }
+        }
+        subject.solve(&ranges, 4, Some(1));
+        subject.greedy(&ranges, count, Some(whole / 3));
+    }
+}
+
+#[test]
+fn splits_with_other_regexes() {
+    let mut split = 0;
+    for fixture in FIXTURES {
+        for regex in OTHER_REGEXES {
+            let subject = subject(fixture, &rules(regex, false));
+            if subject.oracle.layer_count() == 1 {
+                let run = subject.run(&["--solve"]);
+                assert_eq!(run.code, 2, "{}: {}", subject.name, run.err);
+                continue;
+            }
+            let ranges = Ranges::of(&subject.oracle);
+            subject.splits(&ranges, 3, None);
+            split += 1;
+        }
+    }
+    assert!(split > 15);
+}
+
+#[test]
+fn diagnoses_of_the_fixtures() {
+    for fixture in FIXTURES {
+        diagnosis(&subject(fixture, &Rules::default()));
+    }
+}
+
+#[test]
+fn the_real_sample() {
+    let files = ["firehose.profile.pop", "firehose.debug.cbor"].map(sample);
+    let [Some(profile), Some(debug)] = files else {
+        return;
+    };
+    let named = rules(r"CS (\d+)", false);
+    let subject = Subject::new("sample", profile.clone(), debug.clone(), &named);
+    assert_eq!(subject.oracle.layer_count(), 3);
+    tables(&subject);
+    diagnosis(&subject);
+    let ranges = Ranges::of(&subject.oracle);
+    for num_ipus in [1, 2, 3] {
+        for limit in [None, Some(1000)] {
+            subject.splits(&ranges, num_ipus, limit);
+        }
+    }
+    let unnamed = Subject::new("sample without layers", profile, debug, &Rules::default());
+    tables(&unnamed);
+    diagnosis(&unnamed);
+}

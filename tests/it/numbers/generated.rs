@@ -1,0 +1,97 @@
+//! The tool against the second analyser on models that the generator wrote,
+//! and on such models changed into what is less usual.
+//!
+//! `SEEDS=1000..2000 cargo test generated::` takes other models, and as
+//! many as one likes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::printed::Subject;
+use super::printed::diagnoses::diagnosis;
+use crate::oracle::layers::Rules;
+use crate::oracle::search::Ranges;
+use crate::support::models::{Random, generate, options, seeds};
+use crate::support::vary;
+use tempfile::TempDir;
+
+/// Runs a check, and says which model it failed on.
+fn with_model(seed: u64, is_varied: bool, check: fn(&Subject, &mut Random)) {
+    let mut random = Random(seed);
+    let options = options(seed);
+    let folder = TempDir::new().unwrap();
+    let [profile, debug] = generate(folder.path(), &options);
+    if is_varied {
+        vary::profile(&profile, &mut random);
+        vary::contexts(&debug, &mut random);
+    }
+    let rules = Rules {
+        natural: random.once_in(3),
+        ..Rules::default()
+    };
+    let name = format!("seed {seed}, varied: {is_varied}, {}", options.join(" "));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let subject = Subject::new(&name, profile, debug, &rules);
+        check(&subject, &mut random);
+    }));
+    if outcome.is_err() {
+        let kept = folder.keep();
+        panic!("{name}: the files are in {}", kept.display());
+    }
+}
+
+fn tables(subject: &Subject, _: &mut Random) {
+    subject.operation_breakdown();
+    subject.layer_breakdown();
+    subject.memory_totals();
+    subject.memory_affinity();
+    subject.interlayer_communication();
+    subject.warnings();
+    diagnosis(subject);
+}
+
+/// Splits at limits that lie at, below and above what some stage needs.
+fn splits(subject: &Subject, random: &mut Random) {
+    let count = subject.oracle.layer_count();
+    if count == 1 {
+        assert_eq!(subject.run(&["--solve"]).code, 2, "{}", subject.name);
+        return;
+    }
+    let ranges = Ranges::of(&subject.oracle);
+    for num_ipus in 1..=count.min(4) {
+        let from = random.below(count - 1);
+        let from = if from == 1 { 0 } else { from };
+        let to = (from + 2 + random.below(count)).min(count);
+        let peak = ranges.peak(&(from..to));
+        let limit = peak.saturating_sub(random.below(2) as u64).max(1);
+        subject.splits(&ranges, num_ipus, Some(limit));
+    }
+    subject.splits(&ranges, count, None);
+}
+
+#[test]
+fn tables_of_generated_models() {
+    for seed in seeds(24) {
+        with_model(seed, false, tables);
+    }
+}
+
+#[test]
+fn splits_of_generated_models() {
+    for seed in seeds(24) {
+        with_model(seed, false, splits);
+    }
+}
+
+#[test]
+fn tables_of_varied_models() {
+    for seed in seeds(32) {
+        with_model(seed, true, tables);
+    }
+}
+
+#[test]
+fn splits_of_varied_models() {
+    for seed in seeds(32) {
+        with_model(seed, true, splits);
+    }
+}

@@ -1,0 +1,10 @@
+//! The numbers that the tool prints, held against a second computation.
+
+mod big;
+mod cycle_counts;
+mod fixtures;
+mod generated;
+mod mutated;
+mod printed;
+mod real_debug_file;
+mod real_sample;

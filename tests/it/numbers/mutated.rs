@@ -1,0 +1,127 @@
+//! A file that was changed at random gives an error, or the answer of the
+//! second analyser, which reads it with plain SQL and without any doubt.
+//!
+//! What the second analyser does not look at (what was recorded by category,
+//! the exact memory of compute sets) plays no part. It panics on most damage,
+//! and on debug files that are cut or malformed, which the tool reads as far as
+//! they go; such files show no more than that the tool ends well.
+//!
+//! `SEEDS=1000..2000 cargo test mutated::` takes other changes.
+
+use std::fs;
+
+use super::printed::Subject;
+use crate::oracle::layers::Rules;
+use crate::oracle::search::Ranges;
+use crate::support::models::{Random, generate, seeds};
+use crate::support::mutations::{Choices, loosen, mutate};
+use crate::support::{Run, catch_quietly, popliner};
+use tempfile::TempDir;
+
+/// What became of the changed files.
+#[derive(Debug, Default)]
+struct Outcomes {
+    refused: usize,
+    agreed: usize,
+    undecided: usize,
+}
+
+#[test]
+fn a_changed_file_is_refused_or_read_as_the_second_analyser_reads_it() {
+    let mut outcomes = Outcomes::default();
+    let frameworks = ["poplar", "popart", "poptorch", "tensorflow"];
+    let failed: Vec<String> = frameworks
+        .into_iter()
+        .flat_map(|framework| of_framework(framework, &mut outcomes))
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    if std::env::var_os("SEEDS").is_none() {
+        assert!(
+            outcomes.refused > 20 && outcomes.agreed > 40,
+            "{outcomes:?}"
+        );
+    }
+    eprintln!("{outcomes:?}");
+}
+
+/// Changes the model of a framework over and over; gives what went wrong.
+fn of_framework(framework: &str, outcomes: &mut Outcomes) -> Vec<String> {
+    let folder = TempDir::new().unwrap();
+    let options = [
+        "--layers=3",
+        "--tiles=4",
+        "--vars-per-layer-tile=2",
+        "--framework",
+        framework,
+    ];
+    let [profile, debug] = generate(folder.path(), &options.map(String::from));
+    let schema = loosen(&profile);
+    let sound = [&profile, &debug].map(|path| fs::read(path).unwrap());
+    let mut failed = Vec::new();
+    for seed in seeds(40) {
+        fs::write(&profile, &sound[0]).unwrap();
+        fs::write(&debug, &sound[1]).unwrap();
+        let mut random = Random(seed);
+        let data: Vec<u8> = (0..200).map(|_| random.next() as u8).collect();
+        mutate(&profile, &debug, &schema, &mut Choices(&data));
+        // The second analyser needs a whole document.
+        if seed % 4 != 0 {
+            fs::write(&debug, &sound[1]).unwrap();
+        }
+        let name = format!("{framework}, seed {seed}");
+        let run = popliner([
+            profile.as_os_str(),
+            debug.as_os_str(),
+            "--layer-breakdown".as_ref(),
+        ]);
+        if run.code == 3 {
+            let is_said = run.out.is_empty() && run.err.starts_with("error: ");
+            outcomes.refused += 1;
+            failed.extend((!is_said && !is_warned(&run)).then(|| format!("{name}: {run:?}")));
+            continue;
+        }
+        let rules = Rules::default();
+        // The panics of the second analyser are expected.
+        let subject = || Subject::new(&name, profile.clone(), debug.clone(), &rules);
+        let Ok(subject) = catch_quietly(subject) else {
+            outcomes.undecided += 1;
+            continue;
+        };
+        match catch_quietly(|| compared(&subject)) {
+            Ok(()) => outcomes.agreed += 1,
+            Err(panic) => failed.push(format!("{name}: {}", text(&*panic))),
+        }
+    }
+    failed
+}
+
+/// Warnings may stand before the error.
+fn is_warned(run: &Run) -> bool {
+    run.out.is_empty()
+        && run
+            .err
+            .lines()
+            .last()
+            .is_some_and(|l| l.starts_with("error: "))
+}
+
+fn compared(subject: &Subject) {
+    subject.operation_breakdown();
+    subject.layer_breakdown();
+    subject.memory_affinity();
+    subject.interlayer_communication();
+    let count = subject.oracle.layer_count();
+    if count > 1 {
+        let ranges = Ranges::of(&subject.oracle);
+        subject.solve(&ranges, 2, None);
+    }
+}
+
+fn text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.unwrap_or_else(|| {
+        panic
+            .downcast_ref::<&str>()
+            .map_or("a panic".into(), |s| s.to_string())
+    })
+}

@@ -1,0 +1,226 @@
+//! Everything the tool prints about a model, held against the oracle.
+
+pub mod diagnoses;
+pub mod splits;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::oracle::Oracle;
+use crate::oracle::layers::Rules;
+use crate::oracle::memory::Parts;
+use crate::support::{self, Run, cells, popliner, sections};
+
+/// A model that both read.
+pub struct Subject {
+    /// For messages.
+    pub name: String,
+    arguments: Vec<String>,
+    pub oracle: Oracle,
+}
+
+impl Subject {
+    pub fn new(name: &str, profile: PathBuf, debug: PathBuf, rules: &Rules) -> Self {
+        let order = if rules.natural { "natural" } else { "steps" };
+        let path = |path: &PathBuf| path.to_str().expect("a plain path").to_string();
+        let arguments = vec![
+            path(&profile),
+            path(&debug),
+            format!("--layer-name-regex={}", rules.layer_regex),
+            format!("--inputs-regex-layer-0={}", rules.inputs_regex),
+            format!("--layer-order={order}"),
+        ];
+        let root = support::root();
+        let oracle = Oracle::new(&root.join(profile), &root.join(debug), rules);
+        Self {
+            name: name.to_string(),
+            arguments,
+            oracle,
+        }
+    }
+
+    /// Runs the tool on the model.
+    pub fn run(&self, options: &[&str]) -> Run {
+        let fixed = self.arguments.iter().map(String::as_str);
+        let fixed = fixed.chain(["--memory-model=classic"]);
+        popliner(fixed.chain(options.iter().copied()))
+    }
+
+    /// The cells of the only table that an option prints.
+    fn table(&self, options: &[&str], header: &str) -> Vec<Vec<String>> {
+        let run = self.run(options);
+        assert_eq!(run.code, 0, "{}, {options:?}: {}", self.name, run.err);
+        let mut rows = cells(&run.out, '\t');
+        assert_eq!(rows.remove(0).join(", "), header, "{}", self.name);
+        rows
+    }
+
+    fn layer_name(&self, layer: usize) -> String {
+        let name = &self.oracle.layering.names[layer];
+        name.as_deref().unwrap_or("None").to_string()
+    }
+
+    pub fn operation_breakdown(&self) {
+        let header = "Layer, Note, Full name, Vertex state, Vertex code, Exchange code, \
+                      Control code, Variables";
+        let rows = self.table(&["--operation-breakdown"], header);
+        let operations = &self.oracle.operations;
+        assert_eq!(rows.len(), operations.len(), "{}", self.name);
+        for (index, (operation, row)) in operations.iter().zip(rows).enumerate() {
+            let layering = &self.oracle.layering;
+            let mut expected = vec![
+                self.layer_name(layering.layer[index].unwrap_or(0)),
+                layering.notes[index].clone(),
+                operation.name.clone(),
+            ];
+            let stage = self.oracle.stage(&[index]);
+            expected.extend(parts(&stage.sums()));
+            let place = format!("{}, operation {index} ({})", self.name, operation.uid);
+            assert_eq!(row, expected, "{place}");
+        }
+    }
+
+    pub fn layer_breakdown(&self) {
+        let header = "Name, Vertex state, Vertex code, Exchange code, Control code, Variables, \
+                      Total (MB)";
+        let rows = self.table(&["--layer-breakdown"], header);
+        assert_eq!(rows.len(), self.oracle.layer_count(), "{}", self.name);
+        for (layer, row) in rows.iter().enumerate() {
+            let sums = self
+                .oracle
+                .stage(&self.oracle.members(layer..layer + 1))
+                .sums();
+            let mut expected = vec![self.layer_name(layer)];
+            expected.extend(parts(&sums));
+            assert_eq!(row[..6], expected, "{}", self.name);
+            let megabytes: f64 = row[6].parse().expect("a number");
+            let difference = megabytes * 1e6 - sums.total() as f64;
+            assert!(
+                difference.abs() <= 500.5,
+                "{}, layer {layer}: {megabytes} MB",
+                self.name
+            );
+        }
+    }
+
+    pub fn memory_totals(&self) {
+        let header = "Tile, Always live, Not always live, Total";
+        let recorded = &self.oracle.profile.recorded;
+        let rows = self.table(&["--memory-totals"], header);
+        let shown: Vec<usize> = rows[1..]
+            .iter()
+            .map(|row| row[0].parse().unwrap())
+            .collect();
+        let total = |tile: &usize| recorded[*tile].total;
+        let least = shown.iter().map(total).min().expect("a tile");
+        let distinct: BTreeSet<usize> = shown.iter().copied().collect();
+        assert_eq!(distinct.len(), recorded.len().min(10), "{}", self.name);
+        assert!(shown.is_sorted_by(|a, b| total(a) >= total(b)));
+        for (tile, recorded) in recorded.iter().enumerate() {
+            let hidden = !distinct.contains(&tile);
+            assert!(
+                !(hidden && recorded.total > least),
+                "{}, tile {tile}",
+                self.name
+            );
+        }
+        self.recorded_rows(&rows, &shown);
+        let rows = self.table(&["--memory-totals", "--tiles=3,0,1-2"], header);
+        self.recorded_rows(&rows, &[3, 0, 1, 2]);
+    }
+
+    /// The row of the whole model, then those of some tiles.
+    fn recorded_rows(&self, rows: &[Vec<String>], tiles: &[usize]) {
+        let all = self.oracle.explaining(false);
+        let whole = self.oracle.stage(&all).sums().total();
+        assert_eq!(rows[0][1..], ["".into(), "".into(), whole.to_string()]);
+        assert_eq!(rows.len(), tiles.len() + 1);
+        for (row, &tile) in rows[1..].iter().zip(tiles) {
+            let recorded = self.oracle.profile.recorded[tile];
+            let expected = [
+                tile as u64,
+                recorded.always_live,
+                recorded.not_always_live,
+                recorded.total,
+            ];
+            let expected = expected.map(|number| number.to_string());
+            assert_eq!(row[..], expected, "{}", self.name);
+        }
+    }
+
+    pub fn memory_affinity(&self) {
+        self.matrix("--memory-affinity", &self.oracle.affinity());
+    }
+
+    pub fn interlayer_communication(&self) {
+        self.matrix("--interlayer-communication", &self.oracle.communication());
+    }
+
+    fn matrix(&self, option: &str, expected: &[Vec<u64>]) {
+        let layers = 0..self.oracle.layer_count();
+        let names: Vec<String> = layers.map(|layer| self.layer_name(layer)).collect();
+        let rows = self.table(&[option], &format!("Layer, {}", names.join(", ")));
+        assert_eq!(rows.len(), expected.len(), "{}, {option}", self.name);
+        for ((row, cells), name) in rows.iter().zip(expected).zip(&names) {
+            let mut expected = vec![name.clone()];
+            expected.extend(cells.iter().map(u64::to_string));
+            assert_eq!(*row, expected, "{}, {option}", self.name);
+        }
+    }
+
+    /// The counts of `-v`, and the warnings of section 6.
+    pub fn warnings(&self) {
+        let run = self.run(&["--layer-breakdown", "-v"]);
+        let layers = &self.oracle.layering.layer;
+        let counts = format!(
+            "{} operations, {} of them in {} layers, {} steps, {} tiles",
+            layers.len(),
+            layers.iter().flatten().count(),
+            self.oracle.layer_count() - 1,
+            self.oracle.profile.steps.len(),
+            self.oracle.profile.tiles
+        );
+        assert!(
+            run.err.lines().any(|line| line == counts),
+            "{}: {}",
+            self.name,
+            run.err
+        );
+        let layering = &self.oracle.layering;
+        let warned = |text: &str| {
+            run.err
+                .lines()
+                .any(|l| l.starts_with("warning:") && l.contains(text))
+        };
+        let shown = format!("{}: {}", self.name, run.err);
+        assert_eq!(
+            warned("operations got a layer"),
+            layering.few_layered,
+            "{shown}"
+        );
+        let outlined = warned("POPART_POPLINER_OUTLINER_REGEX");
+        assert_eq!(outlined, layering.mixed_call, "{shown}");
+    }
+
+    /// The five tables of `--diagnose`.
+    pub fn diagnosis(&self) -> Vec<(String, Vec<Vec<String>>)> {
+        let run = self.run(&["--diagnose"]);
+        assert_eq!(run.code, 0, "{}: {}", self.name, run.err);
+        let sections = sections(&run.out).into_iter();
+        sections
+            .map(|(name, text)| (name, cells(&text, '\t').split_off(1)))
+            .collect()
+    }
+}
+
+/// The columns of the breakdowns.
+fn parts(parts: &Parts) -> [String; 5] {
+    [
+        parts.vertex_state,
+        parts.vertex_code,
+        parts.exchange_code,
+        parts.control_code,
+        parts.variables,
+    ]
+    .map(|bytes| bytes.to_string())
+}

@@ -1,0 +1,193 @@
+//! The reader against the only real profile there is: what Poplar recorded of
+//! its own compilation must come out of what was read, to the byte.
+//!
+//! The files have no licence and are not part of the project; where they are
+//! missing, these tests say so and end.
+
+use crate::support::{sample, sample_pair};
+use popliner::debug_info::DebugInfo;
+use popliner::memory::MemoryModel;
+use popliner::model::{
+    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, Layering, Layerless, Model, Placement,
+};
+use popliner::profile::{NEVER_LIVE, Profile};
+use regex::Regex;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+
+/// The model of the sample; `None` after saying that the test is skipped.
+fn sample_model(with_bottleneck: bool) -> Option<Model> {
+    let [profile, debug] = sample_pair()?;
+    let profile = Profile::read(&profile).unwrap();
+    let debug_info = DebugInfo::read(&debug).unwrap();
+    Some(Model::build(profile, &debug_info, with_bottleneck).unwrap())
+}
+
+fn query<T>(path: &Path, sql: &str, row: impl Fn(&rusqlite::Row<'_>) -> T) -> Vec<T> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |r| Ok(row(r))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+/// By tile, the bytes that are not always live at each step.
+fn live_by_tile_and_step(profile: &Profile) -> Vec<Vec<u64>> {
+    let steps = profile.steps.len();
+    let mut live = vec![vec![0u64; steps]; profile.target.num_tiles as usize];
+    let variables = &profile.variables;
+    for (index, &class) in variables.classes.iter().enumerate() {
+        if class == NEVER_LIVE || profile.classes.is_always_live(class) {
+            continue;
+        }
+        for &(from, to) in profile.classes.ranges(class) {
+            for bytes in &mut live[usize::from(variables.tiles[index])][from as usize..to as usize]
+            {
+                *bytes += u64::from(variables.bytes[index]);
+            }
+        }
+    }
+    live
+}
+
+#[test]
+fn every_step_total_that_poplar_recorded_is_recomputed() {
+    let Some(path) = sample("firehose.profile.pop") else {
+        return;
+    };
+    let profile = Profile::read(&path).unwrap();
+    assert_eq!(profile.steps.len(), 111);
+    assert_eq!(profile.variables.len(), 51_880);
+    let live = live_by_tile_and_step(&profile);
+    let sql = "SELECT step_id, delta_bytes FROM memory_not_always_live_by_step_and_ipu \
+               WHERE ipu IS NULL";
+    let mut deltas = vec![0i64; 111];
+    for (step, delta) in query(&path, sql, |r| {
+        (r.get_unwrap::<_, i64>(0), r.get_unwrap::<_, i64>(1))
+    }) {
+        deltas[step as usize] += delta;
+    }
+    assert!(deltas.iter().any(|&delta| delta != 0));
+    let mut recorded = 0;
+    for (step, delta) in deltas.into_iter().enumerate() {
+        recorded += delta;
+        let computed: u64 = live.iter().map(|tile| tile[step]).sum();
+        assert_eq!(computed, recorded as u64, "step {step}");
+    }
+}
+
+#[test]
+fn every_tile_that_poplar_recorded_is_recomputed() {
+    let Some(path) = sample("firehose.profile.pop") else {
+        return;
+    };
+    let profile = Profile::read(&path).unwrap();
+    let live = live_by_tile_and_step(&profile);
+    let mut always = vec![0u64; 1472];
+    let variables = &profile.variables;
+    for (index, &class) in variables.classes.iter().enumerate() {
+        if class != NEVER_LIVE && profile.classes.is_always_live(class) {
+            always[usize::from(variables.tiles[index])] += u64::from(variables.bytes[index]);
+        }
+    }
+    let sql = "SELECT tile, always_live_bytes, not_always_live_max_bytes FROM memory_by_tile";
+    let rows = query(&path, sql, |r| {
+        (
+            r.get_unwrap::<_, i64>(0) as usize,
+            r.get_unwrap::<_, i64>(1),
+            r.get_unwrap::<_, i64>(2),
+        )
+    });
+    assert_eq!(rows.len(), 1472);
+    for (tile, recorded_always, recorded_max) in rows {
+        assert_eq!(always[tile], recorded_always as u64, "tile {tile}");
+        let max = live[tile].iter().max().unwrap();
+        assert_eq!(*max, recorded_max as u64, "tile {tile}");
+    }
+}
+
+/// Estimates are there of exchanges and stream copies alone, and all 21 can be
+/// read: one that cannot would be a warning.
+#[test]
+fn cycles_and_origin_of_the_sample() {
+    let Some(path) = sample("firehose.profile.pop") else {
+        return;
+    };
+    let profile = Profile::read(&path).unwrap();
+    assert!(profile.warnings.is_empty(), "{:?}", profile.warnings);
+    assert_eq!(profile.cycles.executed, None);
+    assert_eq!(profile.cycles.estimated, None);
+    let repeats: Vec<u64> = profile.cycles.repeats.values().copied().collect();
+    assert_eq!(repeats, [3, 3]);
+    let made = &profile.made;
+    assert!(made.poplar.as_ref().unwrap().starts_with("3.3.0"));
+    assert_eq!(made.time.as_deref(), Some("2024-04-09 08:23:39"));
+    assert_eq!(made.device.as_deref(), Some("IPU"));
+    assert_eq!(made.clock_hertz, Some(1_850_000_000));
+    let compilation = query(
+        &path,
+        "SELECT count(*) FROM compilation_parameters WHERE is_default = 0",
+        |r| r.get_unwrap::<_, i64>(0) as usize,
+    );
+    assert_eq!(made.compilation_options.len(), compilation[0]);
+    let target = made.target_options.iter();
+    let target: Vec<_> = target.map(|o| (&*o.name, &*o.value)).collect();
+    assert_eq!(target, [("GatewayMode", "1")]);
+}
+
+#[test]
+fn operations_of_the_sample_are_those_of_its_contexts() {
+    let Some(model) = sample_model(false) else {
+        return;
+    };
+    // Plain Poplar: the outermost PopLibs call names an operation, otherwise
+    // the program's own context or its first compute set.
+    let uids: Vec<(u64, &str)> = model
+        .operations
+        .iter()
+        .map(|op| (model.bodies[op.body as usize].uid, &*op.name))
+        .collect();
+    for expected in [
+        (19, "IO in CS 0"),
+        (41, "rowCopySet"),
+        (31, "countedLoop"),
+        (46, "reduceWithOutput"),
+    ] {
+        assert!(uids.contains(&expected), "{expected:?} in {uids:?}");
+    }
+    // Context 31 covers the loop's own program (step 36) and what the loop
+    // adds at its end (step 50), but not the body's other operations.
+    let body = model.bodies.iter().find(|body| body.uid == 31).unwrap();
+    assert_eq!(body.window, Some((36, 50)));
+}
+
+#[test]
+fn the_full_memory_model_agrees_with_every_recorded_tile() {
+    let Some(model) = sample_model(true) else {
+        return;
+    };
+    let options = LayerOptions {
+        layer_regex: Regex::new(r"CS (\d+)").unwrap(),
+        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
+        order: LayerOrder::Steps,
+    };
+    let layering = Layering::new(&model.operations, &options);
+    let placement = Placement::new(&model, &layering, Layerless::Home);
+    let memory = MemoryModel::full(&model, &layering, &placement);
+    let stage = &memory.stages(std::slice::from_ref(&(0..layering.len())))[0];
+    for (tile, (parts, recorded)) in stage.tiles.iter().zip(&model.recorded.tiles).enumerate() {
+        assert_eq!(parts.total(), recorded.total, "tile {tile}");
+    }
+    // The tile and step with the most memory, by Poplar's own tables.
+    let bottleneck = model.bottleneck.as_ref().unwrap();
+    let by_tile = |tile: &popliner::profile::RecordedTile| tile.always_live + tile.not_always_live;
+    let highest = model.recorded.tiles.iter().map(by_tile).max().unwrap();
+    assert_eq!(bottleneck.bytes, highest);
+    let there = &model.recorded.tiles[bottleneck.tile as usize];
+    assert_eq!(by_tile(there), highest);
+    let live: u64 = bottleneck
+        .variables
+        .iter()
+        .map(|v| u64::from(v.bytes))
+        .sum();
+    assert_eq!(live, highest);
+}

@@ -1,0 +1,59 @@
+//! A second reader and analyser, written from the rules alone and independent
+//! of the library: plain SQL joins, whole documents in memory, sets and loops
+//! in the order in which the rules state them. It is slow and takes nothing
+//! for granted but a file that is sound; what it says is what the tool must say.
+//!
+//! It shares no code with `popliner`. Where a file is damaged, it panics.
+
+pub mod between;
+pub mod codec;
+pub mod contexts;
+pub mod cycles;
+pub mod diagnosis;
+pub mod layers;
+pub mod memory;
+pub mod names;
+pub mod operations;
+pub mod read;
+pub mod search;
+
+use std::path::Path;
+
+use contexts::Contexts;
+use layers::{Layering, Rules};
+use operations::Operation;
+use read::Profile;
+
+/// A model that was read and whose layers were named.
+pub struct Oracle {
+    pub profile: Profile,
+    pub operations: Vec<Operation>,
+    pub layering: Layering,
+}
+
+impl Oracle {
+    /// Reads both files and applies sections 1 to 6 of the rules.
+    pub fn new(profile: &Path, debug: &Path, rules: &Rules) -> Self {
+        let profile = Profile::read(profile);
+        let contexts = Contexts::read(debug);
+        let operations = operations::operations(&profile, &contexts);
+        let layering = Layering::new(&operations, rules);
+        Self {
+            profile,
+            operations,
+            layering,
+        }
+    }
+
+    /// The operations of these positions of the layer order, in order.
+    pub fn members(&self, layers: std::ops::Range<usize>) -> Vec<usize> {
+        (0..self.operations.len())
+            .filter(|&op| layers.contains(&self.layering.layer[op].unwrap_or(0)))
+            .collect()
+    }
+
+    /// All layers, the pseudo-layer among them.
+    pub fn layer_count(&self) -> usize {
+        self.layering.names.len()
+    }
+}

@@ -1,0 +1,186 @@
+//! A headless Chromium, driven by its DevTools protocol over two pipes.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::skip;
+
+/// The names that Chromium goes by.
+const NAMES: [&str; 4] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+];
+
+/// The browser in the PATH, or `None` after saying that a test is skipped.
+#[track_caller]
+pub fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path);
+    let found = places
+        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
+        .find(|place| place.is_file());
+    if found.is_none() {
+        skip(&format!(
+            "no Chromium is in the PATH ({})",
+            NAMES.join(", ")
+        ));
+    }
+    found
+}
+
+/// A browser that does not answer for so long hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A running browser with one page.
+pub struct Browser {
+    child: Child,
+    commands: File,
+    answers: Receiver<Value>,
+    /// What came that was no answer.
+    events: Vec<Value>,
+    session: Option<String>,
+    number: u64,
+    // Removed when the browser is gone.
+    _folder: tempfile::TempDir,
+}
+
+impl Browser {
+    /// Starts the browser with an empty page.
+    pub fn start(program: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipes = ["commands", "answers"].map(|name| folder.path().join(name));
+        let made = Command::new("mkfifo").args(&pipes).status();
+        assert!(made.is_ok_and(|status| status.success()), "two pipes");
+        // The browser reads from 3 and writes to 4; only a shell can put the
+        // pipes there. As root it has no sandbox.
+        let child = Command::new("sh")
+            .args(["-c", r#"exec "$0" "$@" 3<"$COMMANDS" 4>"$ANSWERS""#])
+            .arg(program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu"])
+            .args(["--disable-dev-shm-usage", "--remote-debugging-pipe"])
+            .arg(format!(
+                "--user-data-dir={}",
+                folder.path().join("profile").display()
+            ))
+            .env("COMMANDS", &pipes[0])
+            .env("ANSWERS", &pipes[1])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a shell");
+        let commands = OpenOptions::new().write(true).open(&pipes[0]);
+        let answers = File::open(&pipes[1]).expect("a pipe");
+        let mut browser = Self {
+            child,
+            commands: commands.expect("a pipe"),
+            answers: listen(answers),
+            events: Vec::new(),
+            session: None,
+            number: 0,
+            _folder: folder,
+        };
+        browser.open_page();
+        browser
+    }
+
+    fn open_page(&mut self) {
+        let target = self.send("Target.createTarget", json!({"url": "about:blank"}));
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let session = self.send("Target.attachToTarget", attach);
+        self.session = session["sessionId"].as_str().map(String::from);
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            self.send(&format!("{domain}.enable"), json!({}));
+        }
+    }
+
+    /// Sends a command and waits for its answer.
+    pub fn send(&mut self, method: &str, params: Value) -> Value {
+        self.number += 1;
+        let mut command = json!({"id": self.number, "method": method, "params": params});
+        if let Some(session) = &self.session {
+            command["sessionId"] = session.as_str().into();
+        }
+        let mut bytes = command.to_string().into_bytes();
+        bytes.push(0);
+        self.commands.write_all(&bytes).expect("the browser reads");
+        loop {
+            let message = self.receive();
+            if message["id"] != self.number {
+                self.events.push(message);
+                continue;
+            }
+            assert!(message["error"].is_null(), "{method}: {message}");
+            return message["result"].clone();
+        }
+    }
+
+    fn receive(&self) -> Value {
+        let message = self.answers.recv_timeout(PATIENCE);
+        message.unwrap_or_else(|_| panic!("the browser hangs: no answer in {PATIENCE:?}"))
+    }
+
+    /// Opens a file at a width, as a phone would when it is narrow, and waits
+    /// until it is loaded.
+    pub fn open(&mut self, page: &Path, width: u32) {
+        let size = json!({
+            "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600,
+        });
+        self.send("Emulation.setDeviceMetricsOverride", size);
+        self.events.clear();
+        let url = format!("file://{}", page.display());
+        let opened = self.send("Page.navigate", json!({"url": url}));
+        assert!(opened["errorText"].is_null(), "{opened}");
+        while self.named("Page.loadEventFired").is_empty() {
+            let event = self.receive();
+            self.events.push(event);
+        }
+    }
+
+    /// The value of an expression in the page, or of what it promises.
+    pub fn value(&mut self, expression: &str) -> Value {
+        let params = json!({
+            "expression": expression, "returnByValue": true, "awaitPromise": true,
+        });
+        let result = self.send("Runtime.evaluate", params);
+        assert!(result["exceptionDetails"].is_null(), "{result}");
+        result["result"]["value"].clone()
+    }
+
+    /// What came so far of one kind of event.
+    pub fn named(&self, method: &str) -> Vec<&Value> {
+        let events = self.events.iter();
+        events.filter(|event| event["method"] == method).collect()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads messages, each of which ends with a zero byte, in a thread: so that
+/// waiting can end.
+fn listen(answers: File) -> Receiver<Value> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let messages = BufReader::new(answers).split(0);
+        for message in messages.map_while(Result::ok) {
+            let message = serde_json::from_slice(&message).expect("JSON");
+            if sender.send(message).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}

@@ -1,0 +1,11 @@
+//! The full memory model against what the compiler recorded and the generator
+//! planted: on every fixture, on generated models of every framework, and on the
+//! real sample where it is there.
+
+mod attributed;
+mod growth;
+mod layer_cycles;
+mod once;
+mod ranges;
+mod subject;
+mod whole;

@@ -1,0 +1,124 @@
+//! The models that everything is checked on.
+
+use std::path::{Path, PathBuf};
+
+use popliner::debug_info::DebugInfo;
+use popliner::memory::MemoryModel;
+use popliner::model::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
+    Model, Placement,
+};
+use popliner::profile::Profile;
+use regex::Regex;
+use tempfile::TempDir;
+
+use crate::support::models;
+use crate::support::{self, FIXTURES, root, sample};
+
+/// How many seeds there are of each kind of generated model.
+const SEEDS: u64 = 2;
+
+/// A profile with its model.
+pub struct Subject {
+    /// What to call it where a check fails.
+    pub name: String,
+    files: [PathBuf; 2],
+    pub model: Model,
+    pub layering: Layering,
+}
+
+impl Subject {
+    fn new(name: String, files: [PathBuf; 2], layer_regex: &str) -> Self {
+        let model = Model::build(profile(&files), &contexts(&files), true).expect("a model");
+        let options = LayerOptions {
+            layer_regex: Regex::new(layer_regex).expect("a regex"),
+            inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).expect("a regex"),
+            order: LayerOrder::Natural,
+        };
+        let layering = Layering::new(&model.operations, &options);
+        assert!(!layering.is_empty(), "{name}: no layer");
+        let tiles = model.target.num_tiles as usize;
+        assert_eq!(
+            model.recorded.tiles.len(),
+            tiles,
+            "{name}: nothing recorded"
+        );
+        Self {
+            name,
+            files,
+            model,
+            layering,
+        }
+    }
+
+    /// The profile, read anew.
+    pub fn profile(&self) -> Profile {
+        profile(&self.files)
+    }
+
+    /// The model of the profile after some change to it.
+    pub fn changed(&self, profile: Profile) -> Model {
+        Model::build(profile, &contexts(&self.files), false).expect("a model")
+    }
+
+    /// What the generator planted.
+    pub fn planted(&self) -> serde_json::Value {
+        let path = self.files[0].with_file_name("planted.json");
+        let text = std::fs::read(path).expect("what was planted");
+        serde_json::from_slice(&text).expect("JSON")
+    }
+
+    pub fn placement(&self, layerless: Layerless) -> Placement {
+        Placement::new(&self.model, &self.layering, layerless)
+    }
+
+    /// Both models of memory, the full one with every operation at home.
+    pub fn memories(&self) -> [MemoryModel<'_>; 2] {
+        let placement = self.placement(Layerless::Home);
+        [
+            MemoryModel::classic(&self.model, &self.layering),
+            MemoryModel::full(&self.model, &self.layering, &placement),
+        ]
+    }
+}
+
+fn profile(files: &[PathBuf; 2]) -> Profile {
+    Profile::read(&files[0]).expect("a profile")
+}
+
+fn contexts(files: &[PathBuf; 2]) -> DebugInfo {
+    DebugInfo::read(&files[1]).expect("debug contexts")
+}
+
+/// Checks every fixture.
+pub fn each_fixture(check: impl Fn(&Subject)) {
+    for name in FIXTURES {
+        let files = [support::profile(name), support::debug(name)].map(|file| root().join(file));
+        check(&Subject::new(name.to_string(), files, DEFAULT_LAYER_REGEX));
+    }
+}
+
+/// Checks generated models of every kind.
+pub fn each_generated(check: impl Fn(&Subject)) {
+    for mut options in models::every_kind(SEEDS) {
+        let name = options.join(" ");
+        let folder = TempDir::new().expect("a folder");
+        options.extend(["--planted".to_string(), planted_path(folder.path())]);
+        let files = models::generate(folder.path(), &options);
+        check(&Subject::new(name, files, DEFAULT_LAYER_REGEX));
+    }
+}
+
+fn planted_path(folder: &Path) -> String {
+    let path = folder.join("planted.json");
+    path.to_str().expect("a plain path").to_string()
+}
+
+/// Checks the real sample, or says that it is not there.
+pub fn the_sample(check: impl Fn(&Subject)) {
+    let files = ["firehose.profile.pop", "firehose.debug.cbor"].map(sample);
+    if let [Some(profile), Some(debug)] = files {
+        let files = [profile, debug];
+        check(&Subject::new("real sample".to_string(), files, r"CS (\d+)"));
+    }
+}

@@ -1,0 +1,215 @@
+//! Paste-ready splits, read by the languages that they are written in: Python
+//! parses and runs them with stand-ins for the frameworks, YAML is loaded, and
+//! what they say is held against the stages that `--solve` prints.
+
+use crate::support::{Run, python, run_fixture, sections};
+use serde_json::{Value, json};
+
+/// Splits with few and many stages, IPUs left over, and one that does not fit.
+const CASES: [(&str, &str); 6] = [
+    ("popart-bert-inference", "--num-ipus=4"),
+    ("popart-bert-inference", "--num-ipus=16"),
+    ("poptorch-bert-training", "--num-ipus=5"),
+    ("tensorflow-cnn", "--num-ipus=4"),
+    ("poplar-mlp", "--num-ipus=3"),
+    ("impossible", "--num-ipus=2"),
+];
+
+/// The stages as JSON, and the split in the form `emit`.
+fn emitted(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, String) {
+    let form = format!("--emit={emit}");
+    let wanted: [&str; 2] = ["--solve", &form];
+    let run = run_fixture(fixture, &[&wanted, options].concat());
+    assert!(run.code == 0 || run.code == 1, "{run:?}");
+    let [(solve, stages), (name, text)] = <[_; 2]>::try_from(sections(&run.out)).expect("two");
+    assert_eq!((solve.as_str(), name), ("solve", format!("emit-{emit}")));
+    let stages = serde_json::from_str(&stages).expect("JSON");
+    check_alone(fixture, &[options, &[&form]].concat(), &run, &text);
+    (stages, text)
+}
+
+/// Without `--solve` comes the configuration alone, with the same verdict.
+fn check_alone(fixture: &str, options: &[&str], with_solve: &Run, text: &str) {
+    let alone = run_fixture(fixture, options);
+    assert_eq!(alone.out, text);
+    assert_eq!((alone.code, &alone.err), (with_solve.code, &with_solve.err));
+    let warns = text.starts_with("# WARNING: the model does not fit.");
+    assert_eq!(warns, alone.code == 1, "{text}");
+}
+
+/// The layers of each stage, without the operations that have none.
+fn named(stages: &[Value]) -> Vec<Vec<&str>> {
+    let names = stages.iter().map(|stage| {
+        let layers = stage["layers"].as_array().expect("layers").iter();
+        layers.filter_map(Value::as_str).collect()
+    });
+    names.collect()
+}
+
+/// Every layer with its stage.
+fn placed<'a>(stages: &[Vec<&'a str>]) -> Vec<(&'a str, usize)> {
+    let numbered = stages.iter().enumerate();
+    let placed =
+        numbered.flat_map(|(number, layers)| layers.iter().map(move |&name| (name, number)));
+    placed.collect()
+}
+
+fn read_json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn layers_per_ipu_is_yaml_and_adds_up() {
+    for (fixture, ipus) in CASES {
+        let (stages, text) = emitted(fixture, &[ipus], "layers-per-ipu");
+        let read: Value = serde_yaml_ng::from_str(&text).expect("YAML");
+        let mut expected: Vec<usize> = named(&stages).iter().map(Vec::len).collect();
+        let entries: usize = ipus.rsplit('=').next().unwrap().parse().unwrap();
+        expected.resize(entries, 0);
+        assert_eq!(read, json!({ "layers_per_ipu": expected }), "{text}");
+    }
+}
+
+#[test]
+fn pipeline_splits_is_yaml_and_begins_each_ipu() {
+    for (fixture, ipus) in CASES {
+        let module = r#"--module=a "b"/{}: #é"#;
+        let (stages, text) = emitted(fixture, &[ipus, module], "pipeline-splits");
+        let read: Value = serde_yaml_ng::from_str(&text).expect("YAML");
+        let starts = named(&stages).into_iter().skip(1);
+        let starts = starts.map(|layers| format!(r#"a "b"/{}: #é"#, layers[0]));
+        let expected: Vec<String> = starts.collect();
+        assert_eq!(read, json!({ "pipeline_splits": expected }), "{text}");
+    }
+}
+
+#[test]
+fn poptorch_places_every_layer_as_the_split_does() {
+    for (fixture, ipus) in CASES {
+        let module = "--module=model.bert.encoder.layer[{}]";
+        let (stages, text) = emitted(fixture, &[ipus, module], "poptorch");
+        let Some(found) = python(include_str!("poptorch.py"), &text) else {
+            return;
+        };
+        let blocks: Vec<(String, usize)> = serde_json::from_str(&found).expect("blocks");
+        assert_eq!(blocks.len(), stages.len(), "{text}");
+        // A block goes on until the next begins.
+        let mut ipu = 0;
+        for (layer, stage) in placed(&named(&stages)) {
+            let module = format!("model.bert.encoder.layer[{layer}]");
+            let block = blocks.iter().find(|(begun, _)| *begun == module);
+            ipu = block.map_or(ipu, |&(_, ipu)| ipu);
+            assert_eq!(ipu, stage, "layer {layer} in {text}");
+        }
+    }
+}
+
+#[test]
+fn popart_places_every_layer_as_the_split_does() {
+    for (fixture, ipus) in CASES {
+        let (stages, text) = emitted(fixture, &[ipus], "popart");
+        let Some(found) = python(include_str!("popart.py"), &text) else {
+            return;
+        };
+        let options = json!({ "virtualGraphMode": "manual", "enablePipelining": true });
+        let layers = placed(&named(&stages)).into_iter();
+        let layers: Vec<Value> = layers.map(|(name, at)| json!([name, at, at])).collect();
+        let expected = json!({ "options": options, "layers": layers });
+        assert_eq!(read_json(&found), expected, "{text}");
+    }
+}
+
+#[test]
+fn keras_places_every_layer_as_the_split_does() {
+    for (fixture, ipus) in CASES {
+        for module in ["block{}", "{}", r#"it's "{}"#] {
+            let option = format!("--module={module}");
+            let (stages, text) = emitted(fixture, &[ipus, &option], "keras");
+            let Some(found) = python(include_str!("keras.py"), &text) else {
+                return;
+            };
+            let found = read_json(&found);
+            let layers = placed(&named(&stages)).into_iter();
+            let layers: Vec<_> = layers
+                .map(|(layer, stage)| (module.replace("{}", layer), stage))
+                .collect();
+            assert_eq!(found["entries"], json!(layers), "{text}");
+            let ipus: Vec<usize> = (0..stages.len()).collect();
+            assert_eq!(found["mapping"], json!(ipus), "{text}");
+            assert_eq!(found["model"], keras_model(&layers, stages.len()), "{text}");
+        }
+    }
+}
+
+/// What goes before the first layer is in the first stage, what comes after
+/// the last in the last.
+fn keras_model(layers: &[(String, usize)], stages: usize) -> Value {
+    let mut model = vec![("embedding".to_string(), 0)];
+    for (layer, stage) in layers {
+        model.push((format!("{layer}_dense"), *stage));
+        model.push((format!("{layer}/norm"), *stage));
+    }
+    model.push(("head".to_string(), stages - 1));
+    json!(model)
+}
+
+#[test]
+fn keras_without_module_names_has_no_loop() {
+    let (stages, text) = emitted("tensorflow-cnn", &["--num-ipus=4"], "keras");
+    let Some(found) = python(include_str!("keras.py"), &text) else {
+        return;
+    };
+    let found = read_json(&found);
+    assert_eq!(found["entries"], json!(placed(&named(&stages))), "{text}");
+    assert_eq!(found["model"], Value::Null, "{text}");
+}
+
+#[test]
+fn a_search_that_gave_up_leaves_nothing_to_paste() {
+    let options = ["--emit=keras", "--emit=layers-per-ipu", "--solver=greedy"];
+    let run = run_fixture("impossible", &options);
+    assert_eq!(run.code, 1, "{run:?}");
+    for (name, text) in sections(&run.out) {
+        assert!(text.lines().all(|line| line.starts_with("# ")), "{text}");
+        assert!(text.contains("in no stage: None 0 1 2 3"), "{name}: {text}");
+        let read: Value = serde_yaml_ng::from_str(&text).expect("YAML");
+        assert_eq!(read, Value::Null);
+        python("import ast, sys; ast.parse(sys.stdin.read())", &text);
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_2_before_and_after_the_search() {
+    let cases: [(&[&str], &str); 7] = [
+        (&["--emit=poptorch"], "--module"),
+        (&["--emit=pipeline-splits", "--solve"], "--module"),
+        (&["--emit=json"], "layers-per-ipu"),
+        (&["--module=model[{}]"], "--emit"),
+        (&["--emit=keras", "--module=model"], "one {}"),
+        (&["--emit=poptorch", "--module=model.{}"], "model.0"),
+        (
+            &["--emit=layers-per-ipu", "--layer-name-regex=none such"],
+            "none such",
+        ),
+    ];
+    for (options, part) in cases {
+        let run = run_fixture("poplar-mlp", options);
+        assert_eq!(run.code, 2, "{options:?}: {run:?}");
+        assert_eq!(run.out, "", "{options:?}");
+        assert!(run.err.contains(part), "{options:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn forms_come_once_and_in_order() {
+    let options = [
+        "--emit=keras",
+        "--emit=popart",
+        "--emit=keras",
+        "--layer-breakdown",
+    ];
+    let run = run_fixture("poplar-mlp", &options);
+    let sections = sections(&run.out);
+    let names: Vec<&str> = sections.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["layer-breakdown", "emit-popart", "emit-keras"]);
+}

@@ -1,0 +1,202 @@
+//! Files of the report: whole or not there, several in one run, and refused
+//! with the reason.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{self, FIXTURES, one_line, popliner, profile, run_fixture, sections};
+use serde_json::Value;
+
+const FIXTURE: &str = "popart-bert-inference";
+const FORMS: [&str; 4] = ["json", "csv", "markdown", "html"];
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut names: Vec<_> = entries
+        .map(|entry| name(entry.expect("an entry")))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn all_forms_in_one_run_are_what_each_is_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |form: &str| folder.path().join(form);
+    let options = FORMS.map(|form| format!("--export-{form}={}", file(form).display()));
+    let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
+    options.push("-q");
+    let run = run_fixture(FIXTURE, &options);
+    assert_eq!((run.code, &*run.out, &*run.err), (0, "", ""), "{run:?}");
+    let mut expected = FORMS.map(String::from);
+    expected.sort();
+    assert_eq!(names(folder.path()), expected);
+    for form in FORMS {
+        let text = fs::read_to_string(file(form)).expect("a file");
+        // The arguments are in some forms, and nothing else differs.
+        let alone = run_fixture(FIXTURE, &[&format!("--export-{form}=-"), "-q"]);
+        let without = |text: &str| {
+            let lines = text.lines();
+            let lines = lines.filter(|line| !line.contains("--export-"));
+            lines.map(String::from).collect::<Vec<_>>()
+        };
+        assert_eq!(without(&text), without(&alone.out), "{form}");
+        assert!(text.len() > 500, "{form}");
+    }
+}
+
+#[test]
+fn standard_output_takes_several_with_names() {
+    let options = FORMS.map(|form| format!("--export-{form}=-"));
+    let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
+    options.push("--layer-breakdown");
+    let run = run_fixture(FIXTURE, &options);
+    assert_eq!(run.code, 0, "{run:?}");
+    let sections: Vec<String> = sections(&run.out).into_iter().map(|one| one.0).collect();
+    // The spreadsheet form has a section of its own inside.
+    let expected = [
+        "layer-breakdown",
+        "export-json",
+        "export-csv",
+        "layers",
+        "export-markdown",
+        "export-html",
+    ];
+    assert_eq!(sections, expected);
+}
+
+#[test]
+fn a_file_that_stands_there_is_replaced_as_a_whole_or_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("report.json");
+    fs::write(&file, "old").expect("a file");
+    let export = format!("--export-json={}", file.display());
+    // Wrong usage that shows only after the analysis.
+    let run = run_fixture(FIXTURE, &["--solve", "--layer-name-regex=nowhere", &export]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert_eq!(fs::read_to_string(&file).expect("a file"), "old");
+    let run = run_fixture(FIXTURE, &["--solve", "--num-ipus=1", &export]);
+    assert_eq!(run.code, 1, "it does not fit, and is written: {run:?}");
+    let report: Value = serde_json::from_slice(&fs::read(&file).expect("a file")).expect("JSON");
+    assert_eq!(report["split"]["fits"], Value::Bool(false));
+    assert_eq!(names(folder.path()), ["report.json"]);
+}
+
+#[test]
+fn places_that_cannot_be_written_to_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let missing = folder.path().join("missing").join("report.html");
+    for place in [&missing, &folder.path().to_owned()] {
+        let export = format!("--export-html={}", place.display());
+        let run = run_fixture(FIXTURE, &[&export, "-q"]);
+        let line = one_line(&run, 3);
+        assert!(
+            line.contains(place.to_str().expect("a plain path")),
+            "{line}"
+        );
+    }
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_is_another_already_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [profile, debug] = support::copy(FIXTURE, folder.path());
+    let before = fs::read(&profile).expect("a profile");
+    let text = |path: &Path| path.to_str().expect("a plain path").to_string();
+    let file = text(&folder.path().join("report"));
+    let other = text(&folder.path().join(".").join("report"));
+    let (profile, debug) = (text(&profile), text(&debug));
+    let cases: [(&[String], &str); 7] = [
+        (&[format!("--export-lp={profile}")], "PROFILE"),
+        (&[format!("--export-lp={debug}")], "DEBUG"),
+        (
+            &[
+                format!("--export-lp={file}"),
+                format!("--export-csv={other}"),
+            ],
+            "--export-lp",
+        ),
+        (
+            &[
+                format!("--export-csv={file}"),
+                format!("--export-json={other}"),
+            ],
+            "--export-csv",
+        ),
+        (&[format!("--export-html={profile}")], "PROFILE"),
+        (&[format!("--export-html={debug}")], "DEBUG"),
+        (
+            &[
+                format!("--save-to-file={file}"),
+                format!("--export-html={file}"),
+            ],
+            "--save-to-file",
+        ),
+    ];
+    for (options, part) in cases {
+        let run = popliner([profile.clone()].iter().chain(options));
+        let line = one_line(&run, 2);
+        assert!(
+            line.contains(part) && line.contains("the same file"),
+            "{line}"
+        );
+        assert!(line.contains("--export-"), "{line}");
+    }
+    let run = popliner([&profile, &format!("--save-to-file={profile}")]);
+    let line = one_line(&run, 2);
+    assert!(
+        line.contains("PROFILE and --save-to-file name the same file"),
+        "{line}"
+    );
+    assert_eq!(fs::read(&profile).expect("a profile"), before);
+    assert_eq!(names(folder.path()), ["debug.cbor", "profile.pop"]);
+}
+
+#[test]
+fn a_saved_model_gives_the_same_report_but_for_names_of_variables() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let saved = folder.path().join("model.saved");
+    let saved = saved.to_str().expect("a plain path");
+    for fixture in FIXTURES {
+        run_fixture(fixture, &["-q", "--save-to-file", saved]);
+        let options = ["-q", "--export-json=-"];
+        let fresh = run_fixture(fixture, &options);
+        let loaded = popliner(["--load-from-file", saved].iter().chain(&options));
+        let [mut fresh, mut loaded]: [Value; 2] =
+            [fresh.out, loaded.out].map(|out| serde_json::from_str(&out).expect("JSON"));
+        for report in [&mut fresh, &mut loaded] {
+            report["made"]["files"].take();
+            report["made"]["arguments"].take();
+        }
+        let peak = "/liveness/peak_variables";
+        let of_loaded = loaded.pointer_mut(peak).expect("a section").take();
+        let of_fresh = fresh.pointer_mut(peak).expect("a section").take();
+        assert_eq!(of_loaded["bytes"], of_fresh["bytes"], "{fixture}");
+        assert_eq!(fresh, loaded, "{fixture}");
+    }
+}
+
+#[test]
+fn files_beside_the_profile_are_in_the_report_or_said_to_be_left_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    support::copy("poplar-mlp", folder.path());
+    let framework = serde_json::json!({"name": "PopART", "version": {"major": 3}});
+    fs::write(folder.path().join("framework.json"), framework.to_string()).expect("a file");
+    fs::write(folder.path().join("app.json"), "{\"cut").expect("a file");
+    let profile = folder
+        .path()
+        .join(profile("poplar-mlp").file_name().expect("a name"));
+    let run = popliner([profile.as_os_str(), "--export-json=-".as_ref()]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let report: Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(report["made"]["framework"], framework);
+    assert_eq!(report["made"]["app"], Value::Null);
+    let warning = report["warnings"][0].as_str().expect("a warning");
+    assert!(
+        warning.starts_with("app.json beside the profile is left out: "),
+        "{warning}"
+    );
+    assert!(run.err.contains(warning), "{}", run.err);
+}

@@ -1,0 +1,84 @@
+//! The JSON Schema of the report: it is the one of the code, and every
+//! fixture's report keeps to it.
+//!
+//! `BLESS=1 cargo test json_schema::` writes the schema anew. A change that
+//! takes a field away or gives it another meaning needs a new version.
+
+use std::fs;
+
+use crate::support::{FIXTURES, root, run_fixture};
+use popliner::report::Report;
+use serde_json::Value;
+
+const SCHEMA: &str = "schema/report-v1.schema.json";
+
+#[test]
+fn the_committed_schema_is_that_of_the_code() {
+    let schema = serde_json::to_string_pretty(&Report::schema()).expect("JSON") + "\n";
+    let path = root().join(SCHEMA);
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        fs::write(&path, &schema).expect("a schema");
+    }
+    let committed = fs::read_to_string(&path).expect("a schema");
+    assert!(committed == schema, "{SCHEMA} is not that of the code");
+}
+
+/// The report of a fixture as JSON.
+fn report(fixture: &str, options: &[&str]) -> Value {
+    let run = run_fixture(fixture, &[options, &["--export-json=-", "-q"]].concat());
+    assert!([0, 1].contains(&run.code), "{run:?}");
+    serde_json::from_str(&run.out).expect("JSON alone")
+}
+
+#[test]
+fn every_fixture_keeps_to_the_schema_and_reads_back() {
+    let schema = fs::read_to_string(root().join(SCHEMA)).expect("a schema");
+    let schema = serde_json::from_str(&schema).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    // With --solve there are two documents, the first of them the stages.
+    let solved = |fixture: &str, options: &[&str]| {
+        let run = run_fixture(
+            fixture,
+            &[&["--solve", "--export-json=-", "-q"], options].concat(),
+        );
+        let (_, report) = run.out.split_once("# export-json\n").expect("a section");
+        serde_json::from_str::<Value>(report).expect("JSON")
+    };
+    for fixture in FIXTURES {
+        let reports = [
+            report(fixture, &[]),
+            report(fixture, &["--layer-name-regex=nowhere"]),
+            solved(fixture, &["--num-ipus=4"]),
+            solved(fixture, &["--num-ipus=1", "--solver=greedy"]),
+            solved(fixture, &["--memory-model=classic", "--layerless=first"]),
+        ];
+        for report in reports {
+            let problems: Vec<String> = validator
+                .iter_errors(&report)
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect();
+            assert!(problems.is_empty(), "{fixture}: {problems:#?}");
+            let read: Report = serde_json::from_value(report.clone()).expect("a report");
+            assert_eq!(serde_json::to_value(&read).expect("JSON"), report);
+        }
+    }
+}
+
+#[test]
+fn the_schema_tells_what_is_no_report() {
+    let schema = serde_json::to_value(Report::schema()).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let good = report("poplar-mlp", &[]);
+    assert!(validator.is_valid(&good));
+    let changes: [(&str, Value); 4] = [
+        ("/format", "another".into()),
+        ("/version", 2.into()),
+        ("/memory/limit", (-1).into()),
+        ("/layers/1/total", "many".into()),
+    ];
+    for (place, value) in changes {
+        let mut bad = good.clone();
+        *bad.pointer_mut(place).expect("a field") = value;
+        assert!(!validator.is_valid(&bad), "{place}");
+    }
+}

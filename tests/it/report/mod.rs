@@ -1,0 +1,6 @@
+//! The forms of a report other than the page.
+
+mod comparisons;
+mod emit;
+mod exports;
+mod json_schema;

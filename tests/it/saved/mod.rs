@@ -1,0 +1,4 @@
+//! Saved files in place of the profile.
+
+mod file_size;
+mod options;

@@ -1,0 +1,89 @@
+//! A saved file in place of the profile: every option prints the same, with
+//! other regexes and orders too, and an altered file never prints other numbers.
+
+use crate::support::{FIXTURES, Run, one_line, popliner, profile, run_fixture};
+use std::path::Path;
+
+const OPTIONS: [&[&str]; 14] = [
+    &["--operation-breakdown"],
+    &["--layer-breakdown", "--format=csv"],
+    &["--memory-totals"],
+    &["--memory-totals", "--tiles=3,1"],
+    &["--memory-affinity"],
+    &["--interlayer-communication"],
+    &["--diagnose"],
+    &["--diagnose", "--memory-model=classic"],
+    &["--solve", "--num-ipus=4", "-v"],
+    &["--solve", "--memory-model=classic", "--layer-order=natural"],
+    &["--solve", "--solver=greedy", "--reserve=5%"],
+    &["--solve", "--layerless=first", "--mem-per-tile=500000"],
+    &[
+        "--layer-breakdown",
+        r"--layer-name-regex=(?i)layer\D?(\d)|blocks/(\d)",
+    ],
+    &[
+        "--solve",
+        "--diagnose",
+        "--memory-affinity",
+        "--layerless=ignore",
+    ],
+];
+
+fn save(fixture: &str, file: &Path) {
+    let file = file.to_str().unwrap();
+    let run = run_fixture(fixture, &["--save-to-file", file, "-q"]);
+    assert_eq!((run.code, run.out.as_str()), (0, ""), "{run:?}");
+}
+
+fn load(file: &Path, options: &[&str]) -> Run {
+    let fixed = ["--load-from-file", file.to_str().unwrap()];
+    popliner(fixed.iter().chain(options))
+}
+
+#[test]
+fn every_option_prints_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.saved");
+    for fixture in FIXTURES {
+        save(fixture, &file);
+        for options in OPTIONS {
+            let (fresh, loaded) = (run_fixture(fixture, options), load(&file, options));
+            assert_eq!(fresh.out, loaded.out, "{fixture} {options:?}");
+            assert_eq!(fresh.err, loaded.err, "{fixture} {options:?}");
+            assert_eq!(fresh.code, loaded.code, "{fixture} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn an_altered_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.saved");
+    save("poplar-mlp", &file);
+    let whole = std::fs::read(&file).unwrap();
+    for flipped in (0..whole.len()).step_by(whole.len() / 60) {
+        let mut altered = whole.clone();
+        altered[flipped] ^= 1 << (flipped % 8);
+        std::fs::write(&file, &altered).unwrap();
+        one_line(&load(&file, &["--solve"]), 3);
+    }
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    one_line(&load(&file, &["--solve"]), 3);
+}
+
+#[test]
+fn mix_ups_of_profiles_and_saved_files_are_named() {
+    let line = load(&profile("poplar-mlp"), &["--solve"]);
+    assert!(
+        one_line(&line, 3).contains("leave out --load-from-file")
+            || line.err.contains("--load-from-file")
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.saved");
+    save("poplar-mlp", &file);
+    let path = file.to_str().unwrap();
+    let run = popliner([path, "fixtures/poplar-mlp/debug.cbor", "--solve"]);
+    assert!(one_line(&run, 3).contains(path), "{}", run.err);
+    let run = popliner(["--load-from-file", path, "fixtures/poplar-mlp/debug.cbor"]);
+    assert_eq!(run.code, 2, "{run:?}");
+}

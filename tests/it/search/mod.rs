@@ -1,0 +1,4 @@
+//! The best split, and the program that is written for other solvers.
+
+mod lp_files;
+mod objectives;

@@ -1,0 +1,418 @@
+//! What the command answers to objectives and orders, against all splits of the
+//! fixtures tried one by one.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::support::{self, FIXTURES, debug, profile, root, run_fixture};
+use popliner::debug_info::DebugInfo;
+use popliner::memory::MemoryModel;
+use popliner::model::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
+    Model, Placement,
+};
+use popliner::profile::Profile;
+use regex::Regex;
+use serde_json::Value;
+
+/// Everything that a split of a fixture is judged by. Layers are those with a
+/// name, from 0; the operations without a layer go with the first.
+struct Facts {
+    names: Vec<String>,
+    /// By first layer and end (exclusive): bytes on the fullest tile.
+    peaks: BTreeMap<(usize, usize), u64>,
+    /// By layer: bytes over a cut behind it.
+    cut_bytes: Vec<u64>,
+    cycles: Option<Vec<u64>>,
+    limit: u64,
+}
+
+impl Facts {
+    fn new(fixture: &str) -> Self {
+        let read = Profile::read(&root().join(profile(fixture))).expect("a profile");
+        let contexts = DebugInfo::read(&root().join(debug(fixture))).expect("contexts");
+        let model = Model::build(read, &contexts, false).expect("a model");
+        let options = LayerOptions {
+            layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
+            inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
+            order: LayerOrder::Steps,
+        };
+        let layering = Layering::new(&model.operations, &options);
+        let placement = Placement::new(&model, &layering, Layerless::Home);
+        let memory = MemoryModel::full(&model, &layering, &placement);
+        let layers = layering.names.len() - 1;
+        let pairs = (0..layers).flat_map(|start| (start + 1..=layers).map(move |end| (start, end)));
+        let pairs: Vec<(usize, usize)> = pairs.collect();
+        let range = |&(start, end): &(usize, usize)| -> Range<usize> {
+            if start == 0 {
+                0..end + 1
+            } else {
+                start + 1..end + 1
+            }
+        };
+        let ranges: Vec<_> = pairs.iter().map(range).collect();
+        let weighed = memory.stages(&ranges);
+        let peaks = weighed.iter().map(|stage| stage.max_tile_bytes());
+        let cycles = model.layer_cycles(&layering, &placement);
+        Self {
+            names: layering.names[1..].to_vec(),
+            peaks: pairs.into_iter().zip(peaks).collect(),
+            cut_bytes: memory.between().cut_bytes()[1..].to_vec(),
+            cycles: cycles.map(|cycles| {
+                let mut by_layer = cycles.by_layer[1..].to_vec();
+                by_layer[0] += cycles.by_layer[0];
+                by_layer
+            }),
+            limit: model.target.bytes_per_tile,
+        }
+    }
+
+    /// All splits into at most so many stages, as the ends of their stages.
+    fn splits(&self, ipus: usize) -> Vec<Vec<usize>> {
+        let layers = self.names.len();
+        let ends = |bits: usize| -> Vec<usize> {
+            let cuts = (1..layers).filter(|cut| bits >> (cut - 1) & 1 == 1);
+            cuts.chain([layers]).collect()
+        };
+        let all = (0..1usize << (layers - 1)).map(ends);
+        all.filter(|ends| ends.len() <= ipus).collect()
+    }
+
+    fn stages(&self, ends: &[usize]) -> Vec<(usize, usize)> {
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        starts.zip(ends.iter().copied()).collect()
+    }
+
+    /// The numbers of a split by which `objective` compares, and its ends.
+    fn rank(&self, objective: &str, ends: &[usize]) -> (Vec<u128>, Vec<usize>) {
+        let stages = self.stages(ends);
+        let peaks: Vec<u128> = stages
+            .iter()
+            .map(|stage| self.peaks[stage].into())
+            .collect();
+        let peak = peaks.iter().copied().max().unwrap();
+        let count = stages.len() as u128;
+        let squares: u128 = peaks.iter().map(|peak| peak * peak).sum();
+        let cuts = ends[..ends.len() - 1].iter();
+        let cut_bytes: u128 = cuts.map(|&end| u128::from(self.cut_bytes[end - 1])).sum();
+        let slowest = || {
+            let cycles = self.cycles.as_ref().expect("cycles");
+            let of = |&(start, end): &(usize, usize)| -> u64 { cycles[start..end].iter().sum() };
+            stages.iter().map(of).max().unwrap().into()
+        };
+        let numbers = match objective {
+            "peak" => vec![peak, count, squares, cut_bytes],
+            "fewest" => vec![count, peak, squares, cut_bytes],
+            "communication" => vec![cut_bytes, peak, count, squares],
+            "cycles" => vec![slowest(), peak, count, squares, cut_bytes],
+            other => panic!("{other}"),
+        };
+        (numbers, ends.to_vec())
+    }
+
+    /// The best split within `limits` (by IPU) that `obeys`.
+    fn best(
+        &self,
+        objective: &str,
+        limits: &[u64],
+        obeys: impl Fn(&[usize]) -> bool,
+    ) -> Option<Vec<usize>> {
+        let fits = |ends: &Vec<usize>| {
+            let stages = self.stages(ends);
+            let mut stages = stages.iter().zip(limits);
+            stages.all(|(stage, &limit)| self.peaks[stage] <= limit)
+        };
+        let splits = self.splits(limits.len()).into_iter();
+        let allowed = splits.filter(|ends| fits(ends) && obeys(ends));
+        allowed.min_by_key(|ends| self.rank(objective, ends))
+    }
+}
+
+/// The ends of the stages that the command printed.
+fn printed(facts: &Facts, out: &str) -> Vec<usize> {
+    let stages: Value = serde_json::from_str(out).expect("stages");
+    let last = |stage: &Value| {
+        let last = stage["layer_to"].as_str().expect("a layer");
+        facts.names.iter().position(|name| name == last).unwrap() + 1
+    };
+    stages.as_array().unwrap().iter().map(last).collect()
+}
+
+/// Runs the command and compares it with all splits.
+fn compare(fixture: &str, facts: &Facts, options: &[&str], best: Option<Vec<usize>>) {
+    let options: Vec<&str> = [&["--solve", "-q"], options].concat();
+    let run = run_fixture(fixture, &options);
+    match best {
+        Some(best) => {
+            assert_eq!(run.code, 0, "{fixture} {options:?}: {run:?}");
+            assert_eq!(printed(facts, &run.out), best, "{fixture} {options:?}");
+        }
+        None => assert_eq!(run.code, 1, "{fixture} {options:?}: {run:?}"),
+    }
+}
+
+/// The stage of a layer.
+fn stage_of(ends: &[usize], layer: usize) -> usize {
+    ends.iter().filter(|&&end| end <= layer).count()
+}
+
+#[test]
+fn every_objective_finds_the_best_of_all_splits() {
+    for fixture in FIXTURES {
+        let facts = Facts::new(fixture);
+        for objective in ["peak", "fewest", "communication", "cycles"] {
+            if objective == "cycles" && facts.cycles.is_none() {
+                let run = run_fixture(fixture, &["--solve", "--objective=cycles"]);
+                assert_eq!(run.code, 2, "{fixture}: {run:?}");
+                assert!(
+                    run.err.contains("profiler.includeCycleEstimates"),
+                    "{run:?}"
+                );
+                continue;
+            }
+            for ipus in [3, 4, 6] {
+                let options = [
+                    format!("--objective={objective}"),
+                    format!("--num-ipus={ipus}"),
+                ];
+                let options = options.each_ref().map(String::as_str);
+                let best = facts.best(objective, &vec![facts.limit; ipus], |_| true);
+                compare(fixture, &facts, &options, best);
+            }
+        }
+    }
+}
+
+#[test]
+fn orders_and_limits_by_ipu_are_obeyed_at_the_lowest_price() {
+    type Obeys = fn(&[usize]) -> bool;
+    let orders: [(&[&str], Obeys); 6] = [
+        (&["--pin=2=1"], |ends| stage_of(ends, 2) == 1),
+        (&["--together=1,3"], |ends| {
+            stage_of(ends, 1) == stage_of(ends, 3)
+        }),
+        (&["--cut-after=0"], |ends| ends.contains(&1)),
+        (&["--no-cut-after=0", "--no-cut-after=2"], |ends| {
+            !ends.contains(&1) && !ends.contains(&3)
+        }),
+        (
+            &["--pin=1=1", "--cut-after=1", "--objective=fewest"],
+            |ends| stage_of(ends, 1) == 1 && ends.contains(&2),
+        ),
+        (&["--pin=3=3", "--objective=communication"], |ends| {
+            stage_of(ends, 3) == 3
+        }),
+    ];
+    for fixture in FIXTURES {
+        let facts = Facts::new(fixture);
+        for (options, obeys) in &orders {
+            let objective = options
+                .iter()
+                .find_map(|option| option.strip_prefix("--objective="));
+            let objective = objective.unwrap_or("peak");
+            let best = facts.best(objective, &[facts.limit; 5], obeys);
+            compare(
+                fixture,
+                &facts,
+                &[options, &["--num-ipus=5"][..]].concat(),
+                best,
+            );
+        }
+        let limits = [facts.limit / 3, facts.limit * 2, facts.limit, facts.limit];
+        let list = limits.map(|limit| limit.to_string()).join(",");
+        let option = format!("--mem-per-tile={list}");
+        compare(
+            fixture,
+            &facts,
+            &[&option],
+            facts.best("peak", &limits, |_| true),
+        );
+    }
+}
+
+#[test]
+fn a_sweep_has_the_best_split_for_each_number_of_ipus() {
+    for fixture in FIXTURES {
+        let facts = Facts::new(fixture);
+        let run = run_fixture(fixture, &["--sweep", "--num-ipus=7", "-q"]);
+        assert_eq!(run.code, 0, "{run:?}");
+        let rows = support::cells(&run.out, '\t');
+        assert_eq!(rows.len(), 8, "{fixture}");
+        for (ipus, row) in (1usize..).zip(&rows[1..]) {
+            let fitting = facts.best("peak", &vec![facts.limit; ipus], |_| true);
+            assert_eq!(
+                row[1],
+                if fitting.is_some() { "yes" } else { "no" },
+                "{row:?}"
+            );
+            let least = || facts.best("peak", &vec![u64::MAX; ipus], |_| true);
+            let best = fitting.or_else(least).unwrap();
+            let (numbers, _) = facts.rank("peak", &best);
+            assert_eq!(row[2], numbers[0].to_string(), "{fixture} {row:?}");
+            assert_eq!(row[4], numbers[3].to_string(), "{fixture} {row:?}");
+            assert_eq!(row[6], numbers[1].to_string(), "{fixture} {row:?}");
+        }
+    }
+}
+
+/// Each range over the limit, ranges that meet at their ends only, and as many
+/// as there must be.
+#[test]
+fn a_refusal_proves_what_it_says() {
+    let mut proven = 0;
+    for fixture in FIXTURES {
+        let facts = Facts::new(fixture);
+        for (ipus, memory) in [
+            (1, facts.limit),
+            (2, facts.limit),
+            (3, facts.limit * 9 / 10),
+        ] {
+            let options = [
+                format!("--num-ipus={ipus}"),
+                format!("--mem-per-tile={memory}"),
+                "--solve".into(),
+                "--export-json=-".into(),
+                "-q".into(),
+            ];
+            let run = run_fixture(fixture, &options.each_ref().map(String::as_str));
+            let json = run.out.split("# export-json\n").nth(1).expect("a report");
+            let report: Value = serde_json::from_str(json).expect("JSON");
+            let layers = facts.names.len();
+            let fewest = (1..=layers)
+                .find(|&ipus| facts.best("peak", &vec![memory; ipus], |_| true).is_some());
+            if fewest.is_some_and(|fewest| fewest <= ipus) {
+                assert_eq!(run.code, 0, "{fixture} {ipus}");
+                assert!(report.get("refusal").is_none());
+                continue;
+            }
+            assert_eq!(run.code, 1, "{fixture} {ipus}");
+            check_refusal(&facts, &report["refusal"], ipus, memory, fewest);
+            proven += 1;
+        }
+    }
+    assert!(proven >= 10, "{proven}");
+}
+
+fn check_refusal(facts: &Facts, refusal: &Value, ipus: usize, memory: u64, fewest: Option<usize>) {
+    let position = |layer: &Value| match layer.as_str() {
+        Some(layer) => facts.names.iter().position(|name| name == layer).unwrap(),
+        None => 0,
+    };
+    let mut behind = 0;
+    let ranges = refusal["ranges"].as_array().unwrap();
+    for range in ranges {
+        let layers = range["layers"].as_array().unwrap();
+        let first = position(&layers[0]);
+        let last = position(&layers[layers.len() - 1]);
+        assert!(first >= behind && last >= first, "{refusal}");
+        assert_eq!(range["bytes"], facts.peaks[&(first, last + 1)], "{refusal}");
+        assert!(facts.peaks[&(first, last + 1)] > memory, "{refusal}");
+        behind = last;
+    }
+    match fewest {
+        Some(fewest) => {
+            assert_eq!(refusal["stages_needed"], fewest, "{refusal}");
+            assert_eq!(ranges.len() + 1, fewest, "{refusal}");
+            assert_eq!(refusal["fewest_ipus"], fewest, "{refusal}");
+        }
+        None => {
+            assert!(refusal["stages_needed"].is_null(), "{refusal}");
+            assert_eq!(ranges.len(), 1, "{refusal}");
+        }
+    }
+    let lowest = facts.best("peak", &vec![u64::MAX; ipus], |_| true).unwrap();
+    let (numbers, _) = facts.rank("peak", &lowest);
+    assert_eq!(
+        refusal["smallest_tile_memory"], numbers[0] as u64,
+        "{refusal}"
+    );
+}
+
+#[test]
+fn a_given_split_is_judged_without_a_search() {
+    let facts = Facts::new("poplar-mlp");
+    let given = ["--check-splits=1,2", "--num-ipus=3", "--solve", "-q"];
+    let run = run_fixture("poplar-mlp", &given);
+    assert_eq!(printed(&facts, &run.out), [2, 3, 5]);
+    let fits = facts
+        .stages(&[2, 3, 5])
+        .iter()
+        .all(|stage| facts.peaks[stage] <= facts.limit);
+    assert_eq!(run.code, if fits { 0 } else { 1 });
+    let counts = [
+        "--layers-per-ipu=[2, 1, 2]",
+        "--num-ipus=3",
+        "--solve",
+        "-q",
+    ];
+    assert_eq!(run_fixture("poplar-mlp", &counts).out, run.out);
+    let broken = run_fixture("poplar-mlp", &["--check-splits=1,2", "--cut-after=0"]);
+    assert_eq!(broken.code, 1, "{broken:?}");
+    assert!(
+        broken.err.contains("breaks an order: --cut-after 0"),
+        "{broken:?}"
+    );
+}
+
+#[test]
+fn auto_takes_the_fewest_ipus() {
+    for fixture in FIXTURES {
+        let facts = Facts::new(fixture);
+        let fewest = (1..=facts.names.len()).find(|&ipus| {
+            facts
+                .best("peak", &vec![facts.limit; ipus], |_| true)
+                .is_some()
+        });
+        let run = run_fixture(fixture, &["--solve", "--num-ipus=auto", "-q"]);
+        match fewest {
+            Some(fewest) => assert_eq!(printed(&facts, &run.out).len(), fewest, "{fixture}"),
+            None => assert_eq!(run.code, 1, "{fixture}"),
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_is_wrong_usage() {
+    let cases: [(&[&str], &str); 12] = [
+        (&["--pin=9=0"], "there is no layer 9"),
+        (&["--pin=3"], "LAYER=IPU"),
+        (&["--pin=0=7", "--num-ipus=4"], "--pin 0=7"),
+        (
+            &["--pin=2=0", "--cut-after=1"],
+            "--pin 2=0 clashes with --cut-after 1",
+        ),
+        (&["--together=0,2", "--cut-after=1"], "clashes with"),
+        (&["--cut-after=4"], "no cut after the last"),
+        (&["--check-splits=2,1"], "in the order of the model"),
+        (
+            &["--layers-per-ipu=1,1"],
+            "adds up to 2 layers, but the model has 5",
+        ),
+        (
+            &["--layers-per-ipu=5", "--check-splits=1"],
+            "cannot be used with",
+        ),
+        (&["--mem-per-tile=1,2", "--num-ipus=3"], "has 2 amounts"),
+        (&["--solver=greedy", "--pin=0=0"], "does not know orders"),
+        (&["--solver=greedy", "--sweep"], "does not know --sweep"),
+    ];
+    for (options, text) in cases {
+        let run = run_fixture("poplar-mlp", &[&["--solve"], options].concat());
+        assert_eq!(run.code, 2, "{options:?}: {run:?}");
+        assert!(run.err.contains(text), "{options:?}: {}", run.err);
+        assert_eq!(run.out, "", "{options:?}");
+    }
+}
+
+#[test]
+fn the_integer_program_goes_to_a_file() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let path = folder.path().join("split.lp");
+    let option = format!("--export-lp={}", path.display());
+    let run = run_fixture("poplar-mlp", &[&option, "--num-ipus=4"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let text = std::fs::read_to_string(&path).expect("the program");
+    for part in ["Minimize", "Subject To", "Binaries", "End"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}

@@ -1,0 +1,190 @@
+//! Running the tool and reading what it prints.
+
+mod finish;
+pub mod models;
+pub mod mutations;
+mod skipped;
+pub mod vary;
+
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Once;
+
+use finish::try_finish_with;
+pub use finish::{Run, finish, finish_unread, piped, try_finish, wait};
+
+/// The folders in `fixtures/`.
+pub const FIXTURES: [&str; 5] = [
+    "impossible",
+    "popart-bert-inference",
+    "poplar-mlp",
+    "poptorch-bert-training",
+    "tensorflow-cnn",
+];
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The profile of a fixture, from the root of the repository.
+pub fn profile(fixture: &str) -> PathBuf {
+    Path::new("fixtures").join(fixture).join("profile.pop")
+}
+
+/// The debug contexts of a fixture, from the root of the repository.
+pub fn debug(fixture: &str) -> PathBuf {
+    Path::new("fixtures").join(fixture).join("debug.cbor")
+}
+
+/// Copies both files of a fixture into a folder.
+pub fn copy(fixture: &str, folder: &Path) -> [PathBuf; 2] {
+    [profile(fixture), debug(fixture)].map(|file| {
+        let to = folder.join(file.file_name().expect("a name"));
+        std::fs::copy(root().join(file), &to).expect("a copy");
+        to
+    })
+}
+
+/// A file of the real samples, or `None` after saying that a test is skipped.
+/// They have no licence and are not part of the project.
+#[track_caller]
+pub fn sample(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("POPLINER_SAMPLES").map(PathBuf::from);
+    let path = folder
+        .unwrap_or(root().join("../shared/samples"))
+        .join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    skip("the real sample is not here (POPLINER_SAMPLES names its folder)");
+    None
+}
+
+/// Both files of the complete sample, or `None` after saying that a test is
+/// skipped.
+#[track_caller]
+pub fn sample_pair() -> Option<[PathBuf; 2]> {
+    Some([
+        sample("firehose.profile.pop")?,
+        sample("firehose.debug.cbor")?,
+    ])
+}
+
+/// What a Python script prints when it is given `input`, or `None` after saying
+/// that a test is skipped: there is no Python here.
+#[track_caller]
+pub fn python(script: &str, input: &str) -> Option<String> {
+    let Some(run) = try_finish_with(piped("python3").args(["-c", script]), input) else {
+        skip("there is no python3");
+        return None;
+    };
+    assert_eq!(run.code, 0, "{}\nof\n{input}", run.err);
+    Some(run.out)
+}
+
+/// Lists the test that runs, or a part of it, as skipped, and says so.
+#[track_caller]
+pub fn skip(reason: &str) {
+    // The thread of a test has its name, unless there is only one thread.
+    let place = std::panic::Location::caller();
+    let place = format!("{}:{}", place.file(), place.line());
+    let thread = std::thread::current();
+    let test = thread
+        .name()
+        .filter(|&name| name != "main")
+        .unwrap_or(&place);
+    let line = format!("{test}: {reason}\n");
+    let list = File::options()
+        .create(true)
+        .append(true)
+        .open(skipped::list());
+    list.and_then(|mut list| list.write_all(line.as_bytes()))
+        .expect("a list of what was skipped");
+    // What is printed by a test that passes, nobody sees; this is.
+    let _ = std::io::stderr().write_all(format!("skipped: {line}").as_bytes());
+}
+
+/// The tool in the root of the repository.
+pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = piped(env!("CARGO_BIN_EXE_popliner"));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs the tool in the root of the repository.
+pub fn popliner<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run {
+    finish(&mut command(arguments))
+}
+
+/// Runs the tool on a fixture.
+pub fn run_fixture(fixture: &str, options: &[&str]) -> Run {
+    let profile = profile(fixture);
+    let fixed = [profile.to_str().expect("a plain path")];
+    popliner(fixed.iter().chain(options))
+}
+
+/// Checks that a run ends with a code and one line on standard error alone,
+/// which is given back.
+pub fn one_line(run: &Run, code: i32) -> &str {
+    assert_eq!(run.code, code, "{run:?}");
+    assert_eq!(run.out, "", "{run:?}");
+    let line = run.err.strip_suffix('\n').expect("a line");
+    assert!(!line.contains('\n'), "{line}");
+    assert!(line.starts_with("error: "), "{line}");
+    line
+}
+
+/// The cells of a table, the header first.
+pub fn cells(text: &str, delimiter: char) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter as u8)
+        .has_headers(false)
+        .from_reader(text.as_bytes());
+    let row = |record: csv::StringRecord| record.iter().map(str::to_string).collect();
+    let records = reader.records().map(|record| record.expect("a row"));
+    records.map(row).collect()
+}
+
+/// The sections of standard output, each with its name: one word.
+pub fn sections(text: &str) -> Vec<(String, String)> {
+    let mut sections: Vec<(String, String)> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        let name = line.strip_prefix("# ");
+        match name.filter(|name| !name.trim_end().contains(' ')) {
+            Some(name) => sections.push((name.trim_end().to_string(), String::new())),
+            None => {
+                let section = sections.last_mut().expect("a name before each section");
+                section.1.push_str(line);
+            }
+        }
+    }
+    sections
+}
+
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Catches a panic that is expected, without a word about it. Those of other
+/// threads are still shown.
+pub fn catch_quietly<T>(action: impl FnOnce() -> T) -> std::thread::Result<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !IS_QUIET.get() {
+                usual(panic);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let caught = catch_unwind(AssertUnwindSafe(action));
+    IS_QUIET.set(false);
+    caught
+}

@@ -1,0 +1,109 @@
+//! Small random models, as the generator writes them or changed into what is
+//! less usual but still sound.
+
+use std::path::{Path, PathBuf};
+
+/// Numbers that look random and are the same each time (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    pub fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())].clone()
+    }
+
+    /// True once in so many times.
+    pub fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+}
+
+const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
+const MODES: [&str; 2] = ["inference", "training"];
+const OUTLINED: [&str; 3] = ["none", "once", "per-call"];
+
+/// So many seeds, or those of the environment.
+pub fn seeds(count: u64) -> std::ops::Range<u64> {
+    let Ok(seeds) = std::env::var("SEEDS") else {
+        return 0..count;
+    };
+    let (from, to) = seeds.split_once("..").expect("SEEDS=from..to");
+    from.parse().expect("a seed")..to.parse().expect("a seed")
+}
+
+/// The options of a small model.
+pub fn options(seed: u64) -> Vec<String> {
+    let mut random = Random(seed);
+    let framework = FRAMEWORKS[seed as usize % 4];
+    let (mode, outlined) = (random.one_of(&MODES), random.one_of(&OUTLINED));
+    sized(framework, mode, outlined, seed, &mut random)
+}
+
+/// The options of small models of every framework and mode, outlined in every
+/// way or not at all, by so many seeds each. Among the outlined ones are nested
+/// ones, and each framework has one that is out of memory.
+pub fn every_kind(seeds: u64) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for framework in FRAMEWORKS {
+        for mode in MODES {
+            for outlined in OUTLINED {
+                for seed in 0..seeds {
+                    let seed = seed + 100 * all.len() as u64;
+                    all.push(sized(framework, mode, outlined, seed, &mut Random(seed)));
+                    if outlined != "none" && seed.is_multiple_of(2) {
+                        all.last_mut().expect("one").push("--nested".to_string());
+                    }
+                }
+            }
+        }
+        all.last_mut().expect("one").push("--overflow".to_string());
+    }
+    all
+}
+
+/// All options, with sizes that are drawn.
+fn sized(
+    framework: &str,
+    mode: &str,
+    outlined: &str,
+    seed: u64,
+    random: &mut Random,
+) -> Vec<String> {
+    let shared = ["0", "0.25", "0.7", "1"];
+    let options = [
+        ("--framework", framework.to_string()),
+        ("--mode", mode.to_string()),
+        ("--outlined", outlined.to_string()),
+        ("--layers", (1 + random.below(6)).to_string()),
+        ("--tiles", (4 + random.below(4)).to_string()),
+        ("--vars-per-layer-tile", (1 + random.below(6)).to_string()),
+        (
+            "--bytes-per-layer-tile",
+            (40_000 + 50_000 * random.below(7)).to_string(),
+        ),
+        ("--shared-fraction", random.one_of(&shared).to_string()),
+        ("--seed", seed.to_string()),
+        ("--page-size", "1024".to_string()),
+    ];
+    let options = options.into_iter();
+    options
+        .flat_map(|(name, value)| [name.to_string(), value])
+        .collect()
+}
+
+/// Writes the model of these options into a folder.
+pub fn generate(folder: &Path, options: &[String]) -> [PathBuf; 2] {
+    synthesize::write(folder, options).expect("both files");
+    ["profile.pop", "debug.cbor"].map(|name| folder.join(name))
+}

@@ -1,0 +1,291 @@
+//! Changes to a profile and its contexts that leave them sound, but bring in
+//! what the generator does not write: programs and functions that are shared
+//! or nested, steps with other ids, contexts in other places.
+
+use std::fs;
+use std::path::Path;
+
+use ciborium::Value;
+use rusqlite::{Connection, params};
+
+use super::models::Random;
+
+/// Makes some of the changes below.
+pub fn profile(path: &Path, random: &mut Random) {
+    let mut connection = Connection::open(path).unwrap();
+    let transaction = connection.transaction().unwrap();
+    if random.once_in(2) {
+        move_contexts(&transaction, random);
+    }
+    for _ in 0..random.below(4) {
+        share_a_program(&transaction, random);
+    }
+    for _ in 0..random.below(4) {
+        outline(&transaction, random);
+    }
+    if random.once_in(2) {
+        split_ranges(&transaction, random);
+    }
+    if random.once_in(2) {
+        renumber_steps(&transaction);
+    }
+    transaction.commit().unwrap();
+}
+
+fn numbers(connection: &Connection, sql: &str) -> Vec<i64> {
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| row.get(0)).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+fn number(connection: &Connection, sql: &str) -> i64 {
+    connection.query_row(sql, [], |row| row.get(0)).expect(sql)
+}
+
+/// Programs get the contexts of others, or none, or unknown ones.
+fn move_contexts(connection: &Connection, random: &mut Random) {
+    let programs = numbers(connection, "SELECT id FROM programs");
+    let contexts = numbers(connection, "SELECT coalesce(debug_id, 0) FROM programs");
+    for program in programs {
+        let context = match random.below(40) {
+            0 => None,
+            1 => Some(0),
+            2 => Some(1 << 40),
+            3..10 => Some(random.one_of(&contexts)),
+            _ => continue,
+        };
+        let sql = "UPDATE programs SET debug_id = ?2 WHERE id = ?1";
+        connection.execute(sql, params![program, context]).unwrap();
+    }
+}
+
+/// The programs of a type that have children, or have none.
+fn programs(connection: &Connection, condition: &str) -> Vec<i64> {
+    let sql = format!(
+        "SELECT p.id FROM programs p JOIN program_types t ON t.id = p.variant WHERE {condition}"
+    );
+    numbers(connection, &sql)
+}
+
+/// Puts a program behind the other children of another.
+fn add_child(connection: &Connection, parent: i64, child: i64) {
+    let sql = "SELECT children FROM programs WHERE id = ?1";
+    let children: Vec<u8> = connection
+        .query_row(sql, [parent], |row| row.get(0))
+        .unwrap();
+    let children = [children, varint(child as u64)].concat();
+    let sql = "UPDATE programs SET children = ?2 WHERE id = ?1";
+    connection.execute(sql, params![parent, children]).unwrap();
+}
+
+const WITH_CHILDREN: &str = "t.name = 'Sequence' AND length(p.children) > 0 AND p.id NOT IN
+    (SELECT program FROM control_programs UNION SELECT program FROM function_programs)";
+
+/// A program without children gets a second parent.
+fn share_a_program(connection: &Connection, random: &mut Random) {
+    let leaves = "t.name IN ('OnTileExecute', 'DoExchange', 'StreamCopyMid')";
+    let leaf = random.one_of(&programs(connection, leaves));
+    let parent = random.one_of(&programs(connection, WITH_CHILDREN));
+    add_child(connection, parent, leaf);
+}
+
+/// A sequence becomes a Call of a function that holds its children, or that
+/// calls another which does, and sometimes there is a second call. The steps
+/// stay as they are.
+fn outline(connection: &Connection, random: &mut Random) {
+    let sequences = programs(connection, WITH_CHILDREN);
+    if sequences.is_empty() {
+        return;
+    }
+    // The longest holds most of the model.
+    let longest = format!("{WITH_CHILDREN} ORDER BY length(p.children) DESC LIMIT 1");
+    let call = match random.once_in(2) {
+        true => programs(connection, &longest)[0],
+        false => random.one_of(&sequences),
+    };
+    let mut body = move_into_function(connection, call, random);
+    while random.once_in(2) {
+        body = move_into_function(connection, body, random);
+    }
+    if random.once_in(2) {
+        call_again(connection, call, random);
+    }
+}
+
+/// Makes a sequence a Call of a new function, and gives the function's body,
+/// which takes over all else. The Call often has the context of some program.
+fn move_into_function(connection: &Connection, call: i64, random: &mut Random) -> i64 {
+    let next = |table: &str| {
+        let sql = format!("SELECT coalesce(max(id), 0) + 1 FROM {table}");
+        number(connection, &sql)
+    };
+    let body = next("programs");
+    let function = next("function_programs");
+    let row = next("program_type_call");
+    let statements = format!(
+        "INSERT INTO program_types
+         SELECT max(id) + 1, 'Call', 'program_type_call' FROM program_types
+         HAVING 'Call' NOT IN (SELECT name FROM program_types);
+         INSERT INTO programs (id, variant, variant_index, children, debug_id,
+                               control_code_bytes_by_tile)
+         SELECT {body}, variant, variant_index, children, debug_id, control_code_bytes_by_tile
+         FROM programs WHERE id = {call};
+         INSERT INTO function_programs (id, program) VALUES ({function}, {body});
+         INSERT INTO program_type_call (id, function_id) VALUES ({row}, {function});
+         UPDATE programs SET children = x'', variant_index = {row},
+             variant = (SELECT id FROM program_types WHERE name = 'Call') WHERE id = {call};"
+    );
+    connection.execute_batch(&statements).expect(&statements);
+    if !random.once_in(3) {
+        let contexts = numbers(
+            connection,
+            "SELECT debug_id FROM programs WHERE debug_id > 0",
+        );
+        let sql = "UPDATE programs SET debug_id = ?2 WHERE id = ?1";
+        let context = random.one_of(&contexts);
+        connection.execute(sql, params![call, context]).unwrap();
+    }
+    body
+}
+
+/// The Call, or a second Call of the same function, at the end of the root.
+fn call_again(connection: &Connection, call: i64, random: &mut Random) {
+    let mut again = call;
+    if random.once_in(2) {
+        again = number(connection, "SELECT max(id) + 1 FROM programs");
+        let sql = "INSERT INTO programs (id, variant, variant_index, children, debug_id,
+                                         control_code_bytes_by_tile)
+                   SELECT ?1, variant, variant_index, children, debug_id,
+                          control_code_bytes_by_tile FROM programs WHERE id = ?2";
+        connection.execute(sql, params![again, call]).unwrap();
+    }
+    let roots = "SELECT program FROM control_programs ORDER BY id DESC LIMIT 1";
+    add_child(connection, number(connection, roots), again);
+}
+
+/// Some classes are live over two ranges, with a gap or without.
+fn split_ranges(connection: &Connection, random: &mut Random) {
+    let sql = "SELECT s.rowid FROM eq_class_step s JOIN eq_classes c ON c.id = s.eq_class_id
+               WHERE c.is_always_live = 0 AND s.step_id_to - s.step_id_from > 3";
+    for row in numbers(connection, sql) {
+        if random.once_in(3) {
+            let gap = 1 + random.below(2);
+            let statements = format!(
+                "INSERT INTO eq_class_step
+                 SELECT eq_class_id, step_id_from + 1 + {gap}, step_id_to
+                 FROM eq_class_step WHERE rowid = {row};
+                 UPDATE eq_class_step SET step_id_to = step_id_from + 1 WHERE rowid = {row};"
+            );
+            connection.execute_batch(&statements).unwrap();
+        }
+    }
+}
+
+/// Ids of steps that are no positions.
+fn renumber_steps(connection: &Connection) {
+    let statements = "
+        UPDATE depth_first_steps SET id = -(3 * id + 7), parent_step_id = 3 * parent_step_id + 7;
+        UPDATE depth_first_steps SET id = -id;
+        UPDATE eq_class_step SET step_id_from = 3 * step_id_from + 7,
+                                 step_id_to = 3 * step_id_to + 7;
+        UPDATE memory_not_always_live_by_step_and_ipu SET step_id = 3 * step_id + 7;";
+    connection.execute_batch(statements).unwrap();
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = vec![0x80 | (value & 0x7f) as u8];
+    value >>= 7;
+    while value > 0 {
+        bytes.insert(0, (value & 0x7f) as u8);
+        value >>= 7;
+    }
+    bytes
+}
+
+/// Changes some contexts: fields that are lost, and fields that are new.
+pub fn contexts(path: &Path, random: &mut Random) {
+    let mut document: Value = ciborium::from_reader(&*fs::read(path).unwrap()).unwrap();
+    let list = &mut document.as_map_mut().unwrap()[0].1;
+    let list = list.as_array_mut().unwrap();
+    let ids: Vec<Value> = list.iter().map(|context| field(context, "id")).collect();
+    let of_popart = |context: &&Value| field(context, "layer") == "popart".into();
+    let popart = list.iter().filter(of_popart);
+    let popart: Vec<Value> = popart.map(|context| field(context, "id")).collect();
+    let many_pairs = random.once_in(3);
+    for context in list {
+        if of_popart(&&*context) {
+            change_popart(context, &popart, random);
+            if many_pairs && random.once_in(2) {
+                set_pairs(context, &popart, random);
+            }
+        }
+        if field(context, "layer") != "onnx".into() {
+            change_any(context, &ids, random);
+        }
+    }
+    let mut bytes = Vec::new();
+    ciborium::into_writer(&document, &mut bytes).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+/// Not for `onnx`: as a root that would be an operation, and its `input` is
+/// not the `inputs` that the rules speak of.
+fn change_any(context: &mut Value, ids: &[Value], random: &mut Random) {
+    let fields = ["op_name", "hlo_name", "api", "name", "inputs", "parentId"];
+    match random.below(20) {
+        0 => remove(context, random.one_of(&fields)),
+        1 => set(context, "parentId", random.one_of(ids)),
+        _ => {}
+    }
+}
+
+/// What these fields say is said in that layer alone.
+fn change_popart(context: &mut Value, popart: &[Value], random: &mut Random) {
+    match random.below(20) {
+        0 => set(context, "tensorId", "weight/3".into()),
+        1 => set(context, "instanceId", "77".into()),
+        2 => set(context, "opid", "ai.graphcore.Call:1".into()),
+        3 => {
+            let inputs = ["layer.1.weight", "layer.2.bias", "word_embeddings", "mask"];
+            let inputs = (0..random.below(3)).map(|_| random.one_of(&inputs).into());
+            set(context, "inputs", Value::Array(inputs.collect()));
+        }
+        4 => set_pairs(context, popart, random),
+        _ => {}
+    }
+}
+
+/// Makes an operation one that replaced others.
+fn set_pairs(context: &mut Value, ids: &[Value], random: &mut Random) {
+    let mut outlined: Vec<Value> = ids.to_vec();
+    outlined.retain(|_| !random.once_in(3));
+    let replaced = outlined.iter().map(|_| random.one_of(ids)).collect();
+    for (key, ids) in [
+        ("outlinedDebugContextIds", outlined),
+        ("replacedDebugContextIds", replaced),
+    ] {
+        let list: Vec<String> = ids.iter().map(text).collect();
+        set(context, key, format!("[{}]", list.join(",")).into());
+    }
+}
+
+fn text(id: &Value) -> String {
+    i128::from(id.as_integer().unwrap()).to_string()
+}
+
+/// A field, or null.
+fn field(context: &Value, key: &str) -> Value {
+    let mut fields = context.as_map().unwrap().iter();
+    let found = fields.find(|(name, _)| name.as_text() == Some(key));
+    found.map_or(Value::Null, |(_, value)| value.clone())
+}
+
+fn remove(context: &mut Value, key: &str) {
+    let fields = context.as_map_mut().unwrap();
+    fields.retain(|(name, _)| name.as_text() != Some(key));
+}
+
+fn set(context: &mut Value, key: &str, value: Value) {
+    remove(context, key);
+    context.as_map_mut().unwrap().push((key.into(), value));
+}
