@@ -54,6 +54,11 @@ impl Places {
         self.0 & other.0 != 0
     }
 
+    /// Whether all of the other's are among these.
+    pub fn holds(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
     /// How many there are.
     pub fn count(self) -> u32 {
         self.0.count_ones()

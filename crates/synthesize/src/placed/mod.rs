@@ -31,9 +31,12 @@ impl Planter<'_> {
 
     /// Adds a group; gives its number.
     fn put(&mut self, mut group: Group) -> usize {
-        group
-            .uses
-            .sort_unstable_by_key(|&(stage, access)| (stage, access as u8));
+        assert!(
+            !group.places.is_empty() && !group.uses.is_empty(),
+            "{group:?}"
+        );
+        let order = |&(stage, access): &(usize, Access)| (stage, access as u8);
+        group.uses.sort_unstable_by_key(order);
         group.uses.dedup();
         self.groups.push(group);
         self.groups.len() - 1
