@@ -10,7 +10,9 @@ pub use values::{
     Accounting, Emit, Generate, Order, Place, Reserve, ShownUnits, Solver, TableFormat, Tiles,
 };
 
-use crate::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder};
+use crate::model::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, PlacementOptions,
+};
 use crate::report::emit::{Form, ModuleTemplate};
 use clap::{ArgAction, Parser};
 use regex::Regex;
@@ -289,7 +291,7 @@ pub struct Options {
     #[arg(
         long,
         value_name = "PLACE",
-        default_value = "home",
+        default_value = "assign",
         help_heading = "Layers"
     )]
     pub layerless: Place,
@@ -380,6 +382,14 @@ impl Options {
             &self.export_html,
         ];
         exports.iter().any(|file| file.is_some()) || self.compare.is_some() || self.explain
+    }
+
+    /// Where operations without a layer count.
+    pub fn placement(&self) -> PlacementOptions {
+        PlacementOptions {
+            layerless: self.layerless.into(),
+            ..PlacementOptions::default()
+        }
     }
 
     /// How layers are to be found.

@@ -142,8 +142,8 @@ pub enum Accounting {
 /// Values of `--layerless`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Place {
-    /// With the layer that it belongs to most.
-    Home,
+    /// In the places that it belongs to.
+    Assign,
     /// With the first stage.
     First,
     /// Nowhere.
@@ -153,7 +153,7 @@ pub enum Place {
 impl From<Place> for Layerless {
     fn from(place: Place) -> Self {
         match place {
-            Place::Home => Layerless::Home,
+            Place::Assign => Layerless::Assign,
             Place::First => Layerless::First,
             Place::Ignore => Layerless::Ignore,
         }

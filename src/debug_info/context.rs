@@ -78,6 +78,13 @@ pub enum Field {
     OutlinedIds,
     /// `replacedDebugContextIds` of `popart`.
     ReplacedIds,
+    /// `type` of `popart`: of a tensor, such as `Variable` or `Const`.
+    TensorType,
+    /// `outputs` of `popart`, joined by `/`, where one of them is a gradient:
+    /// its name contains `Gradient___`.
+    Gradients,
+    /// `__execution_context` among the `attributes` of `popart`.
+    ExecutionContext,
 }
 
 /// A key of a context that is looked at.
@@ -104,10 +111,18 @@ enum TextKey {
     Inputs,
     OutlinedIds,
     ReplacedIds,
+    Type,
+    Outputs,
+    Attributes,
 }
 
+/// What the names of gradients contain (checked against PopART's sources).
+const GRADIENT: &[u8] = b"Gradient___";
+/// The only entry of `attributes` that is looked at.
+const EXECUTION_CONTEXT: &[u8] = b"__execution_context";
+
 impl TextKey {
-    const ALL: [TextKey; 10] = [
+    const ALL: [TextKey; 13] = [
         TextKey::Api,
         TextKey::OpNameCamel,
         TextKey::OpNameSnake,
@@ -118,10 +133,17 @@ impl TextKey {
         TextKey::Inputs,
         TextKey::OutlinedIds,
         TextKey::ReplacedIds,
+        TextKey::Type,
+        TextKey::Outputs,
+        TextKey::Attributes,
     ];
 
     fn is_list(self) -> bool {
-        matches!(self, TextKey::Inputs)
+        matches!(self, TextKey::Inputs | TextKey::Outputs)
+    }
+
+    fn is_map(self) -> bool {
+        matches!(self, TextKey::Attributes)
     }
 
     /// What the key means in a context of this layer. No kept key means two
@@ -139,6 +161,9 @@ impl TextKey {
             TextKey::Inputs => (Field::Inputs, &[Popart, Popxl, PopartBuilder]),
             TextKey::OutlinedIds => (Field::OutlinedIds, &[Popart]),
             TextKey::ReplacedIds => (Field::ReplacedIds, &[Popart]),
+            TextKey::Type => (Field::TensorType, &[Popart]),
+            TextKey::Outputs => (Field::Gradients, &[Popart]),
+            TextKey::Attributes => (Field::ExecutionContext, &[Popart]),
         };
         layers.contains(&layer).then_some(field)
     }
@@ -163,6 +188,9 @@ fn key(text: &[u8]) -> Option<Key> {
         b"inputs" => Key::Text(TextKey::Inputs),
         b"outlinedDebugContextIds" => Key::Text(TextKey::OutlinedIds),
         b"replacedDebugContextIds" => Key::Text(TextKey::ReplacedIds),
+        b"type" => Key::Text(TextKey::Type),
+        b"outputs" => Key::Text(TextKey::Outputs),
+        b"attributes" => Key::Text(TextKey::Attributes),
         _ => return None,
     })
 }
@@ -283,12 +311,21 @@ impl Draft {
                 self.record.layer = Layer::from_text(&self.bytes[text.clone()]);
                 self.bytes.truncate(text.start);
             }
-            (Key::Text(key), Item::Text(_) | Item::TextSegments) if !key.is_list() => {
+            (Key::Text(key), Item::Text(_) | Item::TextSegments)
+                if !key.is_list() && !key.is_map() =>
+            {
                 let text = self.read_text(items, value)?;
                 self.texts[key as usize] = Some((text.start, text.end));
             }
             (Key::Text(key), Item::Array(_) | Item::OpenArray) if key.is_list() => {
-                if let Some(text) = self.read_list(items, value)? {
+                let text = self.read_list(items, value)?;
+                let kept = text.filter(|text| self.is_kept(key, text.clone()));
+                if let Some(text) = kept {
+                    self.texts[key as usize] = Some((text.start, text.end));
+                }
+            }
+            (Key::Text(key), Item::Map(_) | Item::OpenMap) if key.is_map() => {
+                if let Some(text) = self.read_entry(items, value)? {
                     self.texts[key as usize] = Some((text.start, text.end));
                 }
             }
@@ -305,6 +342,53 @@ impl Draft {
         let start = self.bytes.len();
         items.text(head, &mut self.bytes)?;
         Ok(start..self.bytes.len())
+    }
+
+    /// Of outputs only gradients tell anything.
+    fn is_kept(&mut self, key: TextKey, text: Range<usize>) -> bool {
+        let joined = &self.bytes[text.clone()];
+        let has_gradient = || joined.windows(GRADIENT.len()).any(|part| part == GRADIENT);
+        let is_kept = key != TextKey::Outputs || has_gradient();
+        if !is_kept {
+            self.bytes.truncate(text.start);
+        }
+        is_kept
+    }
+
+    /// The execution context among attributes; `None` without one that is a
+    /// text.
+    fn read_entry<R: Read>(
+        &mut self,
+        items: &mut Items<R>,
+        map: Item,
+    ) -> Result<Option<Range<usize>>, Fault> {
+        let mut found = None;
+        let mut count = Count::of(map);
+        while let Some(head) = items.next(&mut count)? {
+            let is_wanted = match head {
+                Item::Text(_) | Item::TextSegments => {
+                    let name = self.read_text(items, head)?;
+                    let is_wanted = &self.bytes[name.clone()] == EXECUTION_CONTEXT;
+                    self.bytes.truncate(name.start);
+                    is_wanted
+                }
+                other => {
+                    items.skip(other)?;
+                    false
+                }
+            };
+            let value = items.value()?;
+            found = match value {
+                Item::Text(_) | Item::TextSegments if is_wanted => {
+                    Some(self.read_text(items, value)?)
+                }
+                other => {
+                    items.skip(other)?;
+                    found
+                }
+            };
+        }
+        Ok(found)
     }
 
     /// Joins a list of texts by `/`; `None` if anything in it is no text.

@@ -42,9 +42,9 @@ impl MemoryModel<'_> {
     /// By step: the position of the layer that it belongs to.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
         let mut layers = vec![None; self.model.steps() as usize];
-        let bodies = self.model.bodies.iter().zip(&self.users.of_body);
+        let bodies = self.model.bodies.iter().zip(&self.placement.of_body);
         let mut spans: Vec<(u32, u32, u32)> = bodies
-            .filter_map(|(body, &set)| match *self.users.sets.layers(set) {
+            .filter_map(|(body, &set)| match *self.sets.places(set) {
                 [layer] => body.window.map(|(from, to)| (from, to, layer)),
                 _ => None,
             })

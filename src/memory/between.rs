@@ -56,15 +56,10 @@ impl MemoryModel<'_> {
 
     /// Gathers the variables that at least so many layers use.
     fn used_by(&self, layers: usize) -> Between {
-        let is_wanted: Vec<bool> = self
-            .users
-            .sets
-            .iter()
-            .map(|set| set.len() >= layers)
-            .collect();
+        let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let add = |mut sums: FxHashMap<(u32, u32), u64>, tile| {
             for item in self.items(tile) {
-                let set = self.users.of_set[item.set as usize];
+                let set = self.placement.sharing()[item.set as usize];
                 if is_wanted[set as usize] {
                     *sums.entry((item.class, set)).or_default() += u64::from(item.bytes);
                 }
@@ -82,7 +77,7 @@ impl MemoryModel<'_> {
         let sums = tiles.into_par_iter().fold(FxHashMap::default, add);
         let sums = sums.reduce(FxHashMap::default, join);
         let shared = sums.into_iter().map(|((class, set), bytes)| Shared {
-            layers: self.users.sets.layers(set).into(),
+            layers: self.sets.places(set).into(),
             ranges: self.model.classes.ranges(class).into(),
             bytes,
         });

@@ -37,7 +37,7 @@ impl MemoryModel<'_> {
                     vertex_state,
                     exchange_code,
                     control_code,
-                    overhead: 0,
+                    ..Parts::default()
                 }
             })
             .collect()

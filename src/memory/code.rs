@@ -1,8 +1,9 @@
 //! Code and vertex state by the layers that need it (analysis.md, section 7).
 
 use super::Rules;
-use super::layer_sets::Users;
-use crate::model::{BodyCode, CodeKind, Model};
+use crate::model::{
+    BodyCode, CodeKind, Model, NOWHERE, PlaceSet, PlaceSets, Placement, TooManyPlaces,
+};
 use crate::profile::{TileBytes, TileRun};
 use rustc_hash::FxHashMap;
 
@@ -11,8 +12,8 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone)]
 pub(super) struct CodeItem {
     pub(super) kind: CodeKind,
-    /// The layers, as a set of [`Users::sets`].
-    pub(super) set: u32,
+    /// The places.
+    pub(super) set: PlaceSet,
     pub(super) bytes: Vec<TileSum>,
 }
 
@@ -38,18 +39,22 @@ pub(super) fn by_kind(code: &BodyCode, rules: Rules) -> [(CodeKind, &TileBytes);
     ]
 }
 
-/// All code of the model, joined by kind and set of layers.
-pub(super) fn collect(model: &Model, users: &mut Users, rules: Rules) -> Vec<CodeItem> {
-    let mut parts: FxHashMap<(CodeKind, u32), Vec<TileRun>> = FxHashMap::default();
-    for (body, &set) in model.bodies.iter().zip(&users.of_body) {
-        for (kind, bytes) in by_kind(&body.code, rules) {
+/// All code of the model, joined by kind and places.
+pub(super) fn collect(
+    model: &Model,
+    placement: &Placement,
+    sets: &mut PlaceSets,
+) -> Result<Vec<CodeItem>, TooManyPlaces> {
+    let mut parts: FxHashMap<(CodeKind, PlaceSet), Vec<TileRun>> = FxHashMap::default();
+    for (code, set) in placed(model, placement) {
+        for (kind, bytes) in by_kind(code, placement.rules) {
             parts.entry((kind, set)).or_default().extend(bytes.runs());
         }
     }
-    vertex_code(model, users, |set, run| {
+    vertex_code(model, placement, sets, |set, run| {
         let key = (CodeKind::VertexCode, set);
         parts.entry(key).or_default().push(run);
-    });
+    })?;
     let tiles = model.target.num_tiles;
     let mut items: Vec<CodeItem> = parts
         .into_iter()
@@ -58,18 +63,40 @@ pub(super) fn collect(model: &Model, users: &mut Users, rules: Rules) -> Vec<Cod
             set,
             bytes: add_up(&runs, tiles),
         })
-        .filter(|item| item.set != 0 && !item.bytes.is_empty())
+        .filter(|item| item.set != NOWHERE && !item.bytes.is_empty())
         .collect();
     items.sort_by_key(|item| (item.set, item.kind as u8));
-    items
+    Ok(items)
 }
 
-/// The code of each vertex type, tile by tile with the layers that
+/// The code of all bodies with its places: piece by piece where the pieces of
+/// a body have places of their own.
+fn placed<'a>(
+    model: &'a Model,
+    placement: &'a Placement,
+) -> impl Iterator<Item = (&'a BodyCode, PlaceSet)> {
+    let bodies = model.bodies.iter().enumerate();
+    bodies.flat_map(|(number, body)| {
+        let of_piece = &placement.of_piece[number];
+        let pieces = body.pieces.iter().map(|piece| &piece.code);
+        let pieces = pieces.zip(of_piece.iter().copied());
+        let whole = of_piece.is_empty();
+        let whole = whole.then(|| (&body.code, placement.of_body[number]));
+        pieces.chain(whole)
+    })
+}
+
+/// The code of each vertex type, tile by tile with the places that
 /// instantiate it there.
-fn vertex_code(model: &Model, users: &mut Users, mut add: impl FnMut(u32, TileRun)) {
-    let mut by_type: FxHashMap<u32, Vec<(u32, &TileBytes)>> = FxHashMap::default();
-    for (body, &set) in model.bodies.iter().zip(&users.of_body) {
-        for (vertex_type, present) in &body.code.vertex_types {
+fn vertex_code(
+    model: &Model,
+    placement: &Placement,
+    sets: &mut PlaceSets,
+    mut add: impl FnMut(PlaceSet, TileRun),
+) -> Result<(), TooManyPlaces> {
+    let mut by_type: FxHashMap<u32, Vec<(PlaceSet, &TileBytes)>> = FxHashMap::default();
+    for (code, set) in placed(model, placement) {
+        for (vertex_type, present) in &code.vertex_types {
             by_type
                 .entry(*vertex_type)
                 .or_default()
@@ -80,7 +107,7 @@ fn vertex_code(model: &Model, users: &mut Users, mut add: impl FnMut(u32, TileRu
     types.sort_unstable_by_key(|&(vertex_type, _)| vertex_type);
     for (vertex_type, uses) in types {
         let code = &model.vertex_code[vertex_type as usize];
-        for (from, to, set) in layers_by_tile(&uses, users) {
+        for (from, to, set) in places_by_tile(&uses, sets)? {
             for run in code.runs() {
                 let (from, to) = (run.from.max(from), run.to.min(to));
                 if from < to {
@@ -89,41 +116,41 @@ fn vertex_code(model: &Model, users: &mut Users, mut add: impl FnMut(u32, TileRu
             }
         }
     }
+    Ok(())
 }
 
-/// Stretches of tiles (from, end exclusive) with the set of all layers that
-/// are there.
-fn layers_by_tile(uses: &[(u32, &TileBytes)], users: &mut Users) -> Vec<(u32, u32, u32)> {
-    // (tile, layer, +1 where a use begins and -1 where it ends)
-    let mut events: Vec<(u32, u32, i32)> = Vec::new();
-    for &(set, present) in uses {
+/// Stretches of tiles (from, end exclusive) with all places that are there.
+fn places_by_tile(
+    uses: &[(PlaceSet, &TileBytes)],
+    sets: &mut PlaceSets,
+) -> Result<Vec<(u32, u32, PlaceSet)>, TooManyPlaces> {
+    // (tile, places, +1 where a use begins and -1 where it ends)
+    let mut events: Vec<(u32, PlaceSet, i32)> = Vec::new();
+    for &(set, present) in uses.iter().filter(|&&(set, _)| set != NOWHERE) {
         for run in present.runs() {
-            for &layer in users.sets.layers(set) {
-                events.push((run.from, layer, 1));
-                events.push((run.to, layer, -1));
-            }
+            events.push((run.from, set, 1));
+            events.push((run.to, set, -1));
         }
     }
     events.sort_unstable();
-    let mut here: std::collections::BTreeMap<u32, i32> = Default::default();
+    let mut here: std::collections::BTreeMap<PlaceSet, i32> = Default::default();
     let mut stretches = Vec::new();
     let mut from = 0;
     for at in events.chunk_by(|a, b| a.0 == b.0) {
         let to = at[0].0;
         if !here.is_empty() && from < to {
-            let layers: Vec<u32> = here.keys().copied().collect();
-            stretches.push((from, to, users.sets.intern(&layers)));
+            stretches.push((from, to, sets.union_of(here.keys().copied())?));
         }
-        for &(_, layer, change) in at {
-            let count = here.entry(layer).or_default();
+        for &(_, set, change) in at {
+            let count = here.entry(set).or_default();
             *count += change;
             if *count == 0 {
-                here.remove(&layer);
+                here.remove(&set);
             }
         }
         from = to;
     }
-    stretches
+    Ok(stretches)
 }
 
 /// The runs in one, where they overlap with the sum of their bytes.

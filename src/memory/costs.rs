@@ -52,18 +52,6 @@ impl RangeCosts {
         self.peaks.get(from).map_or(&[], Vec::as_slice)
     }
 
-    /// The same costs with the first two positions as one: what the solver
-    /// gets so that the pseudo-layer goes with the first layer (analysis.md,
-    /// section 6). Position n stands for n + 1, and 0 for both.
-    ///
-    /// # Panics
-    /// When there are fewer than two positions.
-    pub fn first_two_joined(&self) -> Self {
-        let mut peaks = self.peaks[1..].to_vec();
-        peaks[0] = self.peaks[0].get(1..).unwrap_or_default().to_vec();
-        Self { peaks }
-    }
-
     /// Every range that fits with its peak, by start, then by length.
     pub fn iter(&self) -> impl Iterator<Item = (Range<usize>, u64)> + '_ {
         self.peaks.iter().enumerate().flat_map(|(from, row)| {

@@ -3,7 +3,9 @@
 use super::overhead::explained;
 use super::peak::Liveness;
 use super::{MemoryModel, Rules};
-use crate::model::{Bottleneck, CodeKind, NO_BODY, NamedVariable, OwnedProgram};
+use crate::model::{
+    Bottleneck, CodeKind, EVERYWHERE, NO_BODY, NOWHERE, NamedVariable, OwnedProgram,
+};
 use crate::profile::TileBytes;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,8 +39,8 @@ pub struct CodeCategory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Users {
     Layers,
-    Homes,
-    Nobody,
+    Assigned,
+    Overhead,
 }
 
 /// Who explains the bytes of one tile at its fullest step.
@@ -50,9 +52,12 @@ pub struct Coverage {
     pub recorded: u64,
     /// Bytes of operations that have a layer by their names.
     pub layers: u64,
-    /// Bytes of other operations, where they are at home.
-    pub homes: u64,
-    /// Bytes that belong to no operation.
+    /// Bytes of other operations, which were assigned to places.
+    pub assigned: u64,
+    /// Those of them that count in several places only because an operation
+    /// that reaches over the model touches these.
+    pub by_touch: u64,
+    /// Bytes that every stage needs, and gaps.
     pub overhead: u64,
 }
 
@@ -61,8 +66,8 @@ impl Coverage {
     fn part(&mut self, users: Option<Users>) -> Option<&mut u64> {
         match users? {
             Users::Layers => Some(&mut self.layers),
-            Users::Homes => Some(&mut self.homes),
-            Users::Nobody => Some(&mut self.overhead),
+            Users::Assigned => Some(&mut self.assigned),
+            Users::Overhead => Some(&mut self.overhead),
         }
     }
 
@@ -70,7 +75,7 @@ impl Coverage {
     /// was recorded.
     pub fn rest(&self) -> i128 {
         let explained =
-            u128::from(self.layers) + u128::from(self.homes) + u128::from(self.overhead);
+            u128::from(self.layers) + u128::from(self.assigned) + u128::from(self.overhead);
         i128::from(self.recorded) - explained as i128
     }
 }
@@ -78,7 +83,7 @@ impl Coverage {
 impl MemoryModel<'_> {
     /// Does the stage explain this program?
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
-        let is_named = |body: u32| self.users.named_bodies[body as usize];
+        let is_named = |body: u32| self.placement.named_bodies[body as usize];
         match explaining {
             Explaining::All => program.body.is_some(),
             Explaining::Layered => program.body.is_some_and(is_named),
@@ -96,7 +101,7 @@ impl MemoryModel<'_> {
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_BODY,
-            Explaining::Layered => self.users.named_sets[set as usize],
+            Explaining::Layered => self.placement.named_sets[set as usize],
         }
     }
 
@@ -128,7 +133,7 @@ impl MemoryModel<'_> {
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
         explained(self.model, self.rules, tiles, |body| match explaining {
             Explaining::All => true,
-            Explaining::Layered => self.users.named_bodies[body],
+            Explaining::Layered => self.placement.named_bodies[body],
         })
     }
 
@@ -154,12 +159,12 @@ impl MemoryModel<'_> {
         let mut coverage = Coverage {
             tile,
             recorded,
-            overhead: self.overhead.rest(tile as usize),
+            overhead: self.overhead.all_gaps(tile as usize),
             ..Coverage::default()
         };
         for code in self.code_coverage(tile) {
             coverage.layers += code.layers;
-            coverage.homes += code.homes;
+            coverage.assigned += code.assigned;
             coverage.overhead += code.overhead;
         }
         for item in self.items(tile) {
@@ -167,6 +172,9 @@ impl MemoryModel<'_> {
             let part = coverage.part(self.users(item.set));
             if let Some(part) = part.filter(|_| is_live) {
                 *part += u64::from(item.bytes);
+            }
+            if is_live && self.placement.by_touch[item.set as usize] {
+                coverage.by_touch += u64::from(item.bytes);
             }
         }
         Some(coverage)
@@ -202,11 +210,11 @@ impl MemoryModel<'_> {
 
     /// Who counts what these bodies use; `None` when nobody does.
     fn users(&self, set: u32) -> Option<Users> {
-        let is_counted = self.users.counted[set as usize] != 0;
+        let is_counted = self.counted(set) != NOWHERE;
         match self.rules {
-            Rules::Full if set == NO_BODY => Some(Users::Nobody),
-            _ if self.users.named_sets[set as usize] => Some(Users::Layers),
-            _ => is_counted.then_some(Users::Homes),
+            Rules::Full if self.counted(set) == EVERYWHERE => Some(Users::Overhead),
+            _ if self.placement.named_sets[set as usize] => Some(Users::Layers),
+            _ => is_counted.then_some(Users::Assigned),
         }
     }
 
@@ -217,14 +225,16 @@ impl MemoryModel<'_> {
             let own = explained(self.model, self.rules, tile..tile + 1, is_wanted);
             self.overhead.capped(index, own[0])
         };
-        let layers = capped(&|body| self.users.named_bodies[body]);
-        let all = capped(&|body| self.users.of_body[body] != 0);
+        let layers = capped(&|body| self.placement.named_bodies[body]);
+        let placed = |body: usize| !matches!(self.placement.of_body[body], NOWHERE | EVERYWHERE);
+        let placed = capped(&placed);
+        let all = capped(&|body| self.placement.of_body[body] != NOWHERE);
         std::array::from_fn(|kind| Coverage {
             tile,
-            recorded: 0,
             layers: layers[kind],
-            homes: all[kind] - layers[kind],
-            overhead: self.overhead.code(index)[kind],
+            assigned: placed[kind].saturating_sub(layers[kind]),
+            overhead: self.overhead.code(index)[kind] + (all[kind] - placed[kind]),
+            ..Coverage::default()
         })
     }
 

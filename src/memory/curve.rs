@@ -1,7 +1,8 @@
 //! Bytes of stages and of the whole model, step by step.
 
-use super::{MemoryModel, Rules};
-use crate::model::{Item, NO_BODY};
+use super::stage::meets;
+use super::{MemoryModel, Rules, StageMemory};
+use crate::model::{EVERYWHERE, Item};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -69,32 +70,30 @@ pub struct Curves {
 type Sums = FxHashMap<(u32, u32), u64>;
 
 impl MemoryModel<'_> {
-    /// The curves of each of `stages`, given as its range of layer positions
-    /// (end exclusive) and the tile to look at. They count what the stages
-    /// weigh ([`MemoryModel::stages`]), so on its fullest tile a stage peaks at
-    /// the bytes there. `None` for a stage without steps. All stages take one
-    /// pass over the variables.
-    pub fn curves(&self, stages: &[(Range<usize>, u32)]) -> Vec<Option<Curves>> {
-        let (ranges, tiles): (Vec<_>, Vec<_>) = stages.iter().cloned().unzip();
+    /// The curves of each of `stages`: its range of positions (end exclusive),
+    /// what it weighs ([`MemoryModel::stages`]) and the tile to look at. On its
+    /// fullest tile a stage peaks at the bytes there. `None` for a stage
+    /// without steps. All stages take one pass over the variables.
+    pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<Curves>> {
+        let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
         let windows = ranges.iter().map(|range| self.window(range.clone()));
         let windows: Vec<_> = windows.collect();
         let counts = |stage: u32, set: u32| {
-            let counted = self.users.counted[set as usize];
-            let is_overhead = self.rules == Rules::Full && set == NO_BODY;
-            is_overhead || stages_of[counted as usize].contains(&stage)
+            let counted = self.counted(set);
+            counted == EVERYWHERE || stages_of[counted as usize].contains(&stage)
         };
         let sums = self.sums(|tile| self.items(tile));
         let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
             let window = (*window)?;
-            let (range, tile) = (&ranges[stage as usize], tiles[stage as usize]);
+            let (range, memory, tile) = &stages[stage as usize];
             let own = |&((_, set), _): &((u32, u32), u64)| counts(stage, set);
             let all = sums.iter().map(|(&key, &bytes)| (key, bytes)).filter(own);
-            let here = self.items(tile).map(keyed).filter(own);
-            let fixed = self.fixed(range);
+            let here = self.items(*tile).map(keyed).filter(own);
+            let fixed = self.fixed(range, memory);
             Some(Curves {
                 all_tiles: self.curve(window, fixed.iter().sum(), all),
-                on_tile: self.curve(window, fixed[tile as usize], here),
+                on_tile: self.curve(window, fixed[*tile as usize], here),
             })
         };
         let numbered: Vec<_> = (0u32..).zip(&windows).collect();
@@ -125,21 +124,17 @@ impl MemoryModel<'_> {
     /// Does a variable count among those of a stage, when these bodies use it?
     /// By the full rules code does not: it counts by what was recorded of it.
     pub fn counts_in(&self, stage: &Range<usize>, set: u32, is_code: bool) -> bool {
-        let layers = self.layers_of(set);
+        let counted = self.counted(set);
         match self.rules {
             Rules::Full if is_code => false,
-            Rules::Full if set == NO_BODY => true,
-            _ => layers
-                .iter()
-                .any(|&layer| stage.contains(&(layer as usize))),
+            _ => counted == EVERYWHERE || meets(self.sets.places(counted), stage),
         }
     }
 
-    /// The layers that a variable counts in when these bodies use it: positions
-    /// of the layer order, ascending.
+    /// The positions that a variable counts in when these bodies use it,
+    /// ascending; none when it counts in every stage.
     pub fn layers_of(&self, set: u32) -> &[u32] {
-        let counted = self.users.counted[set as usize];
-        self.users.sets.layers(counted)
+        self.sets.places(self.counted(set))
     }
 
     /// The variables of all tiles by class and set.
@@ -165,14 +160,10 @@ impl MemoryModel<'_> {
     }
 
     /// By tile: bytes of a stage that do not change with the step.
-    fn fixed(&self, range: &Range<usize>) -> Vec<u64> {
-        let overhead = |tile| match self.rules {
-            Rules::Full => self.overhead.fixed(tile),
-            Rules::Classic => 0,
-        };
-        let code = self.code_of(range).into_iter().enumerate();
-        code.map(|(tile, parts)| parts.total() + overhead(tile))
-            .collect()
+    fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
+        let code = self.code_of(range, self.rules == Rules::Full).into_iter();
+        let tiles = code.zip(&memory.tiles);
+        tiles.map(|(code, tile)| code.total() + tile.gaps).collect()
     }
 
     fn curve(

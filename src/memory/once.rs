@@ -2,9 +2,9 @@
 //! own as its size, so that the bytes of a part say what is in it. What counted
 //! twice would carry into the bit of another.
 
-use super::plain::{BODIES, Plain, TILES, VERTEX_TYPES, plain};
+use super::plain::{BODIES, Plain, TILES, VERTEX_TYPES, full, memory, plain};
 use super::*;
-use crate::model::{CodeKind, NO_LAYER};
+use crate::model::{CodeKind, Layering, NO_LAYER};
 use crate::profile::{RecordedTile, TileBytes};
 use proptest::prelude::*;
 
@@ -95,8 +95,8 @@ proptest! {
         cuts in proptest::collection::vec(any::<bool>(), 6),
     ) {
         let (model, layering) = recorded(&plain);
-        let placement = Placement::by_name(&layering);
-        let memory = MemoryModel::full(&model, &layering, &placement);
+        let placement = full(&model, &layering);
+        let memory = memory(&model, &placement);
         let split = stages(plain.layers, &cuts);
         for (layers, stage) in split.iter().zip(memory.stages(&split)) {
             for tile in 0..TILES {
@@ -115,7 +115,8 @@ proptest! {
                     vertex_state: state,
                     exchange_code: exchange,
                     control_code: control,
-                    overhead: variable_bits(&plain, tile, step, unused) | unexplained | REST,
+                    overhead: variable_bits(&plain, tile, step, unused) | unexplained,
+                    gaps: REST,
                 };
                 prop_assert_eq!(parts, expected, "{:?} tile {}", layers, tile);
                 prop_assert_eq!(parts.variables & parts.overhead, 0);
@@ -126,8 +127,8 @@ proptest! {
     #[test]
     fn all_layers_together_hold_everything_once(plain in plain().prop_map(with_bits)) {
         let (model, layering) = recorded(&plain);
-        let placement = Placement::by_name(&layering);
-        let memory = MemoryModel::full(&model, &layering, &placement);
+        let placement = full(&model, &layering);
+        let memory = memory(&model, &placement);
         let stage = &memory.stages(std::slice::from_ref(&(0..plain.layers)))[0];
         for tile in 0..TILES {
             let step = stage.peak_steps[tile as usize].unwrap();

@@ -12,18 +12,53 @@ use std::ops::Range;
 ///
 /// Measured: on each tile and for each kind of code, what the profile records
 /// beyond what all operations together explain; the variables that no
-/// operation uses, at the steps where they are live; and what the compiler
-/// says the tile takes beyond always-live variables and the peak of the others
-/// (36 bytes on one tile of a real profile). Assumed: that each stage of a
-/// pipeline needs all of it.
+/// operation uses, at the steps where they are live; and what only operations
+/// use that the compiler makes. Assumed: that each stage of a pipeline needs
+/// all of it.
+///
+/// Beside that there are gaps: what the compiler says a tile takes beyond
+/// always-live variables and the peak of the others (36 bytes on one tile of a
+/// real profile, up to 18 % of a tile in others). A stage has them in
+/// proportion to what it takes of the tile (pipeline.md, section 11).
 #[derive(Debug, Clone)]
 pub struct Overhead {
     /// By tile and [`CodeKind`]: the most that a stage can need.
     recorded: Vec<[u64; 4]>,
     /// By tile and [`CodeKind`]: what no operation explains of it.
     code: Vec<[u64; 4]>,
-    /// By tile: what no lowered variable explains.
-    rest: Vec<u64>,
+    /// By tile.
+    gaps: Vec<Gaps>,
+}
+
+/// The gaps of one tile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Gaps {
+    /// What no lowered variable explains of the whole model's bytes.
+    bytes: u64,
+    /// All that is explained of them.
+    of: u64,
+}
+
+impl Gaps {
+    /// What a stage that takes so many bytes has of them, rounded up: all of
+    /// it where it takes what the whole model does. Never falls with `bytes`.
+    fn share(self, bytes: u64) -> u64 {
+        if self.bytes == 0 || bytes >= self.of {
+            return self.bytes;
+        }
+        let part = u128::from(self.bytes) * u128::from(bytes);
+        part.div_ceil(u128::from(self.of)) as u64
+    }
+
+    /// The most bytes that take, with their share of the gaps, no more than
+    /// `total`.
+    fn without(self, total: u64) -> u64 {
+        if total >= self.of.saturating_add(self.bytes) {
+            return total - self.bytes;
+        }
+        let all = u128::from(self.of) + u128::from(self.bytes);
+        (u128::from(total) * u128::from(self.of) / all.max(1)) as u64
+    }
 }
 
 impl Overhead {
@@ -33,7 +68,7 @@ impl Overhead {
         Self {
             recorded: vec![[u64::MAX; 4]; tiles],
             code: vec![[0; 4]; tiles],
-            rest: vec![0; tiles],
+            gaps: vec![Gaps::default(); tiles],
         }
     }
 
@@ -53,20 +88,21 @@ impl Overhead {
             std::array::from_fn(|kind| recorded[kind].saturating_sub(explained[kind]))
         };
         let code = recorded.iter().zip(&explained).map(beyond).collect();
-        let mut rest = vec![0; tiles];
-        for (rest, tile) in rest.iter_mut().zip(&model.recorded.tiles) {
-            *rest = tile.beyond_variables();
+        let mut gaps = vec![Gaps::default(); tiles];
+        for (gaps, tile) in gaps.iter_mut().zip(&model.recorded.tiles) {
+            gaps.bytes = tile.beyond_variables();
+            gaps.of = tile.total.saturating_sub(gaps.bytes);
         }
         Self {
             recorded,
             code,
-            rest,
+            gaps,
         }
     }
 
-    /// Bytes on `tile` that do not change with the step.
+    /// Bytes of code on `tile` that no operation explains.
     pub(super) fn fixed(&self, tile: usize) -> u64 {
-        self.code[tile].iter().sum::<u64>() + self.rest[tile]
+        self.code[tile].iter().sum()
     }
 
     /// By [`CodeKind`]: code on `tile` that no operation explains.
@@ -74,9 +110,20 @@ impl Overhead {
         self.code[tile]
     }
 
-    /// Bytes on `tile` that no lowered variable explains.
-    pub(super) fn rest(&self, tile: usize) -> u64 {
-        self.rest[tile]
+    /// All gaps on `tile`.
+    pub(super) fn all_gaps(&self, tile: usize) -> u64 {
+        self.gaps[tile].bytes
+    }
+
+    /// The gaps on `tile` of a stage that takes so many bytes without them.
+    pub(super) fn gaps(&self, tile: usize, bytes: u64) -> u64 {
+        self.gaps[tile].share(bytes)
+    }
+
+    /// The most bytes that a stage can take on `tile` when it takes `total`
+    /// with its gaps.
+    pub(super) fn without_gaps(&self, tile: usize, total: u64) -> u64 {
+        self.gaps[tile].without(total)
     }
 
     /// What a stage needs of each kind of code on `tile` when its operations
@@ -140,4 +187,25 @@ fn runs_in<'a>(
         let here = (from - tiles.start) as usize..(to - tiles.start) as usize;
         (here, run.value)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Gaps;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn shares_of_gaps_grow_and_can_be_taken_away(bytes in 0u64..90, of in 0u64..300) {
+            let gaps = Gaps { bytes, of };
+            prop_assert_eq!(gaps.share(of), bytes);
+            let with = |own: u64| own + gaps.share(own);
+            for own in 0..400 {
+                prop_assert!(gaps.share(own) <= gaps.share(own + 1));
+                let most = gaps.without(with(own));
+                prop_assert!(with(most) <= with(own) && with(most + 1) > with(own));
+                prop_assert!(own <= most);
+            }
+        }
+    }
 }

@@ -1,7 +1,10 @@
 //! Random models as plain lists, and the rules applied to them literally.
 
 use super::*;
-use crate::model::{Body, BodyCode, BodySets, Item, NO_BODY, Note, Operation, VariableItems};
+use crate::model::{
+    Body, BodyCode, BodySets, Item, Label, Layering, Layerless, NO_BODY, NO_CALL, Operation,
+    PlacementOptions, VariableItems,
+};
 use crate::profile::{LiveClasses, Recorded, Target, TileBytes};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -133,6 +136,11 @@ impl Plain {
             name: "".into(),
             inputs: "".into(),
             is_tensor: false,
+            is_anonymous: false,
+            is_backward: false,
+            is_update: false,
+            is_nested: false,
+            call: NO_CALL,
         };
         let model = Model {
             target: Target {
@@ -150,6 +158,8 @@ impl Plain {
             code_variables: VariableItems::new(TILES, std::iter::empty()),
             recorded_code: Default::default(),
             body_sets: sets,
+            labels: vec![Label::default()],
+            calls: Vec::new(),
             vertex_code: self
                 .vertex_code
                 .iter()
@@ -163,12 +173,9 @@ impl Plain {
             bottleneck: None,
             warnings: Vec::new(),
         };
-        let layering = Layering {
-            names: (0..self.layers).map(|layer| layer.to_string()).collect(),
-            layers: self.operations.iter().map(|&(_, layer)| layer).collect(),
-            notes: vec![Note::Name; self.operations.len()],
-            warnings: Vec::new(),
-        };
+        let names = (0..self.layers).map(|layer| layer.to_string());
+        let layers = self.operations.iter().map(|&(_, layer)| layer);
+        let layering = Layering::of(names.collect(), layers.collect());
         (model, layering)
     }
 
@@ -230,7 +237,7 @@ impl Plain {
             vertex_state: sum(|body| &body.state),
             exchange_code: sum(|body| &body.exchange),
             control_code: sum(|body| &body.control),
-            overhead: 0,
+            ..Parts::default()
         };
         (parts, peak)
     }
@@ -330,8 +337,34 @@ impl PlainBody {
                 exchange_code: self.exchange.iter().copied().collect(),
                 control_code: self.control.iter().copied().collect(),
             },
+            pieces: Vec::new(),
         }
     }
+}
+
+/// Places by the classic rules.
+pub(super) fn classic(model: &Model, layering: &Layering) -> Placement {
+    Placement::classic(model, layering).expect("few places")
+}
+
+/// Places by the full rules, with all that has no layer in one position, so
+/// that the literal rules stay short.
+pub(super) fn full(model: &Model, layering: &Layering) -> Placement {
+    let options = PlacementOptions {
+        layerless: Layerless::First,
+        ..PlacementOptions::default()
+    };
+    Placement::full(model, layering, &options).expect("few places")
+}
+
+/// The model, ready to be weighed.
+pub(super) fn memory<'a>(model: &'a Model, placement: &'a Placement) -> MemoryModel<'a> {
+    MemoryModel::new(model, placement).expect("little code")
+}
+
+/// The costs of all ranges within a limit.
+pub(super) fn costs(memory: &MemoryModel<'_>, limit: u64) -> RangeCosts {
+    memory.range_costs(limit).expect("small tiles")
 }
 
 pub(super) fn ranges(layers: usize) -> Vec<Range<usize>> {

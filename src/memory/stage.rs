@@ -2,7 +2,7 @@
 
 use super::timeline::Timeline;
 use super::{MemoryModel, Rules};
-use crate::model::{Item, NO_BODY};
+use crate::model::{EVERYWHERE, Item};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,24 +21,28 @@ pub struct Parts {
     pub exchange_code: u64,
     /// Control code.
     pub control_code: u64,
-    /// What no operation explains, code and variables at the same step; 0 by
-    /// the classic rules.
+    /// What every stage needs, code and variables at the same step; 0 by the
+    /// classic rules.
     pub overhead: u64,
+    /// Gaps between variables: the stage's part of what the compiler recorded
+    /// beyond all variables; 0 by the classic rules.
+    pub gaps: u64,
 }
 
 impl Parts {
     /// What the parts are called, in the order of [`Parts::bytes`].
-    pub const NAMES: [&'static str; 6] = [
+    pub const NAMES: [&'static str; 7] = [
         "variables",
         "vertex code",
         "vertex state",
         "exchange code",
         "control code",
         "overhead",
+        "gaps",
     ];
 
     /// The bytes of each part.
-    pub fn bytes(&self) -> [u64; 6] {
+    pub fn bytes(&self) -> [u64; 7] {
         let Parts {
             variables,
             vertex_code,
@@ -46,6 +50,7 @@ impl Parts {
             exchange_code,
             control_code,
             overhead,
+            gaps,
         } = *self;
         [
             variables,
@@ -54,6 +59,7 @@ impl Parts {
             exchange_code,
             control_code,
             overhead,
+            gaps,
         ]
     }
 
@@ -80,6 +86,7 @@ impl Parts {
         self.exchange_code += other.exchange_code;
         self.control_code += other.control_code;
         self.overhead += other.overhead;
+        self.gaps += other.gaps;
     }
 }
 
@@ -159,11 +166,12 @@ impl MemoryModel<'_> {
             })
             .collect();
         let stage = |(stage, range): (usize, &Range<usize>)| {
-            let mut parts = self.code_of(range);
+            let mut parts = self.code_of(range, plan.with_overhead);
             for (tile, (parts, peaks)) in parts.iter_mut().zip(&peaks).enumerate() {
                 parts.variables = peaks[stage].variables;
                 if plan.with_overhead {
-                    parts.overhead = peaks[stage].overhead + self.overhead.fixed(tile);
+                    parts.overhead += peaks[stage].overhead;
+                    parts.gaps = self.overhead.gaps(tile, parts.total());
                 }
             }
             let step = |peaks: &Vec<Peak>| windows[stage].map(|_| peaks[stage].step);
@@ -175,19 +183,15 @@ impl MemoryModel<'_> {
         stages.par_iter().enumerate().map(stage).collect()
     }
 
-    /// By set of layers: the stages that have one of them.
+    /// By set of places: the stages that have one of them. What is in every
+    /// stage is not told here.
     pub(super) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
-        let meets = |layers: &[u32], stage: &Range<usize>| {
-            layers
-                .iter()
-                .any(|&layer| stage.contains(&(layer as usize)))
-        };
-        let of_set = |layers: &[u32]| {
+        let of_set = |places: &[u32]| {
             let numbered = (0u32..).zip(stages);
-            let met = numbered.filter(|(_, stage)| meets(layers, stage));
+            let met = numbered.filter(|(_, stage)| meets(places, stage));
             met.map(|(number, _)| number).collect()
         };
-        self.users.sets.iter().map(of_set).collect()
+        self.sets.iter().map(of_set).collect()
     }
 
     /// For each stage where its live variables are most on `tile`.
@@ -198,13 +202,13 @@ impl MemoryModel<'_> {
         overhead.clear();
         for item in self.items(tile) {
             let ranges = classes.ranges(item.class);
-            if plan.with_overhead && item.set == NO_BODY {
+            let set = self.counted(item.set);
+            if plan.with_overhead && set == EVERYWHERE {
                 overhead.push(*item);
                 for stage in 0..plan.windows.len() {
                     timeline.add(stage, item.bytes, ranges);
                 }
             }
-            let set = self.users.counted[item.set as usize];
             for &stage in &plan.stages_of[set as usize] {
                 timeline.add(stage as usize, item.bytes, ranges);
             }
@@ -228,33 +232,51 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Code and vertex state by tile of a range of layers.
-    pub(super) fn code_of(&self, range: &Range<usize>) -> Vec<Parts> {
-        let mut tiles = vec![[0u64; 4]; self.model.target.num_tiles as usize];
+    /// Code and vertex state by tile of a range of positions, and with it that
+    /// which every stage has, as overhead.
+    pub(super) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
+        let tiles = self.model.target.num_tiles as usize;
+        let mut own = vec![[0u64; 4]; tiles];
+        let mut common = vec![[0u64; 4]; tiles];
         for item in &self.code {
-            let layers = self.users.sets.layers(item.set);
-            if !layers
-                .iter()
-                .any(|&layer| range.contains(&(layer as usize)))
-            {
+            let sums = if item.set == EVERYWHERE && with_overhead {
+                &mut common
+            } else if meets(self.sets.places(item.set), range) {
+                &mut own
+            } else {
                 continue;
-            }
+            };
             for sum in &item.bytes {
-                for tile in &mut tiles[sum.from as usize..sum.to as usize] {
+                for tile in &mut sums[sum.from as usize..sum.to as usize] {
                     tile[item.kind as usize] += sum.bytes;
                 }
             }
         }
-        let tiles = tiles.into_iter().enumerate();
-        tiles
-            .map(|(tile, own)| Parts::of_code(self.overhead.capped(tile, own)))
-            .collect()
+        let tiles = own.into_iter().zip(common).enumerate();
+        let parts = |(tile, (own, common)): (usize, ([u64; 4], [u64; 4]))| {
+            let both = std::array::from_fn(|kind| own[kind] + common[kind]);
+            let both = self.overhead.capped(tile, both);
+            let common = self.overhead.capped(tile, common);
+            let mut parts = Parts::of_code(std::array::from_fn(|kind| both[kind] - common[kind]));
+            if with_overhead {
+                parts.overhead = common.iter().sum::<u64>() + self.overhead.fixed(tile);
+            }
+            parts
+        };
+        tiles.map(parts).collect()
     }
+}
+
+/// Has a range of positions one of these places?
+pub(super) fn meets(places: &[u32], range: &Range<usize>) -> bool {
+    places
+        .iter()
+        .any(|&place| range.contains(&(place as usize)))
 }
 
 /// Which stages are weighed, and how.
 struct Plan<'a> {
-    /// By set of layers: the stages that have one of them.
+    /// By set of places: the stages that have one of them.
     stages_of: Vec<Vec<u32>>,
     windows: &'a [Option<(u32, u32)>],
     with_overhead: bool,
@@ -265,7 +287,7 @@ struct Plan<'a> {
 struct Peak {
     /// Bytes of the stage's own variables.
     variables: u64,
-    /// Bytes of variables that no operation uses.
+    /// Bytes of variables that every stage has.
     overhead: u64,
     step: u32,
 }

@@ -1,6 +1,8 @@
 //! The sweep, single stages and flows against the rules applied literally.
 
-use super::plain::{BODIES, Plain, PlainVariable, TILES, by_tile, plain, ranges};
+use super::plain::{
+    BODIES, Plain, PlainVariable, TILES, by_tile, classic, costs, full, memory, plain, ranges,
+};
 use super::*;
 use crate::profile::LiveClasses;
 use proptest::prelude::*;
@@ -14,7 +16,8 @@ proptest! {
     fn stages_follow_the_rules_on_every_tile(plain in plain()) {
         let (model, layering) = plain.model();
         let ranges = ranges(plain.layers);
-        let stages = MemoryModel::classic(&model, &layering).stages(&ranges);
+        let placement = classic(&model, &layering);
+        let stages = memory(&model, &placement).stages(&ranges);
         for (range, stage) in ranges.iter().zip(&stages) {
             for tile in 0..TILES {
                 let (parts, step) = plain.stage(range.clone(), tile);
@@ -30,15 +33,13 @@ proptest! {
         let (mut model, layering) = plain.model();
         let always = plain.classes.iter().map(Option::is_none).collect();
         model.classes = LiveClasses::new(always, Vec::new(), 0);
-        let placement = Placement::by_name(&layering);
-        for memory in [
-            MemoryModel::classic(&model, &layering),
-            MemoryModel::full(&model, &layering, &placement),
-        ] {
+        let placement = full(&model, &layering);
+        for placement in [classic(&model, &layering), placement] {
+            let memory = memory(&model, &placement);
             let all = 0..plain.layers;
             let stages = memory.stages(std::slice::from_ref(&all));
             prop_assert_eq!(stages[0].sums().variables, 0);
-            let peak = memory.range_costs(u64::MAX).peak(all);
+            let peak = costs(&memory, u64::MAX).peak(all);
             prop_assert_eq!(peak, Some(stages[0].max_tile_bytes()));
         }
     }
@@ -46,11 +47,12 @@ proptest! {
     #[test]
     fn the_sweep_equals_single_stages(plain in plain(), limit in 0u64..300) {
         let (model, layering) = plain.model();
-        let memory = MemoryModel::classic(&model, &layering);
+        let placement = classic(&model, &layering);
+        let memory = memory(&model, &placement);
         let ranges = ranges(plain.layers);
         let stages = memory.stages(&ranges);
         for limit in [limit, u64::MAX] {
-            let costs = memory.range_costs(limit);
+            let costs = costs(&memory, limit);
             for (range, stage) in ranges.iter().zip(&stages) {
                 let bytes = stage.max_tile_bytes();
                 let expected = (bytes <= limit).then_some(bytes);
@@ -67,8 +69,8 @@ proptest! {
     ) {
         let (mut model, layering) = plain.model();
         model.recorded_code = recorded.clone().map(|bytes| bytes.into_iter().collect());
-        let placement = Placement::by_name(&layering);
-        let memory = MemoryModel::full(&model, &layering, &placement);
+        let placement = full(&model, &layering);
+        let memory = memory(&model, &placement);
         let ranges = ranges(plain.layers);
         let stages = memory.stages(&ranges);
         // Every body counts as explained, whether an operation has it or not.
@@ -86,7 +88,7 @@ proptest! {
             }
         }
         for limit in [limit, u64::MAX] {
-            let costs = memory.range_costs(limit);
+            let costs = costs(&memory, limit);
             for (range, stage) in ranges.iter().zip(&stages) {
                 let bytes = stage.max_tile_bytes();
                 let expected = (bytes <= limit).then_some(bytes);
@@ -103,7 +105,8 @@ proptest! {
     #[test]
     fn flows_between_layers_follow_the_rules(plain in plain()) {
         let (model, layering) = plain.model();
-        let between = MemoryModel::classic(&model, &layering).between();
+        let placement = classic(&model, &layering);
+        let between = memory(&model, &placement).between();
         let (affinity, communication) = (between.affinity(), between.communication());
         let sum = |test: &dyn Fn(&PlainVariable) -> bool| -> u64 {
             let met = plain.variables.iter().filter(|v| test(v));
@@ -136,11 +139,9 @@ proptest! {
     ) {
         let (mut model, layering) = plain.model();
         model.recorded_code = recorded.map(|bytes| bytes.into_iter().collect());
-        let placement = Placement::by_name(&layering);
-        for memory in [
-            MemoryModel::classic(&model, &layering),
-            MemoryModel::full(&model, &layering, &placement),
-        ] {
+        let placement = full(&model, &layering);
+        for placement in [classic(&model, &layering), placement] {
+            let memory = memory(&model, &placement);
             let total = |range: Range<usize>| -> Vec<u64> {
                 let stages = memory.stages(&[range]);
                 stages[0].tiles.iter().map(Parts::total).collect()

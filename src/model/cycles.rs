@@ -11,7 +11,7 @@
 //! count is not fixed; bodies of `while` loops and all branches count once.
 
 use super::operations::{Found, NO_OPERATION};
-use super::{Layering, Model, Placement};
+use super::{Model, Placement};
 use crate::profile::{Cycles, Executed, ProgramKind, Programs};
 use std::fmt;
 use thiserror::Error;
@@ -59,10 +59,10 @@ pub struct OperationCycles {
 pub struct LayerCycles {
     /// Where they come from.
     pub source: CycleSource,
-    /// By position of the layer order, the pseudo-layer included.
+    /// By position of the layer order.
     pub by_layer: Vec<u64>,
-    /// Those of operations that the placement leaves out, and of compute sets
-    /// and exchanges that belong to no operation.
+    /// Those of operations that the placement leaves out or puts into every
+    /// stage, and of compute sets and exchanges that belong to no operation.
     pub unplaced: u64,
     /// Executed cycles of stream copies, syncs and control flow.
     pub other: u64,
@@ -81,17 +81,23 @@ pub struct NoCycles;
 
 impl Model {
     /// The cycles of each layer when operations count where `placement` puts
-    /// them; `None` when the profile says nothing of cycles ([`NoCycles`]).
-    pub fn layer_cycles(&self, layering: &Layering, placement: &Placement) -> Option<LayerCycles> {
+    /// them, those of several places in equal parts; `None` when the profile says nothing of cycles ([`NoCycles`]).
+    pub fn layer_cycles(&self, placement: &Placement) -> Option<LayerCycles> {
         let cycles = self.cycles.as_ref()?;
-        let mut by_layer = vec![0u64; layering.len()];
+        let mut by_layer = vec![0u64; placement.positions.len()];
         let mut unplaced = cycles.unexplained;
-        for (&layer, &own) in placement.layers.iter().zip(&cycles.by_operation) {
-            let sum = match layer {
-                Some(layer) => &mut by_layer[layer as usize],
-                None => &mut unplaced,
-            };
-            *sum = sum.saturating_add(own);
+        for (operation, &own) in cycles.by_operation.iter().enumerate() {
+            let places = placement.places_of(operation);
+            if places.is_empty() {
+                unplaced = unplaced.saturating_add(own);
+            }
+            // The first places get what cannot be shared out evenly.
+            let count = places.len() as u64;
+            for (&place, number) in places.iter().zip(0..) {
+                let part = own / count + u64::from(number < own % count);
+                let sum = &mut by_layer[place as usize];
+                *sum = sum.saturating_add(part);
+            }
         }
         let runs = match cycles.source {
             CycleSource::Executed { runs } => runs.max(1),

@@ -61,6 +61,15 @@ pub enum ModelError {
         /// How often it may change.
         most: usize,
     },
+    /// Programs use variables in more ways than any real model's.
+    #[error(
+        "table `compute_sets` or `exchange_regions`: programs use more than {max} different \
+         groups of variables together, more than in any real model; the profile is damaged"
+    )]
+    TooManyPieces {
+        /// The most groups that they may use.
+        max: usize,
+    },
     /// Many operations with long names or inputs.
     #[error(
         "the names and inputs of operations are longer than {most} bytes together, more than in \

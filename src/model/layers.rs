@@ -1,6 +1,6 @@
 //! Operations to layers (analysis.md, section 6).
 
-use super::Operation;
+use super::{Label, Operation};
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
@@ -67,7 +67,7 @@ impl fmt::Display for Note {
 pub const NO_LAYER: u32 = 0;
 
 /// Which layer each operation of a model stands in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Layering {
     /// The names of the layers in their order. Position 0 is the pseudo-layer
     /// of the operations without a layer, which has no name.
@@ -78,6 +78,14 @@ pub struct Layering {
     pub notes: Vec<Note>,
     /// Sentences about a model that fits the regexes badly.
     pub warnings: Vec<String>,
+    finder: Finder,
+}
+
+/// Finds layers in other texts than those of operations.
+#[derive(Debug, Clone, Default)]
+struct Finder {
+    regex: Option<Regex>,
+    positions: FxHashMap<Groups, u32>,
 }
 
 /// A layer is known by the capture groups of its match, not by its name.
@@ -92,12 +100,39 @@ impl Layering {
         let mut names = vec![String::new()];
         names.extend(keys.iter().map(|groups| groups.concat()));
         let warnings = warnings(operations, &layers, &notes);
+        let finder = Finder {
+            regex: Some(options.layer_regex.clone()),
+            positions: keys.into_iter().zip(1..).collect(),
+        };
         Self {
             names,
             layers,
             notes,
             warnings,
+            finder,
         }
+    }
+
+    /// Operations with these layers, by position in `names`, of which the first
+    /// stands for no layer. No text names any of them.
+    pub fn of(names: Vec<String>, layers: Vec<u32>) -> Self {
+        Self {
+            notes: vec![Note::Name; layers.len()],
+            names,
+            layers,
+            warnings: Vec::new(),
+            finder: Finder::default(),
+        }
+    }
+
+    /// The position of the one layer that a variable's label names.
+    pub fn layer_in(&self, label: &Label) -> Option<u32> {
+        let regex = self.finder.regex.as_ref()?;
+        let layer = |text: &str| {
+            let groups = only(matches(regex, text))?;
+            self.finder.positions.get(&groups).copied()
+        };
+        layer(&label.tensor).or_else(|| layer(&label.name))
     }
 
     /// How many positions the layer order has, the pseudo-layer included.

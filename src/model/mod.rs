@@ -7,30 +7,40 @@
 
 mod agreement;
 mod bottleneck;
+mod call_sites;
 mod code;
 mod contexts;
 mod cycles;
 mod error;
-mod homes;
+mod labels;
 mod layers;
 mod lookup;
 mod names;
 mod operations;
 mod owners;
+mod pieces;
+mod placement;
+mod refine;
 mod variables;
 mod walk;
 mod windows;
 
 pub use bottleneck::{Bottleneck, NamedVariable};
+pub use call_sites::{CallSite, NO_CALL};
 pub use code::{BodyCode, CodeKind};
 pub use cycles::{CycleSource, LayerCycles, NoCycles, OperationCycles};
 pub use error::ModelError;
-pub use homes::{Layerless, Placement};
+pub use labels::{Label, TensorKind};
 pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
 };
 pub use lookup::{LivePlace, LiveVariables, Lookup};
 pub use owners::{OwnedKind, OwnedProgram};
+pub use pieces::Piece;
+pub use placement::{
+    EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PlaceSet, PlaceSets, Placement,
+    PlacementOptions, PositionName, Positions, Reason, Rules, Tie, TooManyPlaces,
+};
 pub use variables::{BodySets, Item, NO_BODY, VariableItems};
 
 use crate::debug_info::DebugInfo;
@@ -57,6 +67,12 @@ pub struct Model {
     pub recorded_code: [TileBytes; 4],
     /// The sets of bodies that `variables` refers to.
     pub body_sets: BodySets,
+    /// What weights and other lasting variables are called, as `body_sets`
+    /// refers to it. The first says nothing.
+    pub labels: Vec<Label>,
+    /// The calls of functions that are called from several places without
+    /// saying what for, outer ones first.
+    pub calls: Vec<CallSite>,
     /// Bytes of code by tile of each vertex type that `bodies` refer to.
     pub vertex_code: Vec<TileBytes>,
     /// The programs that run compute sets or exchanges, and who owns them.
@@ -86,6 +102,18 @@ pub struct Operation {
     pub inputs: Box<str>,
     /// Does it only make a tensor? Such an operation never has a layer.
     pub is_tensor: bool,
+    /// Did the compiler make it, so that no context says what it is for
+    /// (analysis.md, section 3)?
+    pub is_anonymous: bool,
+    /// Is it part of the backward pass (pipeline.md, section 12)?
+    pub is_backward: bool,
+    /// Does it update weights (pipeline.md, section 12)?
+    pub is_update: bool,
+    /// Is it in the body of a function?
+    pub is_nested: bool,
+    /// The call that it is part of, as a position in [`Model::calls`], or
+    /// [`NO_CALL`].
+    pub call: u32,
 }
 
 /// What the operations of one uid own (analysis.md, section 4): the first of
@@ -99,6 +127,9 @@ pub struct Body {
     pub window: Option<(u32, u32)>,
     /// Code and vertex state by tile.
     pub code: BodyCode,
+    /// Its programs by the variables that they use, where they use different
+    /// ones; empty where it has only one piece.
+    pub pieces: Vec<Piece>,
 }
 
 impl Model {
@@ -130,9 +161,9 @@ impl Model {
         let contexts = contexts::OperationContexts::new(debug_info);
         let found = operations::find(&profile.programs, contexts)?;
         let steps = windows::StepIndex::new(&profile.programs, &profile.steps);
-        let operations = names::name_all(&found, &profile.programs, debug_info)?;
+        let (mut operations, with_pairs) = names::name_all(&found, &profile.programs, debug_info)?;
         let mut budget = code::Budget::new(&profile.programs);
-        let bodies = found
+        let mut bodies: Vec<Body> = found
             .bodies
             .iter()
             .map(|body| {
@@ -143,10 +174,29 @@ impl Model {
                     uid: body.uid,
                     window: steps.window(&body.programs, &found.walk.paths, body.path),
                     code,
+                    pieces: Vec::new(),
                 })
             })
             .collect::<Result<_, ModelError>>()?;
-        let (set_of, body_sets) = variables::sets_of_variables(&profile, &found.bodies)?;
+        let (mut set_of, mut body_sets) = variables::sets_of_variables(&profile, &found.bodies)?;
+        let computes = bodies.iter().map(|body| !body.code.vertex_types.is_empty());
+        let computes: Vec<bool> = computes.collect();
+        refine::refine(
+            &profile,
+            &found.bodies,
+            &computes,
+            &mut set_of,
+            &mut body_sets,
+        );
+        let pieces = pieces::find(&profile, &found.bodies, &set_of, &mut budget)?;
+        for (body, pieces) in bodies.iter_mut().zip(pieces) {
+            body.pieces = pieces;
+        }
+        let has_pairs = |path| with_pairs.contains(&path);
+        let sets = (&set_of[..], &body_sets);
+        let calls = call_sites::find(&profile, &found, sets, has_pairs, &mut operations);
+        let labels = profile.variables.labels.iter();
+        let labels = labels.map(|label| Label::new(label, debug_info)).collect();
         let collected = variables::collect(&profile, &set_of);
         let bottleneck = with_bottleneck
             .then(|| Bottleneck::new(&profile, &collected, &set_of))
@@ -166,6 +216,8 @@ impl Model {
             code_variables: collected.code.used(),
             recorded_code: collected.recorded_code,
             body_sets,
+            labels,
+            calls,
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
             programs,
             recorded: profile.recorded,
@@ -177,6 +229,11 @@ impl Model {
         };
         let lookup = Lookup::new(profile.variables, set_of, names);
         Ok((model, lookup))
+    }
+
+    /// What the variables of a set of bodies are called.
+    pub fn label_of(&self, set: u32) -> &Label {
+        &self.labels[self.body_sets.label(set) as usize]
     }
 
     /// How many liveness steps the program has.

@@ -3,7 +3,7 @@
 use super::contexts::operation_layer;
 use super::operations::{Found, FoundOperation};
 use super::walk::Path;
-use super::{ModelError, Operation};
+use super::{ModelError, NO_CALL, Operation};
 use crate::debug_info::{DebugInfo, Field, Layer, Position};
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,12 +13,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// for any number.
 const MOST_TEXT: usize = 1 << 28;
 
-/// Names all operations, in order.
+/// Names all operations, in order. With them come the call paths on which
+/// contexts say what outlined operations stand for.
 pub(super) fn name_all(
     found: &Found,
     programs: &Programs,
     debug_info: &DebugInfo,
-) -> Result<Vec<Operation>, ModelError> {
+) -> Result<(Vec<Operation>, FxHashSet<Path>), ModelError> {
     let mut namer = Namer {
         debug_info,
         layer: operation_layer(debug_info),
@@ -46,7 +47,9 @@ pub(super) fn name_all(
     for operation in &mut operations {
         operation.is_tensor = tensors.contains(&operation.body);
     }
-    Ok(operations)
+    let bases = namer.bases.into_iter();
+    let with_pairs = bases.filter(|(_, bases)| !bases.is_empty());
+    Ok((operations, with_pairs.map(|(path, _)| path).collect()))
 }
 
 /// The outlined operations of a Call, each with the one it replaced.
@@ -75,6 +78,7 @@ impl Namer<'_> {
             false => self.context_name(operation),
         };
         let is_plain = name.is_empty() || name == "Call";
+        let shown_name = name.clone();
         let full_name = match is_plain {
             true => plain_name(&name, instance, tensor),
             false => name,
@@ -84,6 +88,36 @@ impl Namer<'_> {
             name: full_name.into(),
             inputs: inputs.into(),
             is_tensor: is_plain && tensor.is_some(),
+            is_anonymous: operation.context.is_anonymous,
+            is_backward: self.is_backward(context, &shown_name),
+            is_update: self.is_update(context, &shown_name),
+            is_nested: false,
+            call: NO_CALL,
+        }
+    }
+
+    /// Is the operation part of the backward pass (pipeline.md, section 12)?
+    fn is_backward(&self, context: Position, name: &str) -> bool {
+        match self.layer {
+            Some(Layer::Popart) => {
+                let is_gradient = self.debug_info.text(context, Field::Gradients).is_some();
+                is_gradient && !self.is_update(context, name)
+            }
+            Some(_) => components(name).any(|part| GRADIENTS.contains(&part)),
+            None => false,
+        }
+    }
+
+    /// Does it update weights (pipeline.md, section 12)?
+    fn is_update(&self, context: Position, name: &str) -> bool {
+        let text = |field| self.debug_info.text(context, field).unwrap_or("");
+        match self.layer {
+            Some(Layer::Popart) => {
+                text(Field::ExecutionContext) == "AccumulateOuterFragment"
+                    || op_type(text(Field::Opid)).ends_with("VarUpdate")
+            }
+            Some(_) => components(name).any(|part| UPDATES.iter().any(|&u| part.starts_with(u))),
+            None => false,
         }
     }
 
@@ -168,7 +202,8 @@ impl Namer<'_> {
 
     /// Finds the context of each Call on the path whose pairs count: the first
     /// in its chain that has pairs, or, where an enclosing Call's pairs replace
-    /// that very context, what stood there (assumed, for nested outlining).
+    /// that very context, the replaced one. A Call in an outlined body may be a
+    /// copy without pairs of its own: then what it replaces has them.
     fn find_bases(&mut self, path: Path) {
         if self.bases.contains_key(&path) {
             return;
@@ -177,23 +212,31 @@ impl Namer<'_> {
         let calls: Vec<u32> = self.found.walk.paths.innermost_first(path).collect();
         for &call in calls.iter().rev() {
             let debug_id = self.programs.all[call as usize].debug_id;
-            let Some(own) = self.first_with_pairs(debug_id) else {
-                continue;
+            let own = self.first_with_pairs(debug_id);
+            let candidates: Vec<u64> = match own {
+                Some(own) => vec![self.debug_info.id(own)],
+                None => self.chain_ids(debug_id),
             };
-            let own_id = self.debug_info.id(own);
             let enclosing = outermost_first.iter().rev();
-            let mut replaced = enclosing.filter_map(|base| self.pairs[base].get(&own_id).copied());
+            let mut replaced = enclosing.filter_map(|base| {
+                let pairs = &self.pairs[base];
+                candidates.iter().find_map(|id| pairs.get(id).copied())
+            });
             let base = match replaced.next() {
                 Some(id) => self.debug_info.position(id),
-                None => Some(own),
+                None => own,
             };
-            if let Some(base) = base {
-                self.load_pairs(base);
+            if let Some(base) = base.filter(|&base| !self.load_pairs(base).is_empty()) {
                 outermost_first.push(base);
             }
         }
         outermost_first.reverse();
         self.bases.insert(path, outermost_first);
+    }
+
+    fn chain_ids(&self, id: u64) -> Vec<u64> {
+        let chain = self.debug_info.chain(id);
+        chain.map(|position| self.debug_info.id(position)).collect()
     }
 
     fn first_with_pairs(&mut self, debug_id: u64) -> Option<Position> {
@@ -214,6 +257,15 @@ impl Namer<'_> {
             .entry(position)
             .or_insert_with(|| debug_info.outlined_pairs(position).into_iter().collect())
     }
+}
+
+/// Components of TensorFlow's names in the backward pass, and beginnings of
+/// those in updates (the latter assumed).
+const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
+const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
+
+fn components(name: &str) -> impl Iterator<Item = &str> {
+    name.split('/')
 }
 
 /// `ai.onnx.Add:6` is of type `Add`.

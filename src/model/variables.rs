@@ -5,12 +5,17 @@ use super::{CodeKind, ModelError};
 use crate::profile::{Groups, NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes};
 use rayon::prelude::*;
 
-/// Sets of bodies, each kept once. Set 0 is empty; any other is a smaller one
-/// and one more body, which comes later in the order than all of that.
+/// Sets of bodies, each kept once for each label and companion of the variables
+/// that it stands for. Set 0 is empty; any other is a smaller one and one more
+/// body, which comes later in the order than all of that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BodySets {
     /// By set: the set without its last body, and that body.
     nodes: Vec<(u32, u32)>,
+    /// By set: what the variables are called; see [`BodySets::label`].
+    labels: Vec<u32>,
+    /// By set: the set that they are paired with, [`NO_BODY`] for none.
+    companions: Vec<u32>,
 }
 
 /// The set without a body.
@@ -21,6 +26,8 @@ impl Default for BodySets {
     fn default() -> Self {
         Self {
             nodes: vec![(NO_BODY, u32::MAX)],
+            labels: vec![0],
+            companions: vec![NO_BODY],
         }
     }
 }
@@ -30,13 +37,54 @@ impl BodySets {
     /// behind all bodies of it.
     pub fn push(&mut self, smaller: u32, body: u32) -> u32 {
         self.nodes.push((smaller, body));
+        self.labels.push(0);
+        self.companions.push(NO_BODY);
         self.nodes.len() as u32 - 1
+    }
+
+    /// Adds the same set for variables with a label and a companion.
+    pub(super) fn push_alike(&mut self, set: u32, label: u32, companion: u32) -> u32 {
+        let (smaller, body) = self.nodes[set as usize];
+        let added = self.push(smaller, body);
+        self.mark(added, label, companion);
+        added
+    }
+
+    /// Says that all variables of a set have this label and companion.
+    pub(crate) fn mark(&mut self, set: u32, label: u32, companion: u32) {
+        self.labels[set as usize] = label;
+        self.companions[set as usize] = companion;
+    }
+
+    /// What the variables with this set are called, as a position in
+    /// [`Model::labels`](super::Model::labels).
+    pub fn label(&self, set: u32) -> u32 {
+        self.labels[set as usize]
+    }
+
+    /// The set of variables that they are paired with: those of the same tile
+    /// and as many elements in a compute set over the whole model.
+    pub fn companion(&self, set: u32) -> Option<u32> {
+        Some(self.companions[set as usize]).filter(|&companion| companion != NO_BODY)
     }
 
     /// Takes all sets but the empty one, from set 1 on, as (smaller set, last
     /// body). `None` unless each smaller set stands before, and each body comes
     /// behind those of the smaller set and is one of `bodies`.
-    pub fn from_nodes(mut nodes: Vec<(u32, u32)>, bodies: u32) -> Option<Self> {
+    ///
+    /// `marks` has a label below `labels` and a companion for each of them.
+    pub fn from_nodes(
+        mut nodes: Vec<(u32, u32)>,
+        bodies: u32,
+        mut marks: Vec<(u32, u32)>,
+        labels: u32,
+    ) -> Option<Self> {
+        let sets = nodes.len() as u32 + 1;
+        let is_marked = |&(label, companion): &(u32, u32)| label < labels && companion < sets;
+        if marks.len() != nodes.len() || !marks.iter().all(is_marked) {
+            return None;
+        }
+        marks.insert(0, (0, NO_BODY));
         nodes.insert(0, (NO_BODY, u32::MAX));
         let follows = |(set, &(smaller, body)): (usize, &(u32, u32))| {
             let smaller = smaller as usize;
@@ -44,7 +92,12 @@ impl BodySets {
             smaller < set && behind && body < bodies
         };
         let fine = nodes.iter().enumerate().skip(1).all(follows);
-        fine.then_some(Self { nodes })
+        let (labels, companions) = marks.into_iter().unzip();
+        fine.then_some(Self {
+            nodes,
+            labels,
+            companions,
+        })
     }
 
     /// How many sets there are, the empty one included.
@@ -289,7 +342,7 @@ pub(super) fn sets_of_variables(
                 most: most_sets,
             });
         }
-        for members in groups(profile, &found.programs) {
+        for members in members(profile, &found.programs) {
             uses += members.len();
             if uses > most_uses {
                 return Err(ModelError::TooManyUses {
@@ -317,8 +370,8 @@ pub(super) fn sets_of_variables(
     Ok((set_of, sets))
 }
 
-/// The variables of all programs of a body, group by group, each group once.
-fn groups<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
+/// The variables of all these programs, group by group, each group once.
+pub(super) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
     let (of_sets, of_regions) = positions(profile, programs);
     let members = |groups: &'a Groups, positions: Vec<u32>| {
         positions

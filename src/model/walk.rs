@@ -43,6 +43,13 @@ impl CallPaths {
         self.depths[path as usize]
     }
 
+    /// Every path but that without Calls, shorter ones first on their way: the
+    /// path, the one without its innermost Call, and that Call.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
+        let paths = (0..).zip(&self.nodes).skip(1);
+        paths.map(|(path, &(outer, call))| (path, outer, call))
+    }
+
     /// The Calls of `path`, the innermost first.
     pub(super) fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
         let mut path = path;
@@ -90,6 +97,11 @@ impl Walk {
         self.numbers.insert((path, program), number);
         self.visits.push((path, program));
         Ok(Some(number))
+    }
+
+    /// The place of the visit of a program on a call path.
+    pub(super) fn visit(&self, path: Path, program: u32) -> Option<u32> {
+        self.numbers.get(&(path, program)).copied()
     }
 
     /// How often each visit's program runs on its call path when every root

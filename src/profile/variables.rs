@@ -4,6 +4,7 @@ use super::database::Database;
 use super::encoding::{BlobError, Run, Runs};
 use super::groups::{Groups, GroupsBuilder};
 use super::ids::Ids;
+use super::labels::{LabelKeys, VariableLabel};
 use super::{LiveClasses, ProfileError, Target};
 
 /// The class of a variable that was never allocated to a tile.
@@ -27,6 +28,12 @@ pub struct Variables {
     pub categories: Vec<u8>,
     /// The names of `var_categories`, such as `variable` or `vertexCode`.
     pub category_names: Vec<String>,
+    /// What each is called, as a position in `labels`: only variables of
+    /// category `variable` that are live on the first and on the last step
+    /// have one, others have 0. Empty when the profile has no names.
+    pub label_of: Vec<u32>,
+    /// The names; the first says nothing.
+    pub labels: Vec<VariableLabel>,
 }
 
 /// The columns of some rows.
@@ -37,6 +44,8 @@ struct Part {
     bytes: Vec<u32>,
     classes: Vec<u32>,
     categories: Vec<u8>,
+    label_of: Vec<u32>,
+    labels: LabelKeys,
 }
 
 impl Part {
@@ -47,6 +56,8 @@ impl Part {
             bytes: Vec::with_capacity(rows),
             classes: Vec::with_capacity(rows),
             categories: Vec::with_capacity(rows),
+            label_of: Vec::with_capacity(rows),
+            labels: LabelKeys::default(),
         }
     }
 }
@@ -58,7 +69,12 @@ const COLUMNS: &[&str] = &[
     "size_bytes",
     "category",
     "equivalence_class",
+    "name_base_id",
+    "unlowered_var_id",
 ];
+
+/// How many of them every profile must have; the others name variables.
+const REQUIRED: usize = 5;
 
 impl Variables {
     pub(super) fn read(
@@ -69,12 +85,20 @@ impl Variables {
         if !database.has_table(TABLE) {
             return Err(ProfileError::NoLoweredVariables);
         }
-        database.require(TABLE, COLUMNS)?;
+        database.require(TABLE, &COLUMNS[..REQUIRED])?;
+        let has_names = database.require(TABLE, COLUMNS).is_ok();
+        let columns = if has_names {
+            COLUMNS
+        } else {
+            &COLUMNS[..REQUIRED]
+        };
         if database.rowid_bounds(TABLE)?.is_none() {
             return Err(ProfileError::NoLoweredVariables);
         }
         let (category_ids, category_names) = read_categories(database)?;
-        let parts = database.scan_chunks(TABLE, COLUMNS, |row, part: &mut Part| {
+        let lasting = lasting(classes);
+        let labelled = category_names.iter().position(|name| name == LABELLED);
+        let parts = database.scan_chunks(TABLE, columns, |row, part: &mut Part| {
             let tile = row.unsigned(1)?;
             if tile >= u64::from(target.num_tiles) {
                 return Err(row.problem(1, format!("there is no tile {tile}")));
@@ -88,13 +112,26 @@ impl Variables {
             part.bytes.push(row.small(2)?);
             part.categories.push(category as u8);
             part.classes.push(class);
+            if has_names {
+                let lasts = lasting.get(class as usize).is_some_and(|&lasts| lasts);
+                let label = if lasts && labelled == Some(category as usize) {
+                    part.labels.number((row.unsigned(5)?, row.optional(6)?))
+                } else {
+                    0
+                };
+                part.label_of.push(label);
+            }
             Ok(())
         })?;
-        Self::join(parts, category_names)
+        Self::join(parts, category_names, database)
     }
 
     /// Puts the chunks of the table behind each other.
-    fn join(parts: Vec<Part>, category_names: Vec<String>) -> Result<Self, ProfileError> {
+    fn join(
+        parts: Vec<Part>,
+        category_names: Vec<String>,
+        database: &Database,
+    ) -> Result<Self, ProfileError> {
         let rows = parts.iter().map(|part| part.tiles.len()).sum();
         let mut all = Part::with_capacity(rows);
         for mut part in parts {
@@ -103,6 +140,10 @@ impl Variables {
             all.bytes.append(&mut part.bytes);
             all.categories.append(&mut part.categories);
             all.classes.append(&mut part.classes);
+            let numbers = all.labels.take(part.labels);
+            let label_of = part.label_of.into_iter();
+            all.label_of
+                .extend(label_of.map(|label| numbers[label as usize]));
         }
         let ids = Ids::of(TABLE, "var_id", &all.var_ids)?;
         Ok(Self {
@@ -113,6 +154,8 @@ impl Variables {
             classes: all.classes,
             categories: all.categories,
             category_names,
+            label_of: all.label_of,
+            labels: all.labels.read(database)?,
         })
     }
 
@@ -134,11 +177,26 @@ impl Variables {
         }
     }
 
+    /// What the variable at `position` is called, as a position in `labels`.
+    pub fn label(&self, position: u32) -> u32 {
+        self.label_of.get(position as usize).copied().unwrap_or(0)
+    }
+
     /// The position of the variable with this `var_id`.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
+}
+
+/// The category whose variables have labels: what holds the data of tensors.
+const LABELLED: &str = "variable";
+
+/// By class: is it live on the first and on the last step?
+fn lasting(classes: &LiveClasses) -> Vec<bool> {
+    let last = classes.steps().saturating_sub(1);
+    let lasts = |class| classes.is_live(class, 0) && classes.is_live(class, last);
+    (0..classes.len() as u32).map(lasts).collect()
 }
 
 fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), ProfileError> {

@@ -2,17 +2,20 @@
 
 use super::Table;
 use crate::memory::{Parts, StageMemory};
-use crate::model::{Layering, Model, NO_LAYER, Operation, Placement};
+use crate::model::{
+    EVERYWHERE, Layering, Model, NO_LAYER, Operation, OperationPlace, Placement, Positions,
+};
 use crate::profile::RecordedTile;
 
 /// The name that the pseudo-layer has in tables.
 const NO_NAME: &str = "None";
 
 /// The names of all layers as tables show them.
-pub fn layer_names(layering: &Layering) -> Vec<String> {
-    let mut names = layering.names.clone();
-    names[NO_LAYER as usize] = NO_NAME.to_string();
+pub fn layer_names(positions: &Positions) -> Vec<String> {
+    let names = 0..positions.len();
     names
+        .map(|place| positions.name(place).to_string())
+        .collect()
 }
 
 /// One row for each operation, in order, by the classic rules. `bodies` is the
@@ -32,18 +35,34 @@ pub fn operations(model: &Model, layering: &Layering, bodies: &[Parts]) -> Table
 }
 
 /// The same by the full rules, with the layer that each operation counts in.
-pub fn homes(model: &Model, layering: &Layering, placement: &Placement, bodies: &[Parts]) -> Table {
+pub fn assigned(
+    model: &Model,
+    layering: &Layering,
+    placement: &Placement,
+    bodies: &[Parts],
+) -> Table {
     let mut table = Table::new("operation-breakdown", &OPERATION_COLUMNS);
     table.header.push("Counts in".to_string());
-    let names = layer_names(layering);
+    table.header.push("By".to_string());
     for (index, operation) in model.operations.iter().enumerate() {
         let parts = &bodies[operation.body as usize];
         let mut row = operation_row(operation, layering, index, parts);
-        let home = placement.layers[index].map(|layer| names[layer as usize].clone());
-        row.push(home.unwrap_or_default());
+        let OperationPlace { places, reason } = placement.operations[index];
+        row.push(match places {
+            EVERYWHERE => "every stage".to_string(),
+            _ => names_of(placement, index),
+        });
+        row.push(reason.to_string());
         table.rows.push(row);
     }
     table
+}
+
+/// The names of the positions that an operation counts in.
+fn names_of(placement: &Placement, operation: usize) -> String {
+    let places = placement.places_of(operation).iter();
+    let names = places.map(|&place| placement.positions.name(place as usize).to_string());
+    names.collect::<Vec<_>>().join(" ")
 }
 
 const OPERATION_COLUMNS: [&str; 8] = [
@@ -74,7 +93,7 @@ fn operation_row(
 }
 
 /// One row for each layer, the pseudo-layer first.
-pub fn layers(layering: &Layering, memory: &[StageMemory]) -> Table {
+pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
     let mut table = Table::new(
         "layer-breakdown",
         &[
@@ -87,7 +106,7 @@ pub fn layers(layering: &Layering, memory: &[StageMemory]) -> Table {
             "Total (MB)",
         ],
     );
-    for (name, memory) in layer_names(layering).into_iter().zip(memory) {
+    for (name, memory) in layer_names(positions).into_iter().zip(memory) {
         let sums = memory.sums();
         let mut row = vec![name];
         row.extend(cells(&sums));

@@ -149,7 +149,7 @@ fn variables(memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Table {
 /// Who explains each category at the bottleneck, in the chosen memory model.
 fn coverage(memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Table {
     let header = [
-        "Category", "Recorded", "Layers", "Homes", "Overhead", "Rest",
+        "Category", "Recorded", "Layers", "Assigned", "Overhead", "Rest",
     ];
     let mut table = Table::new("diagnose-coverage", &header);
     for (category, coverage) in memory.coverage_by_category(bottleneck) {
@@ -157,7 +157,7 @@ fn coverage(memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Table {
             category,
             coverage.recorded.to_string(),
             coverage.layers.to_string(),
-            coverage.homes.to_string(),
+            coverage.assigned.to_string(),
             coverage.overhead.to_string(),
             coverage.rest().to_string(),
         ]);

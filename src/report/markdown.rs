@@ -298,11 +298,11 @@ fn coverage(report: &Report, text: &mut String) {
     let _ = writeln!(
         text,
         "\nOf the {} bytes that the compiler recorded for tile {}, the fullest, layers explain \
-         {}, homes {}, overhead {}; {} bytes are left.",
+         {}, assigned {}, overhead {}; {} bytes are left.",
         grouped(coverage.recorded),
         coverage.tile,
         grouped(coverage.layers),
-        grouped(coverage.homes),
+        grouped(coverage.assigned),
         grouped(coverage.overhead),
         grouped_signed(coverage.rest)
     );

@@ -1,6 +1,7 @@
 //! A split and how it was judged.
 
 use crate::memory::{Parts, StageMemory};
+use crate::model::Positions;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -68,9 +69,10 @@ pub struct Layer {
     pub max_tile: usize,
 }
 
-/// The names of the layer order as results show them: position 0 has none.
-pub fn layer_name(names: &[String], layer: usize) -> Option<String> {
-    (layer > 0).then(|| names[layer].clone())
+/// The name of a position of the layer order as results show it: the first
+/// has none.
+pub fn layer_name(positions: &Positions, position: usize) -> Option<String> {
+    (position > 0).then(|| positions.name(position).to_string())
 }
 
 impl Memory {
@@ -87,14 +89,14 @@ impl Memory {
 
 impl Stage {
     /// Describes the stage with these layer positions.
-    pub fn new(names: &[String], range: &Range<usize>, memory: &StageMemory) -> Self {
+    pub fn new(positions: &Positions, range: &Range<usize>, memory: &StageMemory) -> Self {
         let max_tile = memory.max_tile();
         Self {
-            layer_from: layer_name(names, range.start),
-            layer_to: layer_name(names, range.end - 1),
+            layer_from: layer_name(positions, range.start),
+            layer_to: layer_name(positions, range.end - 1),
             layers: range
                 .clone()
-                .map(|layer| layer_name(names, layer))
+                .map(|layer| layer_name(positions, layer))
                 .collect(),
             mem: Memory::of(memory),
             max_tile,
@@ -153,10 +155,12 @@ impl Split {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::model::Layering;
 
     /// A split with two stages, the second of which is over the limit.
     pub(crate) fn split() -> Split {
         let names = ["", "0", "1\u{1b}[31m", "2"].map(String::from);
+        let positions = Positions::classic(&Layering::of(names.to_vec(), Vec::new()));
         let memory = |bytes: [u64; 2]| StageMemory {
             tiles: bytes
                 .map(|variables| Parts {
@@ -176,8 +180,8 @@ pub(crate) mod tests {
             max_stages: 2,
             unplaced: Vec::new(),
             stages: vec![
-                Stage::new(&names, &(0..2), &first),
-                Stage::new(&names, &(2..4), &second),
+                Stage::new(&positions, &(0..2), &first),
+                Stage::new(&positions, &(2..4), &second),
             ],
             too_large: vec![Layer {
                 name: Some("2".into()),

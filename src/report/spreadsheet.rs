@@ -131,7 +131,7 @@ fn name(layer: &Option<String>) -> String {
     layer.clone().unwrap_or_else(|| "None".to_string())
 }
 
-fn parts(parts: &Parts) -> [String; 6] {
+fn parts(parts: &Parts) -> [String; 7] {
     parts.bytes().map(|bytes| bytes.to_string())
 }
 

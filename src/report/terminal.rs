@@ -162,11 +162,11 @@ pub fn coverage(coverage: &Coverage, look: &Look) -> String {
         format!("{:.2} %", hundredths as f64 / 100.0)
     };
     format!(
-        "coverage of tile {}, the fullest with {}: layers {}, homes {}, overhead {}, rest {}",
+        "coverage of tile {}, the fullest with {}: layers {}, assigned {}, overhead {}, rest {}",
         coverage.tile,
         look.units.amount(coverage.recorded),
         share(coverage.layers.into()),
-        share(coverage.homes.into()),
+        share(coverage.assigned.into()),
         share(coverage.overhead.into()),
         share(coverage.rest())
     )
@@ -311,11 +311,12 @@ FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,04
             tile: 7,
             recorded: 2000,
             layers: 1000,
-            homes: 500,
+            assigned: 500,
+            by_touch: 0,
             overhead: 501,
         };
         let expected = "coverage of tile 7, the fullest with 2,000 bytes: layers 50.00 %, \
-                        homes 25.00 %, overhead 25.05 %, rest -0.05 %";
+                        assigned 25.00 %, overhead 25.05 %, rest -0.05 %";
         assert_eq!(coverage(&found, &PLAIN), expected);
     }
 

@@ -153,6 +153,7 @@ impl Subject<'_> {
         let inputs = Inputs {
             model,
             layering: self.layering,
+            positions: &self.placement.positions,
             memory: self.memory,
             lookup: self.input.lookup.as_ref(),
             limit: search::limits(self.options, model)?
@@ -161,7 +162,7 @@ impl Subject<'_> {
                 .unwrap_or(0),
             split: found.and_then(|found| found.split.as_ref()),
             search: found.map(|found| &found.facts),
-            cycles: model.layer_cycles(self.layering, self.placement),
+            cycles: model.layer_cycles(self.placement),
             made,
             warnings,
         };

@@ -2,7 +2,6 @@
 
 use super::usage;
 use crate::cli::Options;
-use crate::memory::MemoryModel;
 use crate::messages::Messages;
 use crate::model::{Layering, Model};
 use crate::report::printable;
@@ -52,18 +51,6 @@ fn shortened(name: &str) -> String {
         shown.push_str("...");
     }
     printable(&shown)
-}
-
-/// Refuses a model whose groups of layers would take all memory.
-pub(super) fn check_groups(memory: &MemoryModel<'_>, options: &Options) -> Result<()> {
-    if !memory.is_beyond_bounds() {
-        return Ok(());
-    }
-    anyhow::bail!(
-        "{}: its variables are shared by more different groups of layers than any real model \
-         has; the profile is damaged, or --layer-name-regex finds too many layers",
-        printable(&options.profile.to_string_lossy())
-    )
 }
 
 /// How many names are shown to a user whose regex matched none.

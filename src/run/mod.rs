@@ -20,7 +20,7 @@ use crate::messages::Messages;
 use crate::model::{Layering, Placement};
 use crate::report::terminal;
 use answers::Answers;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::io::Write;
 use std::process::ExitCode;
 use subject::Subject;
@@ -81,12 +81,13 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let layering = Layering::new(&model.operations, &options.layers());
     layers::check(&layering, options)?;
     layers::describe(model, &layering, messages);
-    let placement = Placement::new(model, &layering, options.layerless.into());
-    let memory = match options.memory_model {
-        Accounting::Classic => MemoryModel::classic(model, &layering),
-        Accounting::Full => MemoryModel::full(model, &layering, &placement),
+    let file = || input::Shown(&options.profile).to_string();
+    let placement = match options.memory_model {
+        Accounting::Classic => Placement::classic(model, &layering),
+        Accounting::Full => Placement::full(model, &layering, &options.placement()),
     };
-    layers::check_groups(&memory, options)?;
+    let placement = placement.with_context(file)?;
+    let memory = MemoryModel::new(model, &placement).with_context(file)?;
     let subject = Subject {
         options,
         input: &input,

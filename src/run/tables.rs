@@ -23,21 +23,24 @@ pub(super) fn tables(subject: &Subject<'_>) -> Result<Vec<Table>> {
         let bodies = memory.bodies();
         tables.push(match options.memory_model {
             Accounting::Classic => breakdown::operations(model, layering, &bodies),
-            Accounting::Full => breakdown::homes(model, layering, placement, &bodies),
+            Accounting::Full => breakdown::assigned(model, layering, placement, &bodies),
         });
     }
     if options.layer_breakdown {
-        tables.push(breakdown::layers(layering, &memory.single_layers()));
+        tables.push(breakdown::layers(
+            &placement.positions,
+            &memory.single_layers(),
+        ));
     }
     if options.memory_totals {
-        let layers = 0..layering.len();
+        let layers = 0..placement.positions.len();
         let whole = memory.stages(std::slice::from_ref(&layers));
         let whole = whole.iter().map(|stage| stage.sums().total()).sum();
         tables.push(breakdown::totals(whole, &recorded_tiles(options, model)?));
     }
     if options.memory_affinity || options.interlayer_communication {
         let between = memory.between();
-        let names = breakdown::layer_names(layering);
+        let names = breakdown::layer_names(&placement.positions);
         if options.memory_affinity {
             let cells = between.affinity();
             tables.push(Table::matrix("memory-affinity", &names, &cells));

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(super) const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
 /// Changes with every change of the format.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// Magic, version, number of frames, size of the file.
 pub(super) const HEADER: usize = 8 + 4 + 4 + 8;
@@ -64,6 +64,10 @@ pub(super) enum Kind {
     Warnings,
     Origin,
     Cycles,
+    /// A list.
+    Labels,
+    /// A list.
+    Calls,
     Uses,
     Tiles,
     /// A list.
@@ -89,6 +93,8 @@ impl Kind {
             Kind::Warnings => "list of warnings",
             Kind::Origin => "table of origins",
             Kind::Cycles => "table of cycles",
+            Kind::Labels => "list of labels",
+            Kind::Calls => "list of calls",
             Kind::Uses => "table of uses",
             Kind::Tiles => "table of tiles",
             Kind::Items => "list of items",

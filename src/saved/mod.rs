@@ -3,7 +3,7 @@
 //! What is saved is a [`Model`] before layers are named, so a loaded one serves
 //! any regexes and order, and equals the saved one in everything.
 //!
-//! # The format, version 3
+//! # The format, version 4
 //!
 //! Numbers of fixed size are little-endian.
 //!
@@ -30,11 +30,11 @@
 //!
 //! | kind | holds |
 //! |---|---|
-//! | 1 shape | target: tiles per IPU, tiles, bytes per tile, IPUs, replicas, architecture; numbers of steps, operations, bodies, classes, sets, vertex types, programs, recorded tiles, categories, warnings; 0, or 1 and the bottleneck: tile, step, bytes, number of variables |
-//! | 2 operations (list) | 2 x body, + 1 if it only makes a tensor; name; inputs |
-//! | 3 bodies (list) | uid; 0, or first step + 1 and last - first; number of vertex types, each with its tiles; vertex state, exact memory of vertices, exchange code and control code by tile |
+//! | 1 shape | target: tiles per IPU, tiles, bytes per tile, IPUs, replicas, architecture; numbers of steps, operations, bodies, classes, sets, vertex types, programs, recorded tiles, categories, warnings, labels, calls; 0, or 1 and the bottleneck: tile, step, bytes, number of variables |
+//! | 2 operations (list) | body; bits: it only makes a tensor, is anonymous, backward, an update, in a function; call + 1, or 0; name; inputs |
+//! | 3 bodies (list) | uid; 0, or first step + 1 and last - first; number of vertex types, each with its tiles; vertex state, exact memory of vertices, exchange code and control code by tile; number of pieces, each with its sets (differences) and the same of code |
 //! | 4 classes | for each 1 if it is always live, else 2 x its number of ranges; for each range the steps before it and the steps in it |
-//! | 5 sets | for each but the empty one how far before it the smaller set stands, and the difference of its last body to that of the set before (zigzag) |
+//! | 5 sets | for each but the empty one how far before it the smaller set stands, and the difference of its last body to that of the set before (zigzag); label; companion, or 0 |
 //! | 6 vertex code (list) | code by tile |
 //! | 7 recorded code | for vertex code, vertex state, exchange code and control code: bytes of the variables by tile |
 //! | 8 code variables | by tile the number of items, and of each class, set and bytes |
@@ -45,9 +45,11 @@
 //! | 13 warnings (list) | text |
 //! | 14 origin | report format, three numbers; version of Poplar, time, device and clock, each 0, or 1 and what it is; options of the compilation and of the target: how many, and of each name and value |
 //! | 15 cycles | 0, or 1 for estimates, or 2 and the number of executed runs; then cycles of no operation, of everything else, and of each operation |
-//! | 16 uses | number of uses; the distinct (class, set) of all items, ascending: difference of the class; the set, within a class less the one before and 1 |
-//! | 17 tiles | number of items by tile; number of frames of items; number of tiles in each |
-//! | 18 items (list) | how many bytes the next part takes; by tile and item the use, as the difference to the one before on that tile; by item the bytes |
+//! | 16 labels (list) | name; tensor; kind |
+//! | 17 calls (list) | call around it + 1, or 0; operation + 1, or 0; function; sets around it (differences) |
+//! | 18 uses | number of uses; the distinct (class, set) of all items, ascending: difference of the class; the set, within a class less the one before and 1 |
+//! | 19 tiles | number of items by tile; number of frames of items; number of tiles in each |
+//! | 20 items (list) | how many bytes the next part takes; by tile and item the use, as the difference to the one before on that tile; by item the bytes |
 //!
 //! Every position is checked against what it points to, so nothing that works
 //! on a loaded model meets one that is not there.

@@ -57,6 +57,8 @@ fn read_rest(sections: &Sections<'_>, shape: &Shape) -> Result<Model, SavedError
             bytes: found.bytes,
             variables: live,
         }),
+        labels: sections.list(Kind::Labels, shape.labels, shape)?,
+        calls: sections.list(Kind::Calls, shape.calls, shape)?,
         warnings: sections.list(Kind::Warnings, shape.warnings, shape)?,
         target: shape.target.clone(),
         // The caller has them.

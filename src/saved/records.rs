@@ -3,7 +3,10 @@
 use super::SavedError;
 use super::columns::{Input, Output};
 use super::shape::Shape;
-use crate::model::{Body, BodyCode, NamedVariable, Operation, OwnedKind, OwnedProgram};
+use crate::model::{
+    Body, BodyCode, CallSite, Label, NamedVariable, Operation, OwnedKind, OwnedProgram, Piece,
+    TensorKind,
+};
 use crate::profile::{RecordedTile, TileBytes};
 
 /// An entry of a list.
@@ -17,35 +20,51 @@ pub(super) trait Record: Sized + Send {
     fn read(input: &mut Input<'_>, shape: &Shape) -> Result<Self, SavedError>;
 }
 
-/// Body, twice, and one more if it only makes a tensor; name; inputs.
+/// Body; what it is, a bit each; name; inputs; one more than its call, or 0.
 impl Record for Operation {
-    const BYTES: usize = 3;
+    const BYTES: usize = 5;
 
     fn write(&self, output: &mut Output) {
-        output.number(u64::from(self.body) * 2 + u64::from(self.is_tensor));
+        output.number(self.body);
+        let facts = [
+            self.is_tensor,
+            self.is_anonymous,
+            self.is_backward,
+            self.is_update,
+            self.is_nested,
+        ];
+        let bits = facts
+            .iter()
+            .rev()
+            .fold(0u32, |bits, &fact| bits * 2 + u32::from(fact));
+        output.number(bits);
+        output.number(self.call.wrapping_add(1));
         output.text(&self.name);
         output.text(&self.inputs);
     }
 
     fn read(input: &mut Input<'_>, shape: &Shape) -> Result<Self, SavedError> {
-        let body = input.number()?;
-        let (body, is_tensor) = (body / 2, body % 2 == 1);
-        if body >= u64::from(shape.bodies) {
-            return Err(input.problem(&format!("there is no body {body}")));
-        }
+        let body = input.position(shape.bodies, "body")?;
+        let bits = input.position(1 << 5, "set of facts")?;
+        let call = input.position(shape.calls + 1, "call")?;
+        let is = |fact: u32| bits >> fact & 1 == 1;
         Ok(Self {
-            body: body as u32,
+            body,
             name: input.text()?.into(),
             inputs: input.text()?.into(),
-            is_tensor,
+            is_tensor: is(0),
+            is_anonymous: is(1),
+            is_backward: is(2),
+            is_update: is(3),
+            is_nested: is(4),
+            call: call.wrapping_sub(1),
         })
     }
 }
 
-/// Context; window; vertex types with their tiles; state, exact memory of
-/// vertices, exchange code and control code by tile.
+/// Context; window; code; number of pieces, and of each the sets and code.
 impl Record for Body {
-    const BYTES: usize = 7;
+    const BYTES: usize = 8;
 
     fn write(&self, output: &mut Output) {
         output.number(self.uid);
@@ -56,39 +75,134 @@ impl Record for Body {
                 output.number(last.wrapping_sub(first));
             }
         }
-        let code = &self.code;
-        output.length(code.vertex_types.len());
-        for (vertex_type, tiles) in &code.vertex_types {
-            output.number(*vertex_type);
-            output.tile_bytes(tiles);
+        write_code(&self.code, output);
+        output.length(self.pieces.len());
+        for piece in &self.pieces {
+            write_ascending(&piece.sets, output);
+            write_code(&piece.code, output);
         }
-        output.tile_bytes(&code.vertex_state);
-        output.tile_bytes(&code.vertex_memory);
-        output.tile_bytes(&code.exchange_code);
-        output.tile_bytes(&code.control_code);
     }
 
     fn read(input: &mut Input<'_>, shape: &Shape) -> Result<Self, SavedError> {
         let uid = input.number()?;
         let window = read_window(input, shape.steps)?;
-        let tiles = shape.target.num_tiles;
-        let count = input.count(2)?;
-        let vertex_types = (0..count).map(|_| {
-            let vertex_type = input.position(shape.vertex_types, "vertex type")?;
-            Ok((vertex_type, input.tile_bytes(tiles)?))
+        let code = read_code(input, shape)?;
+        let pieces = (0..input.count(6)?).map(|_| {
+            let sets = read_ascending(input, shape.sets, "set of bodies")?;
+            let code = read_code(input, shape)?;
+            Ok(Piece { sets, code })
         });
-        let vertex_types: Vec<_> = vertex_types.collect::<Result<_, SavedError>>()?;
-        if !vertex_types.is_sorted_by(|a, b| a.0 < b.0) {
-            return Err(input.problem("vertex types are not in order"));
-        }
-        let code = BodyCode {
-            vertex_types,
-            vertex_state: input.tile_bytes(tiles)?,
-            vertex_memory: input.tile_bytes(tiles)?,
-            exchange_code: input.tile_bytes(tiles)?,
-            control_code: input.tile_bytes(tiles)?,
-        };
-        Ok(Self { uid, window, code })
+        let pieces = pieces.collect::<Result<_, SavedError>>()?;
+        Ok(Self {
+            uid,
+            window,
+            code,
+            pieces,
+        })
+    }
+}
+
+/// Vertex types with their tiles; state, exact memory of vertices, exchange
+/// code and control code by tile.
+fn write_code(code: &BodyCode, output: &mut Output) {
+    output.length(code.vertex_types.len());
+    for (vertex_type, tiles) in &code.vertex_types {
+        output.number(*vertex_type);
+        output.tile_bytes(tiles);
+    }
+    output.tile_bytes(&code.vertex_state);
+    output.tile_bytes(&code.vertex_memory);
+    output.tile_bytes(&code.exchange_code);
+    output.tile_bytes(&code.control_code);
+}
+
+fn read_code(input: &mut Input<'_>, shape: &Shape) -> Result<BodyCode, SavedError> {
+    let tiles = shape.target.num_tiles;
+    let count = input.count(2)?;
+    let vertex_types = (0..count).map(|_| {
+        let vertex_type = input.position(shape.vertex_types, "vertex type")?;
+        Ok((vertex_type, input.tile_bytes(tiles)?))
+    });
+    let vertex_types: Vec<_> = vertex_types.collect::<Result<_, SavedError>>()?;
+    if !vertex_types.is_sorted_by(|a, b| a.0 < b.0) {
+        return Err(input.problem("vertex types are not in order"));
+    }
+    Ok(BodyCode {
+        vertex_types,
+        vertex_state: input.tile_bytes(tiles)?,
+        vertex_memory: input.tile_bytes(tiles)?,
+        exchange_code: input.tile_bytes(tiles)?,
+        control_code: input.tile_bytes(tiles)?,
+    })
+}
+
+/// How many numbers, and each as the difference to the one before.
+fn write_ascending(numbers: &[u32], output: &mut Output) {
+    output.length(numbers.len());
+    let mut last = 0;
+    for &number in numbers {
+        output.number(number - last);
+        last = number;
+    }
+}
+
+fn read_ascending(input: &mut Input<'_>, end: u32, of: &str) -> Result<Box<[u32]>, SavedError> {
+    let mut last = 0u32;
+    let mut numbers = Vec::new();
+    for _ in 0..input.count(1)? {
+        let next = last.checked_add(input.small()?).filter(|&next| next < end);
+        let next = next.ok_or_else(|| input.problem(&format!("a {of} is not there")))?;
+        numbers.push(next);
+        last = next;
+    }
+    if !numbers.is_sorted_by(|a, b| a < b) {
+        return Err(input.problem(&format!("a {of} comes twice")));
+    }
+    Ok(numbers.into())
+}
+
+/// What a weight is called: name; tensor; kind.
+impl Record for Label {
+    const BYTES: usize = 3;
+
+    fn write(&self, output: &mut Output) {
+        output.text(&self.name);
+        output.text(&self.tensor);
+        output.number(self.kind as u32);
+    }
+
+    fn read(input: &mut Input<'_>, _: &Shape) -> Result<Self, SavedError> {
+        let (name, tensor) = (input.text()?.into(), input.text()?.into());
+        let kind = input.position(TensorKind::ALL.len() as u32, "kind of tensor")?;
+        let kind = TensorKind::ALL[kind as usize];
+        Ok(Self { name, tensor, kind })
+    }
+}
+
+/// A call of a function: one more than the call around it, or 0; one more than
+/// its operation, or 0; function; sets of what is copied around it.
+impl Record for CallSite {
+    const BYTES: usize = 4;
+
+    fn write(&self, output: &mut Output) {
+        output.number(self.outer.wrapping_add(1));
+        output.number(
+            self.operation
+                .map_or(0, |operation| u64::from(operation) + 1),
+        );
+        output.number(self.function);
+        write_ascending(&self.around, output);
+    }
+
+    fn read(input: &mut Input<'_>, shape: &Shape) -> Result<Self, SavedError> {
+        let outer = input.position(shape.calls + 1, "call")?;
+        let operation = input.position(shape.operations.saturating_add(1), "operation")?;
+        Ok(Self {
+            outer: outer.wrapping_sub(1),
+            operation: operation.checked_sub(1),
+            function: input.small()?,
+            around: read_ascending(input, shape.sets, "set of bodies")?,
+        })
     }
 }
 

@@ -36,6 +36,9 @@ pub(super) struct Shape {
     pub(super) recorded_tiles: u32,
     pub(super) categories: u32,
     pub(super) warnings: u32,
+    pub(super) labels: u32,
+    /// How many calls of functions there are, fewer than 2^32 - 1.
+    pub(super) calls: u32,
     pub(super) bottleneck: Option<BottleneckShape>,
 }
 
@@ -79,6 +82,8 @@ impl Shape {
             recorded_tiles: length(model.recorded.tiles.len())?,
             categories: length(model.recorded.categories.len())?,
             warnings: length(model.warnings.len())?,
+            labels: length(model.labels.len())?,
+            calls: length(model.calls.len())?,
             bottleneck: model
                 .bottleneck
                 .as_ref()
@@ -106,6 +111,8 @@ impl Shape {
             self.recorded_tiles,
             self.categories,
             self.warnings,
+            self.labels,
+            self.calls,
         ] {
             output.number(length);
         }
@@ -135,11 +142,16 @@ impl Shape {
             recorded_tiles: input.small()?,
             categories: input.small()?,
             warnings: input.small()?,
+            labels: input.small()?,
+            calls: input.position(u32::MAX, "number of calls")?,
             bottleneck: read_bottleneck(&mut input, target.num_tiles, steps)?,
             target,
         };
         if shape.recorded_tiles != 0 && shape.recorded_tiles != shape.target.num_tiles {
             return Err(input.problem("recorded tiles are not as many as tiles"));
+        }
+        if shape.labels == 0 {
+            return Err(input.problem("the first label is missing"));
         }
         input.finish()?;
         Ok(shape)

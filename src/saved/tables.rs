@@ -73,7 +73,7 @@ fn read_range(
 
 /// By set, but for the empty one: how far before it the smaller set stands,
 /// and its last body as the difference to that of the set before it, twice,
-/// negative ones as the odd numbers between.
+/// negative ones as the odd numbers between; then its label and companion.
 pub(super) fn write_sets(sets: &BodySets, output: &mut Output) {
     let mut last = 0;
     for (set, smaller, body) in sets.iter() {
@@ -81,15 +81,18 @@ pub(super) fn write_sets(sets: &BodySets, output: &mut Output) {
         let difference = i64::from(body) - last;
         output.number(((difference << 1) ^ (difference >> 63)) as u64);
         last = i64::from(body);
+        output.number(sets.label(set));
+        output.number(sets.companion(set).unwrap_or(0));
     }
 }
 
 pub(super) fn read_sets(mut input: Input<'_>, shape: &Shape) -> Result<BodySets, SavedError> {
     let nodes = shape.sets.saturating_sub(1) as usize;
-    if nodes > input.left() / 2 {
+    if nodes > input.left() / 4 {
         return Err(input.problem("it ends too early"));
     }
     let mut sets = Vec::with_capacity(nodes);
+    let mut marks = Vec::with_capacity(nodes);
     let mut last = 0i64;
     for set in 1..=nodes as u32 {
         let smaller = set.checked_sub(input.small()?);
@@ -99,8 +102,10 @@ pub(super) fn read_sets(mut input: Input<'_>, shape: &Shape) -> Result<BodySets,
         last = last.wrapping_add(difference);
         let body = u32::try_from(last).map_err(|_| input.problem("a body is not there"))?;
         sets.push((smaller, body));
+        let label = input.position(shape.labels, "label")?;
+        marks.push((label, input.position(shape.sets, "companion")?));
     }
-    let sets = BodySets::from_nodes(sets, shape.bodies)
+    let sets = BodySets::from_nodes(sets, shape.bodies, marks, shape.labels)
         .ok_or_else(|| input.problem("a set does not consist of a smaller one and a later body"))?;
     if sets.len() != shape.sets as usize {
         return Err(input.problem("the empty set is missing"));

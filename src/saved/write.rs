@@ -45,6 +45,8 @@ pub(super) fn encode(model: &Model) -> Result<Vec<u8>, SavedError> {
     table(&mut parts, Kind::Cycles, |output| {
         origin::write_cycles(model.cycles.as_ref(), output);
     });
+    list(&mut parts, Kind::Labels, &model.labels);
+    list(&mut parts, Kind::Calls, &model.calls);
     let frames = parts
         .par_iter()
         .map(|(kind, raw)| Frame::new(*kind, &raw.0));

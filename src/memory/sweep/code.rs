@@ -77,14 +77,15 @@ fn sought(model: &MemoryModel<'_>, tile: u32, found: &mut Vec<(u32, u64)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::plain::plain;
+    use crate::memory::plain::{classic, memory, plain};
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn what_is_sought_is_what_is_listed(plain in plain()) {
             let (model, layering) = plain.model();
-            let memory = MemoryModel::classic(&model, &layering);
+            let placement = classic(&model, &layering);
+        let memory = memory(&model, &placement);
             let mut found = Vec::new();
             for (tile, expected) in (0u32..).zip(listed(&memory)) {
                 sought(&memory, tile, &mut found);

@@ -27,24 +27,34 @@ mod code;
 mod tile;
 
 use super::{MemoryModel, RangeCosts};
+use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
 use blocks::Blocks;
 use code::CodeByTile;
 use rayon::prelude::*;
 use std::cmp::Reverse;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tile::Tile;
 
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
-    /// needs at most `limit` bytes on each tile; exact, unless the model
-    /// [is beyond bounds](MemoryModel::is_beyond_bounds).
-    pub fn range_costs(&self, limit: u64) -> RangeCosts {
+    /// needs at most `limit` bytes on each tile.
+    ///
+    /// # Errors
+    /// When there is more on one tile than on any real one.
+    pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
         self.range_costs_with(limit, &Progress::new())
     }
 
     /// The same, counting tiles.
-    pub fn range_costs_with(&self, limit: u64, progress: &Progress) -> RangeCosts {
+    ///
+    /// # Errors
+    /// As [`MemoryModel::range_costs`].
+    pub fn range_costs_with(
+        &self,
+        limit: u64,
+        progress: &Progress,
+    ) -> Result<RangeCosts, TooManyPlaces> {
         let layers = self.layers();
         let tiles = u64::from(self.model.variables.tiles());
         let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles);
@@ -54,10 +64,14 @@ impl MemoryModel<'_> {
             code: CodeByTile::new(self),
             order: self.heaviest_first(),
             next: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
             ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
             peaks: (0..layers * layers).map(|_| AtomicU64::new(0)).collect(),
         };
         rayon::broadcast(|_| shared.work(&task));
+        if shared.failed.load(Ordering::Relaxed) {
+            return Err(TooManyPlaces);
+        }
         let row = |from: usize| {
             let end = shared.ends[from].load(Ordering::Relaxed).max(from);
             let peaks = &shared.peaks[from * layers..][from..end];
@@ -66,7 +80,7 @@ impl MemoryModel<'_> {
                 .map(|peak| peak.load(Ordering::Relaxed))
                 .collect()
         };
-        RangeCosts::new((0..layers).map(row).collect())
+        Ok(RangeCosts::new((0..layers).map(row).collect()))
     }
 
     /// All tiles by the bytes of their variables.
@@ -91,6 +105,8 @@ struct Shared<'a> {
     order: Vec<u32>,
     /// How many tiles of `order` are taken.
     next: AtomicUsize,
+    /// Was there a tile with too much on it?
+    failed: AtomicBool,
     /// By start: the end (exclusive) of the longest range that fits, as far as
     /// is known.
     ends: Vec<AtomicUsize>,
@@ -106,8 +122,10 @@ impl Shared<'_> {
         let (mut narrow, mut wide) = (Blocks::<u32>::default(), Blocks::<u64>::default());
         while let Some(&number) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let code = self.code.on(self.model, number, &mut code);
-            if tile.load(self.model, number, code).is_none() || self.model.is_beyond_bounds() {
-                self.model.is_beyond_bounds.store(true, Ordering::Relaxed);
+            if tile.load(self.model, number, code).is_err() {
+                self.failed.store(true, Ordering::Relaxed);
+            }
+            if self.failed.load(Ordering::Relaxed) {
                 break;
             }
             // 32 bits hold what a tile has, but not what a file may claim.
@@ -151,7 +169,7 @@ impl Shared<'_> {
         let overhead = &self.model.overhead;
         let peaks = &self.peaks[start * self.model.layers()..];
         let mut window: Option<(usize, usize)> = None;
-        let (mut own, mut fixed) = ([0; 4], tile.always_everywhere);
+        let (mut own, mut fixed) = (tile.code_everywhere, tile.always_everywhere);
         for last in start..self.model.layers() {
             if last >= self.ends[start].load(Ordering::Relaxed) {
                 break;
@@ -166,9 +184,11 @@ impl Shared<'_> {
             let mut total = overhead.fixed(tile.number) + code;
             if let Some(window) = window {
                 total += fixed;
-                let known = peaks[last].load(Ordering::Relaxed).saturating_sub(total);
-                total += blocks.highest(window, known);
+                let known = peaks[last].load(Ordering::Relaxed);
+                let known = overhead.without_gaps(tile.number, known);
+                total += blocks.highest(window, known.saturating_sub(total));
             }
+            total += overhead.gaps(tile.number, total);
             peaks[last].fetch_max(total, Ordering::Relaxed);
             if total > self.limit {
                 self.ends[start].fetch_min(last, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! One tile, in the form that the sweep needs.
 
+use crate::memory::MemoryModel;
 use crate::memory::marks::{self, Marks};
-use crate::memory::{MemoryModel, Rules};
-use crate::model::{Item, NO_BODY};
+use crate::model::{EVERYWHERE, Item, TooManyPlaces};
 
 /// How often variables, and pieces of code, may enter ranges on one tile: 128 MB.
 /// Models of 10^7 variables come to some 10^5.
@@ -45,10 +45,11 @@ pub(super) struct Tile {
     pub(super) always: ByStart<u64>,
     /// Kinds of code and their bytes.
     pub(super) code: ByStart<(usize, u64)>,
-    /// Variables that no operation uses, which every stage has: live on some
-    /// steps, and on all.
+    /// Variables that every stage has: live on some steps, and on all.
     pub(super) everywhere: Vec<Stretch>,
     pub(super) always_everywhere: u64,
+    /// Code that every stage has, by kind.
+    pub(super) code_everywhere: [u64; 4],
     /// The stretches of steps of these variables, with the sets of bodies that
     /// use them.
     found: Vec<(Stretch, u32)>,
@@ -62,17 +63,20 @@ pub(super) struct Tile {
 }
 
 impl Tile {
-    /// Takes tile `tile`, with its code as (code item, bytes). `None` when there
-    /// is more on it than on any real tile.
+    /// Takes tile `tile`, with its code as (code item, bytes).
+    ///
+    /// # Errors
+    /// When there is more on it than on any real tile.
     pub(super) fn load(
         &mut self,
         model: &MemoryModel<'_>,
         tile: u32,
         code: &[(u32, u64)],
-    ) -> Option<()> {
+    ) -> Result<(), TooManyPlaces> {
         self.number = tile as usize;
         self.variable_bytes = 0;
         self.always_everywhere = 0;
+        self.code_everywhere = [0; 4];
         self.everywhere.clear();
         clear(&mut self.moving, model.layers());
         clear(&mut self.always, model.layers());
@@ -80,17 +84,20 @@ impl Tile {
         self.find_variables(model, tile)?;
         self.find_places(model);
         if self.places.saturating_mul(model.layers()) > MOST_CELLS {
-            return None;
+            return Err(TooManyPlaces);
         }
         self.enter_variables(model);
         let mut left = MOST_ENTRIES;
         for &(number, bytes) in code {
             let item = &model.code[number as usize];
-            let layers = model.users.sets.layers(item.set);
-            left = left.checked_sub(layers.len())?;
+            if item.set == EVERYWHERE {
+                self.code_everywhere[item.kind as usize] += bytes;
+            }
+            let layers = model.sets.places(item.set);
+            left = left.checked_sub(layers.len()).ok_or(TooManyPlaces)?;
             enter(layers, &mut self.code, (item.kind as usize, bytes));
         }
-        Some(())
+        Ok(())
     }
 
     /// The window that covers `window` and that of one more layer, in places,
@@ -111,7 +118,7 @@ impl Tile {
 
     /// Gathers the variables that a stage can have, and marks where they
     /// begin and end to be live.
-    fn find_variables(&mut self, model: &MemoryModel<'_>, tile: u32) -> Option<()> {
+    fn find_variables(&mut self, model: &MemoryModel<'_>, tile: u32) -> Result<(), TooManyPlaces> {
         let mut left = MOST_ENTRIES;
         let classes = &model.model.classes;
         let steps = classes.steps() as usize + 1;
@@ -119,8 +126,9 @@ impl Tile {
         self.begins.restart(steps);
         self.ends.restart(steps);
         for &Item { class, set, bytes } in model.items(tile) {
-            let layers = model.users.sets.layers(model.users.counted[set as usize]);
-            let everywhere = is_everywhere(model, set);
+            let counted = model.counted(set);
+            let layers = model.sets.places(counted);
+            let everywhere = counted == EVERYWHERE;
             if layers.is_empty() && !everywhere {
                 continue;
             }
@@ -128,18 +136,18 @@ impl Tile {
             if classes.is_always_live(class) {
                 let what = u64::from(bytes);
                 self.always_everywhere += if everywhere { what } else { 0 };
-                left = left.checked_sub(layers.len())?;
+                left = left.checked_sub(layers.len()).ok_or(TooManyPlaces)?;
                 enter(layers, &mut self.always, what);
                 continue;
             }
             for &(from, to) in classes.ranges(class) {
-                left = left.checked_sub(layers.len().max(1))?;
+                left = left.checked_sub(layers.len().max(1)).ok_or(TooManyPlaces)?;
                 self.begins.add(from);
                 self.ends.add(to);
                 self.found.push((Stretch { from, to, bytes }, set));
             }
         }
-        Some(())
+        Ok(())
     }
 
     /// Finds the steps that can hold a peak: the last before an end, if
@@ -168,7 +176,6 @@ impl Tile {
 
     /// Enters the variables that were found, with their stretches in places.
     fn enter_variables(&mut self, model: &MemoryModel<'_>) {
-        let users = &model.users;
         for &(Stretch { from, to, bytes }, set) in &self.found {
             let what = Stretch {
                 from: self.rank[from as usize],
@@ -178,18 +185,13 @@ impl Tile {
             if what.from == what.to {
                 continue;
             }
-            if is_everywhere(model, set) {
+            let counted = model.counted(set);
+            if counted == EVERYWHERE {
                 self.everywhere.push(what);
             }
-            let layers = users.sets.layers(users.counted[set as usize]);
-            enter(layers, &mut self.moving, what);
+            enter(model.sets.places(counted), &mut self.moving, what);
         }
     }
-}
-
-/// Does every stage have what these bodies use, because there are none?
-fn is_everywhere(model: &MemoryModel<'_>, set: u32) -> bool {
-    model.rules == Rules::Full && set == NO_BODY
 }
 
 fn clear<What>(entries: &mut ByStart<What>, layers: usize) {

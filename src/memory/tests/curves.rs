@@ -17,15 +17,14 @@ proptest! {
     #[test]
     fn on_every_tile_a_curve_peaks_at_what_the_stage_weighs(plain in plain()) {
         let (model, layering) = plain.model();
-        let placement = Placement::by_name(&layering);
+        let placement = full(&model, &layering);
         let ranges = ranges(plain.layers);
-        for memory in [
-            MemoryModel::classic(&model, &layering),
-            MemoryModel::full(&model, &layering, &placement),
-        ] {
+        for placement in [classic(&model, &layering), placement] {
+            let memory = memory(&model, &placement);
             let stages = memory.stages(&ranges);
             for tile in 0..TILES {
-                let places: Vec<_> = ranges.iter().map(|range| (range.clone(), tile)).collect();
+                let places = ranges.iter().cloned().zip(&stages);
+                let places: Vec<_> = places.map(|(range, stage)| (range, stage, tile)).collect();
                 for ((range, stage), curves) in
                     ranges.iter().zip(&stages).zip(memory.curves(&places))
                 {
@@ -46,10 +45,11 @@ proptest! {
     #[test]
     fn the_curve_of_all_tiles_is_the_sum_at_each_step(plain in plain()) {
         let (model, layering) = plain.model();
-        let placement = Placement::by_name(&layering);
-        let memory = MemoryModel::full(&model, &layering, &placement);
+        let placement = full(&model, &layering);
+        let memory = memory(&model, &placement);
         let range = 0..plain.layers;
-        let places: Vec<_> = (0..TILES).map(|tile| (range.clone(), tile)).collect();
+        let stage = &memory.stages(std::slice::from_ref(&range))[0];
+        let places: Vec<_> = (0..TILES).map(|tile| (range.clone(), stage, tile)).collect();
         let of_stage: Vec<Curves> = memory.curves(&places).into_iter().flatten().collect();
         let whole: Vec<Curves> =
             (0..TILES).filter_map(|tile| memory.whole_curves(tile)).collect();
@@ -65,7 +65,8 @@ proptest! {
     #[test]
     fn the_whole_curve_counts_every_variable(plain in plain()) {
         let (model, layering) = plain.model();
-        let memory = MemoryModel::classic(&model, &layering);
+        let placement = classic(&model, &layering);
+        let memory = memory(&model, &placement);
         for tile in 0..TILES {
             let curve = memory.whole_curves(tile).unwrap().on_tile;
             for step in 0..STEPS {
@@ -86,7 +87,8 @@ proptest! {
     #[test]
     fn a_step_belongs_to_the_shortest_operation_that_runs_it(plain in plain()) {
         let (model, layering) = plain.model();
-        let memory = MemoryModel::classic(&model, &layering);
+        let placement = classic(&model, &layering);
+        let memory = memory(&model, &placement);
         let bands = memory.bands();
         prop_assert!(bands.is_sorted_by(|a, b| a.to < b.from));
         let layers_of = |body: usize| -> BTreeSet<u32> {

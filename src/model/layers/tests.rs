@@ -1,6 +1,7 @@
 //! Section 6, rule by rule, on operations made by hand.
 
 use super::*;
+use crate::model::NO_CALL;
 
 fn operation(name: &str, inputs: &str) -> Operation {
     Operation {
@@ -8,6 +9,11 @@ fn operation(name: &str, inputs: &str) -> Operation {
         name: name.into(),
         inputs: inputs.into(),
         is_tensor: false,
+        is_anonymous: false,
+        is_backward: false,
+        is_update: false,
+        is_nested: false,
+        call: NO_CALL,
     }
 }
 

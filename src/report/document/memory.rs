@@ -57,8 +57,12 @@ pub struct CoverageFacts {
     pub recorded: u64,
     /// Operations that have a layer by their names.
     pub layers: u64,
-    /// Other operations, where they are at home.
-    pub homes: u64,
+    /// Other operations, which were assigned to places.
+    pub assigned: u64,
+    /// Those of them that count in several places only because an operation
+    /// that reaches over the model touches these.
+    #[serde(default)]
+    pub by_touch: u64,
     /// What belongs to no operation.
     pub overhead: u64,
     /// What nothing explains; below 0 when more is predicted than recorded.

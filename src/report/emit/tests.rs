@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::memory::StageMemory;
+use crate::model::{Layering, Positions};
 use crate::report::split::layer_name;
 
 /// A split that fits, with these layers in each stage, the pseudo-layer first.
@@ -13,10 +14,11 @@ fn split(stages: &[&[&str]], max_stages: usize) -> Split {
         tiles: vec![Default::default()],
         peak_steps: vec![None],
     };
+    let positions = Positions::classic(&Layering::of(names, Vec::new()));
     let mut from = 0;
     let stages = stages.iter().map(|layers| {
         let to = from + layers.len() + usize::from(from == 0);
-        let stage = Stage::new(&names, &(from..to), &memory);
+        let stage = Stage::new(&positions, &(from..to), &memory);
         from = to;
         stage
     });
@@ -103,7 +105,7 @@ fn a_module_begins_one_block() {
 fn operations_without_a_layer_are_no_module() {
     let mut split = split(&[&["0"], &["1"]], 2);
     split.stages[0].layers.pop();
-    split.stages[0].layer_to = layer_name(&[], 0);
+    split.stages[0].layer_to = None;
     let module = template("model.layer[{}]");
     for form in Form::ALL {
         let text = code(&emit(form, &split, Some(&module)).unwrap());

@@ -192,9 +192,9 @@ fn covered(coverage: &CoverageFacts) -> Markup {
         ),
         (
             "exchange-code",
-            "Homes",
-            coverage.homes,
-            "homes",
+            "Assigned",
+            coverage.assigned,
+            "assigned",
             "other operations, in the layer where they count",
         ),
         (

@@ -83,7 +83,7 @@ pub(super) fn long(summary: &str, table: Markup) -> Markup {
 }
 
 /// The parts of memory: class of colour, name, and bytes.
-pub(super) fn parts(parts: &Parts) -> [(&'static str, &'static str, u64); 6] {
+pub(super) fn parts(parts: &Parts) -> [(&'static str, &'static str, u64); 7] {
     let [
         variables,
         vertex_code,
@@ -91,6 +91,7 @@ pub(super) fn parts(parts: &Parts) -> [(&'static str, &'static str, u64); 6] {
         exchange_code,
         control_code,
         overhead,
+        gaps,
     ] = parts.bytes();
     [
         ("variables", "Variables", variables),
@@ -99,6 +100,7 @@ pub(super) fn parts(parts: &Parts) -> [(&'static str, &'static str, u64); 6] {
         ("exchange-code", "Exchange code", exchange_code),
         ("control-code", "Control code", control_code),
         ("overhead", "Overhead", overhead),
+        ("gaps", "Gaps", gaps),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::{MemPerTile, NumIpus, Options, Solver};
 use crate::memory::RangeCosts;
-use crate::model::{LayerCycles, Layering, Model, NoCycles, Placement};
+use crate::model::{Model, NoCycles, Placement, Positions};
 use crate::report::printable;
 use crate::run::usage;
 use crate::solve::{Goal, Limit, Order, Plan, Problem, Rule};
@@ -14,8 +14,7 @@ const MOST_AUTO: usize = 64;
 /// How many IPUs there are when nobody says so.
 const DEFAULT_IPUS: usize = 16;
 
-/// What the options ask of the solver. Positions are those of the solver: the
-/// pseudo-layer and the first layer are position 0 together.
+/// What the options ask of the solver.
 #[derive(Debug)]
 pub(in crate::run) struct Asked {
     /// How many IPUs there are; with `--num-ipus auto`, how many to try.
@@ -34,19 +33,14 @@ impl Asked {
     /// # Errors
     /// Options that do not go with each other, with the layers or with what
     /// the profile has.
-    pub(super) fn new(
-        options: &Options,
-        model: &Model,
-        layering: &Layering,
-        placement: &Placement,
-    ) -> Result<Self> {
+    pub(super) fn new(options: &Options, model: &Model, placement: &Placement) -> Result<Self> {
         let limits = limits(options, model)?;
         let (ipus, is_auto) = ipus(options, limits.len())?;
         let goal = Goal::from(options.objective);
         if options.solver == Solver::Greedy {
             refuse_greedy(options, is_auto, limits.len())?;
         }
-        let cycles = model.layer_cycles(layering, placement);
+        let cycles = model.layer_cycles(placement);
         if goal == Goal::Cycles && cycles.is_none() {
             return Err(usage(format!("--objective cycles: {NoCycles}")));
         }
@@ -54,9 +48,9 @@ impl Asked {
             ipus,
             is_auto,
             limits,
-            orders: orders(options, layering)?,
+            orders: orders(options, &placement.positions)?,
             goal,
-            cycles: cycles.map(|cycles| joined(&cycles)),
+            cycles: cycles.map(|cycles| cycles.by_layer),
         })
     }
 
@@ -93,16 +87,6 @@ impl Asked {
             limits => limits.to_vec(),
         }
     }
-}
-
-/// Cycles by position of the solver.
-fn joined(cycles: &LayerCycles) -> Vec<u64> {
-    let by_layer = &cycles.by_layer;
-    let mut joined: Vec<u64> = by_layer.iter().skip(1).copied().collect();
-    if let (Some(first), Some(&pseudo)) = (joined.first_mut(), by_layer.first()) {
-        *first = first.saturating_add(pseudo);
-    }
-    joined
 }
 
 /// What a stage may take of each tile: one number, or one for each IPU.
@@ -157,12 +141,12 @@ fn refuse_greedy(options: &Options, is_auto: bool, limits: usize) -> Result<()> 
     }
 }
 
-fn orders(options: &Options, layering: &Layering) -> Result<Vec<Order>> {
+fn orders(options: &Options, positions: &Positions) -> Result<Vec<Order>> {
     let mut orders = Vec::new();
     let mut add = |rule, source: String| orders.push(Order::new(rule, source));
     for pin in &options.pin {
         let source = format!("--pin {pin}");
-        let position = position(layering, &pin.layer, &source)?;
+        let position = position(positions, &pin.layer, &source)?;
         add(
             Rule::Pin {
                 position,
@@ -173,18 +157,18 @@ fn orders(options: &Options, layering: &Layering) -> Result<Vec<Order>> {
     }
     for pair in &options.together {
         let source = format!("--together {pair}");
-        let first = position(layering, &pair.0, &source)?;
-        let last = position(layering, &pair.1, &source)?;
+        let first = position(positions, &pair.0, &source)?;
+        let last = position(positions, &pair.1, &source)?;
         add(Rule::Together { first, last }, source);
     }
     for layer in &options.cut_after {
         let source = format!("--cut-after {layer}");
-        add(Rule::CutAfter(position(layering, layer, &source)?), source);
+        add(Rule::CutAfter(position(positions, layer, &source)?), source);
     }
     for layer in &options.no_cut_after {
         let source = format!("--no-cut-after {layer}");
         add(
-            Rule::NoCutAfter(position(layering, layer, &source)?),
+            Rule::NoCutAfter(position(positions, layer, &source)?),
             source,
         );
     }
@@ -194,16 +178,14 @@ fn orders(options: &Options, layering: &Layering) -> Result<Vec<Order>> {
 /// How many layers a message names.
 const NAMES_SHOWN: usize = 20;
 
-/// The solver's position of a layer; the operations without a layer go by the
-/// name `None`.
-fn position(layering: &Layering, layer: &str, source: &str) -> Result<usize> {
-    if layer == "None" {
-        return Ok(0);
-    }
-    let names = layering.names.get(1..).unwrap_or_default();
-    if let Some(position) = names.iter().position(|name| name == layer) {
+/// The position of a layer, or of what `In`, `Out` or `None` stand for.
+fn position(positions: &Positions, layer: &str, source: &str) -> Result<usize> {
+    if let Some(position) = positions.find(layer) {
         return Ok(position);
     }
+    let names: Vec<String> = (0..positions.len())
+        .map(|place| positions.name(place).to_string())
+        .collect();
     let shown = names.iter().take(NAMES_SHOWN).map(|name| printable(name));
     let shown: Vec<String> = shown.collect();
     let more = if names.len() > NAMES_SHOWN {
@@ -220,10 +202,10 @@ fn position(layering: &Layering, layer: &str, source: &str) -> Result<usize> {
 }
 
 /// The split of `--check-splits` or `--layers-per-ipu`.
-pub(super) fn given(options: &Options, layering: &Layering) -> Result<Option<Plan>> {
-    let layers = layering.names.len() - 1;
+pub(super) fn given(options: &Options, positions: &Positions) -> Result<Option<Plan>> {
+    let layers = positions.len();
     let ends = match (&options.check_splits, &options.layers_per_ipu) {
-        (Some(names), _) => ends_of_names(&names.0, layering)?,
+        (Some(names), _) => ends_of_names(&names.0, positions)?,
         (None, Some(counts)) => ends_of_counts(&counts.0, layers)?,
         (None, None) => return Ok(None),
     };
@@ -235,12 +217,12 @@ pub(super) fn given(options: &Options, layering: &Layering) -> Result<Option<Pla
     })
 }
 
-fn ends_of_names(names: &[String], layering: &Layering) -> Result<Vec<usize>> {
+fn ends_of_names(names: &[String], positions: &Positions) -> Result<Vec<usize>> {
     let mut ends = Vec::new();
     for name in names {
-        ends.push(position(layering, name, "--check-splits")? + 1);
+        ends.push(position(positions, name, "--check-splits")? + 1);
     }
-    ends.push(layering.names.len() - 1);
+    ends.push(positions.len());
     Ok(ends)
 }
 

@@ -1,6 +1,6 @@
 //! What the solver said, for the report.
 
-use super::{Answer, Asked, explained, with_pseudo_layer};
+use super::{Answer, Asked, explained};
 use crate::cli::Options;
 use crate::report::document::{
     CutFacts, Judged, LayerNames, Move, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
@@ -56,7 +56,7 @@ pub(super) fn proof(options: &Options, answer: &Answer, is_given: bool) -> Proof
 
 impl Subject<'_> {
     fn name(&self, layer: usize) -> Option<String> {
-        layer_name(&self.layering.names, layer)
+        layer_name(&self.placement.positions, layer)
     }
 
     fn names(&self, layers: Range<usize>) -> LayerNames {
@@ -64,14 +64,14 @@ impl Subject<'_> {
     }
 
     fn stages_of(&self, plan: &Plan) -> Vec<LayerNames> {
-        let stages = with_pseudo_layer(plan.stages()).into_iter();
+        let stages = plan.stages().iter().cloned();
         stages.map(|stage| self.names(stage)).collect()
     }
 
     /// Why nothing fits, and what would help.
     pub(super) fn refusal(&self, asked: &Asked, refusal: &solve::Refusal) -> Refusal {
         let certificate = &refusal.certificate;
-        let ranges = with_pseudo_layer(&certificate.ranges);
+        let ranges = certificate.ranges.clone();
         let weighed = ranges.iter().zip(self.memory.stages(&ranges));
         let range = |(range, memory): (&Range<usize>, crate::memory::StageMemory)| OverLimit {
             layers: self.names(range.clone()),
@@ -90,9 +90,7 @@ impl Subject<'_> {
             },
             limit: asked.limit(),
             ranges: weighed.map(range).collect(),
-            cuts_after: cuts_after
-                .map(|&position| self.name(position + 1))
-                .collect(),
+            cuts_after: cuts_after.map(|&position| self.name(position)).collect(),
             stages_needed: match certificate.needed {
                 Needed::Stages(stages) => Some(stages as u32),
                 Needed::Unsplittable => None,
@@ -190,8 +188,7 @@ impl Subject<'_> {
             };
             let crossing = ties.iter().filter(|(layers, _)| crosses(layers));
             CutFacts {
-                // The solver's positions: one less, and the first two are one.
-                bytes: problem.cut_bytes[sides[0].end - 2],
+                bytes: problem.cut_bytes[sides[0].end - 1],
                 duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
                 moves: match all {
                     true => self.moves(split, number, sides, problem),
@@ -210,11 +207,7 @@ impl Subject<'_> {
         sides: &[Range<usize>],
         problem: &Problem<'_>,
     ) -> Vec<Move> {
-        // The solver's positions: one less, and the first two are one.
-        let peak = |range: Range<usize>| {
-            let start = range.start.saturating_sub(1);
-            problem.costs.peak(start..range.end.saturating_sub(1))
-        };
+        let peak = |range: Range<usize>| problem.costs.peak(range);
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let now = [0, 1].map(|side| split.stages[number + side].mem.max_tile_mem);
         let moved = |at: usize, layers: Range<usize>, to: usize| {
@@ -227,9 +220,7 @@ impl Subject<'_> {
                 change,
             })
         };
-        // The pseudo-layer stays with the first layer.
-        let least = if start == 0 { 2 } else { start + 1 };
-        let back = (at > least).then(|| moved(at - 1, at - 1..at, number + 1));
+        let back = (at > start + 1).then(|| moved(at - 1, at - 1..at, number + 1));
         let on = (at + 1 < end).then(|| moved(at + 1, at..at + 1, number));
         back.into_iter().chain(on).flatten().collect()
     }

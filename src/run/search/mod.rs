@@ -30,9 +30,6 @@ pub(super) struct Found {
 
 /// Range costs, and what they were computed for.
 struct Weighed {
-    /// By positions of the layer order.
-    ranges: RangeCosts,
-    /// As the solver wants them: the first two positions are one.
     costs: RangeCosts,
     cut_bytes: Vec<u64>,
     /// Do they hold every range?
@@ -58,13 +55,12 @@ impl Subject<'_> {
         if self.layering.is_empty() {
             return Err(layers::none(self.model(), self.options));
         }
-        let asked = Asked::new(self.options, self.model(), self.layering, self.placement)?;
-        let given = asked::given(self.options, self.layering)?;
+        let asked = Asked::new(self.options, self.model(), self.placement)?;
+        let given = asked::given(self.options, &self.placement.positions)?;
         let start = Instant::now();
         let options = self.options;
         let all = options.sweep || options.explain || given.is_some() || asked.is_auto;
-        let mut weighed = self.weigh((!all).then(|| asked.limit()));
-        layers::check_groups(self.memory, options)?;
+        let mut weighed = self.weigh((!all).then(|| asked.limit()))?;
         self.detail("range costs", start);
         let ipus = self.ipus(&asked, &weighed)?;
         let answer = self.answer(&asked, &mut weighed, ipus)?;
@@ -83,16 +79,16 @@ impl Subject<'_> {
     }
 
     /// Weighs all ranges of layers, or those within `limit`.
-    fn weigh(&self, limit: Option<u64>) -> Weighed {
+    fn weigh(&self, limit: Option<u64>) -> Result<Weighed> {
         let limited = limit.unwrap_or(u64::MAX);
         let weigh = |progress: &_| self.memory.range_costs_with(limited, progress);
-        let ranges = self.messages.while_showing(weigh);
-        Weighed {
-            costs: ranges.first_two_joined(),
-            ranges,
-            cut_bytes: self.memory.cut_bytes().split_off(1),
+        let costs = self.messages.while_showing(weigh);
+        let file = || super::input::Shown(&self.options.profile).to_string();
+        Ok(Weighed {
+            costs: costs.with_context(file)?,
+            cut_bytes: self.memory.cut_bytes(),
             all: limit.is_none(),
-        }
+        })
     }
 
     /// How many IPUs to split over: with auto, as many as the model needs.
@@ -107,7 +103,7 @@ impl Subject<'_> {
 
     fn answer(&self, asked: &Asked, weighed: &mut Weighed, ipus: usize) -> Result<Answer> {
         if self.options.solver == Solver::Greedy {
-            let stages = self.greedy_stages(&weighed.ranges, ipus, asked.limit());
+            let stages = self.greedy_stages(&weighed.costs, ipus, asked.limit());
             return Ok(Answer::Greedy(stages));
         }
         let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, ipus);
@@ -115,7 +111,7 @@ impl Subject<'_> {
             return Ok(Answer::Best(Box::new(solution)));
         }
         if !weighed.all {
-            *weighed = self.weigh(None);
+            *weighed = self.weigh(None)?;
         }
         let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, ipus);
         let refusal = self.solving(|| solve::refusal(&problem))?;
@@ -140,7 +136,8 @@ impl Subject<'_> {
         let Some(path) = &self.options.export_lp else {
             return Ok(());
         };
-        let names = self.layering.names.iter().skip(1).cloned();
+        let positions = &self.placement.positions;
+        let names = (0..positions.len()).map(|place| positions.name(place).to_string());
         let text = solve::lp(problem, &names.collect::<Vec<_>>()).map_err(explained)?;
         let shown = super::input::Shown(path).to_string();
         atomic::write(path, text.as_bytes()).with_context(|| shown.clone())?;
@@ -213,9 +210,9 @@ fn shown_stages(
     best: Option<&Solution>,
 ) -> Vec<Range<usize>> {
     match (given, answer, best) {
-        (Some(plan), ..) => with_pseudo_layer(plan.stages()),
+        (Some(plan), ..) => plan.stages().to_vec(),
         (None, Answer::Greedy(stages), _) => stages.clone(),
-        (None, _, Some(best)) => with_pseudo_layer(best.plan.stages()),
+        (None, _, Some(best)) => best.plan.stages().to_vec(),
         (None, _, None) => Vec::new(),
     }
 }
@@ -228,13 +225,4 @@ fn explained(error: SolveError) -> anyhow::Error {
         }
         error => error.into(),
     }
-}
-
-/// From positions of the solver to those of the layer order.
-fn with_pseudo_layer(stages: &[Range<usize>]) -> Vec<Range<usize>> {
-    let stage = |stage: &Range<usize>| {
-        let start = if stage.start == 0 { 0 } else { stage.start + 1 };
-        start..stage.end + 1
-    };
-    stages.iter().map(stage).collect()
 }

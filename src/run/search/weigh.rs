@@ -34,7 +34,7 @@ impl Subject<'_> {
         is_given: bool,
         broken: &[String],
     ) -> Split {
-        let names = &self.layering.names;
+        let names = &self.placement.positions;
         let weighed = self.memory.stages(stages);
         let stages = stages.iter().zip(&weighed);
         let stages: Vec<Stage> = stages
@@ -59,14 +59,11 @@ impl Subject<'_> {
         split
     }
 
-    /// The layers that are over the limit by themselves. The pseudo-layer
-    /// never stands alone, so it comes with the first layer.
+    /// The positions that are over the limit by themselves.
     fn too_large(&self, limit: u64) -> Vec<Layer> {
-        let names = &self.layering.names;
-        let first = (0..names.len().min(2), 1);
-        let others = (2..names.len()).map(|layer| (layer..layer + 1, layer));
-        let (ranges, layers): (Vec<_>, Vec<_>) = [first].into_iter().chain(others).unzip();
-        let weighed = layers.into_iter().zip(self.memory.stages(&ranges));
+        let names = &self.placement.positions;
+        let ranges: Vec<_> = (0..names.len()).map(|layer| layer..layer + 1).collect();
+        let weighed = self.memory.stages(&ranges).into_iter().enumerate();
         weighed
             .filter(|(_, stage)| stage.max_tile_bytes() > limit)
             .map(|(layer, stage)| Layer {

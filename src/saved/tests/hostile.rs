@@ -8,14 +8,14 @@ use super::models::{any_model, full, target};
 use crate::memory::MemoryModel;
 use crate::model::{
     BodySets, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, Item, LayerOptions, LayerOrder, Layering,
-    VariableItems,
+    Placement, PlacementOptions, VariableItems,
 };
 use crate::profile::{LiveClasses, TileBytes, TileRun};
 use proptest::prelude::*;
 use regex::Regex;
 use xxhash_rust::xxh3::xxh3_64;
 
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 20] = [
     Kind::Shape,
     Kind::Operations,
     Kind::Bodies,
@@ -31,6 +31,8 @@ const KINDS: [Kind; 18] = [
     Kind::Warnings,
     Kind::Origin,
     Kind::Cycles,
+    Kind::Labels,
+    Kind::Calls,
     Kind::Uses,
     Kind::Tiles,
     Kind::Items,
@@ -62,12 +64,23 @@ fn weigh(model: &Model) {
         order: LayerOrder::Steps,
     };
     let layering = Layering::new(&model.operations, &options);
-    let memory = MemoryModel::classic(model, &layering);
-    let layers = memory.layers();
-    assert_eq!(memory.range_costs(u64::MAX).layers(), layers);
-    assert_eq!(memory.stages(std::slice::from_ref(&(0..layers))).len(), 1);
-    let cuts = memory.between().cut_bytes();
-    assert!(cuts.len() <= layers);
+    let options = PlacementOptions::default();
+    let placements = [
+        Placement::classic(model, &layering),
+        Placement::full(model, &layering, &options),
+    ];
+    for placement in placements.into_iter().flatten() {
+        let Ok(memory) = MemoryModel::new(model, &placement) else {
+            continue;
+        };
+        let layers = memory.layers();
+        if let Ok(costs) = memory.range_costs(u64::MAX) {
+            assert_eq!(costs.layers(), layers);
+        }
+        assert_eq!(memory.stages(std::slice::from_ref(&(0..layers))).len(), 1);
+        let cuts = memory.between().cut_bytes();
+        assert!(cuts.len() <= layers);
+    }
     for variable in model.bottleneck.iter().flat_map(|found| &found.variables) {
         let bodies = model.body_sets.bodies(variable.set);
         assert!(
@@ -351,10 +364,14 @@ fn a_small_frame_cannot_hold_much() {
 
 #[test]
 fn parts_that_do_not_fit_together_are_none() {
-    assert_eq!(
-        BodySets::from_nodes(vec![(0, 0), (1, 1)], 2).unwrap().len(),
-        3
-    );
+    let of = |nodes: Vec<(u32, u32)>| {
+        let marks = vec![(0, 0); nodes.len()];
+        BodySets::from_nodes(nodes, 2, marks, 1)
+    };
+    for mark in [(1, 0), (0, 2)] {
+        assert_eq!(BodySets::from_nodes(vec![(0, 0)], 2, vec![mark], 1), None);
+    }
+    assert_eq!(of(vec![(0, 0), (1, 1)]).unwrap().len(), 3);
     for nodes in [
         vec![(1, 0)],
         vec![(2, 0), (0, 1)],
@@ -363,7 +380,7 @@ fn parts_that_do_not_fit_together_are_none() {
         vec![(0, 1), (1, 0)],
         vec![(u32::MAX, 0)],
     ] {
-        assert_eq!(BodySets::from_nodes(nodes.clone(), 2), None, "{nodes:?}");
+        assert_eq!(of(nodes.clone()), None, "{nodes:?}");
     }
     let run = |from, to, value| TileRun { from, to, value };
     assert!(TileBytes::from_runs(vec![run(0, 1, 3), run(1, 4, 2), run(5, 6, 2)], 6).is_some());

@@ -2,8 +2,9 @@
 //! of small random ones.
 
 use crate::model::{
-    Body, BodyCode, BodySets, Bottleneck, CycleSource, Item, Model, NO_BODY, NamedVariable,
-    Operation, OperationCycles, OwnedKind, OwnedProgram, VariableItems,
+    Body, BodyCode, BodySets, Bottleneck, CallSite, CycleSource, Item, Label, Model, NO_BODY,
+    NO_CALL, NamedVariable, Operation, OperationCycles, OwnedKind, OwnedProgram, Piece, TensorKind,
+    VariableItems,
 };
 use crate::profile::{
     ChosenOption, FormatVersion, LiveClasses, Made, Recorded, RecordedTile, Target, TileBytes,
@@ -33,6 +34,8 @@ pub(super) fn full() -> Model {
     let mut body_sets = BodySets::default();
     let first = body_sets.push(NO_BODY, 0);
     let both = body_sets.push(first, 1);
+    body_sets.mark(first, 1, NO_BODY);
+    body_sets.mark(both, 0, first);
     let item = |class, set, bytes| Item { class, set, bytes };
     // Two alike that are too large to be joined.
     let items = [
@@ -53,6 +56,13 @@ pub(super) fn full() -> Model {
         code_variables: VariableItems::new(4, [(1, item(0, first, 40))].into_iter()),
         recorded_code: [[1, 1, 1, 2], [0; 4], [5, 0, 0, 0], [4, 4, 4, 9]].map(|v| by_tile(&v)),
         body_sets,
+        labels: vec![Label::default(), weight()],
+        calls: vec![CallSite {
+            outer: NO_CALL,
+            operation: Some(2),
+            function: 7,
+            around: [first, both].into(),
+        }],
         vertex_code: vec![by_tile(&[8, 8, 0, 9]), TileBytes::default()],
         programs: programs(),
         recorded: Recorded {
@@ -109,12 +119,25 @@ fn made() -> Made {
     }
 }
 
+fn weight() -> Label {
+    Label {
+        name: "weights#".into(),
+        tensor: "encoder.layer.1.weight".into(),
+        kind: TensorKind::Variable,
+    }
+}
+
 fn operations() -> Vec<Operation> {
     let operation = |body, name: &str, inputs: &str, is_tensor| Operation {
         body,
         name: name.into(),
         inputs: inputs.into(),
         is_tensor,
+        is_anonymous: false,
+        is_backward: !is_tensor,
+        is_update: is_tensor,
+        is_nested: body == 1,
+        call: if body == 1 { 0 } else { NO_CALL },
     };
     vec![
         operation(1, "layer1/MatMul,\"ü\"\n", "a/layer1/b", false),
@@ -131,9 +154,22 @@ fn bodies() -> Vec<Body> {
         exchange_code: by_tile(&[7, 0, 7, 7]),
         control_code: by_tile(&[4, 4, 4, 4]),
     };
-    let body = |uid, window, code| Body { uid, window, code };
+    let piece = Piece {
+        sets: [1, 2].into(),
+        code: code.clone(),
+    };
+    let body = |uid, window, code| Body {
+        uid,
+        window,
+        code,
+        pieces: Vec::new(),
+    };
+    let first = body(u64::MAX, Some((2, 8)), code);
     vec![
-        body(u64::MAX, Some((2, 8)), code),
+        Body {
+            pieces: vec![piece],
+            ..first
+        },
         body(3, None, BodyCode::default()),
     ]
 }
@@ -190,7 +226,7 @@ fn any_model_of(sizes: Sizes, body_sets: BodySets) -> impl Strategy<Value = Mode
     let sets = body_sets.len() as u32;
     let parts = (
         any_list(sizes.bodies, any_operation),
-        vec(any_body(sizes), sizes.bodies as usize),
+        vec(any_body(sizes, sets), sizes.bodies as usize),
         any_classes(sizes),
         any_items(sizes, sets),
         vec(any_tile_bytes(sizes.tiles), sizes.vertex_types as usize),
@@ -199,7 +235,12 @@ fn any_model_of(sizes: Sizes, body_sets: BodySets) -> impl Strategy<Value = Mode
         any_items(sizes, sets),
         proptest::array::uniform4(any_tile_bytes(sizes.tiles)),
         option::of(any_bottleneck(sizes, sets)),
-        (vec(".{0,9}", 0..3), any_origin()),
+        (
+            vec(".{0,9}", 0..3),
+            any_origin(),
+            vec(any_label(), 1..4),
+            vec(any_call(sets), 0..3),
+        ),
     );
     // As many cycles as there are operations.
     let parts = parts.prop_flat_map(|parts| {
@@ -219,6 +260,8 @@ fn any_model_of(sizes: Sizes, body_sets: BodySets) -> impl Strategy<Value = Mode
         code_variables: parts.7,
         recorded_code: parts.8,
         bottleneck: parts.9,
+        labels: parts.10.2,
+        calls: parts.10.3,
         warnings: parts.10.0,
         version: parts.10.1.0,
         made: parts.10.1.1,
@@ -274,12 +317,36 @@ fn any_list<T: std::fmt::Debug, S: Strategy<Value = T>>(
 }
 
 fn any_operation(bodies: u32) -> impl Strategy<Value = Operation> {
-    let parts = (0..bodies.max(1), ".{0,9}", "[a-z/]{0,9}", any::<bool>());
-    parts.prop_map(|(body, name, inputs, is_tensor)| Operation {
+    let facts = any::<[bool; 5]>();
+    let parts = (0..bodies.max(1), ".{0,9}", "[a-z/]{0,9}", facts);
+    parts.prop_map(|(body, name, inputs, facts)| Operation {
         body,
         name: name.into(),
         inputs: inputs.into(),
-        is_tensor,
+        is_tensor: facts[0],
+        is_anonymous: facts[1],
+        is_backward: facts[2],
+        is_update: facts[3],
+        is_nested: facts[4],
+        call: NO_CALL,
+    })
+}
+
+fn any_label() -> impl Strategy<Value = Label> {
+    (".{0,9}", ".{0,9}", 0..TensorKind::ALL.len()).prop_map(|(name, tensor, kind)| Label {
+        name: name.into(),
+        tensor: tensor.into(),
+        kind: TensorKind::ALL[kind],
+    })
+}
+
+fn any_call(sets: u32) -> impl Strategy<Value = CallSite> {
+    let around = proptest::collection::btree_set(0..sets, 0..3);
+    (any::<u32>(), around).prop_map(|(function, around)| CallSite {
+        outer: NO_CALL,
+        operation: None,
+        function,
+        around: around.into_iter().collect(),
     })
 }
 
@@ -291,27 +358,45 @@ fn any_tile_bytes(tiles: u32) -> impl Strategy<Value = TileBytes> {
     vec(any_bytes(), tiles as usize).prop_map(|values| by_tile(&values))
 }
 
-fn any_body(sizes: Sizes) -> impl Strategy<Value = Body> {
+fn any_body(sizes: Sizes, sets: u32) -> impl Strategy<Value = Body> {
     let window = (0..sizes.steps.max(1), 0..sizes.steps.max(1));
+    let pieces = vec(
+        (
+            proptest::collection::btree_set(0..sets, 0..3),
+            any_code(sizes),
+        ),
+        0..3,
+    );
+    let parts = (any::<u64>(), option::of(window), any_code(sizes), pieces);
+    parts.prop_map(move |(uid, window, code, pieces)| {
+        let window = window.filter(|_| sizes.steps > 0);
+        let piece = |(sets, code): (std::collections::BTreeSet<u32>, BodyCode)| Piece {
+            sets: sets.into_iter().collect(),
+            code,
+        };
+        Body {
+            uid,
+            window: window.map(|(a, b)| (a.min(b), a.max(b))),
+            code,
+            pieces: pieces.into_iter().map(piece).collect(),
+        }
+    })
+}
+
+fn any_code(sizes: Sizes) -> impl Strategy<Value = BodyCode> {
     let types = vec(
         option::of(any_tile_bytes(sizes.tiles)),
         sizes.vertex_types as usize,
     );
     let code = vec(any_tile_bytes(sizes.tiles), 4);
-    let parts = (any::<u64>(), option::of(window), types, code);
-    parts.prop_map(move |(uid, window, types, mut code)| {
-        let window = window.filter(|_| sizes.steps > 0);
+    (types, code).prop_map(|(types, mut code)| {
         let types = (0..).zip(types).filter_map(|(n, tiles)| Some((n, tiles?)));
-        Body {
-            uid,
-            window: window.map(|(a, b)| (a.min(b), a.max(b))),
-            code: BodyCode {
-                vertex_types: types.collect(),
-                vertex_state: code.pop().unwrap(),
-                vertex_memory: code.pop().unwrap(),
-                exchange_code: code.pop().unwrap(),
-                control_code: code.pop().unwrap(),
-            },
+        BodyCode {
+            vertex_types: types.collect(),
+            vertex_state: code.pop().unwrap(),
+            vertex_memory: code.pop().unwrap(),
+            exchange_code: code.pop().unwrap(),
+            control_code: code.pop().unwrap(),
         }
     })
 }

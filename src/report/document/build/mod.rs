@@ -8,7 +8,7 @@ use super::{
     Made, RecordedMemory, Report, SearchFacts, StageCycles, TileTotals, VERSION,
 };
 use crate::memory::{self, MemoryModel};
-use crate::model::{CycleSource, LayerCycles, Layering, Lookup, Model};
+use crate::model::{CycleSource, LayerCycles, Layering, Lookup, Model, Positions};
 use crate::profile::ProfileError;
 use crate::report::{Layer, Split, layer_name};
 use std::ops::Range;
@@ -20,6 +20,8 @@ pub struct Inputs<'a> {
     pub model: &'a Model,
     /// Its layers.
     pub layering: &'a Layering,
+    /// The layer order.
+    pub positions: &'a Positions,
     /// The weighed model.
     pub memory: &'a MemoryModel<'a>,
     /// Finds variables by name; a saved model has none.
@@ -81,7 +83,7 @@ impl Report {
 
 impl Inputs<'_> {
     fn name(&self, layer: usize) -> Option<String> {
-        layer_name(&self.layering.names, layer)
+        layer_name(self.positions, layer)
     }
 
     fn recorded(&self) -> RecordedMemory {
@@ -205,7 +207,8 @@ impl From<memory::Coverage> for CoverageFacts {
             tile: coverage.tile,
             recorded: coverage.recorded,
             layers: coverage.layers,
-            homes: coverage.homes,
+            assigned: coverage.assigned,
+            by_touch: coverage.by_touch,
             overhead: coverage.overhead,
             rest: i64::try_from(coverage.rest()).unwrap_or(i64::MIN),
         }

@@ -15,7 +15,8 @@ impl Inputs<'_> {
     pub(super) fn split_facts(&self, split: &Split, stages: &[Range<usize>]) -> SplitFacts {
         let weighed = self.memory.stages(stages);
         let fullest = |memory: &StageMemory| memory.max_tile() as u32;
-        let places = stages.iter().cloned().zip(weighed.iter().map(fullest));
+        let places = stages.iter().cloned().zip(&weighed);
+        let places = places.map(|(range, memory)| (range, memory, fullest(memory)));
         let curves = self.memory.curves(&places.collect::<Vec<_>>());
         let points = MOST_STAGE_POINTS / (2 * stages.len().max(1));
         let points = points.clamp(4, MOST_POINTS);

@@ -1,0 +1,72 @@
+//! What lasting variables are called, and what kind of tensor they hold.
+
+use crate::debug_info::{DebugInfo, Field, Layer};
+use crate::profile::VariableLabel;
+
+/// What kind of tensor a variable holds, by the contexts of the framework.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TensorKind {
+    /// No context says so.
+    #[default]
+    Unknown,
+    /// A weight, or other state that training changes.
+    Variable,
+    /// A constant.
+    Constant,
+    /// Anything else.
+    Other,
+}
+
+impl TensorKind {
+    /// All kinds, each at the index `kind as usize`.
+    pub const ALL: [TensorKind; 4] = [
+        TensorKind::Unknown,
+        TensorKind::Variable,
+        TensorKind::Constant,
+        TensorKind::Other,
+    ];
+}
+
+/// What the variables of one tensor are called.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Label {
+    /// The base name of the variables.
+    pub name: Box<str>,
+    /// The tensor's id in the framework; empty when no context says it.
+    pub tensor: Box<str>,
+    /// What kind of tensor it is.
+    pub kind: TensorKind,
+}
+
+impl Label {
+    /// The label of a profile with what its contexts say of it.
+    pub(super) fn new(label: &VariableLabel, debug_info: &DebugInfo) -> Self {
+        let tensors = label.debug_ids.iter().flat_map(|&id| debug_info.chain(id));
+        let tensors = tensors.filter(|&context| debug_info.layer(context) == Layer::Popart);
+        let mut tensors = tensors.filter_map(|context| {
+            let tensor = debug_info.text(context, Field::TensorId)?;
+            Some((tensor, debug_info.text(context, Field::TensorType)))
+        });
+        let (tensor, kind) = tensors.next().unwrap_or(("", None));
+        Self {
+            name: label.name.as_str().into(),
+            tensor: tensor.into(),
+            kind: match kind {
+                None => TensorKind::Unknown,
+                Some("Variable") => TensorKind::Variable,
+                Some("Const") => TensorKind::Constant,
+                Some(_) => TensorKind::Other,
+            },
+        }
+    }
+
+    /// What to call the weight that it is: its tensor, or else its variables
+    /// without the mark of a piece.
+    pub fn weight_name(&self) -> &str {
+        if self.tensor.is_empty() {
+            self.name.trim_end_matches('#')
+        } else {
+            &self.tensor
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Places by layer alone: the classic model, and the full one where operations
+//! without a layer are one pseudo-layer or left out.
+
+use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::{OperationPlace, Placement, Positions, Reason, Rules};
+use crate::model::{BodySets, Layering, Model, NO_LAYER};
+
+/// All operations count, those without a layer as a pseudo-layer whose
+/// variables are only counted with those of layers.
+pub(super) fn classic(model: &Model, layering: &Layering) -> Result<Placement, TooManyPlaces> {
+    let mut placement = by_layer(model, layering, true)?;
+    let sets = &mut placement.sets;
+    let named = of_named(model, layering, sets)?;
+    let counted = of_sets(&model.body_sets, &named, sets)?;
+    Ok(Placement {
+        rules: Rules::Classic,
+        sharing: Some(std::mem::replace(&mut placement.counted, counted)),
+        ..placement
+    })
+}
+
+/// The full model with all operations without a layer in one place, or left
+/// out.
+///
+/// A variable belongs to the layers that use it by name and to those whose
+/// operations compute with it; only without any, to those that move it.
+/// Otherwise the upload of all weights would put every one of them into one
+/// layer more.
+pub(super) fn full(
+    model: &Model,
+    layering: &Layering,
+    with_layerless: bool,
+) -> Result<Placement, TooManyPlaces> {
+    let mut placement = by_layer(model, layering, with_layerless)?;
+    let is_computing = |operation: usize| {
+        let body = model.operations[operation].body as usize;
+        !model.bodies[body].code.vertex_types.is_empty()
+    };
+    let firm = |operation: usize| {
+        let layer = layering.layers[operation];
+        let counts = layer != NO_LAYER || (with_layerless && is_computing(operation));
+        counts.then_some(layer)
+    };
+    let sets = &mut placement.sets;
+    let firm = of_bodies(model, firm, sets)?;
+    let firm = of_sets(&model.body_sets, &firm, sets)?;
+    let both = firm.into_iter().zip(placement.counted);
+    Ok(Placement {
+        counted: [EVERYWHERE]
+            .into_iter()
+            .chain(
+                both.skip(1)
+                    .map(|(firm, any)| if firm == NOWHERE { any } else { firm }),
+            )
+            .collect(),
+        ..placement
+    })
+}
+
+/// Every operation in its layer, and every variable in the layers of those
+/// that use it.
+fn by_layer(
+    model: &Model,
+    layering: &Layering,
+    with_layerless: bool,
+) -> Result<Placement, TooManyPlaces> {
+    let mut sets = PlaceSets::default();
+    let place = |operation: usize| {
+        let layer = layering.layers[operation];
+        (layer != NO_LAYER || with_layerless).then_some(layer)
+    };
+    let of_body = of_bodies(model, place, &mut sets)?;
+    let named = of_named(model, layering, &mut sets)?;
+    let named_sets = of_sets(&model.body_sets, &named, &mut sets)?;
+    let mut operations = Vec::with_capacity(model.operations.len());
+    for (operation, &layer) in layering.layers.iter().enumerate() {
+        let place = place(operation);
+        operations.push(OperationPlace {
+            places: place.map_or(Ok(NOWHERE), |place| sets.one(place))?,
+            reason: match (layer, place) {
+                (NO_LAYER, None) => Reason::Ignored,
+                (NO_LAYER, _) => Reason::Pseudo,
+                _ => Reason::Layer,
+            },
+        });
+    }
+    Ok(Placement {
+        rules: Rules::Full,
+        positions: Positions::classic(layering),
+        operations,
+        ties: Vec::new(),
+        counted: of_sets(&model.body_sets, &of_body, &mut sets)?,
+        sharing: None,
+        of_piece: vec![Vec::new(); of_body.len()],
+        of_body,
+        named_bodies: named.iter().map(|&set| set != NOWHERE).collect(),
+        named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
+        by_touch: vec![false; model.body_sets.len()],
+        sets,
+    })
+}
+
+/// By body: the layers that its operations have by their names.
+pub(super) fn of_named(
+    model: &Model,
+    layering: &Layering,
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let named = |operation: usize| Some(layering.layers[operation]).filter(|&l| l != NO_LAYER);
+    of_bodies(model, named, sets)
+}
+
+/// By body: the places that `place` gives its operations.
+fn of_bodies(
+    model: &Model,
+    place: impl Fn(usize) -> Option<u32>,
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let mut places: Vec<Vec<u32>> = vec![Vec::new(); model.bodies.len()];
+    for (index, operation) in model.operations.iter().enumerate() {
+        places[operation.body as usize].extend(place(index));
+    }
+    let set = |mut places: Vec<u32>| {
+        places.sort_unstable();
+        places.dedup();
+        sets.intern(&places)
+    };
+    places.into_iter().map(set).collect()
+}
+
+/// By set of bodies: the places of all its bodies.
+pub(super) fn of_sets(
+    body_sets: &BodySets,
+    of_body: &[PlaceSet],
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let mut of_set = vec![NOWHERE; body_sets.len()];
+    for (set, smaller, body) in body_sets.iter() {
+        of_set[set as usize] = sets.union(of_set[smaller as usize], of_body[body as usize])?;
+    }
+    Ok(of_set)
+}

@@ -1,0 +1,54 @@
+//! Where code and vertex state count.
+
+use super::assign::of_bodies;
+use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::variables::Variables;
+use super::{OperationPlace, Reason};
+use crate::model::Model;
+
+/// By body where its code counts, and by body where that of each of its pieces
+/// does, if it reaches over the model. Code that nothing places is in every
+/// stage: never too little.
+pub(super) fn places(
+    model: &Model,
+    operations: &[OperationPlace],
+    variables: &Variables,
+    sets: &mut PlaceSets,
+) -> Result<(Vec<PlaceSet>, Vec<Vec<PlaceSet>>), TooManyPlaces> {
+    let mut of_body = of_bodies(model, operations, sets)?;
+    let mut of_piece = vec![Vec::new(); of_body.len()];
+    let mut is_reaching = vec![false; of_body.len()];
+    for (operation, own) in model.operations.iter().zip(operations) {
+        is_reaching[operation.body as usize] |= own.reason == Reason::Touched;
+    }
+    for (number, body) in model.bodies.iter().enumerate() {
+        if !is_reaching[number] {
+            continue;
+        }
+        let own = sets.union(of_body[number], variables.touched[number])?;
+        let whole = if own == NOWHERE { EVERYWHERE } else { own };
+        of_body[number] = whole;
+        for piece in &body.pieces {
+            let touched = touched(&piece.sets, &variables.counted, sets)?;
+            let places = if touched == NOWHERE { whole } else { touched };
+            of_piece[number].push(places);
+        }
+    }
+    Ok((of_body, of_piece))
+}
+
+/// The places of the variables that a piece uses: of those that belong to one
+/// place or two, where there are such; what many places share has no say then.
+fn touched(
+    used: &[u32],
+    counted: &[PlaceSet],
+    sets: &mut PlaceSets,
+) -> Result<PlaceSet, TooManyPlaces> {
+    let places = used.iter().map(|&set| counted[set as usize]);
+    let local: Vec<PlaceSet> = places.clone().filter(|&set| sets.is_local(set)).collect();
+    if local.is_empty() {
+        sets.union_of(places.collect::<Vec<_>>())
+    } else {
+        sets.union_of(local)
+    }
+}

@@ -1,0 +1,208 @@
+//! Where operations, variables and code count (pipeline.md, section 11).
+//!
+//! A [`Layering`] gives a layer to the operations whose names say one. All
+//! others must count somewhere too: embedding and head, optimiser, what the
+//! compiler makes. In the full model they get places by these rules:
+//!
+//! 1. *Layered operations* have the place of their layer. The body of a
+//!    function that several layers call without saying so has that of each
+//!    call (`calls`).
+//! 2. *In* and *Out* are what runs before the layers, and after them up to the
+//!    return of the backward pass (`ends`).
+//! 3. *Variables* have the places of the operations of 1 and 2 that use them.
+//! 4. *Operations that reach over the model* have no place of their own and
+//!    add none to a variable. What only they use goes by its name, by the
+//!    variables it is used with, or to all places touched (`variables`); their
+//!    code counts program by program with what each touches (`code`).
+//! 5. *What the compiler makes* and nothing else uses is in every stage.
+//! 6. *All other operations* go with the variables that they use, or with the
+//!    operation before them.
+//!
+//! The classic model knows only the layers and one pseudo-layer for all else.
+
+mod assign;
+mod by_layer;
+mod calls;
+mod code;
+mod ends;
+mod place_sets;
+mod positions;
+#[cfg(test)]
+mod tests;
+mod touches;
+mod variables;
+mod weights;
+
+pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+pub use positions::{PositionName, Positions};
+pub use weights::Tie;
+
+use super::{Layering, Model};
+use std::fmt;
+
+/// Which rules say what a stage needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rules {
+    /// The original tool's (analysis.md, section 7): what the operations of
+    /// the stage explain, variables within the stage's window and only those
+    /// of operations with a layer.
+    Classic,
+    /// All that the compiler recorded for the tile: what operations explain,
+    /// and overhead in every stage.
+    Full,
+}
+
+/// What becomes of operations without a layer in the full model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layerless {
+    /// Each is assigned to places by the rules of this module.
+    #[default]
+    Assign,
+    /// All of them are one pseudo-layer, first in the order.
+    First,
+    /// They are left out.
+    Ignore,
+}
+
+/// On which IPU Out runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OutOn {
+    /// The first where In and Out share a weight, else the last.
+    #[default]
+    Auto,
+    /// The first, with In.
+    First,
+    /// The last.
+    Last,
+}
+
+/// How places are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlacementOptions {
+    /// What becomes of operations without a layer.
+    pub layerless: Layerless,
+    /// On which IPU Out runs.
+    pub out_on: OutOn,
+    /// Are In and Out free to be on two IPUs though they share a weight?
+    pub untie: bool,
+}
+
+/// Why an operation counts where it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Its name or inputs say its layer.
+    Layer,
+    /// It is part of a function, and this is where the function is called for.
+    Call,
+    /// It runs before the layers, or in the backward pass of what does.
+    BeforeLayers,
+    /// It runs after the last layer and before the backward pass returns.
+    AfterLayers,
+    /// Most bytes of its variables are there.
+    Variables,
+    /// The operation before it is there.
+    Neighbour,
+    /// It reaches over the model: its programs count with what they touch.
+    Touched,
+    /// The compiler makes it for every IPU.
+    EveryStage,
+    /// It has no layer, and all such operations are one pseudo-layer.
+    Pseudo,
+    /// It has no layer and is left out.
+    Ignored,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Layer => "layer",
+            Reason::Call => "call",
+            Reason::BeforeLayers => "before_layers",
+            Reason::AfterLayers => "after_layers",
+            Reason::Variables => "variables",
+            Reason::Neighbour => "operation_before",
+            Reason::Touched => "touched",
+            Reason::EveryStage => "every_stage",
+            Reason::Pseudo => "pseudo_layer",
+            Reason::Ignored => "ignored",
+        })
+    }
+}
+
+/// Where an operation counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationPlace {
+    /// Its places, as a set of [`Placement::sets`].
+    pub places: PlaceSet,
+    /// The rule that says so.
+    pub reason: Reason,
+}
+
+/// Where everything of a model counts, in positions of the layer order.
+#[derive(Debug, Clone)]
+pub struct Placement {
+    /// The rules that it was made by.
+    pub rules: Rules,
+    /// The layer order.
+    pub positions: Positions,
+    /// By operation.
+    pub operations: Vec<OperationPlace>,
+    /// Weights that several positions use and that must be on one IPU.
+    pub ties: Vec<Tie>,
+    /// The sets that everything else refers to.
+    pub sets: PlaceSets,
+    /// By body: where its code counts.
+    pub(crate) of_body: Vec<PlaceSet>,
+    /// By body: where the code of each of its pieces counts; empty where the
+    /// body counts as a whole.
+    pub(crate) of_piece: Vec<Vec<PlaceSet>>,
+    /// By set of bodies: where what they use counts.
+    pub(crate) counted: Vec<PlaceSet>,
+    /// By set of bodies: the places that use it, where that is more than
+    /// where it counts (classic model).
+    pub(crate) sharing: Option<Vec<PlaceSet>>,
+    /// By body: does an operation of it have a layer by its name?
+    pub(crate) named_bodies: Vec<bool>,
+    /// By set of bodies: has any of them?
+    pub(crate) named_sets: Vec<bool>,
+    /// By set of bodies: does it count in several places only because an
+    /// operation that reaches over the model touches these?
+    pub(crate) by_touch: Vec<bool>,
+}
+
+impl Placement {
+    /// Where everything counts in the classic model.
+    ///
+    /// # Errors
+    /// When layers share variables in more ways than those of any real model.
+    pub fn classic(model: &Model, layering: &Layering) -> Result<Self, TooManyPlaces> {
+        by_layer::classic(model, layering)
+    }
+
+    /// Where everything counts in the full model.
+    ///
+    /// # Errors
+    /// As [`Placement::classic`].
+    pub fn full(
+        model: &Model,
+        layering: &Layering,
+        options: &PlacementOptions,
+    ) -> Result<Self, TooManyPlaces> {
+        match options.layerless {
+            Layerless::Assign => assign::assign(model, layering, options),
+            Layerless::First => by_layer::full(model, layering, true),
+            Layerless::Ignore => by_layer::full(model, layering, false),
+        }
+    }
+
+    /// The places of an operation, ascending; none where it counts in every
+    /// stage or in no stage.
+    pub fn places_of(&self, operation: usize) -> &[u32] {
+        self.sets.places(self.operations[operation].places)
+    }
+
+    /// By set of bodies: the places that use it.
+    pub(crate) fn sharing(&self) -> &[PlaceSet] {
+        self.sharing.as_ref().unwrap_or(&self.counted)
+    }
+}

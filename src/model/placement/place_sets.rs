@@ -1,0 +1,172 @@
+//! Sets of places, each kept once.
+
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A set of places, as a position in [`PlaceSets`].
+pub type PlaceSet = u32;
+
+/// The set without a place: what has it counts in no stage.
+pub const NOWHERE: PlaceSet = 0;
+
+/// What has this set counts in every stage, whatever its places.
+pub const EVERYWHERE: PlaceSet = 1;
+
+/// Sets of places (positions of the layer order), in ascending order.
+#[derive(Debug, Clone)]
+pub struct PlaceSets {
+    sets: Vec<Arc<[u32]>>,
+    ids: FxHashMap<Arc<[u32]>, PlaceSet>,
+    unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
+    /// How many more places the sets may have together.
+    left: usize,
+}
+
+/// How many places all sets may have together. Real models have some 10^6; few
+/// bytes of a profile can ask for any number.
+const MAX_PLACES: usize = 1 << 24;
+
+/// Places share more than any real model does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its variables are shared by more different groups of layers than any real model has; the \
+     profile is damaged, or --layer-name-regex finds too many layers"
+)]
+pub struct TooManyPlaces;
+
+impl Default for PlaceSets {
+    fn default() -> Self {
+        let nowhere: Arc<[u32]> = [].into();
+        // No list of places means every stage.
+        Self {
+            sets: vec![nowhere.clone(), nowhere.clone()],
+            ids: [(nowhere, NOWHERE)].into_iter().collect(),
+            unions: FxHashMap::default(),
+            left: MAX_PLACES,
+        }
+    }
+}
+
+impl PlaceSets {
+    /// The number of a set of places, which must ascend.
+    ///
+    /// # Errors
+    /// When all sets together have more places than those of any real model.
+    pub fn intern(&mut self, places: &[u32]) -> Result<PlaceSet, TooManyPlaces> {
+        if let Some(&id) = self.ids.get(places) {
+            return Ok(id);
+        }
+        self.left = self.left.checked_sub(places.len()).ok_or(TooManyPlaces)?;
+        let id = self.sets.len() as PlaceSet;
+        let places: Arc<[u32]> = places.into();
+        self.sets.push(places.clone());
+        self.ids.insert(places, id);
+        Ok(id)
+    }
+
+    /// The set of one place.
+    ///
+    /// # Errors
+    /// As [`PlaceSets::intern`].
+    pub fn one(&mut self, place: u32) -> Result<PlaceSet, TooManyPlaces> {
+        self.intern(&[place])
+    }
+
+    /// The places of a set, ascending; none for [`NOWHERE`] and [`EVERYWHERE`].
+    pub fn places(&self, set: PlaceSet) -> &[u32] {
+        &self.sets[set as usize]
+    }
+
+    /// The only place of a set.
+    pub fn only(&self, set: PlaceSet) -> Option<u32> {
+        match *self.places(set) {
+            [place] => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Is it one place, or two that are neighbours?
+    pub fn is_local(&self, set: PlaceSet) -> bool {
+        match *self.places(set) {
+            [_] => true,
+            [a, b] => b == a + 1,
+            _ => false,
+        }
+    }
+
+    /// All places of both sets. Every stage and some places are every stage.
+    ///
+    /// # Errors
+    /// As [`PlaceSets::intern`].
+    pub fn union(&mut self, a: PlaceSet, b: PlaceSet) -> Result<PlaceSet, TooManyPlaces> {
+        let (a, b) = (a.min(b), a.max(b));
+        if a == NOWHERE || a == b {
+            return Ok(b);
+        }
+        if a == EVERYWHERE {
+            return Ok(EVERYWHERE);
+        }
+        if let Some(&known) = self.unions.get(&(a, b)) {
+            return Ok(known);
+        }
+        let mut both = [self.places(a), self.places(b)].concat();
+        both.sort_unstable();
+        both.dedup();
+        let union = self.intern(&both)?;
+        self.unions.insert((a, b), union);
+        Ok(union)
+    }
+
+    /// All places of many sets; as [`PlaceSets::union`], without keeping what
+    /// lies between.
+    ///
+    /// # Errors
+    /// As [`PlaceSets::intern`].
+    pub fn union_of(
+        &mut self,
+        of: impl IntoIterator<Item = PlaceSet>,
+    ) -> Result<PlaceSet, TooManyPlaces> {
+        let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if distinct.contains(&EVERYWHERE) {
+            return Ok(EVERYWHERE);
+        }
+        let mut places: Vec<u32> = Vec::new();
+        for &set in &distinct {
+            places.extend_from_slice(self.places(set));
+        }
+        places.sort_unstable();
+        places.dedup();
+        self.intern(&places)
+    }
+
+    /// All sets, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.sets.iter().map(|set| &**set)
+    }
+
+    /// The same sets, by the same numbers, with place `from` read as `to`.
+    /// Sets that become equal stay apart.
+    pub(super) fn moved(&self, from: u32, to: u32) -> Self {
+        let moved = |places: &[u32]| -> Arc<[u32]> {
+            let place = |&place: &u32| if place == from { to } else { place };
+            let mut places: Vec<u32> = places.iter().map(place).collect();
+            places.sort_unstable();
+            places.dedup();
+            places.into()
+        };
+        let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
+        let mut ids = FxHashMap::default();
+        // Of several that are equal the first serves for new ones.
+        for (id, set) in (0..).zip(&sets).filter(|&(id, _)| id != EVERYWHERE) {
+            ids.entry(set.clone()).or_insert(id);
+        }
+        Self {
+            sets,
+            ids,
+            unions: FxHashMap::default(),
+            left: self.left,
+        }
+    }
+}

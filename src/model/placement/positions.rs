@@ -1,0 +1,131 @@
+//! The order in which layers stand, with what runs before and after them.
+
+use crate::model::Layering;
+use std::fmt;
+
+/// The positions of the layer order: everything that weighs, splits or shows
+/// ranges of layers counts in these.
+///
+/// | position | classic model | full model | full model, Out with In |
+/// |---|---|---|---|
+/// | 0 | None: all operations without a layer | In: what runs before the layers | In and Out |
+/// | 1 to n | the layers in their order | the same | the same |
+/// | n + 1 | | Out: what runs after the last layer, and its own backward pass | |
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Positions {
+    ends: Ends,
+    layers: Vec<String>,
+}
+
+/// What stands around the layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// One pseudo-layer, first in the order.
+    None,
+    /// In before the layers, Out after them.
+    InAndOut,
+    /// In and Out as one, before the layers.
+    Together,
+}
+
+/// What a position of the layer order stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PositionName<'a> {
+    /// All operations without a layer (classic model).
+    None,
+    /// What runs before the layers.
+    In,
+    /// In, and Out with it.
+    InAndOut,
+    /// A layer.
+    Layer(&'a str),
+    /// What runs after the layers.
+    Out,
+}
+
+impl fmt::Display for PositionName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PositionName::None => "None",
+            PositionName::In => "In",
+            PositionName::InAndOut => "In Out",
+            PositionName::Layer(name) => name,
+            PositionName::Out => "Out",
+        })
+    }
+}
+
+impl Positions {
+    /// The order of the classic model.
+    pub fn classic(layering: &Layering) -> Self {
+        Self::new(layering, Ends::None)
+    }
+
+    /// The order of the full model, with Out after the layers or, where
+    /// `out_is_first`, in one position with In.
+    pub fn full(layering: &Layering, out_is_first: bool) -> Self {
+        let ends = if out_is_first {
+            Ends::Together
+        } else {
+            Ends::InAndOut
+        };
+        Self::new(layering, ends)
+    }
+
+    fn new(layering: &Layering, ends: Ends) -> Self {
+        let layers = layering.names.get(1..).unwrap_or_default().to_vec();
+        Self { ends, layers }
+    }
+
+    /// How many positions there are.
+    pub fn len(&self) -> usize {
+        self.layers.len() + 1 + usize::from(self.ends == Ends::InAndOut)
+    }
+
+    /// Is there no position? Never so: the first one is always there.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The names of the layers in their order, without In, Out and None.
+    pub fn layers(&self) -> &[String] {
+        &self.layers
+    }
+
+    /// The position of Out, where it has one of its own.
+    pub fn out(&self) -> Option<usize> {
+        (self.ends == Ends::InAndOut).then_some(self.layers.len() + 1)
+    }
+
+    /// Are In and Out one position?
+    pub fn out_is_first(&self) -> bool {
+        self.ends == Ends::Together
+    }
+
+    /// What a position stands for.
+    ///
+    /// # Panics
+    /// When there is no such position.
+    pub fn name(&self, position: usize) -> PositionName<'_> {
+        match (position, self.ends) {
+            (0, Ends::None) => PositionName::None,
+            (0, Ends::InAndOut) => PositionName::In,
+            (0, Ends::Together) => PositionName::InAndOut,
+            (position, _) if Some(position) == self.out() => PositionName::Out,
+            (position, _) => PositionName::Layer(&self.layers[position - 1]),
+        }
+    }
+
+    /// The position with this name: that of a layer, or `In`, `Out` or `None`
+    /// where there is one. A layer of such a name comes first.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        let layer = self.layers.iter().position(|layer| layer == name);
+        layer.map(|layer| layer + 1).or(match (name, self.ends) {
+            ("None", Ends::None) => Some(0),
+            ("In", Ends::InAndOut | Ends::Together) => Some(0),
+            ("Out", Ends::Together) => Some(0),
+            ("Out", Ends::InAndOut) => self.out(),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! Which places an operation touches with its variables.
+
+use super::place_sets::{PlaceSet, PlaceSets, TooManyPlaces};
+use crate::model::{Model, TensorKind};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+/// Bytes of the variables of one set of bodies, over all tiles.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct SetBytes {
+    pub(super) all: u64,
+    /// Those of parameters: live on the first and on the last step, or a
+    /// variable of the framework by its context (pipeline.md, section 13).
+    pub(super) parameters: u64,
+}
+
+/// By set of bodies: its bytes.
+pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
+    let classes = &model.classes;
+    let last = model.steps().saturating_sub(1);
+    let stays = |class| classes.is_live(class, 0) && classes.is_live(class, last);
+    let stays: Vec<bool> = (0..classes.len() as u32).map(stays).collect();
+    let none = || vec![SetBytes::default(); model.body_sets.len()];
+    let add = |mut sums: Vec<SetBytes>, tile| {
+        for item in model.variables.on_tile(tile) {
+            let sum = &mut sums[item.set as usize];
+            let is_weight = model.label_of(item.set).kind == TensorKind::Variable;
+            sum.all += u64::from(item.bytes);
+            if is_weight || stays[item.class as usize] {
+                sum.parameters += u64::from(item.bytes);
+            }
+        }
+        sums
+    };
+    let join = |mut a: Vec<SetBytes>, b: Vec<SetBytes>| {
+        for (a, b) in a.iter_mut().zip(b) {
+            a.all += b.all;
+            a.parameters += b.parameters;
+        }
+        a
+    };
+    let tiles = (0..model.variables.tiles()).into_par_iter();
+    tiles.with_min_len(256).fold(none, add).reduce(none, join)
+}
+
+/// A place that an operation touches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Touch {
+    pub(super) place: u32,
+    /// Bytes of variables that are of this place, or of it and a neighbour;
+    /// 0 when only variables of many places lead there.
+    pub(super) local: SetBytes,
+}
+
+/// By body: the places that it touches, ascending.
+#[derive(Debug)]
+pub(super) struct Touches {
+    by_body: Vec<Vec<Touch>>,
+}
+
+/// How many uses of variables by bodies are looked at, and how many pairs of a
+/// body and a place are kept. Real models have some 10^6 and 10^4; few bytes
+/// of a file can ask for any number.
+const MAX_LOOKS: usize = 1 << 28;
+const MAX_PAIRS: usize = 1 << 22;
+
+impl Touches {
+    /// What the bodies that are `wanted` touch, when sets of bodies have the
+    /// places `of_set`.
+    pub(super) fn new(
+        model: &Model,
+        bytes: &[SetBytes],
+        (sets, of_set): (&PlaceSets, &[PlaceSet]),
+        wanted: impl Fn(u32) -> bool,
+    ) -> Result<Self, TooManyPlaces> {
+        let mut left = MAX_LOOKS;
+        let mut pairs: FxHashMap<(u32, u32), SetBytes> = FxHashMap::default();
+        let used = (0u32..)
+            .zip(bytes)
+            .skip(1)
+            .filter(|(_, bytes)| bytes.all > 0);
+        for (set, bytes) in used {
+            let (places, is_local) = {
+                let of_set = of_set[set as usize];
+                (sets.places(of_set), sets.is_local(of_set))
+            };
+            for body in model.body_sets.bodies(set) {
+                left = left.checked_sub(1).ok_or(TooManyPlaces)?;
+                if !wanted(body) {
+                    continue;
+                }
+                left = left.checked_sub(places.len()).ok_or(TooManyPlaces)?;
+                for &place in places {
+                    let sum = pairs.entry((body, place)).or_default();
+                    if is_local {
+                        sum.all += bytes.all;
+                        sum.parameters += bytes.parameters;
+                    }
+                }
+                if pairs.len() > MAX_PAIRS {
+                    return Err(TooManyPlaces);
+                }
+            }
+        }
+        let mut by_body = vec![Vec::new(); model.bodies.len()];
+        for ((body, place), local) in pairs {
+            by_body[body as usize].push(Touch { place, local });
+        }
+        for touches in &mut by_body {
+            touches.sort_unstable_by_key(|touch: &Touch| touch.place);
+        }
+        Ok(Self { by_body })
+    }
+
+    /// The places that a body touches.
+    pub(super) fn of(&self, body: u32) -> &[Touch] {
+        &self.by_body[body as usize]
+    }
+
+    /// Does what it touches belong to more than two neighbouring places?
+    /// Variables of many places, such as a mask, have no say in it.
+    pub(super) fn reaches_over(&self, body: u32) -> bool {
+        let mut local = self.of(body).iter().filter(|touch| touch.local.all > 0);
+        let Some(first) = local.next() else {
+            return false;
+        };
+        local
+            .last()
+            .is_some_and(|last| last.place > first.place + 1)
+    }
+
+    /// The place that most bytes of its variables are of; the first of several.
+    pub(super) fn most(&self, body: u32) -> Option<u32> {
+        let touches = self.of(body).iter().rev();
+        let most = touches.max_by_key(|touch| touch.local.all)?;
+        Some(most.place)
+    }
+
+    /// Does it use parameters of one of these places?
+    pub(super) fn has_parameters(&self, body: u32, of: impl Fn(u32) -> bool) -> bool {
+        let mut touches = self.of(body).iter();
+        touches.any(|touch| touch.local.parameters > 0 && of(touch.place))
+    }
+
+    /// All places that it touches, as a set.
+    pub(super) fn places(
+        &self,
+        body: u32,
+        sets: &mut PlaceSets,
+    ) -> Result<PlaceSet, TooManyPlaces> {
+        let places: Vec<u32> = self.of(body).iter().map(|touch| touch.place).collect();
+        sets.intern(&places)
+    }
+}

@@ -1,0 +1,188 @@
+//! Where variables count.
+
+use super::assign::of_bodies;
+use super::by_layer::of_sets;
+use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::{OperationPlace, Reason};
+use crate::model::{Layering, Model, NO_BODY};
+
+/// By set of bodies: where what they use counts.
+#[derive(Debug)]
+pub(super) struct Variables {
+    /// The places of the operations of layers, In and Out.
+    pub(super) firm: Vec<PlaceSet>,
+    /// Where it counts.
+    pub(super) counted: Vec<PlaceSet>,
+    /// Is that only because these places are touched?
+    pub(super) by_touch: Vec<bool>,
+    /// By body: all places that it touches with what has firm places.
+    pub(super) touched: Vec<PlaceSet>,
+}
+
+impl Variables {
+    /// The places of all variables, of which `firm` has those of operations of
+    /// layers, In and Out. What has none there goes, by the first rule that
+    /// applies,
+    ///
+    /// 1. to the operations with a place of their own that use it;
+    /// 2. to the layer that its own name gives;
+    /// 3. to the place of the other variables of an operation that uses it,
+    ///    when these have one place;
+    /// 4. to that of the variables of one program that uses it, when these do;
+    /// 5. to that of the variables that a compute set of all pairs it with;
+    /// 6. to all places that operations which use it touch;
+    /// 7. to every stage, when only the compiler's operations use it.
+    ///
+    /// Of rules 1, 3 and 6, operations that compute have the say before those
+    /// that only move data.
+    pub(super) fn new(
+        model: &Model,
+        layering: &Layering,
+        operations: &[OperationPlace],
+        firm: Vec<PlaceSet>,
+        sets: &mut PlaceSets,
+    ) -> Result<Self, TooManyPlaces> {
+        let touched = touched(model, &firm, sets)?;
+        let own = of_bodies(model, operations, sets)?;
+        let local: Vec<PlaceSet> = own.iter().map(|&own| without_every_stage(own)).collect();
+        let reaching = Reaching::new(model, operations, &touched);
+        let one_place = |touched: &PlaceSet| {
+            if sets.only(*touched).is_some() {
+                *touched
+            } else {
+                NOWHERE
+            }
+        };
+        let one: Vec<PlaceSet> = touched.iter().map(one_place).collect();
+        let by_operation = by_users(model, |body| local[body], sets)?;
+        let by_one_place = by_users(model, |body| reaching.of(body, one[body]), sets)?;
+        let by_program = by_program(model, &firm, &reaching, sets)?;
+        let all_touched = by_users(model, |body| reaching.of(body, touched[body]), sets)?;
+        let every_stage = of_sets(&model.body_sets, &own, sets)?;
+        let mut counted = firm.clone();
+        counted[NO_BODY as usize] = EVERYWHERE;
+        let mut by_touch = vec![false; counted.len()];
+        for set in (1..counted.len()).filter(|&set| firm[set] == NOWHERE) {
+            let named = layering.layer_in(model.label_of(set as u32));
+            let companion = model.body_sets.companion(set as u32);
+            let decided = [
+                by_operation[set],
+                named.map_or(Ok(NOWHERE), |layer| sets.one(layer))?,
+                by_one_place[set],
+                by_program[set],
+                companion.map_or(NOWHERE, |companion| firm[companion as usize]),
+            ];
+            let decided = decided.into_iter().find(|&places| places != NOWHERE);
+            by_touch[set] = decided.is_none() && sets.places(all_touched[set]).len() > 1;
+            counted[set] = match decided {
+                Some(places) => places,
+                None if all_touched[set] != NOWHERE => all_touched[set],
+                None if every_stage[set] != NOWHERE => every_stage[set],
+                // Nothing that is known uses it or what it is used with.
+                None => EVERYWHERE,
+            };
+        }
+        Ok(Self {
+            firm,
+            counted,
+            by_touch,
+            touched,
+        })
+    }
+}
+
+fn without_every_stage(places: PlaceSet) -> PlaceSet {
+    if places == EVERYWHERE {
+        NOWHERE
+    } else {
+        places
+    }
+}
+
+/// The bodies whose operations reach over the model.
+struct Reaching {
+    is_reaching: Vec<bool>,
+}
+
+impl Reaching {
+    fn new(model: &Model, operations: &[OperationPlace], touched: &[PlaceSet]) -> Self {
+        let mut is_reaching = vec![false; touched.len()];
+        for (operation, own) in model.operations.iter().zip(operations) {
+            is_reaching[operation.body as usize] |= own.reason == Reason::Touched;
+        }
+        Self { is_reaching }
+    }
+
+    /// `places` for such a body, and no place for another.
+    fn of(&self, body: usize, places: PlaceSet) -> PlaceSet {
+        if self.is_reaching[body] {
+            places
+        } else {
+            NOWHERE
+        }
+    }
+}
+
+/// By body: all places of the variables that it uses and that have any.
+fn touched(
+    model: &Model,
+    firm: &[PlaceSet],
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let bytes = super::touches::bytes_of_sets(model);
+    let touches = super::touches::Touches::new(model, &bytes, (sets, firm), |_| true)?;
+    let bodies = 0..model.bodies.len() as u32;
+    bodies.map(|body| touches.places(body, sets)).collect()
+}
+
+/// By set of bodies: the places that `place` gives those of them that compute
+/// or, without any, those that only move data.
+fn by_users(
+    model: &Model,
+    place: impl Fn(usize) -> PlaceSet,
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let computes = |body: usize| !model.bodies[body].code.vertex_types.is_empty();
+    let of = |wanted: bool| -> Vec<PlaceSet> {
+        let bodies = 0..model.bodies.len();
+        let own = |body: usize| {
+            if computes(body) == wanted {
+                place(body)
+            } else {
+                NOWHERE
+            }
+        };
+        bodies.map(own).collect()
+    };
+    let computing = of_sets(&model.body_sets, &of(true), sets)?;
+    let moving = of_sets(&model.body_sets, &of(false), sets)?;
+    let both = computing.into_iter().zip(moving);
+    Ok(both
+        .map(|(first, second)| if first == NOWHERE { second } else { first })
+        .collect())
+}
+
+/// By set of bodies: the places of programs of operations that reach over the
+/// model, of those whose other variables have one place.
+fn by_program(
+    model: &Model,
+    firm: &[PlaceSet],
+    reaching: &Reaching,
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let mut places = vec![NOWHERE; firm.len()];
+    for (body, pieces) in model.bodies.iter().map(|body| &body.pieces).enumerate() {
+        for piece in pieces {
+            let used = piece.sets.iter().map(|&set| firm[set as usize]);
+            let local: Vec<PlaceSet> = used.filter(|&set| sets.is_local(set)).collect();
+            let one = reaching.of(body, sets.union_of(local)?);
+            if sets.only(one).is_none() {
+                continue;
+            }
+            for &set in &piece.sets {
+                places[set as usize] = sets.union(places[set as usize], one)?;
+            }
+        }
+    }
+    Ok(places)
+}

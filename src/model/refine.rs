@@ -1,0 +1,157 @@
+//! Sets of bodies told apart by what their variables are called and by what
+//! they are paired with (pipeline.md, section 11): only then can a variable
+//! count where its name or its partner says.
+
+use super::variables::{BodySets, members};
+use crate::profile::{Profile, ProgramKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Gives variables with different labels or companions different sets.
+/// `computes` says of a body whether it computes.
+pub(super) fn refine(
+    profile: &Profile,
+    bodies: &[super::operations::FoundBody],
+    computes: &[bool],
+    set_of: &mut [u32],
+    sets: &mut BodySets,
+) {
+    let label = |variable: usize| profile.variables.label(variable as u32);
+    apart(set_of, sets, label);
+    let partners = partners(profile, bodies, computes, set_of, sets);
+    if partners.is_empty() {
+        return;
+    }
+    let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let mut paired: Vec<(u32, u32)> = partners.into_iter().collect();
+    paired.sort_unstable();
+    for (variable, companion) in paired {
+        let set = &mut set_of[variable as usize];
+        let label = sets.label(*set);
+        *set = *known
+            .entry((*set, companion))
+            .or_insert_with(|| sets.push_alike(*set, label, companion));
+    }
+}
+
+/// Splits the sets whose variables have different labels.
+fn apart(set_of: &mut [u32], sets: &mut BodySets, label: impl Fn(usize) -> u32) {
+    const UNSEEN: u32 = u32::MAX;
+    const SEVERAL: u32 = u32::MAX - 1;
+    let mut label_of = vec![UNSEEN; sets.len()];
+    for (variable, &set) in set_of.iter().enumerate() {
+        let known = &mut label_of[set as usize];
+        let own = label(variable);
+        *known = if *known == UNSEEN || *known == own {
+            own
+        } else {
+            SEVERAL
+        };
+    }
+    // What nobody uses is in every stage, whatever its name.
+    label_of[0] = 0;
+    let whole = (0u32..).zip(&label_of);
+    for (set, &label) in whole.filter(|&(_, &label)| label < SEVERAL) {
+        sets.mark(set, label, 0);
+    }
+    let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    for (variable, set) in set_of.iter_mut().enumerate() {
+        let own = label(variable);
+        if own != 0 && label_of[*set as usize] == SEVERAL {
+            *set = *known
+                .entry((*set, own))
+                .or_insert_with(|| sets.push_alike(*set, own, 0));
+        }
+    }
+}
+
+/// A compute set over the whole model uses variables of at least so many other
+/// sets; that of an operation of a layer has fewer.
+const MIN_PARTNERS: usize = 4;
+
+/// For each lasting variable that a compute set over the whole model has for
+/// itself, such as a moment: the set of a variable with as many elements on the
+/// same tile that others compute with too, such as its weight.
+fn partners(
+    profile: &Profile,
+    bodies: &[super::operations::FoundBody],
+    computes: &[bool],
+    set_of: &[u32],
+    sets: &BodySets,
+) -> FxHashMap<u32, u32> {
+    let mut computing: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut users = |set: u32| {
+        *computing.entry(set).or_insert_with(|| {
+            let bodies = sets.bodies(set);
+            bodies
+                .filter(|&body| computes[body as usize])
+                .take(2)
+                .count()
+        })
+    };
+    let mut found = FxHashMap::default();
+    let programs = bodies.iter().flat_map(|body| &body.programs);
+    for &program in programs {
+        let kind = &profile.programs.all[program as usize].kind;
+        if !matches!(kind, ProgramKind::OnTileExecute(_)) {
+            continue;
+        }
+        let mut shared: FxHashSet<u32> = FxHashSet::default();
+        let (mut own, mut others) = (Vec::new(), Vec::new());
+        for &variable in members(profile, &[program]).into_iter().flatten() {
+            let set = set_of[variable as usize];
+            if users(set) > 1 {
+                shared.insert(set);
+                others.push(variable);
+            } else if profile.variables.label(variable) != 0 {
+                own.push(variable);
+            }
+        }
+        if shared.len() >= MIN_PARTNERS && !own.is_empty() {
+            pair(profile, set_of, own, others, &mut found);
+        }
+    }
+    found
+}
+
+/// Bytes of an element against those of its partner's, as (times, parts), in
+/// the order in which they are tried: a moment is as wide as its weight, or two
+/// or four times as wide.
+const WIDTHS: [(u32, u32); 4] = [(1, 1), (2, 1), (4, 1), (1, 2)];
+
+/// Pairs the variables of each tile, those of one size in turn.
+fn pair(
+    profile: &Profile,
+    set_of: &[u32],
+    mut own: Vec<u32>,
+    mut others: Vec<u32>,
+    found: &mut FxHashMap<u32, u32>,
+) {
+    let place = |&variable: &u32| {
+        let (tiles, bytes) = (&profile.variables.tiles, &profile.variables.bytes);
+        (tiles[variable as usize], bytes[variable as usize])
+    };
+    // One variable of each set: weight and gradient are of one place.
+    others.sort_unstable_by_key(|variable| (place(variable), set_of[*variable as usize]));
+    let mut by_place: FxHashMap<(u16, u32), Vec<u32>> = FxHashMap::default();
+    for variable in others {
+        by_place
+            .entry(place(&variable))
+            .or_default()
+            .push(set_of[variable as usize]);
+    }
+    own.sort_unstable();
+    let mut next: FxHashMap<(u16, u32), usize> = FxHashMap::default();
+    for variable in own {
+        let (tile, bytes) = place(&variable);
+        let partners = WIDTHS.iter().find_map(|&(times, parts)| {
+            let width = bytes.checked_mul(parts)?;
+            let partners = by_place.get(&(tile, width / times))?;
+            (width % times == 0).then_some(partners)
+        });
+        if let Some(partners) = partners {
+            let turn = next.entry((tile, bytes)).or_default();
+            found.insert(variable, partners[*turn % partners.len()]);
+            *turn += 1;
+        }
+    }
+}

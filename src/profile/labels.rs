@@ -1,0 +1,94 @@
+//! What lasting variables are called: the names and debug contexts of those
+//! that hold weights, and what is kept with them.
+
+use super::ProfileError;
+use super::database::Database;
+use super::encoding::decode_list;
+use rustc_hash::FxHashMap;
+
+/// Where the name and the contexts of a variable are found: `name_base_id`, and
+/// `unlowered_var_id` where there is one.
+pub(super) type LabelKey = (u64, Option<u64>);
+
+/// What a variable is called. Variables of one tensor share it, on all tiles.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VariableLabel {
+    /// Its base name (`vars_string_table`).
+    pub name: String,
+    /// The ids of its debug contexts (`debug_ids`).
+    pub debug_ids: Vec<u64>,
+}
+
+/// Label keys, each with a number from 1 on; 0 is no label.
+#[derive(Debug, Default)]
+pub(super) struct LabelKeys {
+    numbers: FxHashMap<LabelKey, u32>,
+    /// Neighbours mostly have the same.
+    last: Option<(LabelKey, u32)>,
+}
+
+impl LabelKeys {
+    pub(super) fn number(&mut self, key: LabelKey) -> u32 {
+        if let Some((last, number)) = self.last
+            && last == key
+        {
+            return number;
+        }
+        let next = self.numbers.len() as u32 + 1;
+        let number = *self.numbers.entry(key).or_insert(next);
+        self.last = Some((key, number));
+        number
+    }
+
+    /// Takes the keys of another list; by its number, the number here.
+    pub(super) fn take(&mut self, other: LabelKeys) -> Vec<u32> {
+        let mut keys: Vec<(u32, LabelKey)> =
+            other.numbers.into_iter().map(|(key, n)| (n, key)).collect();
+        keys.sort_unstable();
+        let numbers = keys.into_iter().map(|(_, key)| self.number(key));
+        [0].into_iter().chain(numbers).collect()
+    }
+
+    /// Fetches names and contexts, by number; the label 0 says nothing.
+    pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>, ProfileError> {
+        let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
+        let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+        let mut by_variable: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+        for ((base, unlowered), number) in self.numbers {
+            by_base.entry(base).or_default().push(number);
+            if let Some(unlowered) = unlowered {
+                by_variable.entry(unlowered).or_default().push(number);
+            }
+        }
+        if by_base.is_empty() {
+            return Ok(labels);
+        }
+        if database.require(STRINGS, &["id", "string"]).is_ok() {
+            database.scan(STRINGS, &["id", "string"], |row| {
+                for &number in by_base.get(&row.unsigned(0)?).into_iter().flatten() {
+                    labels[number as usize].name = row.text(1)?;
+                }
+                Ok(())
+            })?;
+        }
+        if database.require(CONTEXTS, &["variable_id", "ids"]).is_ok() {
+            database.scan(CONTEXTS, &["variable_id", "ids"], |row| {
+                let Some(variable) = row.optional(0)? else {
+                    return Ok(());
+                };
+                for &number in by_variable.get(&variable).into_iter().flatten() {
+                    let ids = decode_list(row.blob(1)?, MAX_CONTEXTS);
+                    labels[number as usize].debug_ids = ids.map_err(row.bad_blob(1))?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(labels)
+    }
+}
+
+const STRINGS: &str = "vars_string_table";
+const CONTEXTS: &str = "debug_ids";
+
+/// How many contexts one variable may have; real ones have a handful.
+const MAX_CONTEXTS: usize = 1 << 12;
