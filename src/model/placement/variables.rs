@@ -32,7 +32,8 @@ impl Variables {
     /// 4. to that of the variables of one program that uses it, when these do;
     /// 5. to that of the variables that a compute set of all pairs it with;
     /// 6. to all places that operations which use it touch;
-    /// 7. to every stage, when only the compiler's operations use it.
+    /// 7. to every stage, when the compiler's operations use it;
+    /// 8. to the place that operations which use it are near to.
     ///
     /// Of rules 1, 3 and 6, operations that compute have the say before those
     /// that only move data.
@@ -40,7 +41,7 @@ impl Variables {
         model: &Model,
         layering: &Layering,
         operations: &[OperationPlace],
-        bytes: &[SetBytes],
+        (bytes, near): (&[SetBytes], &[PlaceSet]),
         firm: Vec<PlaceSet>,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
@@ -60,6 +61,8 @@ impl Variables {
         let by_program = by_program(model, &firm, &reaching, sets)?;
         let all_touched = by_users(model, |body| reaching.touched[body], sets)?;
         let every_stage = of_sets(&model.body_sets, &own, sets)?;
+        let near = near_bodies(model, near, &reaching, sets)?;
+        let near = by_users(model, |body| near[body], sets)?;
         let mut counted = firm.clone();
         counted[NO_BODY as usize] = EVERYWHERE;
         let mut by_touch = vec![false; counted.len()];
@@ -79,6 +82,7 @@ impl Variables {
                 Some(places) => places,
                 None if all_touched[set] != NOWHERE => all_touched[set],
                 None if every_stage[set] != NOWHERE => every_stage[set],
+                None if near[set] != NOWHERE => near[set],
                 // Nothing that is known uses it or what it is used with.
                 None => EVERYWHERE,
             };
@@ -132,6 +136,24 @@ impl Reaching {
             touched,
         })
     }
+}
+
+/// By body whose operations reach over the model: the places that these are
+/// near to.
+fn near_bodies(
+    model: &Model,
+    near: &[PlaceSet],
+    reaching: &Reaching,
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let mut of_body = vec![NOWHERE; model.bodies.len()];
+    for (operation, &near) in model.operations.iter().zip(near) {
+        let body = operation.body as usize;
+        if reaching.is_reaching[body] {
+            of_body[body] = sets.union(of_body[body], near)?;
+        }
+    }
+    Ok(of_body)
 }
 
 /// By set of bodies: the places that `place` gives those of them that compute
