@@ -3,7 +3,7 @@
 use super::by_layer::{of_named, of_sets};
 use super::ends::{self, Ends, IN, Layered, Part, Parts};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
-use super::touches::{SetBytes, Touches, bytes_of_sets};
+use super::touches::{SetBytes, Touches, apart, bytes_of_sets};
 use super::variables::Variables;
 use super::{
     OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, calls, code,
@@ -21,11 +21,13 @@ pub(super) fn assign(
     let out = layering.names.len() as u32;
     let bytes = bytes_of_sets(model);
     let mut operations = layered(model, layering, &bytes, &mut sets)?;
-    let (firm, parts) = firm(model, layering, &bytes, &mut operations, out, &mut sets)?;
+    let apart = apart(model, &bytes)?;
+    let known = (&bytes[..], &apart[..]);
+    let (firm, parts) = firm(model, layering, known, &mut operations, out, &mut sets)?;
     let parts = parts.as_ref();
     let near = others(
         model,
-        &bytes,
+        known,
         (&firm, parts),
         &mut operations,
         out,
@@ -127,7 +129,7 @@ fn open() -> OperationPlace {
 fn firm(
     model: &Model,
     layering: &Layering,
-    bytes: &[SetBytes],
+    (bytes, apart): (&[SetBytes], &[bool]),
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
@@ -164,6 +166,7 @@ fn firm(
         parts: &parts,
         by_layer: &by_name,
         touches: &touches,
+        apart,
         out,
     };
     for (own, end) in operations.iter_mut().zip(ends.find()) {
@@ -221,15 +224,17 @@ pub(super) fn of_bodies(
 /// the place that it is near to in the program.
 fn others(
     model: &Model,
-    bytes: &[SetBytes],
+    (bytes, apart): (&[SetBytes], &[bool]),
     (firm, parts): (&[PlaceSet], Option<&Parts>),
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
     let mut is_open = vec![false; model.bodies.len()];
+    let mut calls = vec![0u32; model.bodies.len()];
     for (operation, own) in model.operations.iter().zip(&*operations) {
         is_open[operation.body as usize] |= own.places == NOWHERE;
+        calls[operation.body as usize] += 1;
     }
     let touches = Touches::new(model, bytes, (sets, firm), |body| is_open[body as usize])?;
     let ends = [sets.one(IN)?, sets.one(out)?];
@@ -249,9 +254,15 @@ fn others(
         let is_outside = matches!(part, Part::Before | Part::AfterBackward);
         if own.places != NOWHERE {
             continue;
-        } else if operation.is_anonymous && touches.of(operation.body).is_empty() {
+        } else if (operation.is_anonymous || (is_outside && apart[operation.body as usize]))
+            && touches.of(operation.body).is_empty()
+        {
             own.places = EVERYWHERE;
             own.reason = Reason::EveryStage;
+        } else if operation.is_nested && calls[operation.body as usize] > 1 {
+            // What its body touches is that of all places that call it.
+            own.places = near[number];
+            own.reason = Reason::Neighbour;
         } else if is_outside || touches.reaches_over(operation.body) {
             continue;
         } else if let Some(place) = touches.most(operation.body) {

@@ -40,7 +40,7 @@ impl Parts {
         let Some(turn) = turn(model) else {
             let named: Vec<usize> = with_names().collect();
             let (last_forward, first_backward) = return_into(model, layered.named, &named)?;
-            let last = *named.last()?;
+            let last = end_of_backward(layered.named, &named, first_backward)?;
             return Some(Self {
                 first,
                 last_forward,
@@ -158,6 +158,30 @@ fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> Optio
     Some(widest.map_or((last, usize::MAX), |pair| (pair[0], pair[1])))
 }
 
+/// The last operation of a layer in the backward pass, where no context tells:
+/// an optimiser whose names give layers goes through these once more.
+fn end_of_backward(
+    by_layer: &[PlaceSet],
+    layered: &[usize],
+    first_backward: usize,
+) -> Option<usize> {
+    let first = by_layer[*layered.first()?];
+    let mut last = *layered.last()?;
+    let backward = layered
+        .iter()
+        .copied()
+        .skip_while(|&own| own < first_backward);
+    let mut is_at_first = false;
+    for operation in backward {
+        if is_at_first && by_layer[operation] != first {
+            break;
+        }
+        is_at_first |= by_layer[operation] == first;
+        last = operation;
+    }
+    Some(last)
+}
+
 /// Does an operation compute, and is it part of the model? What the compiler
 /// makes and what only moves data is not of In or Out by where it stands.
 pub(super) fn computes(model: &Model, operation: usize) -> bool {
@@ -174,6 +198,8 @@ pub(super) struct Ends<'a> {
     /// What operations touch of the variables of layers, and of what comes
     /// after them for certain.
     pub(super) touches: &'a Touches,
+    /// By body: does it share nothing with others?
+    pub(super) apart: &'a [bool],
     /// The position of Out.
     pub(super) out: u32,
 }
@@ -187,7 +213,10 @@ impl Ends<'_> {
         let mut is_over = false;
         let mut ends = vec![None; self.by_layer.len()];
         for operation in 0..self.by_layer.len() {
-            let may_be = self.by_layer[operation] == NOWHERE && computes(self.model, operation);
+            let body = self.model.operations[operation].body as usize;
+            let may_be = self.by_layer[operation] == NOWHERE
+                && computes(self.model, operation)
+                && !(self.apart[body] && self.parts.of(operation) != Part::AfterForward);
             let is_own = may_be && self.is_of_no_layer(operation);
             ends[operation] = match self.parts.of(operation) {
                 Part::Before => is_own.then_some(IN),
@@ -195,7 +224,7 @@ impl Ends<'_> {
                 // What follows the layers' backward pass is that of In, up to
                 // the first operation that updates or looks at all layers.
                 Part::AfterBackward => {
-                    is_over |= may_be && !is_own;
+                    is_over |= self.by_layer[operation] != NOWHERE || (may_be && !is_own);
                     (is_own && !is_over).then_some(IN)
                 }
                 Part::Layers => None,
