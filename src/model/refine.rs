@@ -102,6 +102,11 @@ fn partners(
             }
         }
         if shared.len() >= MIN_PARTNERS && !own.is_empty() {
+            // Each weight comes once, but gradients may have copies.
+            let lasts = |variable: &u32| profile.variables.label(*variable) != 0;
+            if others.iter().any(lasts) {
+                others.retain(lasts);
+            }
             pair(profile, set_of, own, others, &mut found);
         }
     }
@@ -125,7 +130,6 @@ fn pair(
         let (tiles, bytes) = (&profile.variables.tiles, &profile.variables.bytes);
         (tiles[variable as usize], bytes[variable as usize])
     };
-    // One variable of each set: weight and gradient are of one place.
     others.sort_unstable_by_key(|variable| (place(variable), set_of[*variable as usize]));
     let mut by_place: FxHashMap<(u16, u32), Vec<u32>> = FxHashMap::default();
     for variable in others {

@@ -100,7 +100,9 @@ fn layered(
     let of_calls = calls::places(model, layering, bytes, sets)?;
     let mut places = Vec::with_capacity(model.operations.len());
     for (number, operation) in model.operations.iter().enumerate() {
-        places.push(match (operation.call, layering.own_layer(number)) {
+        let own = layering.own_layer(number);
+        let own = own.or_else(|| called(model, layering, number));
+        places.push(match (operation.call, own) {
             (NO_CALL, None) => open(),
             (NO_CALL, Some(layer)) => OperationPlace {
                 places: sets.one(layer)?,
@@ -114,6 +116,25 @@ fn layered(
     }
     Ok(places)
 }
+
+/// The layer of the body that a Call without a layer of its own runs: that of
+/// the next operation which has one, if it is in a function.
+fn called(model: &Model, layering: &Layering, operation: usize) -> Option<u32> {
+    let own = &model.operations[operation];
+    if !own.name.starts_with("Call") {
+        return None;
+    }
+    let mut body = operation + 1..model.operations.len();
+    let inner = body.find(|&inner| layering.own_layer(inner).is_some())?;
+    let is_near = inner - operation <= MAX_BEFORE_BODY;
+    layering
+        .own_layer(inner)
+        .filter(|_| is_near && model.operations[inner].is_nested)
+}
+
+/// How far behind a Call the first operation with a layer may be: what the
+/// compiler makes, and Calls in Calls, come between.
+const MAX_BEFORE_BODY: usize = 8;
 
 /// The place of an operation that no rule has placed yet; in the end it is one
 /// that counts with what it touches.
@@ -161,7 +182,7 @@ fn firm(
     let Some(parts) = Parts::new(model, &layered) else {
         return Ok((of_set, None));
     };
-    let ends = Ends {
+    let mut ends = Ends {
         model,
         parts: &parts,
         by_layer: &by_name,
@@ -169,15 +190,23 @@ fn firm(
         apart,
         out,
     };
-    for (own, end) in operations.iter_mut().zip(ends.find()) {
-        let Some(end) = end else { continue };
-        *own = OperationPlace {
-            places: sets.one(end)?,
-            reason: match end {
-                IN => Reason::BeforeLayers,
-                _ => Reason::AfterLayers,
-            },
-        };
+    let in_set = sets.one(IN)?;
+    for (own, end) in operations.iter_mut().zip(ends.around_layers()) {
+        match end {
+            Some(IN) => (own.places, own.reason) = (in_set, Reason::BeforeLayers),
+            Some(_) => (own.places, own.reason) = (out_set, Reason::AfterLayers),
+            None => {}
+        }
+    }
+    let of_body = of_bodies(model, operations, sets)?;
+    let of_set = of_sets(&model.body_sets, &of_body, sets)?;
+    let is_open = |body: u32| of_body[body as usize] == NOWHERE;
+    let touches = Touches::new(model, bytes, (sets, &of_set), is_open)?;
+    ends.touches = &touches;
+    for (own, is_backward) in operations.iter_mut().zip(ends.backward_before_layers()) {
+        if is_backward && own.places == NOWHERE {
+            (own.places, own.reason) = (in_set, Reason::BeforeLayers);
+        }
     }
     let of_body = of_bodies(model, operations, sets)?;
     let of_set = of_sets(&model.body_sets, &of_body, sets)?;
@@ -251,7 +280,11 @@ fn others(
             Part::Layers | Part::AfterBackward => before,
         });
         let operation = &model.operations[number];
-        let is_outside = matches!(part, Part::Before | Part::AfterBackward);
+        let is_outside = match part {
+            Part::Before => true,
+            Part::AfterBackward => !operation.is_backward,
+            Part::Layers | Part::AfterForward => false,
+        };
         if own.places != NOWHERE {
             continue;
         } else if (operation.is_anonymous || (is_outside && apart[operation.body as usize]))

@@ -16,6 +16,8 @@ pub(super) struct Parts {
     first_backward: usize,
     /// The last operation of a layer.
     last: usize,
+    /// Do contexts tell the backward pass?
+    pub(super) has_turn: bool,
 }
 
 /// A part of the program.
@@ -46,6 +48,7 @@ impl Parts {
                 last_forward,
                 first_backward,
                 last,
+                has_turn: false,
             });
         };
         let last_forward = with_names()
@@ -62,6 +65,7 @@ impl Parts {
             last_forward: last_forward.unwrap_or(first),
             first_backward: backward.iter().copied().find(returns).unwrap_or(usize::MAX),
             last: backward.last().copied().or(last_forward).unwrap_or(first),
+            has_turn: true,
         })
     }
 
@@ -208,38 +212,58 @@ pub(super) struct Ends<'a> {
 pub(super) const IN: u32 = 0;
 
 impl Ends<'_> {
-    /// By operation without a layer: In or Out, if it is of one of these.
-    pub(super) fn find(&self) -> Vec<Option<u32>> {
-        let mut is_over = false;
-        let mut ends = vec![None; self.by_layer.len()];
-        for operation in 0..self.by_layer.len() {
-            let body = self.model.operations[operation].body as usize;
-            let may_be = self.by_layer[operation] == NOWHERE
-                && computes(self.model, operation)
-                && !(self.apart[body] && self.parts.of(operation) != Part::AfterForward);
-            let is_own = may_be && self.is_of_no_layer(operation);
-            ends[operation] = match self.parts.of(operation) {
-                Part::Before => is_own.then_some(IN),
-                Part::AfterForward => is_own.then_some(self.out),
-                // What follows the layers' backward pass is that of In, up to
-                // the first operation that updates or looks at all layers.
-                Part::AfterBackward => {
-                    is_over |= self.by_layer[operation] != NOWHERE || (may_be && !is_own);
-                    (is_own && !is_over).then_some(IN)
-                }
-                Part::Layers => None,
-            };
-        }
-        ends
+    /// By operation: In or Out, if it runs before the layers or after them in
+    /// the forward pass, or in the backward pass before that of the layers.
+    pub(super) fn around_layers(&self) -> Vec<Option<u32>> {
+        let end = |operation: usize| match self.parts.of(operation) {
+            Part::Before => (!self.is_apart(operation)).then_some(IN),
+            Part::AfterForward => Some(self.out),
+            _ => None,
+        };
+        let operations = 0..self.by_layer.len();
+        let is_ours = |place| place == IN || place == self.out;
+        let own = |operation| end(operation).filter(|_| self.is_own(operation, is_ours));
+        operations.map(own).collect()
     }
 
-    /// Does it neither reach over the model nor use weights of a layer? An
-    /// operation that casts the weights of a layer belongs to that.
-    fn is_of_no_layer(&self, operation: usize) -> bool {
-        let operation = &self.model.operations[operation];
-        let touches = self.touches;
-        !operation.is_update
-            && !touches.reaches_over(operation.body)
-            && !touches.has_parameters(operation.body, |place| place != self.out)
+    /// By operation: does it run in the backward pass of what is before the
+    /// layers? Where no context tells the pass, it follows that of the layers
+    /// and uses what is made in the layers or before them; an update does not.
+    pub(super) fn backward_before_layers(&self) -> Vec<bool> {
+        let mut is_over = false;
+        let is_one = |operation: usize| {
+            let own = &self.model.operations[operation];
+            let is_after = self.parts.of(operation) == Part::AfterBackward;
+            is_over |= is_after && self.by_layer[operation] != NOWHERE;
+            let is_backward = if self.parts.has_turn {
+                own.is_backward
+            } else {
+                !is_over
+                    && self
+                        .touches
+                        .uses_passing(own.body, |place| place != self.out)
+            };
+            let is_free = is_after && is_backward && !self.is_apart(operation);
+            is_free && self.is_own(operation, |place| place == IN)
+        };
+        (0..self.by_layer.len()).map(is_one).collect()
+    }
+
+    fn is_apart(&self, operation: usize) -> bool {
+        self.apart[self.model.operations[operation].body as usize]
+    }
+
+    /// Is it part of the model but of no layer: does it neither reach over the
+    /// model nor use weights of other places than these? An operation that casts
+    /// the weights of a layer belongs to that.
+    fn is_own(&self, operation: usize, is_ours: impl Fn(u32) -> bool) -> bool {
+        let own = &self.model.operations[operation];
+        self.by_layer[operation] == NOWHERE
+            && computes(self.model, operation)
+            && !own.is_update
+            && !self.touches.reaches_over(own.body)
+            && !self
+                .touches
+                .has_parameters(own.body, |place| !is_ours(place))
     }
 }

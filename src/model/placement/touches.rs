@@ -156,6 +156,12 @@ impl Touches {
         Some(most.place)
     }
 
+    /// Does it use variables of one of these places that are no parameters?
+    pub(super) fn uses_passing(&self, body: u32, of: impl Fn(u32) -> bool) -> bool {
+        let mut touches = self.of(body).iter();
+        touches.any(|touch| touch.local.all > touch.local.parameters && of(touch.place))
+    }
+
     /// Does it use parameters of one of these places?
     pub(super) fn has_parameters(&self, body: u32, of: impl Fn(u32) -> bool) -> bool {
         let mut touches = self.of(body).iter();
