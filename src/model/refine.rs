@@ -81,36 +81,79 @@ fn partners(
     let mut users = vec![0u8; sets.len()];
     for (set, smaller, body) in sets.iter() {
         let own = u8::from(computes[body as usize]);
-        users[set as usize] = (users[smaller as usize] + own).min(2);
+        users[set as usize] = users[smaller as usize].saturating_add(own);
     }
     let mut found = FxHashMap::default();
-    let programs = bodies.iter().flat_map(|body| &body.programs);
-    for &program in programs {
-        let kind = &profile.programs.all[program as usize].kind;
-        if !matches!(kind, ProgramKind::OnTileExecute(_)) {
-            continue;
-        }
-        let mut shared: FxHashSet<u32> = FxHashSet::default();
-        let (mut own, mut others) = (Vec::new(), Vec::new());
-        for &variable in members(profile, &[program]).into_iter().flatten() {
-            let set = set_of[variable as usize];
-            if users[set as usize] > 1 {
-                shared.insert(set);
-                others.push(variable);
-            } else {
-                own.push(variable);
+    for body in bodies {
+        let is_compute_set = |&&program: &&u32| {
+            let kind = &profile.programs.all[program as usize].kind;
+            matches!(kind, ProgramKind::OnTileExecute(_))
+        };
+        let compute_sets: Vec<u32> = body
+            .programs
+            .iter()
+            .filter(is_compute_set)
+            .copied()
+            .collect();
+        for &program in &compute_sets {
+            let mut used = Used::new(profile, program, set_of, &users);
+            if used.own.is_empty() || used.others.is_empty() {
+                continue;
             }
-        }
-        if shared.len() >= MIN_PARTNERS && !own.is_empty() {
-            // Each weight comes once, but gradients may have copies.
-            let lasts = |variable: &u32| profile.variables.label(*variable) != 0;
-            if others.iter().any(lasts) {
-                others.retain(lasts);
+            if used.count_shared(set_of) >= MIN_PARTNERS {
+                used.keep_lasting(profile);
+                pair(profile, set_of, used.own, used.others, &mut found);
+            } else if compute_sets.len() >= MIN_COMPUTE_SETS {
+                let others = used
+                    .others
+                    .iter()
+                    .map(|&variable| set_of[variable as usize]);
+                let partner = others.min_by_key(|&set| (users[set as usize], set));
+                for variable in used.own {
+                    found.entry(variable).or_insert(partner.unwrap_or(0));
+                }
             }
-            pair(profile, set_of, own, others, &mut found);
         }
     }
     found
+}
+
+/// An operation over the whole model has at least so many compute sets, where
+/// it has one for each weight; that of a layer has fewer.
+const MIN_COMPUTE_SETS: usize = 8;
+
+/// The variables of a compute set.
+struct Used {
+    /// Those that nothing else computes with.
+    own: Vec<u32>,
+    /// All others.
+    others: Vec<u32>,
+}
+
+impl Used {
+    fn new(profile: &Profile, program: u32, set_of: &[u32], users: &[u8]) -> Self {
+        let used = members(profile, &[program]).into_iter().flatten().copied();
+        let is_shared = |&variable: &u32| users[set_of[variable as usize] as usize] > 1;
+        let (others, own) = used.partition(is_shared);
+        Self { own, others }
+    }
+
+    fn count_shared(&self, set_of: &[u32]) -> usize {
+        let sets = self
+            .others
+            .iter()
+            .map(|&variable| set_of[variable as usize]);
+        sets.collect::<FxHashSet<u32>>().len()
+    }
+
+    /// Each weight comes once, but gradients may have copies: where there are
+    /// weights, they are the partners.
+    fn keep_lasting(&mut self, profile: &Profile) {
+        let lasts = |variable: &u32| profile.variables.label(*variable) != 0;
+        if self.others.iter().any(lasts) {
+            self.others.retain(lasts);
+        }
+    }
 }
 
 /// Bytes of an element against those of its partner's, as (times, parts), in

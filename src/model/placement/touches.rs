@@ -168,13 +168,19 @@ impl Touches {
         touches.any(|touch| touch.local.parameters > 0 && of(touch.place))
     }
 
-    /// All places that it touches, as a set.
+    /// All places that it touches, as a set: those of variables that belong to
+    /// one place or two, where there are such; what many places share has no
+    /// say then.
     pub(super) fn places(
         &self,
         body: u32,
         sets: &mut PlaceSets,
     ) -> Result<PlaceSet, TooManyPlaces> {
-        let places: Vec<u32> = self.of(body).iter().map(|touch| touch.place).collect();
+        let touches = || self.of(body).iter();
+        let is_local = |touch: &&Touch| touch.local.all > 0;
+        let has_local = touches().any(|touch| is_local(&touch));
+        let wanted = touches().filter(|touch| !has_local || is_local(touch));
+        let places: Vec<u32> = wanted.map(|touch| touch.place).collect();
         sets.intern(&places)
     }
 }
