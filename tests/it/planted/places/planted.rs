@@ -21,7 +21,11 @@ pub struct Planted {
 
 impl Planted {
     pub fn new(seed: u64) -> Self {
-        let drawn = drawn::model(seed);
+        Self::with(drawn::model(seed))
+    }
+
+    /// The model of these options.
+    pub fn with(drawn: Drawn) -> Self {
         let folder = TempDir::new().expect("a folder");
         let truth = synthesize::write_with_truth(folder.path(), &drawn.options);
         Self {
@@ -77,9 +81,14 @@ impl Planted {
     }
 }
 
-pub fn recorded(planted: &Planted) -> Vec<u64> {
+fn recorded(planted: &Planted) -> Vec<u64> {
     let profile = Profile::read(&planted.folder.path().join("profile.pop")).expect("a profile");
-    profile.recorded.tiles.iter().map(|tile| tile.total).collect()
+    profile
+        .recorded
+        .tiles
+        .iter()
+        .map(|tile| tile.total)
+        .collect()
 }
 
 #[test]
@@ -87,7 +96,12 @@ fn all_places_need_what_is_recorded() {
     for seed in 0..MODELS / 4 {
         let planted = Planted::new(seed);
         let all = 0..planted.positions();
-        assert_eq!(planted.bytes(&all), recorded(&planted), "{}", planted.name());
+        assert_eq!(
+            planted.bytes(&all),
+            recorded(&planted),
+            "{}",
+            planted.name()
+        );
     }
 }
 
