@@ -66,11 +66,11 @@ fn apart(set_of: &mut [u32], sets: &mut BodySets, label: impl Fn(usize) -> u32) 
 
 /// A compute set over the whole model uses variables of at least so many other
 /// sets; that of an operation of a layer has fewer.
-const MIN_PARTNERS: usize = 4;
+const MIN_PARTNERS: usize = 8;
 
-/// For each lasting variable that a compute set over the whole model has for
-/// itself, such as a moment: the set of a variable with as many elements on the
-/// same tile that others compute with too, such as its weight.
+/// For each variable that a compute set over the whole model has for itself,
+/// such as a moment: the set of a variable with as many elements on the same
+/// tile that others compute with too, such as its weight.
 fn partners(
     profile: &Profile,
     bodies: &[super::operations::FoundBody],
@@ -78,16 +78,11 @@ fn partners(
     set_of: &[u32],
     sets: &BodySets,
 ) -> FxHashMap<u32, u32> {
-    let mut computing: FxHashMap<u32, usize> = FxHashMap::default();
-    let mut users = |set: u32| {
-        *computing.entry(set).or_insert_with(|| {
-            let bodies = sets.bodies(set);
-            bodies
-                .filter(|&body| computes[body as usize])
-                .take(2)
-                .count()
-        })
-    };
+    let mut users = vec![0u8; sets.len()];
+    for (set, smaller, body) in sets.iter() {
+        let own = u8::from(computes[body as usize]);
+        users[set as usize] = (users[smaller as usize] + own).min(2);
+    }
     let mut found = FxHashMap::default();
     let programs = bodies.iter().flat_map(|body| &body.programs);
     for &program in programs {
@@ -99,10 +94,10 @@ fn partners(
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for &variable in members(profile, &[program]).into_iter().flatten() {
             let set = set_of[variable as usize];
-            if users(set) > 1 {
+            if users[set as usize] > 1 {
                 shared.insert(set);
                 others.push(variable);
-            } else if profile.variables.label(variable) != 0 {
+            } else {
                 own.push(variable);
             }
         }

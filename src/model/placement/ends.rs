@@ -32,22 +32,36 @@ pub(super) enum Part {
 }
 
 impl Parts {
-    /// The parts of a program whose operations have these places by their
-    /// layers; `None` without a layer.
-    pub(super) fn new(model: &Model, by_layer: &[PlaceSet]) -> Option<Self> {
-        let layered: Vec<usize> = (0..by_layer.len())
-            .filter(|&operation| by_layer[operation] != NOWHERE)
-            .collect();
-        let (&first, &last) = (layered.first()?, layered.last()?);
-        let (last_forward, first_backward) = match turn(model) {
-            Some(turn) => around(&layered, turn),
-            None => return_into(model, by_layer, &layered),
+    /// The parts of a program; `None` without a layer.
+    pub(super) fn new(model: &Model, layered: &Layered<'_>) -> Option<Self> {
+        let with_names = || with_places(layered.named);
+        let all: Vec<usize> = with_places(layered.all).collect();
+        let first = with_names().next().or(all.first().copied())?;
+        let Some(turn) = turn(model) else {
+            let named: Vec<usize> = with_names().collect();
+            let (last_forward, first_backward) = return_into(model, layered.named, &named)?;
+            let last = end_of_backward(layered.named, &named, first_backward)?;
+            return Some(Self {
+                first,
+                last_forward,
+                first_backward,
+                last,
+            });
         };
+        let last_forward = with_names()
+            .take_while(|&operation| operation < turn)
+            .last();
+        let backward = |operation: usize| {
+            let own = &model.operations[operation];
+            operation >= turn && (own.is_backward || layered.named[operation] != NOWHERE)
+        };
+        let backward: Vec<usize> = all.into_iter().filter(|&own| backward(own)).collect();
+        let returns = |operation: &usize| layered.is_of_a_layer(*operation);
         Some(Self {
             first,
-            last_forward,
-            first_backward,
-            last,
+            last_forward: last_forward.unwrap_or(first),
+            first_backward: backward.iter().copied().find(returns).unwrap_or(usize::MAX),
+            last: backward.last().copied().or(last_forward).unwrap_or(first),
         })
     }
 
@@ -70,6 +84,40 @@ impl Parts {
     }
 }
 
+fn with_places(places: &[PlaceSet]) -> impl Iterator<Item = usize> {
+    let numbered = places.iter().enumerate();
+    numbered.filter_map(|(operation, &own)| (own != NOWHERE).then_some(operation))
+}
+
+/// What is known of the layers of operations before In and Out are known.
+pub(super) struct Layered<'a> {
+    /// By operation: the places that its own name, or its call, says.
+    pub(super) named: &'a [PlaceSet],
+    /// The same with those that its inputs say.
+    pub(super) all: &'a [PlaceSet],
+    /// By operation: its body uses no variable of what comes after the last
+    /// layer.
+    pub(super) is_apart: &'a dyn Fn(usize) -> bool,
+}
+
+impl Layered<'_> {
+    /// Inputs of a layer are also those of what comes after it, in its forward
+    /// and backward pass; this uses variables of its own.
+    fn is_of_a_layer(&self, operation: usize) -> bool {
+        self.named[operation] != NOWHERE || (self.is_apart)(operation)
+    }
+}
+
+/// The operations after the last that a name gives to a layer and before the
+/// backward pass, where contexts tell: they are of Out for certain.
+pub(super) fn after_layers(model: &Model, named: &[PlaceSet]) -> std::ops::Range<usize> {
+    let turn = turn(model).unwrap_or(0);
+    let last = with_places(named)
+        .take_while(|&operation| operation < turn)
+        .last();
+    last.map_or(0, |last| last + 1)..turn
+}
+
 /// The first operation of the backward pass, where contexts tell. Inside
 /// function bodies they do not (pipeline.md, section 12).
 fn turn(model: &Model) -> Option<usize> {
@@ -77,21 +125,12 @@ fn turn(model: &Model) -> Option<usize> {
     operations.position(|operation| operation.is_backward && !operation.is_nested)
 }
 
-/// The operations of layers on both sides of the turn.
-fn around(layered: &[usize], turn: usize) -> (usize, usize) {
-    let before = layered.partition_point(|&operation| operation < turn);
-    let last_forward = before.checked_sub(1).map_or(0, |last| layered[last]);
-    (
-        last_forward,
-        layered.get(before).copied().unwrap_or(usize::MAX),
-    )
-}
-
-/// The same where no context tells: the backward pass begins within the
-/// operations of the layer that comes last, where most others lie between two
-/// of them, if an earlier layer comes again after it.
-fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> (usize, usize) {
-    let last = layered[layered.len() - 1];
+/// The last operation of a layer before the backward pass and the first in it,
+/// where no context tells: it begins within the operations of the layer that
+/// comes last, where most others lie between two of them, if an earlier layer
+/// comes again after it.
+fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> Option<(usize, usize)> {
+    let last = *layered.last()?;
     let mut seen: Vec<PlaceSet> = Vec::new();
     let mut newest = 0;
     for (number, &operation) in layered.iter().enumerate() {
@@ -105,7 +144,7 @@ fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> (usiz
     let run = run.take_while(|&&operation| by_layer[operation] == of_newest);
     let end = newest + run.count();
     if end == layered.len() {
-        return (last, usize::MAX);
+        return Some((last, usize::MAX));
     }
     let between = |pair: &[usize]| {
         let own = &model.operations[pair[0] + 1..pair[1]];
@@ -115,10 +154,40 @@ fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> (usiz
             .count()
     };
     let pairs = layered[newest..=end].windows(2).rev();
-    match pairs.max_by_key(|pair| between(pair)) {
-        Some(pair) => (pair[0], pair[1]),
-        None => (last, usize::MAX),
+    let widest = pairs.max_by_key(|pair| between(pair));
+    Some(widest.map_or((last, usize::MAX), |pair| (pair[0], pair[1])))
+}
+
+/// The last operation of a layer in the backward pass, where no context tells:
+/// an optimiser whose names give layers goes through these once more.
+fn end_of_backward(
+    by_layer: &[PlaceSet],
+    layered: &[usize],
+    first_backward: usize,
+) -> Option<usize> {
+    let first = by_layer[*layered.first()?];
+    let mut last = *layered.last()?;
+    let backward = layered
+        .iter()
+        .copied()
+        .skip_while(|&own| own < first_backward);
+    let mut is_at_first = false;
+    for operation in backward {
+        if is_at_first && by_layer[operation] != first {
+            break;
+        }
+        is_at_first |= by_layer[operation] == first;
+        last = operation;
     }
+    Some(last)
+}
+
+/// Does an operation compute, and is it part of the model? What the compiler
+/// makes and what only moves data is not of In or Out by where it stands.
+pub(super) fn computes(model: &Model, operation: usize) -> bool {
+    let operation = &model.operations[operation];
+    let body = &model.bodies[operation.body as usize];
+    !body.code.vertex_types.is_empty() && !operation.is_anonymous && !operation.is_tensor
 }
 
 /// Which operations without a layer are of In or Out: by operation.
@@ -126,8 +195,11 @@ pub(super) struct Ends<'a> {
     pub(super) model: &'a Model,
     pub(super) parts: &'a Parts,
     pub(super) by_layer: &'a [PlaceSet],
-    /// What operations touch of the variables of layers.
+    /// What operations touch of the variables of layers, and of what comes
+    /// after them for certain.
     pub(super) touches: &'a Touches,
+    /// By body: does it share nothing with others?
+    pub(super) apart: &'a [bool],
     /// The position of Out.
     pub(super) out: u32,
 }
@@ -141,7 +213,10 @@ impl Ends<'_> {
         let mut is_over = false;
         let mut ends = vec![None; self.by_layer.len()];
         for operation in 0..self.by_layer.len() {
-            let may_be = self.by_layer[operation] == NOWHERE && self.is_computing(operation);
+            let body = self.model.operations[operation].body as usize;
+            let may_be = self.by_layer[operation] == NOWHERE
+                && computes(self.model, operation)
+                && !(self.apart[body] && self.parts.of(operation) != Part::AfterForward);
             let is_own = may_be && self.is_of_no_layer(operation);
             ends[operation] = match self.parts.of(operation) {
                 Part::Before => is_own.then_some(IN),
@@ -149,21 +224,13 @@ impl Ends<'_> {
                 // What follows the layers' backward pass is that of In, up to
                 // the first operation that updates or looks at all layers.
                 Part::AfterBackward => {
-                    is_over |= may_be && !is_own;
+                    is_over |= self.by_layer[operation] != NOWHERE || (may_be && !is_own);
                     (is_own && !is_over).then_some(IN)
                 }
                 Part::Layers => None,
             };
         }
         ends
-    }
-
-    /// Does it compute, and is it part of the model? What the compiler makes
-    /// and what only moves data is not of In or Out by where it stands.
-    fn is_computing(&self, operation: usize) -> bool {
-        let operation = &self.model.operations[operation];
-        let body = &self.model.bodies[operation.body as usize];
-        !body.code.vertex_types.is_empty() && !operation.is_anonymous && !operation.is_tensor
     }
 
     /// Does it neither reach over the model nor use weights of a layer? An
@@ -173,6 +240,6 @@ impl Ends<'_> {
         let touches = self.touches;
         !operation.is_update
             && !touches.reaches_over(operation.body)
-            && !touches.has_parameters(operation.body, |_| true)
+            && !touches.has_parameters(operation.body, |place| place != self.out)
     }
 }
