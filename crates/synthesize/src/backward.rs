@@ -2,7 +2,9 @@
 
 use super::model::{Builder, Op, Phase};
 use super::options::Framework;
+use super::places::Places;
 use super::templates::{self, Kind};
+use super::tensors::Part;
 
 impl Builder<'_> {
     fn gradient(&self, of: usize, suffix: &str, layer: Option<u32>) -> Op {
@@ -25,8 +27,19 @@ impl Builder<'_> {
         op.outputs = vec![format!("Gradient___{base}/{suffix}:0")];
         op.layer = layer;
         op.made_for = layer;
+        op.places = match layer {
+            Some(layer) => Places::layer(layer),
+            None => forward.places,
+        };
         op.partner = Some(of);
         op
+    }
+
+    /// Notes that an operation writes the gradient of a weight.
+    pub(super) fn gradient_of(&mut self, op: usize, part: Part, slot: usize) {
+        if let Some(&weight) = self.weight_of.get(&(part, slot)) {
+            self.model.weights[weight].gradients.push(op);
+        }
     }
 
     /// The name that a forward operation has in `layer` (an outlined one
@@ -42,10 +55,22 @@ impl Builder<'_> {
     pub(super) fn backward(&mut self, layer: u32) {
         let forward = self.model.forward[layer as usize].clone();
         let paths = templates::of(self.framework());
+        let mut called = false;
         for (slot, &of) in forward.iter().enumerate().rev() {
-            self.input_gradient(layer, of);
+            if paths[slot].outlined && self.settings.outlines_backward() {
+                if !called {
+                    self.call_backward(layer);
+                }
+                called = true;
+                self.gradients_in_body(layer, slot, of);
+                continue;
+            }
+            let op = self.input_gradient(layer, of);
+            self.run(op);
             if paths[slot].weight > 0 {
-                self.weight_gradient(layer, of, paths[slot].path);
+                let op = self.weight_gradient(layer, of, slot);
+                let op = self.run(op);
+                self.gradient_of(op, Part::Layer(layer), slot);
             }
         }
         if self.nameless_gradients() && layer + 1 < self.settings.layers {
@@ -56,7 +81,7 @@ impl Builder<'_> {
     /// PopART's gradients have no names. Those of element-wise operations take
     /// only a gradient, whose name `Gradient___Layer3/..` gives no layer away
     /// (PopTorch's `Gradient___bert/encoder/layer/3/..` does).
-    fn input_gradient(&mut self, layer: u32, of: usize) {
+    fn input_gradient(&self, layer: u32, of: usize) -> Op {
         let mut op = self.gradient(of, "InputGrad", Some(layer));
         if self.nameless_gradients() {
             op.name.clear();
@@ -67,18 +92,59 @@ impl Builder<'_> {
                     .push(format!("{}:0", self.renamed(&self.model.ops[of], layer))),
             }
         }
-        self.run(op);
+        self.with_saved(op, layer, of)
     }
 
-    fn weight_gradient(&mut self, layer: u32, of: usize, path: &str) {
+    /// The body's own activations are gone: its gradients start from what the
+    /// call of the layer has kept.
+    fn with_saved(&self, op: Op, layer: u32, of: usize) -> Op {
+        let is_outlined = self.model.ops[of].function.is_some();
+        let saved = self.calls_of_layers.get(layer as usize);
+        Op {
+            partner: match self.settings.has_places() && is_outlined {
+                true => saved.copied(),
+                false => op.partner,
+            },
+            ..op
+        }
+    }
+
+    /// The gradients of an outlined operation; the last layer's stand in the
+    /// body, as the backward pass comes there first.
+    fn gradients_in_body(&mut self, layer: u32, slot: usize, of: usize) {
+        if layer + 1 < self.settings.layers {
+            return;
+        }
+        let function = self.backward_function.expect("it was called");
+        let mut ops = vec![self.input_gradient(layer, of)];
+        if templates::of(self.framework())[slot].weight > 0 {
+            ops.push(self.weight_gradient(layer, of, slot));
+        }
+        for op in ops {
+            let op = self.push(Op {
+                function: Some(function),
+                places: Places::NONE,
+                ..op
+            });
+            self.model.functions[function].ops.push(op);
+        }
+    }
+
+    fn weight_gradient(&self, layer: u32, of: usize, slot: usize) -> Op {
         let mut op = self.gradient(of, "WeightGrad", Some(layer));
-        let weight = templates::weight_name(self.framework(), layer, path);
+        let weight = match self.weight_of.get(&(Part::Layer(layer), slot)) {
+            Some(&weight) => self.model.weights[weight].name.clone(),
+            None => {
+                let path = templates::of(self.framework())[slot].path;
+                templates::weight_name(self.framework(), layer, path)
+            }
+        };
         op.outputs = vec![format!("Gradient___{weight}")];
         if self.nameless_gradients() {
             op.name.clear();
         }
         op.inputs.push(weight);
-        self.run(op);
+        self.with_saved(op, layer, of)
     }
 
     /// The residual connection sums gradients of two layers: inputs from both,
@@ -88,6 +154,7 @@ impl Builder<'_> {
         let mut op = self.outside(Phase::Backward, "", Kind::Elementwise, [0, 4]);
         op.op_type = "Sum";
         op.made_for = Some(layer);
+        op.places = Places::layer(layer);
         op.inputs = [layer, layer + 1]
             .map(|of| format!("{}:0", templates::name(self.framework(), of, path)))
             .to_vec();
@@ -97,7 +164,7 @@ impl Builder<'_> {
 
     fn outside_gradients(&mut self, phase: Phase) {
         for of in (0..self.model.ops.len()).rev() {
-            if self.model.ops[of].phase != phase {
+            if self.model.ops[of].phase != phase || self.model.mask == Some(of) {
                 continue;
             }
             let mut op = self.gradient(of, "Grad", None);
@@ -106,7 +173,9 @@ impl Builder<'_> {
                 op.inputs.extend(self.model.ops[of].inputs.clone());
                 op.layer = self.model.ops[of].layer;
             }
-            self.run(op);
+            let op = self.run(op);
+            self.gradient_of(op, Part::In, of);
+            self.gradient_of(op, Part::Out, of);
         }
     }
 
@@ -139,6 +208,7 @@ impl Builder<'_> {
         let mut op = self.outside(Phase::Optimiser, &name, Kind::Update, [60, 10]);
         op.inputs = vec![weight(layer), format!("Gradient___{}", weight(layer))];
         op.made_for = Some(layer);
+        op.places = Places::layer(layer);
         op.partner = Some(self.model.forward[layer as usize][0]);
         if self.nameless_gradients() {
             op.layer = Some(layer);
@@ -158,6 +228,7 @@ impl Builder<'_> {
         };
         let mut op = self.outside(Phase::Optimiser, name, Kind::Update, [30, 5]);
         op.inputs = vec!["Embedding_state".to_owned(), "learning_rate".to_owned()];
+        op.places = Places::IN | Places::OUT;
         self.run(op);
     }
 }

@@ -2,9 +2,10 @@
 
 use super::model::Model;
 use super::options::Settings;
+use super::places::Places;
 use super::random::{Random, topic};
 use super::templates::Kind;
-use super::tree::{Tree, Window};
+use super::tree::{Share, Tree, Window};
 
 /// One vertex type.
 #[derive(Debug, Clone)]
@@ -43,6 +44,10 @@ pub struct Code {
     pub windows: Vec<Window>,
     /// Per exchange: tiles, and the one whose code it has.
     pub exchanges: Vec<(Window, usize)>,
+    /// Per compute set, where it reaches over the model: its parts.
+    set_parts: Vec<Vec<(Places, Window)>>,
+    /// Per exchange: the same.
+    exchange_parts: Vec<Vec<(Places, Window)>>,
     /// Per tree (control program, then functions) and tile: control code.
     pub control: Vec<Vec<u64>>,
     random: Random,
@@ -75,9 +80,15 @@ pub fn build(settings: &Settings, model: &Model, tree: &Tree) -> Code {
         exchanges: exchanges
             .map(|(own, exchange)| (exchange.window, exchange.shares.unwrap_or(own)))
             .collect(),
+        set_parts: parts(tree.compute_sets.iter().map(|set| &set.share)),
+        exchange_parts: parts(tree.exchanges.iter().map(|exchange| &exchange.share)),
         control: control_code(settings, tree),
         random: settings.random,
     }
+}
+
+fn parts<'a>(shares: impl Iterator<Item = &'a Share>) -> Vec<Vec<(Places, Window)>> {
+    shares.map(|share| share.parts.clone()).collect()
 }
 
 const POOLS: [(&str, &str); 7] = [
@@ -96,6 +107,9 @@ const POOLS: [(&str, &str); 7] = [
     ("poplar_rt::StridedCopy", "asm"),
 ];
 const COPY_POOL: usize = 6;
+
+/// Bytes of an exchange that reaches over the model, for each of its parts.
+const PART_OF_EXCHANGE: u64 = 4;
 
 fn pool_of(kind: Kind) -> usize {
     match kind {
@@ -153,6 +167,13 @@ impl Code {
     /// Instances of the `slot`-th vertex type of a compute set on a tile.
     #[inline]
     pub fn instances(&self, set: usize, slot: usize, tile: u32) -> u64 {
+        let parts = self.set_parts[set].len();
+        if parts > 0 {
+            let parts = 0..parts;
+            return parts
+                .map(|part| self.part_instances(set, slot, part, tile))
+                .sum();
+        }
         match self.windows[set].holds(tile) {
             true => {
                 let about = [
@@ -182,17 +203,67 @@ impl Code {
                 bytes.descriptor += 7;
             }
         }
-        if set % 9 == 4 && self.windows[set].holds(tile) {
+        if set % 9 == 4 && self.set_runs(set, tile) {
             bytes.field = 24;
             bytes.edge += 24;
         }
         bytes
     }
 
+    /// Instances that work for one part of a compute set that reaches over the
+    /// model.
+    fn part_instances(&self, set: usize, slot: usize, part: usize, tile: u32) -> u64 {
+        let about = [topic::VERTEX, set as u64, slot as u64, 1000 + part as u64];
+        match self.set_parts[set][part].1.holds(tile) {
+            true => 1 + self.random.below(2, about),
+            false => 0,
+        }
+    }
+
+    /// The bytes of a compute set on a tile, by the places that they work for:
+    /// those of `all` for what its parts have in common.
+    pub fn set_shares(&self, set: usize, tile: u32, all: Places) -> Vec<(Places, u64)> {
+        let bytes = self.set_bytes(set, tile);
+        let mut common = bytes.data + bytes.edge + bytes.copy + bytes.descriptor;
+        let mut shares = Vec::new();
+        for (part, &(places, _)) in self.set_parts[set].iter().enumerate() {
+            let own = self.sets[set].iter().enumerate().map(|(slot, &kind)| {
+                self.types[kind].size() * self.part_instances(set, slot, part, tile)
+            });
+            let own: u64 = own.sum();
+            common -= own;
+            shares.push((places, own));
+        }
+        shares.push((all, common));
+        shares
+    }
+
+    /// The same for the code of an exchange.
+    pub fn exchange_shares(&self, exchange: usize, tile: u32, all: Places) -> Vec<(Places, u64)> {
+        let parts = self.exchange_parts[exchange].iter();
+        let mut shares: Vec<_> = parts.map(|part| (part.0, PART_OF_EXCHANGE)).collect();
+        let own: u64 = shares.iter().map(|share| share.1).sum();
+        shares.push((all, self.exchange_bytes(exchange, tile) - own));
+        shares
+    }
+
+    /// Whether a compute set has vertices on a tile.
+    pub fn set_runs(&self, set: usize, tile: u32) -> bool {
+        let mut parts = self.set_parts[set].iter();
+        match self.set_parts[set].is_empty() {
+            true => self.windows[set].holds(tile),
+            false => parts.any(|part| part.1.holds(tile)),
+        }
+    }
+
     /// Bytes of an exchange's code on a tile.
     #[inline]
     pub fn exchange_bytes(&self, exchange: usize, tile: u32) -> u64 {
         let (window, original) = self.exchanges[exchange];
+        let parts = self.exchange_parts[exchange].len() as u64;
+        if parts > 0 {
+            return 8 + PART_OF_EXCHANGE * parts;
+        }
         match window.holds(tile) {
             true => {
                 let about = [topic::EXCHANGE, original as u64, 3, u64::from(tile / 2)];
@@ -206,7 +277,7 @@ impl Code {
     pub fn types_on(&self, tile: u32) -> Vec<bool> {
         let mut present = vec![false; self.types.len()];
         for (set, own) in self.sets.iter().enumerate() {
-            if self.windows[set].holds(tile) {
+            if self.set_runs(set, tile) {
                 own.iter().for_each(|&kind| present[kind] = true);
             }
         }

@@ -1,10 +1,11 @@
 //! What the layers of software write into their contexts.
 
 use super::contexts::{Body, Context, NONE};
-use super::model::Op;
+use super::model::{Op, Phase};
 use super::options::Framework;
 use super::plan::Plan;
 use super::templates;
+use super::tensor_contexts::Tensor;
 
 /// A value of a context.
 pub enum Value {
@@ -32,7 +33,11 @@ pub type Fields = Vec<(&'static str, Value)>;
 /// All fields of the context `id`, but for its location.
 pub fn fields(plan: &Plan, context: &Context, id: u32) -> Fields {
     let op = plan.model.ops.get(context.op as usize);
-    let mut fields = content(plan, context, op);
+    let mut fields = match plan.contexts.tensors.get(&id) {
+        Some(tensor) => planted_tensor(tensor),
+        None if plan.contexts.floats.contains(&id) => variable(context, "float"),
+        None => content(plan, context, op),
+    };
     if let Some((outlined, replaced)) = plan.contexts.pairs.get(&id) {
         fields.push(("outlinedDebugContextIds", id_list(outlined)));
         fields.push(("replacedDebugContextIds", id_list(replaced)));
@@ -86,11 +91,7 @@ fn texts(texts: &[String]) -> Value {
 fn content(plan: &Plan, context: &Context, op: Option<&Op>) -> Fields {
     match (context.body, op) {
         (Body::Program(kind), _) => vec![("type", kind.into())],
-        (Body::Var, _) => vec![
-            ("mappingMethod", Value::Uint(0)),
-            ("shape", shape(context)),
-            ("type", "half".into()),
-        ],
+        (Body::Var, _) => variable(context, "half"),
         (Body::VarConst, _) => vec![
             ("broadcast", Value::Uint(1)),
             ("shape", shape(context)),
@@ -101,6 +102,14 @@ fn content(plan: &Plan, context: &Context, op: Option<&Op>) -> Fields {
         (_, Some(op)) => framework_content(plan, context, op),
         _ => Vec::new(),
     }
+}
+
+fn variable(context: &Context, element: &str) -> Fields {
+    vec![
+        ("mappingMethod", Value::Uint(0)),
+        ("shape", shape(context)),
+        ("type", element.into()),
+    ]
 }
 
 fn shape(context: &Context) -> Value {
@@ -191,6 +200,15 @@ fn onnx(name: &str, op: &Op) -> Fields {
     ]
 }
 
+fn planted_tensor(tensor: &Tensor) -> Fields {
+    vec![
+        ("tensorId", tensor.id.as_str().into()),
+        ("shape", "[64 1024]".into()),
+        ("elementType", tensor.element.into()),
+        ("type", tensor.kind.into()),
+    ]
+}
+
 fn tensor(op: &Op) -> Fields {
     let id = op.inputs.last().map_or("weight", String::as_str);
     vec![
@@ -228,10 +246,27 @@ fn in_layer(plan: &Plan, context: &Context, op: &Op, names: &[String]) -> Vec<St
     let prefix = |layer| templates::name(plan.settings.framework, layer, "");
     let own = prefix(op.made_for.unwrap_or(0));
     let other = prefix(context.layer);
+    let dotted = |name: &str| name.replace('/', ".");
     names
         .iter()
         .map(|name| name.replace(&own, &other))
+        .map(|name| match plan.settings.has_places() {
+            true => name.replace(&dotted(&own), &dotted(&other)),
+            false => name,
+        })
         .collect()
+}
+
+/// Names of the inputs of an operation. Inside a function the gradients, which
+/// have no names of their own, have inputs of the function's.
+fn inputs(plan: &Plan, context: &Context, op: &Op) -> Vec<String> {
+    let is_body = op.function.is_some() && op.name.is_empty() && op.call.is_none();
+    match plan.settings.has_places() && is_body && context.layer == NONE {
+        true => (0..op.inputs.len())
+            .map(|number| format!("call_subgraph(1)/in{number}"))
+            .collect(),
+        false => in_layer(plan, context, op, &op.inputs),
+    }
 }
 
 /// The name of an operation of PopTorch stands in PopTorch's own context; its
@@ -249,26 +284,30 @@ fn popart_op(plan: &Plan, context: &Context, op: &Op) -> Fields {
         layer => format!("{}{layer:03}", context.op),
     };
     let domain = match op.op_type {
-        "Call" | "AdamVarUpdate" => "ai.graphcore",
+        "Call" | "AdamVarUpdate" | "SGD0VarUpdate" => "ai.graphcore",
         _ => "ai.onnx",
     };
     vec![
         ("opid", format!("{domain}.{}:1", op.op_type).as_str().into()),
         ("instanceId", instance.as_str().into()),
-        ("inputs", texts(&in_layer(plan, context, op, &op.inputs))),
+        ("inputs", texts(&inputs(plan, context, op))),
         ("outputs", texts(&in_layer(plan, context, op, &op.outputs))),
-        ("attributes", attributes()),
+        ("attributes", attributes(plan, op)),
         ("graphId", "".into()),
         ("discard", Value::Uint(0)),
     ]
 }
 
-fn attributes() -> Value {
-    Value::Map(vec![
+fn attributes(plan: &Plan, op: &Op) -> Value {
+    let mut attributes: Fields = vec![
         ("__execution_phase", "0".into()),
         ("__ipu_number", "0".into()),
         ("__pipeline_stage", "0".into()),
-    ])
+    ];
+    if plan.settings.has_places() && op.phase == Phase::Optimiser {
+        attributes.push(("__execution_context", "AccumulateOuterFragment".into()));
+    }
+    Value::Map(attributes)
 }
 
 /// A list as text, such as `[12,13]`.

@@ -1,11 +1,12 @@
 //! Debug contexts of the planted model: ids, parents and names, in the chains
 //! that each framework makes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::model::{Model, Op};
+use super::model::{Model, Op, Phase};
 use super::options::{Framework, Settings};
 use super::random::topic;
+use super::tensor_contexts::{Tensor, TensorContexts, TensorOf};
 
 /// What a context describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +85,8 @@ pub struct OpContexts {
     pub stages: Vec<(u32, u32)>,
     /// Contexts of variables.
     pub vars: Vec<u32>,
+    /// Of what reaches over the model: context of variables of 32 bits.
+    pub float_var: Option<u32>,
 }
 
 /// All contexts.
@@ -103,10 +106,22 @@ pub struct Contexts {
     pub pairs: HashMap<u32, (Vec<u32>, Vec<u32>)>,
     /// Per operation with weights: context of the programs that load them.
     pub uploads: Vec<u32>,
+    /// What the contexts of tensors describe, in a model with known places.
+    pub tensors: HashMap<u32, Tensor>,
+    /// The contexts of these tensors.
+    pub of_tensor: BTreeMap<TensorOf, TensorContexts>,
+    /// In a model with known places: contexts of the programs that copy its input
+    /// from the host, and its loss to the host.
+    pub ends: Option<[u32; 2]>,
+    /// The same of the program that copies all weights to the host.
+    pub download: Option<u32>,
+    /// Contexts of variables that have elements of 32 bits.
+    pub floats: HashSet<u32>,
     /// The root of what the compiler makes.
     pub compilation: u32,
+    /// The bare context above what PopART makes by itself.
+    pub(super) bare: u32,
     index: HashMap<String, u32>,
-    bare: u32,
 }
 
 /// Plants the contexts of `model`, and more of the same until there are about
@@ -134,10 +149,15 @@ fn build_padded(settings: &Settings, model: &Model, padding: usize) -> Contexts 
     }
     contexts.replaced(settings, model);
     contexts.blocks.push(contexts.list.len());
+    if settings.has_places() {
+        contexts.plant_tensors(settings, model);
+        contexts.plant_streams(model);
+        contexts.blocks.push(contexts.list.len());
+    }
     contexts
 }
 
-fn is_popart(settings: &Settings) -> bool {
+pub(super) fn is_popart(settings: &Settings) -> bool {
     matches!(settings.framework, Framework::Popart | Framework::Poptorch)
 }
 
@@ -153,7 +173,7 @@ impl Contexts {
         index
     }
 
-    fn push(&mut self, parent: u32, name: &str, body: Body, op: u32) -> u32 {
+    pub(super) fn push(&mut self, parent: u32, name: &str, body: Body, op: u32) -> u32 {
         let name = self.intern(name);
         self.list.push(Context {
             parent,
@@ -167,8 +187,13 @@ impl Contexts {
 
     fn op(&mut self, settings: &Settings, op: &Op, index: u32, padding: usize) {
         let top = self.framework_chain(settings, op, index);
-        let poplibs = self.push(top, &op.name, Body::Poplibs, index);
+        let is_compiler = op.phase == Phase::Compiler;
+        let poplibs = match is_compiler {
+            true => top,
+            false => self.push(top, &op.name, Body::Poplibs, index),
+        };
         let own = match settings.framework {
+            _ if is_compiler => top,
             Framework::Poplar => poplibs,
             Framework::Tensorflow => top - 2,
             _ => top,
@@ -206,12 +231,18 @@ impl Contexts {
             let var = self.push(parent, &format!("{name}/out"), Body::Var, index);
             result.vars.push(var);
         }
+        if !op.works_on.is_empty() {
+            let var = self.push(result.poplibs, "cast", Body::Var, index);
+            self.floats.insert(var);
+            result.float_var = Some(var);
+        }
     }
 
     /// The framework's contexts of one operation; gives the lowest of them
     /// (0 for plain Poplar).
     fn framework_chain(&mut self, settings: &Settings, op: &Op, index: u32) -> u32 {
         match settings.framework {
+            _ if op.phase == Phase::Compiler => self.push(0, &op.name, Body::Compilation, NONE),
             Framework::Poplar => 0,
             Framework::Tensorflow => {
                 let xla = self.push(0, &op.name, Body::Xla, index);
@@ -229,7 +260,7 @@ impl Contexts {
         }
     }
 
-    fn onnx_chain(&mut self, settings: &Settings, index: u32, layer: u32) -> u32 {
+    pub(super) fn onnx_chain(&mut self, settings: &Settings, index: u32, layer: u32) -> u32 {
         let mut parent = 0;
         let mut bodies = vec![Body::Builder, Body::Onnx];
         if settings.framework == Framework::Poptorch {
@@ -245,7 +276,7 @@ impl Contexts {
     /// The context of the programs that load an operation's weights: below a
     /// tensor in PopART, on its own elsewhere.
     fn upload(&mut self, settings: &Settings, op: &Op, index: u32) {
-        if op.weight == 0 {
+        if op.weight == 0 || settings.has_places() {
             self.uploads.push(0);
             return;
         }
@@ -285,58 +316,6 @@ impl Contexts {
                 _ => drop(self.push(parent, "", Body::Program("Copy"), index)),
             }
         }
-    }
-
-    /// What stood at the call sites before outlining: only PopART keeps it. In
-    /// the first layer that is the body itself.
-    fn replaced(&mut self, settings: &Settings, model: &Model) {
-        if !is_popart(settings) {
-            return;
-        }
-        for (index, op) in model.ops.iter().enumerate() {
-            let Some(call) = op.call.map(|site| &model.calls[site]) else {
-                continue;
-            };
-            let body = &model.functions[call.function].ops;
-            let replaced = match (call.stood_here.is_empty(), call.layer) {
-                (false, _) => self.own(&call.stood_here),
-                (true, 0) => self.own(body),
-                (true, layer) => body
-                    .iter()
-                    .map(|&op| self.replica(settings, model, op, layer))
-                    .collect(),
-            };
-            let outlined = self.own(body);
-            self.pairs.insert(self.ops[index].op, (outlined, replaced));
-        }
-    }
-
-    fn own(&self, ops: &[usize]) -> Vec<u32> {
-        ops.iter().map(|&op| self.ops[op].op).collect()
-    }
-
-    /// The context that an operation of a body had in another layer. That of a
-    /// call has pairs of its own.
-    fn replica(&mut self, settings: &Settings, model: &Model, op: usize, layer: u32) -> u32 {
-        let own = &model.ops[op];
-        let inner = own.call.map(|site| {
-            let call = &model.calls[site];
-            let stood = call.stood_here.iter();
-            let replaced: Vec<u32> = stood
-                .map(|&op| self.replica(settings, model, op, layer))
-                .collect();
-            (self.own(&model.functions[call.function].ops), replaced)
-        });
-        let parent = match own.name.is_empty() {
-            true => self.bare,
-            false => self.onnx_chain(settings, op as u32, layer),
-        };
-        let id = self.push(parent, "", Body::Popart, op as u32);
-        self.list[id as usize - 1].layer = layer;
-        if let Some(pairs) = inner {
-            self.pairs.insert(id, pairs);
-        }
-        id
     }
 }
 

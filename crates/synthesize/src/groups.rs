@@ -1,7 +1,8 @@
 //! Variables of user data. A *group* is one unlowered variable: it has at most
 //! one lowered variable on each tile.
 
-use super::tree::Window;
+use super::places::Places;
+use super::tree::{Mark, Window};
 
 /// What a group is for; decides on its category, lifetime and users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,4 +53,34 @@ pub struct Group {
     pub op: usize,
     /// Program stages that use it.
     pub uses: Vec<(usize, Access)>,
+    /// The places that need it.
+    pub places: Places,
+    /// Another group on the same tiles, of which it has so many times the bytes.
+    pub like: Option<(usize, u64)>,
+    /// What its bytes are drawn by.
+    pub key: u64,
+    /// What the host copies it as.
+    pub mark: Option<Mark>,
+    /// Whether its elements have 32 bits.
+    pub is_float: bool,
+}
+
+impl Group {
+    /// A group for an operation, of nothing yet.
+    pub fn new(op: usize, role: Role) -> Self {
+        Self {
+            name: String::new(),
+            role,
+            window: Window { first: 0, count: 0 },
+            bytes: 0,
+            layer: None,
+            op,
+            uses: Vec::new(),
+            places: Places::NONE,
+            like: None,
+            key: 0,
+            mark: None,
+            is_float: false,
+        }
+    }
 }

@@ -15,15 +15,21 @@ mod context_fields;
 mod contexts;
 mod cycles;
 mod debug_writer;
+pub mod features;
 mod groups;
 mod liveness;
 mod memory_tables;
 mod messages;
 mod model;
+mod model_parts;
 mod op_programs;
 pub mod options;
 mod outlining;
+mod outlining_contexts;
 mod overhead;
+pub mod place_truth;
+mod placed;
+pub mod places;
 mod plan;
 mod planted;
 mod planter;
@@ -35,17 +41,23 @@ mod schema;
 mod sections;
 mod stages;
 mod templates;
+mod tensor_contexts;
+mod tensors;
 mod tree;
 mod truth;
 mod uses;
 mod variable_tables;
 mod vertex_tables;
+mod weight_updates;
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Context as _;
 use clap::Parser as _;
+
+use place_truth::PlaceTruth;
+use places::Places;
 
 /// What was written.
 #[derive(Debug)]
@@ -69,31 +81,60 @@ pub fn write<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<Summary> {
+    generate(settings(folder, options)?)
+}
+
+/// The same; gives what any set of places needs in truth.
+pub fn write_with_truth<S: AsRef<OsStr>>(
+    folder: &Path,
+    options: impl IntoIterator<Item = S>,
+) -> anyhow::Result<PlaceTruth> {
+    let plan = plan::build(settings(folder, options)?);
+    write_plan(&plan)?;
+    Ok(PlaceTruth::new(&plan))
+}
+
+/// Options as on the command line.
+fn settings<S: AsRef<OsStr>>(
+    folder: &Path,
+    options: impl IntoIterator<Item = S>,
+) -> anyhow::Result<options::Settings> {
     let mut arguments = vec!["synthesize".into(), "--out".into(), folder.into()];
     arguments.extend(options.into_iter().map(|option| option.as_ref().into()));
     let options = options::Options::try_parse_from::<_, std::ffi::OsString>(arguments)?;
-    generate(options.settle())
+    Ok(options.settle())
 }
 
 /// Plans the model of `settings` and writes both files into its directory,
 /// replacing what has their names there.
 pub fn generate(settings: options::Settings) -> anyhow::Result<Summary> {
-    let out = settings.out.clone();
-    std::fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
     let plan = plan::build(settings);
+    write_plan(&plan)?;
+    Ok(summary(&plan))
+}
+
+fn write_plan(plan: &plan::Plan) -> anyhow::Result<()> {
+    let layers = plan.settings.layers;
+    anyhow::ensure!(
+        !plan.settings.has_places() || layers <= Places::MAX_LAYERS,
+        "a model with known places has at most {} layers, not {layers}",
+        Places::MAX_LAYERS
+    );
+    let out = &plan.settings.out;
+    std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     let profile = out.join("profile.pop");
     if profile.exists() {
         std::fs::remove_file(&profile)
             .with_context(|| format!("cannot replace {}", profile.display()))?;
     }
-    profile_writer::write(&plan, &profile)?;
+    profile_writer::write(plan, &profile)?;
     let debug = out.join("debug.cbor");
-    debug_writer::write(&plan, &debug)
+    debug_writer::write(plan, &debug)
         .with_context(|| format!("cannot write {}", debug.display()))?;
     if let Some(path) = &plan.settings.planted {
-        planted::write(&plan, path)?;
+        planted::write(plan, path)?;
     }
-    Ok(summary(&plan))
+    Ok(())
 }
 
 fn summary(plan: &plan::Plan) -> Summary {

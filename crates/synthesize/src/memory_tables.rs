@@ -29,15 +29,14 @@ fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
             plain_gaps,
             overflowed,
             overflowed_gaps,
-            row.always + row.peak,
+            row.total(),
             row.with_gaps.iter().sum::<u64>(),
             row.always,
             row.peak,
         ])?;
     }
     let mut fullest: Vec<usize> = (0..truth.tiles.len()).collect();
-    fullest
-        .sort_by_key(|&tile| std::cmp::Reverse(truth.tiles[tile].always + truth.tiles[tile].peak));
+    fullest.sort_by_key(|&tile| std::cmp::Reverse(truth.tiles[tile].total()));
     let mut insert = connection.prepare("INSERT INTO memory_liveness_tiles VALUES (?1, ?2)")?;
     for (position, tile) in fullest.iter().take(2).enumerate() {
         insert.execute(params![position, tile])?;

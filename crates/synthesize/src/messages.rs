@@ -27,12 +27,11 @@ impl Planter<'_> {
                 .below(200, [topic::EXCHANGE, stage as u64, 5, 0]);
             self.groups.push(Group {
                 name: format!("message-{stage}-{}", model.ops[op].name),
-                role: Role::Message,
                 window: self.tree.exchanges[exchange].window,
                 bytes: 16 + self.layer_bytes * (hash + 20) / 100_000,
                 layer: model.ops[op].made_for,
-                op,
                 uses,
+                ..Group::new(op, Role::Message)
             });
         }
         self.send();
@@ -46,12 +45,11 @@ impl Planter<'_> {
         let window = self.window(index, Role::Work);
         self.groups.push(Group {
             name: format!("{}/body{stage}", self.model.ops[op].name),
-            role: Role::Work,
             window,
             bytes: 16 + self.layer_bytes / 30,
             layer: self.model.ops[op].made_for,
-            op,
             uses: vec![(stage, Access::Compute)],
+            ..Group::new(op, Role::Work)
         });
     }
 

@@ -1,8 +1,13 @@
 //! The operations of the planted model, in execution order.
 
+use std::collections::HashMap;
+
 use super::options::{Framework, Outlined, Settings};
+use super::places::Places;
 use super::random::topic;
+use super::stages::Shape;
 use super::templates::{self, Kind, Template};
+use super::tensors::{Constant, Part, Weight};
 
 /// Which part of the model an operation belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +22,8 @@ pub enum Phase {
     Backward,
     /// Weight updates.
     Optimiser,
+    /// What the compiler makes for every IPU.
+    Compiler,
 }
 
 /// One operation of the model.
@@ -52,6 +59,12 @@ pub struct Op {
     pub partner: Option<usize>,
     /// Program stages; 0 for an operation that only lent its name to a call.
     pub stages: u32,
+    /// The shapes of its stages, where they are not drawn.
+    pub shapes: Vec<Shape>,
+    /// The places that it computes for; none for what reaches over the model.
+    pub places: Places,
+    /// By stage of what reaches over the model: the weights that it works on.
+    pub works_on: Vec<Vec<usize>>,
 }
 
 /// An outlined body.
@@ -87,6 +100,12 @@ pub struct Model {
     /// Forward operations by layer and template; an outlined one is the same
     /// in every layer.
     pub forward: Vec<Vec<usize>>,
+    /// Weights, of a model with known places.
+    pub weights: Vec<Weight>,
+    /// Constants that several places use.
+    pub constants: Vec<Constant>,
+    /// The operation that makes the mask.
+    pub mask: Option<usize>,
 }
 
 /// Plants the model that `settings` describe.
@@ -94,7 +113,11 @@ pub fn build(settings: &Settings) -> Model {
     let mut builder = Builder {
         settings,
         model: Model::default(),
+        weight_of: HashMap::new(),
+        calls_of_layers: Vec::new(),
+        backward_function: None,
     };
+    builder.compiler_made("start-up");
     builder.embedding();
     for layer in 0..settings.layers {
         builder.forward(layer);
@@ -106,8 +129,14 @@ pub fn build(settings: &Settings) -> Model {
             builder.backward(layer);
         }
         builder.embedding_gradient();
-        builder.optimiser();
+        match settings.has_places() {
+            true => builder.optimiser_of_weights(),
+            false => builder.optimiser(),
+        }
     }
+    builder.compiler_made("instrumentation");
+    builder.constants();
+    builder.places_of_bodies();
     builder.model
 }
 
@@ -128,6 +157,13 @@ pub fn layer_scale(settings: &Settings, layer: u32) -> (u64, u64) {
 pub(super) struct Builder<'a> {
     pub(super) settings: &'a Settings,
     pub(super) model: Model,
+    /// The weight of a part of the model that has a number in it: that of the
+    /// template in a layer, that of the operation elsewhere.
+    pub(super) weight_of: HashMap<(Part, usize), usize>,
+    /// By layer: its call in the forward pass.
+    pub(super) calls_of_layers: Vec<usize>,
+    /// The function that the backward pass calls.
+    pub(super) backward_function: Option<usize>,
 }
 
 impl Builder<'_> {
@@ -182,6 +218,14 @@ impl Builder<'_> {
             call: None,
             partner: None,
             stages: kind.stages(),
+            shapes: Vec::new(),
+            places: match phase {
+                Phase::Embedding => Places::IN,
+                Phase::Head => Places::OUT,
+                Phase::Compiler => Places::EVERY,
+                _ => Places::NONE,
+            },
+            works_on: Vec::new(),
         }
     }
 
@@ -212,8 +256,10 @@ impl Builder<'_> {
         for &(name, kind, shares) in parts {
             let mut op = self.outside(Phase::Embedding, name, kind, shares);
             self.embedding_inputs(&mut op);
-            self.run(op);
+            let op = self.run(op);
+            self.weight_outside(op, Part::In);
         }
+        self.plant_mask();
     }
 
     /// The look-up in the word table is one of the operations that the layer-0
@@ -244,9 +290,11 @@ impl Builder<'_> {
             Framework::Tensorflow => ["model/head/dense/MatMul", "model/head/softmax/Softmax"],
             Framework::Poplar => ["head/matmul", "loss/softmax"],
         };
+        self.pooler();
         let mut op = self.outside(Phase::Head, dense, MatMul, [60, 30]);
         op.inputs = vec!["sequence_output".to_owned(), "head_weight".to_owned()];
-        self.run(op);
+        let op = self.run(op);
+        self.weight_outside(op, Part::Out);
         let op = self.outside(Phase::Head, loss, Softmax, [0, 40]);
         self.run(op);
     }
@@ -263,6 +311,7 @@ impl Builder<'_> {
             op_type: template.op_type,
             layer: Some(layer),
             made_for: Some(layer),
+            places: Places::layer(layer),
             inputs,
             weight: template.weight,
             activation: template.activation,
@@ -277,7 +326,9 @@ impl Builder<'_> {
         for (slot, template) in templates::of(self.framework()).iter().enumerate() {
             if !(template.outlined && outlining) {
                 let op = self.layer_op(layer, template);
-                indices.push(self.run(op));
+                let op = self.run(op);
+                self.weight_of_layer(op, layer, slot, template);
+                indices.push(op);
                 continue;
             }
             if !called {

@@ -1,9 +1,11 @@
 //! The programs of one operation, and where its exchanges and compute sets run.
 
+use super::places::Places;
 use super::program_builder::Builder;
 use super::random::topic;
 use super::stages::{Shape, shape};
-use super::tree::{ComputeSet, Stage, Type, Window};
+use super::tensors;
+use super::tree::{ComputeSet, Share, Stage, Type, Window};
 
 impl Builder<'_> {
     /// The programs of one operation; some stand in a sequence or loop of
@@ -22,7 +24,12 @@ impl Builder<'_> {
             1 | 2 if op.stages > 1 => self.add(parent, Type::Sequence, poplibs),
             _ => parent,
         };
-        for stage in 0..op.stages {
+        // The results of a call are copied after it.
+        let results = match op.call {
+            Some(_) if self.settings.has_places() => 1,
+            _ => 0,
+        };
+        for stage in 0..op.stages.saturating_sub(results) {
             self.stage(parent, index, stage);
         }
         if let Some(site) = op.call {
@@ -34,19 +41,45 @@ impl Builder<'_> {
             };
             self.add_row(parent, Type::Call, debug_id, row);
         }
+        for stage in op.stages.saturating_sub(results)..op.stages {
+            self.stage(parent, index, stage);
+        }
         self.op = None;
+    }
+
+    /// The places of a stage: those of its operation, or of the weights that it
+    /// works on.
+    fn share(&self, index: usize, stage: u32) -> Share {
+        let op = &self.model.ops[index];
+        let Some(weights) = op.works_on.get(stage as usize) else {
+            return Share {
+                places: op.places,
+                parts: Vec::new(),
+            };
+        };
+        let part = |&weight: &usize| {
+            let places = self.model.weights[weight].places;
+            (places, tensors::window(self.settings, weight))
+        };
+        let parts: Vec<(Places, Window)> = weights.iter().map(part).collect();
+        let places = parts.iter().map(|part| part.0);
+        Share {
+            places: places.fold(Places::NONE, |all, own| all | own),
+            parts,
+        }
     }
 
     fn stage(&mut self, parent: u32, index: usize, stage: u32) {
         let op = &self.model.ops[index];
         let shape = shape(self.settings, op, index, stage);
+        let share = self.share(index, stage);
         let (set_context, debug_id) = self.contexts.ops[index].stages[stage as usize];
         let base = format!("{}/{}", op.name, stage);
         let first = self.tree.programs.len() as u32;
         let exchange = (shape != Shape::Compute).then(|| {
             let what = if shape == Shape::Copy { "copy" } else { "cs" };
             let name = format!("{what}{}_{base}/ExchangePre", self.tree.stages.len());
-            self.exchange(parent, debug_id, Some(index), name)
+            self.exchange(parent, debug_id, Some(index), name, share.clone())
         });
         if shape == Shape::Exchanged {
             self.add(parent, Type::WriteUndef, debug_id);
@@ -57,16 +90,21 @@ impl Builder<'_> {
                 op: index,
                 window: self.compute_window(index, stage),
                 debug_id: set_context,
+                share: share.clone(),
             };
             self.execute(parent, debug_id, set)
         });
         let last = self.tree.programs.len() as u32 - 1;
+        for program in &mut self.tree.programs[first as usize..] {
+            program.places = Some(share.places);
+        }
         self.tree.op_stages[index].push(self.tree.stages.len());
         self.tree.stages.push(Stage {
             op: index,
             exchange,
             compute_set,
             programs: (first, last),
+            share,
         });
     }
 
@@ -83,13 +121,18 @@ impl Builder<'_> {
     pub(super) fn exchange_place(&self, row: usize, op: Option<usize>) -> (Window, Option<usize>) {
         let random = self.settings.random;
         let about = |what| [topic::EXCHANGE, row as u64, what, 0];
-        if op.is_none() {
+        let is_whole = |op: usize| {
+            let own = &self.model.ops[op];
+            !own.works_on.is_empty() || (own.call.is_some() && self.settings.has_places())
+        };
+        if op.is_none_or(is_whole) {
             return (self.everywhere(), None);
         }
         if row > 8 && random.chance(125, about(0)) {
             let other = row - 1 - random.below(row as u64 / 2, about(1)) as usize;
             let original = self.tree.exchanges[other].shares.unwrap_or(other);
-            if original > 0 {
+            let own = self.tree.exchanges[original].op;
+            if original > 0 && !own.is_some_and(is_whole) {
                 return (self.tree.exchanges[original].window, Some(original));
             }
         }
@@ -128,6 +171,13 @@ impl Builder<'_> {
 
     /// Main stages run everywhere, later ones on a part of the tiles.
     fn compute_window(&self, index: usize, stage: u32) -> Window {
+        match self.model.ops[index].works_on.get(stage as usize) {
+            Some(weights) if weights.len() == 1 => {
+                return tensors::window(self.settings, weights[0]);
+            }
+            Some(_) => return self.everywhere(),
+            None => {}
+        }
         let about = [topic::STAGE, index as u64, stage.into(), 2];
         match (stage, self.settings.random.hash(about)) {
             (0 | 1, _) => self.everywhere(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use super::features::Features;
 use super::random::Random;
 
 /// Writes a synthetic `profile.pop` and `debug.cbor`.
@@ -79,6 +80,9 @@ pub struct Options {
     /// Page size of the SQLite file; small pages keep small files small.
     #[arg(long)]
     pub page_size: Option<u32>,
+    /// What a model with known places has.
+    #[command(flatten)]
+    pub features: Features,
 }
 
 /// Ready sets of values.
@@ -164,6 +168,8 @@ pub struct Settings {
     pub cycle_estimates: bool,
     /// Where to write what was planted.
     pub planted: Option<PathBuf>,
+    /// What a model with known places has.
+    pub features: Features,
 }
 
 /// What a preset sets.
@@ -234,6 +240,7 @@ impl Options {
             execution: self.execution,
             cycle_estimates: !self.no_cycle_estimates,
             planted: self.planted.clone(),
+            features: self.features.clone(),
         }
     }
 
@@ -253,6 +260,16 @@ impl Settings {
     /// Whether there is a backward pass and an optimiser.
     pub fn training(&self) -> bool {
         self.mode == Mode::Training
+    }
+
+    /// Whether every variable and piece of code is planted for known places.
+    pub fn has_places(&self) -> bool {
+        self.features.places
+    }
+
+    /// Whether outlined bodies take part in the backward pass.
+    pub fn outlines_backward(&self) -> bool {
+        self.outlined != Outlined::None && self.features.outline_backward
     }
 
     /// About how many variables a tile will have.

@@ -1,8 +1,13 @@
 //! Outlined bodies: what several layers have in common stands once, in a
 //! function, and each layer calls it.
 
+use super::features::Portion;
 use super::model::{Builder, Call, Function, Op, Phase};
+use super::options::Framework;
+use super::places::Places;
+use super::stages::Shape;
 use super::templates::{self, Kind, Template};
+use super::tensors::Part;
 
 impl Builder<'_> {
     /// The call site of a layer. Every other one has inputs that name no layer,
@@ -17,12 +22,62 @@ impl Builder<'_> {
         };
         let shares = self.outlined_shares();
         let op = self.call_op(0, layer, Vec::new());
-        self.run(Op {
+        let call = self.run(Op {
             inputs: vec![input],
             weight: shares[0],
             activation: shares[1],
             ..op
         });
+        self.calls_of_layers.push(call);
+        for (slot, template) in templates::of(self.framework()).iter().enumerate() {
+            if template.outlined {
+                self.argument_weight(call, layer, slot, template);
+            }
+        }
+    }
+
+    /// A weight that a layer hands to the body. The call does not name it.
+    fn argument_weight(&mut self, call: usize, layer: u32, slot: usize, template: &Template) {
+        let inputs = self.model.ops[call].inputs.clone();
+        self.weight_of_layer(call, layer, slot, template);
+        self.model.ops[call].inputs = inputs;
+    }
+
+    /// The call of the gradients of what the forward pass of a layer outlines.
+    /// Every other one has inputs that name no layer.
+    pub(super) fn call_backward(&mut self, layer: u32) {
+        let function = *self.backward_function.get_or_insert_with(|| {
+            self.model.functions.push(Function::default());
+            self.model.functions.len() - 1
+        });
+        let forward = self.calls_of_layers[layer as usize];
+        let op = self.call_op(function, layer, Vec::new());
+        let name = match (self.framework(), op.name.is_empty()) {
+            (Framework::Tensorflow, _) => format!("gradient_tape/{}", op.name),
+            _ => op.name.clone(),
+        };
+        let mut inputs = vec![format!("Gradient___{}", self.last_output())];
+        if layer.is_multiple_of(2) {
+            let path = templates::of(self.framework())[0].path;
+            inputs.push(format!(
+                "{}:0",
+                templates::name(self.framework(), layer, path)
+            ));
+        }
+        let call = self.run(Op {
+            name,
+            phase: Phase::Backward,
+            outputs: vec![format!("Gradient___{}", op.outputs[0])],
+            inputs,
+            activation: self.outlined_shares()[1],
+            partner: Some(forward),
+            ..op
+        });
+        for (slot, template) in templates::of(self.framework()).iter().enumerate() {
+            if template.outlined && template.weight > 0 {
+                self.gradient_of(call, Part::Layer(layer), slot);
+            }
+        }
     }
 
     fn call_op(&mut self, function: usize, layer: u32, stood_here: Vec<usize>) -> Op {
@@ -32,14 +87,27 @@ impl Builder<'_> {
             layer,
             stood_here,
         });
-        let name = match self.nameless_gradients() {
-            true => String::new(),
-            false => templates::name(self.framework(), layer, &format!("call_{function}")),
+        let is_anonymous = match self.settings.features.anonymous_calls {
+            Portion::None => false,
+            Portion::Half => layer % 2 == 1,
+            Portion::All => true,
+        };
+        let name = match (self.nameless_gradients(), is_anonymous) {
+            (true, _) => String::new(),
+            (_, true) => format!("call_{site}"),
+            _ => templates::name(self.framework(), layer, &format!("call_{function}")),
+        };
+        let (shapes, stages) = match self.settings.has_places() {
+            true => (vec![Shape::Exchanged, Shape::Copy], 2),
+            false => (Vec::new(), Kind::Call.stages()),
         };
         Op {
             op_type: "Call",
             layer: Some(layer),
             made_for: Some(layer),
+            places: Places::layer(layer),
+            shapes,
+            stages,
             outputs: vec![format!("call_{site}:0")],
             call: Some(site),
             ..self.outside(Phase::Forward, &name, Kind::Call, [0, 0])
@@ -63,6 +131,7 @@ impl Builder<'_> {
         }
         let mut op = self.layer_op(layer, template);
         op.function = Some(0);
+        op.places = Places::NONE;
         op.weight = 0;
         let index = self.push(op);
         match (self.settings.nested, template.kind) {
@@ -85,6 +154,7 @@ impl Builder<'_> {
         let mut call = self.call_op(1, 0, vec![index]);
         call.inputs = vec![format!("subgraph_0/in_{}", self.model.calls.len())];
         call.function = Some(0);
+        call.places = Places::NONE;
         let call = self.push(call);
         self.model.functions[0].ops.push(call);
     }

@@ -11,7 +11,7 @@ use super::planter;
 use super::program_builder;
 use super::random::topic;
 use super::stages;
-use super::tree::{Tree, Type};
+use super::tree::{Mark, Tree, Type};
 
 /// The whole planted model; of the order of the numbers of programs, classes,
 /// contexts and 4 bytes for each variable.
@@ -127,6 +127,9 @@ impl Plan {
     pub fn bytes(&self, group: usize, tile: u32) -> u64 {
         let random = self.settings.random;
         let own = &self.groups[group];
+        if let Some((other, times)) = own.like {
+            return times * self.bytes(other, tile);
+        }
         let mut per_mille = 850 + random.below(200, [topic::TILE, tile.into(), 0, 0]);
         if random.below(29, [topic::TILE, tile.into(), 1, 0]) == 0 {
             per_mille += 300;
@@ -135,8 +138,30 @@ impl Plan {
         if random.below(7, [topic::TILE, u64::from(tile / 4), 2, layer]) == 0 {
             per_mille += 350;
         }
-        let jitter = 900 + random.below(200, [topic::SIZE, group as u64, tile.into(), 0]);
+        let jitter = 900 + random.below(200, [topic::SIZE, own.key, tile.into(), 0]);
         (own.bytes * per_mille * jitter / 1_000_000 / 4 * 4).max(4)
+    }
+
+    /// Bytes of a tile that nothing explains, beside those that are explained.
+    pub fn gap(&self, tile: u32, explained: u64) -> u64 {
+        let percent = u64::from(self.settings.features.gaps);
+        let about = [topic::TILE, tile.into(), 0, 6];
+        match percent {
+            0 => 0,
+            _ => explained * (1 + self.settings.random.below(percent, about)) / 100,
+        }
+    }
+
+    /// The context of the variables of a group, in a model with known places.
+    pub fn context_of_group(&self, group: &Group, index: usize) -> u32 {
+        if let Some(Mark::Tensor(of)) = group.mark {
+            return self.contexts.of_tensor[&of].variable;
+        }
+        let own = &self.contexts.ops[group.op];
+        match own.float_var {
+            Some(var) if group.is_float => var,
+            _ => own.vars[index % own.vars.len()],
+        }
     }
 
     /// The groups on a tile, in the order of their var ids.

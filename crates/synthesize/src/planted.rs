@@ -21,6 +21,8 @@ use super::cycles;
 use super::groups::Group;
 use super::model::{Op, Phase};
 use super::overhead::{self, CATEGORIES, category};
+use super::place_truth::PlaceTruth;
+use super::places::Places;
 use super::plan::{Plan, category_of};
 
 /// Bytes by category and tile.
@@ -44,6 +46,27 @@ struct Planted {
     ranges: Vec<Range>,
     /// By operation context: the layers that it is at home in.
     homes: BTreeMap<u32, Vec<u32>>,
+    /// What ranges of places need, of a model with known places.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    places: Option<PlantedPlaces>,
+}
+
+/// Positions are the places in their order: before the layers, each layer, after
+/// the layers.
+#[derive(Serialize)]
+struct PlantedPlaces {
+    /// Each contiguous range.
+    ranges: Vec<PlaceRange>,
+    /// Weights that several places share, with their positions.
+    ties: Vec<(String, Vec<u32>)>,
+}
+
+/// What the positions `from..=to` need on an IPU of their own, by tile.
+#[derive(Serialize)]
+struct PlaceRange {
+    from: u32,
+    to: u32,
+    bytes: Vec<u64>,
 }
 
 /// Cycles of compute sets and exchanges.
@@ -91,9 +114,32 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
             .map(|(from, to)| range(plan, &homes, from, to))
             .collect(),
         homes: homes.by_context(plan),
+        places: plan.settings.has_places().then(|| places(plan)),
     };
     serde_json::to_writer(BufWriter::new(file), &planted)
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn places(plan: &Plan) -> PlantedPlaces {
+    let truth = PlaceTruth::new(plan);
+    let layers = truth.layers();
+    let last = layers + 1;
+    let ranges = (0..=last).flat_map(|from| (from..=last).map(move |to| (from, to)));
+    let position = |position| Places::positions(layers, position..=position);
+    let positions = |tied: Places| (0..=last).filter(|&at| tied.meets(position(at))).collect();
+    let ties = truth.ties().iter();
+    PlantedPlaces {
+        ranges: ranges
+            .map(|(from, to)| PlaceRange {
+                from,
+                to,
+                bytes: truth.bytes(Places::positions(layers, from..=to)),
+            })
+            .collect(),
+        ties: ties
+            .map(|(name, tied)| (name.clone(), positions(*tied)))
+            .collect(),
+    }
 }
 
 /// Follows the programs as they are executed: measured cycles of all runs, or
@@ -279,7 +325,7 @@ fn vertices(
 ) {
     let mut present = vec![false; plan.code.types.len()];
     for (set, owner) in plan.tree.compute_sets.iter().enumerate() {
-        if !homes.within(owner.op, from, to) || !owner.window.holds(tile) {
+        if !homes.within(owner.op, from, to) || !plan.code.set_runs(set, tile) {
             continue;
         }
         let bytes = plan.code.set_bytes(set, tile);

@@ -1,8 +1,11 @@
 //! Plants the variables of user data.
 
+use std::collections::HashMap;
+
 use super::groups::{Group, Role};
 use super::model::Model;
 use super::options::Settings;
+use super::places::Places;
 use super::random::topic;
 use super::sections::{Section, sections};
 use super::tree::{Tree, Window};
@@ -15,12 +18,35 @@ pub fn build(settings: &Settings, model: &Model, tree: &Tree, per_layer: u64) ->
         tree,
         groups: Vec::new(),
         layer_bytes: settings.bytes_per_layer_tile,
+        ordinals: ordinals(model),
     };
+    if settings.has_places() {
+        planter.with_places();
+        return planter.groups;
+    }
     for section in sections(settings, model, per_layer) {
         planter.section(&section);
     }
     planter.messages();
+    for (index, group) in planter.groups.iter_mut().enumerate() {
+        let stages = group.uses.iter().map(|&(stage, _)| &tree.stages[stage]);
+        let places = stages.map(|stage| stage.share.places);
+        group.places = places.fold(Places::NONE, |all, own| all | own);
+        group.key = index as u64;
+    }
     planter.groups
+}
+
+/// By operation: how many of its layer, or of those outside the layers, come
+/// before it.
+fn ordinals(model: &Model) -> Vec<u64> {
+    let mut counts = HashMap::new();
+    let ops = model.ops.iter().map(|op| {
+        let count = counts.entry(op.made_for).or_insert(0);
+        *count += 1;
+        *count - 1
+    });
+    ops.collect()
 }
 
 /// Share of the groups and of the bytes (beside weights), in thousandths.
@@ -40,6 +66,7 @@ pub(super) struct Planter<'a> {
     pub(super) tree: &'a Tree,
     pub(super) groups: Vec<Group>,
     pub(super) layer_bytes: u64,
+    pub(super) ordinals: Vec<u64>,
 }
 
 impl Planter<'_> {
@@ -70,12 +97,11 @@ impl Planter<'_> {
             let window = self.window(index, Role::Weight);
             self.groups.push(Group {
                 name: format!("{}/Accl___{number}", section.name),
-                role: Role::Weight,
                 window,
                 bytes: (section.bytes.0 / 2 / count).max(4),
                 layer: section.layer,
-                op: update,
                 uses: self.compute(update, number as usize),
+                ..Group::new(update, Role::Weight)
             });
         }
     }
@@ -96,12 +122,11 @@ impl Planter<'_> {
         uses.dedup();
         self.groups.push(Group {
             name: format!("{}/{role:?}{number}", self.prefix(section, op)),
-            role,
             window,
             bytes: (bytes * jitter / 1000 * spread.min(2500) / 1000).max(4),
             layer: section.layer,
-            op,
             uses,
+            ..Group::new(op, role)
         });
     }
 

@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use super::contexts::Contexts;
 use super::model::Model;
 use super::options::{Outlined, Settings};
-use super::tree::{Exchange, Program, Stream, Tree, Type, Window};
+use super::places::Places;
+use super::tensor_contexts::TensorOf;
+use super::tree::{Content, Exchange, Mark, Program, Share, Stream, Tree, Type, Window};
 
 /// Builds the tree of `model`.
 pub fn build(settings: &Settings, model: &Model, contexts: &Contexts) -> Tree {
@@ -68,6 +70,10 @@ impl Builder<'_> {
             debug_id,
             code,
             op: self.op,
+            places: self
+                .op
+                .map(|op| self.model.ops[op].places)
+                .filter(|places| !places.is_empty()),
         });
         id
     }
@@ -114,19 +120,22 @@ impl Builder<'_> {
         debug_id: u32,
         name: &str,
         from_host: bool,
-        op: Option<usize>,
+        content: Content,
     ) {
         let row = self.tree.streams.len();
         let target = self.target();
         self.tree.streams.push(Stream {
             name: name.to_owned(),
             from_host,
-            op,
+            content,
             target,
         });
-        self.add(parent, Type::StreamCopyBegin, debug_id);
+        let begin = self.add(parent, Type::StreamCopyBegin, debug_id);
         self.add_row(parent, Type::StreamCopyMid, debug_id, row);
         self.add(parent, Type::StreamCopyEnd, debug_id);
+        for program in &mut self.tree.programs[begin as usize..] {
+            program.places = places_of(self.model, content);
+        }
     }
 
     pub(super) fn exchange(
@@ -135,6 +144,7 @@ impl Builder<'_> {
         debug_id: u32,
         op: Option<usize>,
         name: String,
+        share: Share,
     ) -> usize {
         let row = self.tree.exchanges.len();
         let targets = (self.target(), self.target());
@@ -144,6 +154,7 @@ impl Builder<'_> {
             window,
             targets,
             shares,
+            share,
         });
         let id = self.add_row(parent, Type::DoExchange, debug_id, row);
         self.tree.programs[id as usize].code.1 = window;
@@ -156,32 +167,45 @@ impl Builder<'_> {
         let root = self.begin(Type::Sequence, own);
         self.tree.roots.push(root);
         self.sync(root, Type::Sans);
-        self.stream(root, own, "programId0", true, None);
+        self.stream(root, own, "programId0", true, Content::Control);
         self.sync(root, Type::SyncAns);
         self.exchange(
             root,
             own,
             None,
             "copy0_switchControlBroadcast/ExchangePre".to_owned(),
+            Share {
+                places: Places::EVERY,
+                parts: Vec::new(),
+            },
         );
         self.sync(root, Type::Sync);
         let switch = self.add(root, Type::OnEveryTileSwitch, own);
         self.uploads(switch);
         self.main(switch);
         let download = self.add(switch, Type::Sequence, own);
-        let first = self.model.order[0];
-        self.stream(download, own, "weights_to_host", false, Some(first));
+        let content = match self.settings.has_places() {
+            true => Content::AllTensors,
+            false => Content::Weights(self.model.order[0]),
+        };
+        let debug_id = self.contexts.download.unwrap_or(own);
+        self.stream(download, debug_id, "weights_to_host", false, content);
     }
 
     fn uploads(&mut self, parent: u32) {
         let upload = self.add(parent, Type::Sequence, self.contexts.compilation);
         self.sync(upload, Type::Sans);
         for (index, op) in self.model.ops.iter().enumerate() {
-            if op.weight > 0 {
+            if op.weight > 0 && !self.settings.has_places() {
                 let debug_id = self.contexts.uploads[index];
                 let name = op.inputs.last().map_or("weight", String::as_str);
-                self.stream(upload, debug_id, name, true, Some(index));
+                self.stream(upload, debug_id, name, true, Content::Weights(index));
             }
+        }
+        let tensors = self.contexts.of_tensor.iter();
+        for (&of, contexts) in tensors.filter(|(of, _)| of.is_uploaded()) {
+            let content = Content::Marked(Mark::Tensor(of));
+            self.stream(upload, contexts.upload, &contexts.name, true, content);
         }
         let target = self.target();
         let row = self.tree.code_copies.len();
@@ -197,11 +221,34 @@ impl Builder<'_> {
         let turns = if self.settings.execution { 2 } else { 16 };
         let body = self.repeat(main, own, turns);
         let order = &self.model.order;
-        self.stream(body, own, "input", true, Some(order[0]));
+        let (input, loss) = match self.contexts.ends {
+            Some([input, loss]) => (
+                (input, Content::Marked(Mark::Input)),
+                (loss, Content::Marked(Mark::Loss)),
+            ),
+            None => (
+                (own, Content::Weights(order[0])),
+                (own, Content::Weights(order[order.len() - 1])),
+            ),
+        };
+        self.stream(body, input.0, "input", true, input.1);
         for &op in order {
             self.op(body, op);
         }
-        self.stream(body, own, "loss", false, Some(order[order.len() - 1]));
+        self.stream(body, loss.0, "loss", false, loss.1);
+    }
+}
+
+/// The places that a copy from or to the host works for, where that is not all.
+fn places_of(model: &Model, content: Content) -> Option<Places> {
+    match content {
+        Content::Weights(op) => Some(model.ops[op].places),
+        Content::Marked(Mark::Input) => Some(Places::IN),
+        Content::Marked(Mark::Loss) => Some(Places::OUT),
+        Content::Marked(Mark::Tensor(TensorOf::Weight(weight, _))) => {
+            Some(model.weights[weight].places)
+        }
+        Content::Marked(Mark::Tensor(_)) | Content::Control | Content::AllTensors => None,
     }
 }
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::groups::{Access, Role};
 use super::plan::Plan;
-use super::tree::{Type, Window};
+use super::tree::{Content, Mark, Type, Window};
 
 /// Writes the tables of programs.
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
@@ -199,15 +199,34 @@ fn host_regions(plan: &Plan, targets: &mut [Vec<Regions>]) {
     let tree = &plan.tree;
     for stream in &tree.streams {
         let regions = &mut targets[stream.target as usize];
-        match stream.op {
-            Some(op) => regions.extend(copied_groups(plan, op)),
-            None => regions.push(Regions::Control(Window { first: 0, count: 1 })),
+        match stream.content {
+            Content::Control => regions.push(control_id()),
+            Content::Weights(op) => regions.extend(copied_groups(plan, op)),
+            Content::Marked(mark) => regions.extend(marked_groups(plan, |own| own == mark)),
+            Content::AllTensors => {
+                let is_tensor = |mark| matches!(mark, Mark::Tensor(of) if of.is_uploaded());
+                regions.extend(marked_groups(plan, is_tensor));
+            }
         }
     }
     for &target in &tree.code_copies {
-        let first = copied_groups(plan, plan.model.order[0]).next();
+        let first = match plan.settings.has_places() {
+            true => Some(control_id()),
+            false => copied_groups(plan, plan.model.order[0]).next(),
+        };
         targets[target as usize].extend(first);
     }
+}
+
+fn control_id() -> Regions {
+    Regions::Control(Window { first: 0, count: 1 })
+}
+
+/// The groups with a mark.
+fn marked_groups(plan: &Plan, wanted: impl Fn(Mark) -> bool) -> impl Iterator<Item = Regions> {
+    let groups = plan.groups.iter().enumerate();
+    let marked = groups.filter(move |(_, group)| group.mark.is_some_and(&wanted));
+    marked.map(|(index, group)| Regions::Group(index, group.window))
 }
 
 /// All weights that were made for an operation; without weights, its first

@@ -1,5 +1,8 @@
 //! The program tree, compute sets, exchanges and liveness steps.
 
+use super::places::Places;
+use super::tensor_contexts::TensorOf;
+
 /// The program types in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
@@ -64,6 +67,8 @@ pub struct Program {
     pub code: (u64, Window),
     /// The operation that it belongs to; none for what the compiler makes.
     pub op: Option<usize>,
+    /// The places that it works for, where that is not all.
+    pub places: Option<Places>,
 }
 
 /// A step of an operation: an exchange, a compute set, or both.
@@ -77,6 +82,18 @@ pub struct Stage {
     pub compute_set: Option<usize>,
     /// First and last of its programs.
     pub programs: (u32, u32),
+    /// What it works on.
+    pub share: Share,
+}
+
+/// Which places a stage works for.
+#[derive(Debug, Clone, Default)]
+pub struct Share {
+    /// All of them.
+    pub places: Places,
+    /// Where it reaches over several: its parts, each for its own places and on
+    /// its own tiles.
+    pub parts: Vec<(Places, Window)>,
 }
 
 /// A compute set.
@@ -90,6 +107,8 @@ pub struct ComputeSet {
     pub window: Window,
     /// Its own context.
     pub debug_id: u32,
+    /// What it works on.
+    pub share: Share,
 }
 
 /// An exchange between tiles.
@@ -103,6 +122,32 @@ pub struct Exchange {
     pub targets: (u32, u32),
     /// An earlier exchange whose code it uses.
     pub shares: Option<usize>,
+    /// What it works on.
+    pub share: Share,
+}
+
+/// What is copied from or to the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// The control id.
+    Control,
+    /// The weights made for an operation, or else its first variable.
+    Weights(usize),
+    /// What bears this mark.
+    Marked(Mark),
+    /// All weights and their optimiser state.
+    AllTensors,
+}
+
+/// A mark of variables that are copied from or to the host on their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// The input of the model.
+    Input,
+    /// The loss.
+    Loss,
+    /// A weight, optimiser state or constant.
+    Tensor(TensorOf),
 }
 
 /// A copy from or to the host.
@@ -112,8 +157,8 @@ pub struct Stream {
     pub name: String,
     /// Whether the host sends.
     pub from_host: bool,
-    /// The operation whose variables are copied.
-    pub op: Option<usize>,
+    /// What is copied.
+    pub content: Content,
     /// `exchange_target` id of the variables.
     pub target: u32,
 }

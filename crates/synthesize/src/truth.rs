@@ -3,7 +3,8 @@
 //!
 //! The rule: on each tile, what is always live has addresses of its own; the
 //! rest shares the bytes that its fullest step needs. So `total` is the always
-//! live bytes plus the most that is live of the rest at any step. In
+//! live bytes plus the most that is live of the rest at any step, and the gap
+//! that is planted. In
 //! `memory_by_category` a category has its always-live bytes as
 //! *non-overlapped* and what it has live at the first of the fullest steps as
 //! *overlapped*: over all categories and columns that is `total`. Addresses are
@@ -11,7 +12,7 @@
 //! interleaved, and what does not fit on the tile is *overflowed*.
 
 use super::liveness::Classes;
-use super::overhead::CATEGORIES;
+use super::overhead::{CATEGORIES, category};
 
 /// Columns of `memory_by_category`: {interleaved, not interleaved, overflowed}
 /// x {non-overlapped, overlapped}.
@@ -50,6 +51,15 @@ pub struct TileRow {
     pub always: u64,
     /// Most bytes of the rest at any step.
     pub peak: u64,
+    /// Bytes at used addresses that no variable explains.
+    pub gap: u64,
+}
+
+impl TileRow {
+    /// Bytes at used addresses.
+    pub fn total(&self) -> u64 {
+        self.always + self.peak + self.gap
+    }
 }
 
 /// Sums over all tiles.
@@ -78,7 +88,7 @@ impl Truth {
     }
 
     /// Adds the next tile.
-    pub fn add(&mut self, classes: &Classes, variables: &[Variable]) {
+    pub fn add(&mut self, classes: &Classes, variables: &[Variable], gap: impl FnOnce(u64) -> u64) {
         let mut deltas = vec![0i64; self.deltas.len()];
         let mut always = 0;
         for variable in variables {
@@ -98,9 +108,13 @@ impl Truth {
         let mut row = TileRow {
             always,
             peak,
+            gap: gap(always + peak),
             ..TileRow::default()
         };
-        self.place(&mut row, &by_category(classes, variables, peak_step));
+        let mut blocks = by_category(classes, variables, peak_step);
+        // As if it stood between variables.
+        blocks[category::VARIABLE][1] += row.gap;
+        self.place(&mut row, &blocks);
         self.tiles.push(row);
     }
 

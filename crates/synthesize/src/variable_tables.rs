@@ -107,7 +107,9 @@ fn vars_info(plan: &Plan, connection: &Connection) -> rusqlite::Result<Truth> {
         for extra in extras {
             variables.push(extra_row(plan, &mut rows, extra, tile, &mut offset)?);
         }
-        truth.add(&plan.classes, &variables);
+        truth.add(&plan.classes, &variables, |explained| {
+            plan.gap(tile, explained)
+        });
     }
     Ok(truth)
 }
@@ -202,6 +204,11 @@ fn unlowered(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     }
     let mut ids = connection.prepare("INSERT INTO debug_ids VALUES (?1, ?2)")?;
     for (id, group) in plan.groups.iter().enumerate() {
+        if plan.settings.has_places() {
+            let context = plan.context_of_group(group, id);
+            ids.execute(params![id, encode_list(&[context.into()])])?;
+            continue;
+        }
         let contexts = &plan.contexts.ops[group.op].vars;
         let context = match id % 3 {
             0 => 0,

@@ -20,10 +20,10 @@ pub(super) fn assign(
     let mut sets = PlaceSets::default();
     let out = layering.names.len() as u32;
     let bytes = bytes_of_sets(model);
-    let mut operations = layered(model, layering, &mut sets)?;
+    let mut operations = layered(model, layering, &bytes, &mut sets)?;
     let firm = firm(model, &bytes, &mut operations, out, &mut sets)?;
     others(model, &bytes, &firm, &mut operations, out, &mut sets)?;
-    let variables = Variables::new(model, layering, &operations, firm, &mut sets)?;
+    let variables = Variables::new(model, layering, &operations, &bytes, firm, &mut sets)?;
     let (of_body, of_piece) = code::places(model, &operations, &variables, &mut sets)?;
     for (operation, own) in model.operations.iter().zip(&mut operations) {
         if own.reason == Reason::Touched {
@@ -77,9 +77,10 @@ fn with_out_first(mut placement: Placement, out: u32) -> Placement {
 fn layered(
     model: &Model,
     layering: &Layering,
+    bytes: &[SetBytes],
     sets: &mut PlaceSets,
 ) -> Result<Vec<OperationPlace>, TooManyPlaces> {
-    let of_calls = calls::places(model, layering, sets)?;
+    let of_calls = calls::places(model, layering, bytes, sets)?;
     let mut places = Vec::with_capacity(model.operations.len());
     for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
         places.push(match (operation.call, layer) {

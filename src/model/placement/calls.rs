@@ -7,6 +7,7 @@
 
 use super::ends::Parts;
 use super::place_sets::{NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::touches::SetBytes;
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note};
 use rustc_hash::FxHashMap;
 
@@ -14,6 +15,7 @@ use rustc_hash::FxHashMap;
 pub(super) fn places(
     model: &Model,
     layering: &Layering,
+    bytes: &[SetBytes],
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
     if model.calls.is_empty() {
@@ -21,7 +23,7 @@ pub(super) fn places(
     }
     let direct = direct_layers(model, layering);
     let mut found: Vec<Option<u32>> = Vec::with_capacity(model.calls.len());
-    let around = layers_around(model, &direct);
+    let around = layers_around(model, bytes, &direct);
     for (number, call) in model.calls.iter().enumerate() {
         let outer = found.get(call.outer as usize).copied().flatten();
         let own = call
@@ -46,13 +48,12 @@ fn direct_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
 
 /// By call site: the layer that most bytes of the variables are of which the
 /// programs around the call move in and out.
-fn layers_around(model: &Model, direct: &[Option<u32>]) -> Vec<Option<u32>> {
+fn layers_around(model: &Model, bytes: &[SetBytes], direct: &[Option<u32>]) -> Vec<Option<u32>> {
     let mut layer_of_body = vec![None; model.bodies.len()];
     for (operation, &layer) in model.operations.iter().zip(direct) {
         let known = &mut layer_of_body[operation.body as usize];
         *known = known.or(layer);
     }
-    let bytes = super::touches::bytes_of_sets(model);
     let layer = |call: &crate::model::CallSite| {
         let mut by_layer: FxHashMap<u32, u64> = FxHashMap::default();
         for &set in &call.around {

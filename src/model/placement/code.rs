@@ -1,9 +1,9 @@
 //! Where code and vertex state count.
 
+use super::OperationPlace;
 use super::assign::of_bodies;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::variables::Variables;
-use super::{OperationPlace, Reason};
 use crate::model::Model;
 
 /// By body where its code counts, and by body where that of each of its pieces
@@ -17,15 +17,12 @@ pub(super) fn places(
 ) -> Result<(Vec<PlaceSet>, Vec<Vec<PlaceSet>>), TooManyPlaces> {
     let mut of_body = of_bodies(model, operations, sets)?;
     let mut of_piece = vec![Vec::new(); of_body.len()];
-    let mut is_reaching = vec![false; of_body.len()];
-    for (operation, own) in model.operations.iter().zip(operations) {
-        is_reaching[operation.body as usize] |= own.reason == Reason::Touched;
-    }
+    let reaching = &variables.reaching;
     for (number, body) in model.bodies.iter().enumerate() {
-        if !is_reaching[number] {
+        if !reaching.is_reaching[number] {
             continue;
         }
-        let own = sets.union(of_body[number], variables.touched[number])?;
+        let own = sets.union(of_body[number], reaching.touched[number])?;
         let whole = if own == NOWHERE { EVERYWHERE } else { own };
         of_body[number] = whole;
         for piece in &body.pieces {

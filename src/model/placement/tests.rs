@@ -1,1 +1,512 @@
+//! The rules, case by case, on small models made by hand.
 
+use super::*;
+use crate::model::{
+    Body, BodyCode, BodySets, CallSite, Item, Label, LayerOptions, LayerOrder, NO_BODY, NO_CALL,
+    Operation, Piece, TensorKind, VariableItems,
+};
+use crate::profile::{LiveClasses, Recorded, Target, TileBytes};
+use regex::Regex;
+
+const STEPS: u32 = 10;
+/// The classes of variables that are always live, and of those that are not.
+const LASTING: u32 = 0;
+const PASSING: u32 = 1;
+
+/// A model in the making: every operation has a body of its own.
+#[derive(Default)]
+struct Case {
+    operations: Vec<Operation>,
+    bodies: Vec<Body>,
+    variables: Vec<(Vec<usize>, u32, u32, &'static str)>,
+    /// By operation: the variables of each of its programs.
+    programs: Vec<(usize, Vec<Vec<usize>>)>,
+    companions: Vec<(usize, usize)>,
+    calls: Vec<CallSite>,
+}
+
+impl Case {
+    /// Adds an operation by its name; `layer/1/x` is one of layer 1. It
+    /// computes unless its name begins with `move`, the compiler made it when
+    /// it begins with `made`, and `grad` and `update` are what they say.
+    fn operation(&mut self, name: &str) -> usize {
+        let computes = !name.starts_with("move");
+        let present = [u32::from(computes)].into_iter().collect::<TileBytes>();
+        self.bodies.push(Body {
+            uid: self.bodies.len() as u64,
+            window: Some((0, 1)),
+            code: BodyCode {
+                vertex_types: if computes {
+                    vec![(0, present)]
+                } else {
+                    Vec::new()
+                },
+                ..BodyCode::default()
+            },
+            pieces: Vec::new(),
+        });
+        self.operations.push(Operation {
+            body: self.bodies.len() as u32 - 1,
+            name: name.into(),
+            inputs: "".into(),
+            is_tensor: false,
+            is_anonymous: name.starts_with("made"),
+            is_backward: name.contains("grad"),
+            is_update: name.starts_with("update"),
+            is_nested: false,
+            call: NO_CALL,
+        });
+        self.operations.len() - 1
+    }
+
+    /// Adds several operations.
+    fn operations<const N: usize>(&mut self, names: [&str; N]) -> [usize; N] {
+        names.map(|name| self.operation(name))
+    }
+
+    /// Adds a variable of 100 bytes that these operations use, by its name.
+    fn passing(&mut self, users: &[usize], name: &'static str) -> usize {
+        self.variable(users, PASSING, 100, name)
+    }
+
+    /// The same, always live.
+    fn lasting(&mut self, users: &[usize], name: &'static str) -> usize {
+        self.variable(users, LASTING, 100, name)
+    }
+
+    fn variable(&mut self, users: &[usize], class: u32, bytes: u32, name: &'static str) -> usize {
+        self.variables.push((users.to_vec(), class, bytes, name));
+        self.variables.len() - 1
+    }
+
+    /// The model, and the set of each variable.
+    fn model(&self) -> (Model, Vec<u32>) {
+        let mut sets = BodySets::default();
+        let mut labels = vec![Label::default()];
+        let mut set_of = Vec::new();
+        for (users, _, _, name) in &self.variables {
+            let mut users = users.clone();
+            users.sort_unstable();
+            let push = |set, &user: &usize| sets.push(set, user as u32);
+            let set = users.iter().fold(NO_BODY, push);
+            labels.push(Label {
+                name: (*name).into(),
+                tensor: "".into(),
+                kind: match name.starts_with("weight") {
+                    true => TensorKind::Variable,
+                    false => TensorKind::Unknown,
+                },
+            });
+            if set != NO_BODY {
+                sets.mark(set, labels.len() as u32 - 1, NO_BODY);
+            }
+            set_of.push(set);
+        }
+        for &(variable, companion) in &self.companions {
+            let label = sets.label(set_of[variable]);
+            sets.mark(set_of[variable], label, set_of[companion]);
+        }
+        let items = self.variables.iter().zip(&set_of);
+        let items = items.map(|(&(_, class, bytes, _), &set)| (0, Item { class, set, bytes }));
+        let items: Vec<(u16, Item)> = items.collect();
+        let mut bodies = self.bodies.clone();
+        for (operation, programs) in &self.programs {
+            let piece = |variables: &Vec<usize>| Piece {
+                sets: variables.iter().map(|&variable| set_of[variable]).collect(),
+                code: BodyCode::default(),
+            };
+            bodies[*operation].pieces = programs.iter().map(piece).collect();
+        }
+        let model = Model {
+            target: Target {
+                tiles_per_ipu: 1,
+                num_tiles: 1,
+                bytes_per_tile: 1 << 20,
+                num_ipus: 1,
+                num_replicas: 1,
+                architecture: String::new(),
+            },
+            operations: self.operations.clone(),
+            bodies,
+            classes: LiveClasses::new(vec![true, false], vec![(PASSING, 3, 5)], STEPS),
+            variables: VariableItems::new(1, items.into_iter()),
+            code_variables: VariableItems::new(1, std::iter::empty()),
+            recorded_code: Default::default(),
+            body_sets: sets,
+            labels,
+            calls: self.calls.clone(),
+            vertex_code: vec![TileBytes::default()],
+            programs: Vec::new(),
+            recorded: Recorded::default(),
+            cycles: None,
+            version: Default::default(),
+            made: Default::default(),
+            bottleneck: None,
+            warnings: Vec::new(),
+        };
+        (model, set_of)
+    }
+
+    fn placed(&self, options: &PlacementOptions) -> Placed {
+        let (model, set_of) = self.model();
+        let layers = LayerOptions {
+            layer_regex: Regex::new(r"layer/(\d+)").unwrap(),
+            inputs_regex: Regex::new("embeddings").unwrap(),
+            order: LayerOrder::Steps,
+        };
+        let layering = Layering::new(&model.operations, &layers);
+        let placement = Placement::full(&model, &layering, options).unwrap();
+        Placed { placement, set_of }
+    }
+}
+
+/// Where everything of a case counts.
+struct Placed {
+    placement: Placement,
+    set_of: Vec<u32>,
+}
+
+impl Placed {
+    fn names(&self, set: PlaceSet) -> String {
+        if set == EVERYWHERE {
+            return "every stage".to_string();
+        }
+        let places = self.placement.sets.places(set).iter();
+        let names = places.map(|&place| self.placement.positions.name(place as usize).to_string());
+        names.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The places of a variable.
+    fn variable(&self, variable: usize) -> String {
+        self.names(self.placement.counted[self.set_of[variable] as usize])
+    }
+
+    /// The places of an operation, and why.
+    fn operation(&self, operation: usize) -> (String, Reason) {
+        let own = self.placement.operations[operation];
+        (self.names(own.places), own.reason)
+    }
+
+    /// The places of each of the programs of an operation.
+    fn programs(&self, operation: usize) -> Vec<String> {
+        let of_piece = self.placement.of_piece[operation].iter();
+        of_piece.map(|&set| self.names(set)).collect()
+    }
+}
+
+/// Embedding, three layers and a head, forward and backward, then what a test
+/// adds. Gives the operations and, for In, layers and Out, their weights and
+/// gradients.
+struct Training {
+    case: Case,
+    embedding: usize,
+    head: usize,
+    forward: Vec<usize>,
+    weights: Vec<usize>,
+    gradients: Vec<usize>,
+}
+
+impl Training {
+    fn new() -> Self {
+        let mut case = Case::default();
+        let forward = case.operations(["embedding", "layer/1/x", "layer/2/x", "layer/3/x", "head"]);
+        let backward = case.operations([
+            "head_grad",
+            "layer/3/x_grad",
+            "layer/2/x_grad",
+            "layer/1/x_grad",
+            "embedding_grad",
+        ]);
+        let (mut weights, mut gradients) = (Vec::new(), Vec::new());
+        for place in 0..5 {
+            let users = [forward[place], backward[4 - place]];
+            weights.push(case.lasting(&users, "kernel"));
+            gradients.push(case.passing(&[backward[4 - place]], ""));
+        }
+        for place in 0..4 {
+            case.passing(&[forward[place], forward[place + 1]], "activation");
+            case.passing(&[backward[place], backward[place + 1]], "derivative");
+        }
+        Self {
+            case,
+            embedding: forward[0],
+            head: forward[4],
+            forward: forward.to_vec(),
+            weights,
+            gradients,
+        }
+    }
+
+    /// Lets an operation use what is there already.
+    fn uses(&mut self, operation: usize, variables: &[usize]) {
+        for &variable in variables {
+            self.case.variables[variable].0.push(operation);
+        }
+    }
+
+    fn placed(&self) -> Placed {
+        self.case.placed(&PlacementOptions::default())
+    }
+}
+
+const PLACES: [&str; 5] = ["In", "1", "2", "3", "Out"];
+
+#[test]
+fn what_runs_around_the_layers_is_in_and_out() {
+    let training = Training::new();
+    let placed = training.placed();
+    assert_eq!(
+        placed.operation(training.embedding),
+        ("In".into(), Reason::BeforeLayers)
+    );
+    assert_eq!(
+        placed.operation(training.head),
+        ("Out".into(), Reason::AfterLayers)
+    );
+    // The backward passes of both are with them.
+    assert_eq!(placed.operation(5), ("Out".into(), Reason::AfterLayers));
+    assert_eq!(placed.operation(9), ("In".into(), Reason::BeforeLayers));
+    for place in 0..5 {
+        assert_eq!(placed.variable(training.weights[place]), PLACES[place]);
+        assert_eq!(placed.variable(training.gradients[place]), PLACES[place]);
+    }
+}
+
+#[test]
+fn without_contexts_the_return_of_the_layers_tells_where_the_head_ends() {
+    let mut training = Training::new();
+    for operation in &mut training.case.operations {
+        operation.is_backward = false;
+    }
+    let placed = training.placed();
+    assert_eq!(placed.operation(training.head).0, "Out");
+    assert_eq!(placed.operation(5).0, "Out");
+    assert_eq!(placed.operation(9).0, "In");
+}
+
+#[test]
+fn a_model_without_a_backward_pass_ends_with_its_head() {
+    let mut case = Case::default();
+    let [mask, _, first, second, head] =
+        case.operations(["mask", "move in", "layer/0/x", "layer/1/x", "head"]);
+    let shared = case.passing(&[mask, first, second], "");
+    let own = case.passing(&[mask], "");
+    let result = case.passing(&[second, head], "");
+    let placed = case.placed(&PlacementOptions::default());
+    assert_eq!(placed.operation(mask).0, "In");
+    assert_eq!(placed.operation(head).0, "Out");
+    assert_eq!(placed.variable(shared), "In 0 1");
+    assert_eq!(placed.variable(own), "In");
+    assert_eq!(placed.variable(result), "1 Out");
+}
+
+#[test]
+fn an_update_of_one_weight_is_where_the_weight_is() {
+    let mut training = Training::new();
+    let mut moments = Vec::new();
+    for place in 0..5 {
+        let step = training.case.operation("update");
+        let used = [training.weights[place], training.gradients[place]];
+        training.uses(step, &used);
+        moments.push(training.case.variable(&[step], LASTING, 1000, "moment"));
+    }
+    let placed = training.placed();
+    for (place, moment) in moments.into_iter().enumerate() {
+        assert_eq!(placed.variable(moment), PLACES[place]);
+        assert_eq!(placed.variable(training.weights[place]), PLACES[place]);
+    }
+}
+
+#[test]
+fn what_reaches_over_the_model_adds_no_place() {
+    let mut training = Training::new();
+    let norm = training.case.operation("global_norm");
+    let gradients = training.gradients.clone();
+    training.uses(norm, &gradients);
+    let partial = training.case.passing(&[norm], "");
+    let sum = training.case.passing(&[norm], "");
+    training.case.programs.push((
+        norm,
+        vec![
+            vec![gradients[2], partial],
+            vec![partial, sum],
+            gradients.clone(),
+        ],
+    ));
+    let placed = training.placed();
+    assert_eq!(placed.operation(norm).1, Reason::Touched);
+    for (place, gradient) in gradients.into_iter().enumerate() {
+        assert_eq!(placed.variable(gradient), PLACES[place]);
+    }
+    assert_eq!(placed.variable(partial), "2");
+    assert_eq!(placed.variable(sum), "In 1 2 3 Out");
+    assert_eq!(placed.programs(norm), ["2", "2", "In 1 2 3 Out"]);
+    let by_touch = &placed.placement.by_touch;
+    assert!(by_touch[placed.set_of[sum] as usize] && !by_touch[placed.set_of[partial] as usize]);
+}
+
+#[test]
+fn a_name_decides_before_what_a_variable_is_used_with() {
+    let mut training = Training::new();
+    let fused = training.case.operation("update");
+    let weights = training.weights.clone();
+    training.uses(fused, &weights);
+    let named = training.case.lasting(&[fused], "Accl1___layer/2/kernel");
+    let paired = training.case.lasting(&[fused], "moment");
+    let alone = training.case.lasting(&[fused], "step");
+    training.case.companions.push((paired, weights[3]));
+    let placed = training.placed();
+    assert_eq!(placed.variable(named), "2");
+    assert_eq!(placed.variable(paired), "3");
+    assert_eq!(placed.variable(alone), "In 1 2 3 Out");
+}
+
+#[test]
+fn moving_weights_in_and_out_adds_no_place() {
+    let mut training = Training::new();
+    let upload = training.case.operation("move up");
+    let first = training.case.operations.remove(upload);
+    // The upload runs first.
+    training.case.operations.insert(0, first);
+    let weights = training.weights.clone();
+    training.uses(upload, &weights);
+    let buffer = training.case.passing(&[upload], "");
+    let placed = training.placed();
+    assert_eq!(placed.operation(0).1, Reason::Touched);
+    for (place, weight) in weights.into_iter().enumerate() {
+        assert_eq!(placed.variable(weight), PLACES[place]);
+    }
+    assert_eq!(placed.variable(buffer), "In 1 2 3 Out");
+}
+
+#[test]
+fn what_only_the_compiler_uses_is_in_every_stage() {
+    let mut training = Training::new();
+    let [made, fix] = training.case.operations(["made", "made fix"]);
+    let counter = training.case.lasting(&[made], "");
+    let weight = training.weights[2];
+    training.uses(fix, &[weight]);
+    let placed = training.placed();
+    assert_eq!(
+        placed.operation(made),
+        ("every stage".into(), Reason::EveryStage)
+    );
+    assert_eq!(placed.variable(counter), "every stage");
+    assert_eq!(placed.operation(fix).0, "2");
+    assert_eq!(placed.variable(weight), "2");
+}
+
+#[test]
+fn what_nobody_uses_is_in_every_stage() {
+    let mut training = Training::new();
+    let stack = training.case.lasting(&[], "");
+    assert_eq!(training.placed().variable(stack), "every stage");
+}
+
+#[test]
+fn others_go_with_what_they_use_or_with_the_operation_before() {
+    let mut case = Case::default();
+    let [first, dropout, cast, second] =
+        case.operations(["layer/1/x", "dropout", "cast", "layer/2/x"]);
+    let weight = case.lasting(&[second, dropout], "");
+    let own = case.passing(&[dropout], "");
+    let alone = case.passing(&[cast], "");
+    case.passing(&[first], "");
+    let placed = case.placed(&PlacementOptions::default());
+    assert_eq!(placed.operation(dropout), ("2".into(), Reason::Variables));
+    assert_eq!(placed.variable(own), "2");
+    assert_eq!(placed.variable(weight), "2");
+    assert_eq!(placed.operation(cast), ("1".into(), Reason::Neighbour));
+    assert_eq!(placed.variable(alone), "1");
+}
+
+#[test]
+fn a_cast_of_a_layers_weight_before_the_layers_is_not_of_in() {
+    let mut training = Training::new();
+    let cast = training.case.operation("cast");
+    let first = training.case.operations.remove(cast);
+    training.case.operations.insert(0, first);
+    let weight = training.weights[2];
+    training.uses(cast, &[weight]);
+    let copy = training.case.lasting(&[cast], "");
+    let placed = training.placed();
+    assert_eq!(placed.variable(weight), "2");
+    assert_eq!(placed.variable(copy), "2");
+}
+
+#[test]
+fn a_tied_weight_brings_the_head_to_the_embedding() {
+    let mut training = Training::new();
+    let users = [training.embedding, training.head];
+    let tied = training.case.lasting(&users, "weight of words");
+    let constant = training.case.lasting(&training.forward.clone(), "mask");
+    let placed = training.placed();
+    assert!(placed.placement.positions.out_is_first());
+    assert_eq!(placed.variable(tied), "In Out");
+    assert_eq!(placed.operation(training.head).0, "In Out");
+    assert_eq!(placed.variable(constant), "In Out 1 2 3");
+    assert_eq!(placed.placement.ties, []);
+    let options = PlacementOptions {
+        out_on: OutOn::Last,
+        ..PlacementOptions::default()
+    };
+    let placed = training.case.placed(&options).placement;
+    assert_eq!(placed.positions.out(), Some(4));
+    let tie = Tie {
+        weight: "weight of words".into(),
+        bytes: 100,
+        positions: vec![0, 4],
+    };
+    assert_eq!(placed.ties, [tie]);
+}
+
+/// A function that layers 1 to 3 call, with a body whose name says layer 1.
+fn functions(around: [&[usize]; 3], weights: [usize; 3], mut case: Case) -> (Case, Vec<usize>) {
+    let (model, set_of) = case.model();
+    assert_eq!(model.variables.tiles(), 1);
+    let mut bodies = Vec::new();
+    for (call, around) in (0u32..).zip(around) {
+        let body = case.operation("layer/1/body");
+        let operation = &mut case.operations[body];
+        (operation.call, operation.is_nested) = (call, true);
+        let around = around.iter().map(|&place| set_of[weights[place]]);
+        case.calls.push(CallSite {
+            outer: NO_CALL,
+            operation: None,
+            function: 7,
+            around: around.collect(),
+        });
+        bodies.push(body);
+    }
+    (case, bodies)
+}
+
+#[test]
+fn a_call_is_where_what_is_copied_around_it_is_used() {
+    let mut case = Case::default();
+    let users = case.operations(["layer/1/x", "layer/2/x", "layer/3/x"]);
+    let weights = users.map(|user| case.lasting(&[user], ""));
+    let (case, bodies) = functions([&[0], &[1], &[]], weights, case);
+    let placed = case.placed(&PlacementOptions::default());
+    assert_eq!(placed.operation(bodies[0]), ("1".into(), Reason::Call));
+    assert_eq!(placed.operation(bodies[1]), ("2".into(), Reason::Call));
+    // Nothing tells: every place between the first and the last caller.
+    assert_eq!(placed.operation(bodies[2]), ("1 2".into(), Reason::Call));
+}
+
+#[test]
+fn a_call_between_operations_of_one_layer_is_of_that() {
+    let mut case = Case::default();
+    let [first] = case.operations(["layer/1/x"]);
+    let weight = case.lasting(&[first], "");
+    let (mut case, bodies) = functions([&[0], &[], &[]], [weight; 3], case);
+    let after = case.operation("layer/2/x");
+    let around: Vec<Operation> = [after, bodies[1], after]
+        .map(|operation| case.operations[operation].clone())
+        .to_vec();
+    case.operations.truncate(bodies[1]);
+    case.operations.extend(around);
+    let placed = case.placed(&PlacementOptions::default());
+    assert_eq!(placed.operation(bodies[0]).0, "1");
+    assert_eq!(placed.operation(bodies[1] + 1).0, "2");
+}

@@ -3,6 +3,7 @@
 use super::assign::of_bodies;
 use super::by_layer::of_sets;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::touches::{SetBytes, Touches};
 use super::{OperationPlace, Reason};
 use crate::model::{Layering, Model, NO_BODY};
 
@@ -15,8 +16,8 @@ pub(super) struct Variables {
     pub(super) counted: Vec<PlaceSet>,
     /// Is that only because these places are touched?
     pub(super) by_touch: Vec<bool>,
-    /// By body: all places that it touches with what has firm places.
-    pub(super) touched: Vec<PlaceSet>,
+    /// The operations that reach over the model.
+    pub(super) reaching: Reaching,
 }
 
 impl Variables {
@@ -39,25 +40,25 @@ impl Variables {
         model: &Model,
         layering: &Layering,
         operations: &[OperationPlace],
+        bytes: &[SetBytes],
         firm: Vec<PlaceSet>,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let touched = touched(model, &firm, sets)?;
+        let reaching = Reaching::new(model, operations, bytes, &firm, sets)?;
         let own = of_bodies(model, operations, sets)?;
         let local: Vec<PlaceSet> = own.iter().map(|&own| without_every_stage(own)).collect();
-        let reaching = Reaching::new(model, operations, &touched);
-        let one_place = |touched: &PlaceSet| {
-            if sets.only(*touched).is_some() {
-                *touched
-            } else {
-                NOWHERE
-            }
-        };
-        let one: Vec<PlaceSet> = touched.iter().map(one_place).collect();
         let by_operation = by_users(model, |body| local[body], sets)?;
-        let by_one_place = by_users(model, |body| reaching.of(body, one[body]), sets)?;
+        let one_place = reaching
+            .touched
+            .iter()
+            .map(|&touched| match sets.only(touched) {
+                Some(_) => touched,
+                None => NOWHERE,
+            });
+        let one_place: Vec<PlaceSet> = one_place.collect();
+        let by_one_place = by_users(model, |body| one_place[body], sets)?;
         let by_program = by_program(model, &firm, &reaching, sets)?;
-        let all_touched = by_users(model, |body| reaching.of(body, touched[body]), sets)?;
+        let all_touched = by_users(model, |body| reaching.touched[body], sets)?;
         let every_stage = of_sets(&model.body_sets, &own, sets)?;
         let mut counted = firm.clone();
         counted[NO_BODY as usize] = EVERYWHERE;
@@ -86,7 +87,7 @@ impl Variables {
             firm,
             counted,
             by_touch,
-            touched,
+            reaching,
         })
     }
 }
@@ -99,40 +100,38 @@ fn without_every_stage(places: PlaceSet) -> PlaceSet {
     }
 }
 
-/// The bodies whose operations reach over the model.
-struct Reaching {
-    is_reaching: Vec<bool>,
+/// The operations that reach over the model.
+#[derive(Debug)]
+pub(super) struct Reaching {
+    /// By body: is it one of theirs?
+    pub(super) is_reaching: Vec<bool>,
+    /// By body of theirs: all places of the variables that it uses and that
+    /// have any; nowhere for other bodies.
+    pub(super) touched: Vec<PlaceSet>,
 }
 
 impl Reaching {
-    fn new(model: &Model, operations: &[OperationPlace], touched: &[PlaceSet]) -> Self {
-        let mut is_reaching = vec![false; touched.len()];
+    fn new(
+        model: &Model,
+        operations: &[OperationPlace],
+        bytes: &[SetBytes],
+        firm: &[PlaceSet],
+        sets: &mut PlaceSets,
+    ) -> Result<Self, TooManyPlaces> {
+        let mut is_reaching = vec![false; model.bodies.len()];
         for (operation, own) in model.operations.iter().zip(operations) {
             is_reaching[operation.body as usize] |= own.reason == Reason::Touched;
         }
-        Self { is_reaching }
+        let wanted = |body: u32| is_reaching[body as usize];
+        let touches = Touches::new(model, bytes, (sets, firm), wanted)?;
+        let bodies = 0..model.bodies.len() as u32;
+        let touched = bodies.map(|body| touches.places(body, sets));
+        let touched = touched.collect::<Result<_, _>>()?;
+        Ok(Self {
+            is_reaching,
+            touched,
+        })
     }
-
-    /// `places` for such a body, and no place for another.
-    fn of(&self, body: usize, places: PlaceSet) -> PlaceSet {
-        if self.is_reaching[body] {
-            places
-        } else {
-            NOWHERE
-        }
-    }
-}
-
-/// By body: all places of the variables that it uses and that have any.
-fn touched(
-    model: &Model,
-    firm: &[PlaceSet],
-    sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let bytes = super::touches::bytes_of_sets(model);
-    let touches = super::touches::Touches::new(model, &bytes, (sets, firm), |_| true)?;
-    let bodies = 0..model.bodies.len() as u32;
-    bodies.map(|body| touches.places(body, sets)).collect()
 }
 
 /// By set of bodies: the places that `place` gives those of them that compute
@@ -171,11 +170,12 @@ fn by_program(
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
     let mut places = vec![NOWHERE; firm.len()];
-    for (body, pieces) in model.bodies.iter().map(|body| &body.pieces).enumerate() {
-        for piece in pieces {
+    let bodies = model.bodies.iter().zip(&reaching.is_reaching);
+    for (body, _) in bodies.filter(|&(_, &is_reaching)| is_reaching) {
+        for piece in &body.pieces {
             let used = piece.sets.iter().map(|&set| firm[set as usize]);
             let local: Vec<PlaceSet> = used.filter(|&set| sets.is_local(set)).collect();
-            let one = reaching.of(body, sets.union_of(local)?);
+            let one = sets.union_of(local)?;
             if sets.only(one).is_none() {
                 continue;
             }

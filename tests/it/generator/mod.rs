@@ -41,7 +41,27 @@ fn cases() -> Vec<Vec<&'static str>> {
         "--outlined",
         "once",
     ]);
+    cases.extend(cases_with_places().map(|case| case.split(' ').collect()));
     cases
+}
+
+/// Models with known places, every feature at least once.
+fn cases_with_places() -> impl Iterator<Item = &'static str> {
+    [
+        "--places --mode inference --masks --constants --gaps 9",
+        "--places --mode training --optimiser adam-each --tied ends --compiler-made 50",
+        "--places --mode training --optimiser adam-fused --names none --gradient-norm --whole-sets",
+        "--places --mode training --outlined once --outline-backward --nested --pairs on-replaced",
+        "--places --mode training --outlined per-call --outline-backward --framework poptorch \
+         --nested --shuffle-pairs --ends small",
+        "--places --mode training --optimiser adam-sets --names variable --loss-scaling \
+         --framework tensorflow --tied neighbours --ends large",
+        "--places --mode training --framework tensorflow --outlined per-call --outline-backward \
+         --anonymous-calls half --gradient-norm",
+        "--places --mode training --framework poplar --outlined once --outline-backward \
+         --anonymous-calls all --tied distant --equal-layers",
+    ]
+    .into_iter()
 }
 
 fn generate(directory: &Path, arguments: &[&str]) -> synthesize::Summary {

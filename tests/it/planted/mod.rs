@@ -6,6 +6,7 @@ mod attributed;
 mod growth;
 mod layer_cycles;
 mod once;
+mod places;
 mod ranges;
 mod subject;
 mod whole;

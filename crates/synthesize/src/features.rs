@@ -1,0 +1,138 @@
+//! What can be planted in a model whose places are known; see `--places`.
+
+use clap::{Args, ValueEnum};
+
+/// Switches of what a model has beside its layers.
+#[derive(Debug, Clone, Args)]
+pub struct Features {
+    /// Plants each variable and each piece of code for known places: before the
+    /// layers, a layer, after the layers. The options below need it.
+    #[arg(long)]
+    pub places: bool,
+    /// What updates the weights in training.
+    #[arg(long, value_enum, default_value_t = Optimiser::Sgd, requires = "places")]
+    pub optimiser: Optimiser,
+    /// Where weights and their optimiser state say which layer they are of.
+    #[arg(long, value_enum, default_value_t = Names::Operation, requires = "places")]
+    pub names: Names,
+    /// Adds a norm over the gradients of all weights, which clips them.
+    #[arg(long, requires = "places")]
+    pub gradient_norm: bool,
+    /// Adds an operation that scales the gradients of all weights.
+    #[arg(long, requires = "places")]
+    pub loss_scaling: bool,
+    /// Lets norm and scaling have one compute set over all gradients, not one
+    /// for each.
+    #[arg(long, requires = "places")]
+    pub whole_sets: bool,
+    /// Outlines parts of the backward pass too.
+    #[arg(long, requires_all = ["places", "outlined"])]
+    pub outline_backward: bool,
+    /// Which calls have no context of their own that tells the layer, in
+    /// TensorFlow and plain Poplar.
+    #[arg(long, value_enum, default_value_t = Portion::None, requires = "places")]
+    pub anonymous_calls: Portion,
+    /// Where the pairs of a call inside an outlined body stand, in PopART.
+    #[arg(long, value_enum, default_value_t = Pairs::OnClone, requires = "places")]
+    pub pairs: Pairs,
+    /// Lists pairs of contexts in no order.
+    #[arg(long, requires = "places")]
+    pub shuffle_pairs: bool,
+    /// Memory that no variable explains, up to so many per cent of a tile's.
+    #[arg(long, default_value_t = 0, requires = "places")]
+    pub gaps: u32,
+    /// Memory of what the compiler makes for every IPU, in thousandths of an
+    /// average layer's.
+    #[arg(long, default_value_t = 0, requires = "places")]
+    pub compiler_made: u32,
+    /// Size of embedding and head.
+    #[arg(long, value_enum, default_value_t = Ends::Medium, requires = "places")]
+    pub ends: Ends,
+    /// Adds a mask that is made before the layers and used by all of them.
+    #[arg(long, requires = "places")]
+    pub masks: bool,
+    /// Adds constants that several layers use.
+    #[arg(long, requires = "places")]
+    pub constants: bool,
+    /// Which places share a weight.
+    #[arg(long, value_enum, default_value_t = Tied::None, requires = "places")]
+    pub tied: Tied,
+    /// Makes all layers equal, to the byte.
+    #[arg(long, requires = "places")]
+    pub equal_layers: bool,
+}
+
+/// What updates the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Optimiser {
+    /// An operation for each weight, without any state.
+    Sgd,
+    /// An operation for each weight, which has two moments of twice its bytes.
+    AdamEach,
+    /// The same in one operation with a compute set for each weight.
+    AdamSets,
+    /// The same in one operation with one compute set over all weights.
+    AdamFused,
+}
+
+impl Optimiser {
+    /// Whether each weight has two moments.
+    pub fn has_moments(self) -> bool {
+        self != Self::Sgd
+    }
+}
+
+/// Where a weight's layer can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Names {
+    /// In the names of its variables and of its update.
+    Operation,
+    /// In the names of its variables alone.
+    Variable,
+    /// Nowhere.
+    None,
+}
+
+/// How many of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Portion {
+    /// None of them.
+    None,
+    /// Every other one.
+    Half,
+    /// All of them.
+    All,
+}
+
+/// Where the pairs of a call inside an outlined body stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Pairs {
+    /// On the call in the body, as well as on those that it replaced.
+    OnClone,
+    /// On the calls that it replaced alone.
+    OnReplaced,
+}
+
+/// How large embedding and head are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Ends {
+    /// A tenth of a layer.
+    Small,
+    /// Half a layer or a whole one.
+    Medium,
+    /// Twice a layer.
+    Large,
+}
+
+/// Which places share a weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Tied {
+    /// None.
+    None,
+    /// Embedding and head.
+    Ends,
+    /// Two layers, one after the other.
+    Neighbours,
+    /// Two layers with another between them.
+    Distant,
+}

@@ -1,0 +1,199 @@
+//! What a model with known places has beside its layers: masks, a pooler,
+//! constants, what the compiler makes, and which operation uses which weight.
+
+use super::features::{Names, Tied};
+use super::model::{Builder, Model, Op, Phase};
+use super::options::Framework;
+use super::places::Places;
+use super::random::topic;
+use super::stages::Shape;
+use super::templates::{self, Kind, Template};
+use super::tensors::{Constant, Part};
+
+impl Builder<'_> {
+    /// Start-up or instrumentation, at one end of the program.
+    pub(super) fn compiler_made(&mut self, name: &str) {
+        if self.settings.features.compiler_made == 0 {
+            return;
+        }
+        let mut op = self.outside(Phase::Compiler, name, Kind::Elementwise, [0, 10]);
+        op.shapes = vec![Shape::Compute, Shape::Exchanged];
+        op.stages = 2;
+        self.run(op);
+    }
+
+    /// The mask, that every layer uses.
+    pub(super) fn plant_mask(&mut self) {
+        if !self.settings.features.masks {
+            return;
+        }
+        let name = match self.framework() {
+            Framework::Popart => "Mask/Sub",
+            Framework::Poptorch => "bert/Sub",
+            Framework::Tensorflow => "model/mask/Sub",
+            Framework::Poplar => "mask/sub",
+        };
+        let mut op = self.outside(Phase::Embedding, name, Kind::Elementwise, [0, 10]);
+        op.inputs = vec!["input_mask".to_owned()];
+        self.model.mask = Some(self.run(op));
+    }
+
+    /// The pooler, first in the head.
+    pub(super) fn pooler(&mut self) {
+        if !self.settings.has_places() {
+            return;
+        }
+        let name = match self.framework() {
+            Framework::Popart => "Pooler/MatMul",
+            Framework::Poptorch => "bert/pooler/dense/MatMul",
+            Framework::Tensorflow => "model/pooler/dense/MatMul",
+            Framework::Poplar => "pooler/matmul",
+        };
+        let op = self.outside(Phase::Head, name, Kind::MatMul, [15, 10]);
+        let op = self.run(op);
+        self.weight_outside(op, Part::Out);
+    }
+
+    /// The weight of an operation of embedding or head. The last of the head
+    /// has the embedding's where the two are tied.
+    pub(super) fn weight_outside(&mut self, op: usize, part: Part) {
+        let own = &self.model.ops[op];
+        if !self.settings.has_places() || own.weight == 0 {
+            return;
+        }
+        let is_last = own.weight == 60 && part == Part::Out;
+        let weight = match self.settings.features.tied {
+            Tied::Ends if is_last => {
+                self.use_weight(0, op, part, op);
+                0
+            }
+            _ => {
+                let (share, name) = (own.weight, self.name_outside(own));
+                self.plant_weight(op, part, op, share, &name)
+            }
+        };
+        let name = self.model.weights[weight].name.clone();
+        let inputs = &mut self.model.ops[op].inputs;
+        inputs.retain(|input| !is_table(input) && input != "head_weight");
+        inputs.push(name);
+    }
+
+    fn name_outside(&self, op: &Op) -> String {
+        if let Some(table) = op.inputs.iter().find(|input| is_table(input)) {
+            return table.clone();
+        }
+        let owner = op.name.rsplit_once('/').map_or("", |(owner, _)| owner);
+        match self.framework() {
+            Framework::Poptorch => format!("{}.weight", owner.replace('/', ".")),
+            _ => format!("{owner}/weight"),
+        }
+    }
+
+    /// The weight of an operation of a layer, which another layer may share.
+    pub(super) fn weight_of_layer(
+        &mut self,
+        op: usize,
+        layer: u32,
+        slot: usize,
+        template: &Template,
+    ) {
+        if !self.settings.has_places() || template.weight == 0 {
+            return;
+        }
+        let part = Part::Layer(layer);
+        let weight = match self.tied_layers() {
+            Some((first, second)) if slot == 0 && layer == second => {
+                let weight = self.weight_of[&(Part::Layer(first), slot)];
+                self.use_weight(weight, op, part, slot);
+                weight
+            }
+            _ => {
+                let name = templates::weight_name(self.framework(), layer, template.path);
+                self.plant_weight(op, part, slot, template.weight, &name)
+            }
+        };
+        let own = &mut self.model.ops[op];
+        if own.call.is_none() {
+            own.inputs.pop();
+        }
+        own.inputs.push(self.model.weights[weight].name.clone());
+    }
+
+    /// The two layers that share a weight.
+    fn tied_layers(&self) -> Option<(u32, u32)> {
+        let apart = match self.settings.features.tied {
+            Tied::Neighbours => 1,
+            Tied::Distant => 2,
+            Tied::None | Tied::Ends => return None,
+        };
+        let choices = self.settings.layers.checked_sub(apart)?;
+        let first = self
+            .settings
+            .random
+            .below(choices.into(), [topic::SHARED, 0, 0, 1]);
+        (choices > 0).then_some((first as u32, first as u32 + apart))
+    }
+
+    /// Constants of all layers, of every other one, and of three in a row.
+    pub(super) fn constants(&mut self) {
+        if !self.settings.features.constants {
+            return;
+        }
+        let slot = shared_slot(self.framework());
+        let layers = self.settings.layers;
+        let users = |wanted: &dyn Fn(u32) -> bool| -> Vec<usize> {
+            let layers = (0..layers).filter(|&layer| wanted(layer));
+            layers
+                .map(|layer| self.model.forward[layer as usize][slot])
+                .collect()
+        };
+        let sets = [
+            users(&|_| true),
+            users(&|layer| layer % 2 == 0),
+            users(&|layer| (1..4).contains(&layer)),
+        ];
+        for (number, users) in sets.into_iter().enumerate() {
+            let name = match self.settings.features.names {
+                Names::None => format!("onnx::Add_{}", 400 + number),
+                _ => format!("constant_{number}"),
+            };
+            self.model.constants.push(Constant { name, users });
+        }
+    }
+
+    /// The operations of a body work for each layer that calls it.
+    pub(super) fn places_of_bodies(&mut self) {
+        let calls = self.model.calls.clone();
+        for op in 0..self.model.ops.len() {
+            let own = &self.model.ops[op];
+            if let (Some(site), None) = (own.call, own.function) {
+                let call = &calls[site];
+                add_places(&mut self.model, call.function, Places::layer(call.layer));
+            }
+        }
+    }
+}
+
+fn add_places(model: &mut Model, function: usize, places: Places) {
+    for op in model.functions[function].ops.clone() {
+        model.ops[op].places |= places;
+        if let Some(site) = model.ops[op].call {
+            let inner = model.calls[site].function;
+            add_places(model, inner, places);
+        }
+    }
+}
+
+/// The names of tables that the layer-0 inputs regex is there for.
+fn is_table(input: &str) -> bool {
+    input == "Embedding_Dict" || input.starts_with("bert.embeddings.")
+}
+
+/// The operation of a layer that uses masks and constants.
+pub fn shared_slot(framework: Framework) -> usize {
+    let mut templates = templates::of(framework).iter();
+    let fits = |template: &Template| {
+        matches!(template.kind, Kind::Softmax | Kind::Norm) && !template.outlined
+    };
+    templates.position(fits).expect("every layer has one")
+}

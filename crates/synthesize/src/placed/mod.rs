@@ -1,0 +1,149 @@
+//! Plants the variables of a model whose places are known.
+//!
+//! Each group is made for something: a weight of a layer, the output of an
+//! operation, an argument of a body. Its places follow from that, and not from
+//! the operations that happen to touch it: those of the computation that needs
+//! it. What reaches over the model (uploads, a norm over all gradients, the
+//! optimiser) needs its own temporaries for each weight where the weight is.
+
+mod bodies;
+mod outputs;
+mod reaching;
+mod weights;
+
+use super::groups::{Access, Group, Role};
+use super::model::{Op, Phase};
+use super::planter::Planter;
+use super::tensors::{Part, budget};
+use super::tree::Window;
+
+impl Planter<'_> {
+    /// Plants all groups.
+    pub(super) fn with_places(&mut self) {
+        self.weights();
+        self.outputs();
+        self.work_memory();
+        self.constants();
+        self.bodies();
+        self.reaching();
+        self.compiler_made();
+    }
+
+    /// Adds a group; gives its number.
+    fn put(&mut self, mut group: Group) -> usize {
+        assert!(
+            !group.places.is_empty() && !group.uses.is_empty(),
+            "{group:?}"
+        );
+        let order = |&(stage, access): &(usize, Access)| (stage, access as u8);
+        group.uses.sort_unstable_by_key(order);
+        group.uses.dedup();
+        self.groups.push(group);
+        self.groups.len() - 1
+    }
+
+    /// A group of an operation with that operation's places, without uses.
+    fn of_op(&self, op: usize, role: Role, number: u64, bytes: u64) -> Group {
+        let part = self.part(op);
+        let key = self.key(op, role, number);
+        Group {
+            window: self.window(key as usize, role),
+            bytes: bytes.max(4),
+            places: self.model.ops[op].places,
+            key,
+            layer: self.layer_of(part),
+            ..Group::new(op, role)
+        }
+    }
+
+    /// The layer whose fullest tiles a group has; equal layers have the same.
+    fn layer_of(&self, part: Part) -> Option<u32> {
+        match part {
+            Part::Layer(layer) if !self.settings.features.equal_layers => Some(layer),
+            _ => None,
+        }
+    }
+
+    /// What sizes and tiles are drawn by: the same in equal layers.
+    fn key(&self, op: usize, role: Role, number: u64) -> u64 {
+        match self.settings.features.equal_layers {
+            true => 1_000_000 + 1000 * self.ordinals[op] + 10 * number + role as u64,
+            false => self.groups.len() as u64,
+        }
+    }
+
+    /// The part of the model that an operation works for; In for what has none.
+    fn part(&self, op: usize) -> Part {
+        let own = &self.model.ops[op];
+        match (own.made_for, own.phase, own.partner) {
+            (Some(layer), ..) => Part::Layer(layer),
+            (None, Phase::Head, _) => Part::Out,
+            (None, Phase::Backward, Some(forward)) => self.part(forward),
+            _ => Part::In,
+        }
+    }
+
+    /// Bytes of activations and temporaries of the part of an operation.
+    fn rest_of(&self, op: usize) -> u64 {
+        budget(self.settings, self.part(op)).1
+    }
+
+    /// The stage of an operation that comes `number`-th, with an access.
+    fn at(&self, op: usize, number: usize, access: Access) -> Vec<(usize, Access)> {
+        let stages = &self.tree.op_stages[op];
+        stages
+            .get(number)
+            .map_or(Vec::new(), |&stage| vec![(stage, access)])
+    }
+
+    /// The last stage of an operation that computes.
+    fn last_compute(&self, op: usize) -> Vec<(usize, Access)> {
+        let stages = self.tree.op_stages[op].iter().rev();
+        let mut computing = stages.filter(|stage| self.tree.stages[**stage].compute_set.is_some());
+        computing
+            .next()
+            .map_or(Vec::new(), |&stage| vec![(stage, Access::Compute)])
+    }
+
+    /// How an operation reads a variable: a call copies it into an argument.
+    fn read(&self, op: usize, number: usize) -> Vec<(usize, Access)> {
+        match self.model.ops[op].call {
+            Some(_) => self.at(op, 0, Access::Source),
+            None => self.compute(op, number),
+        }
+    }
+
+    /// How an operation writes a variable: a call copies it from a result.
+    fn written(&self, op: usize) -> Vec<(usize, Access)> {
+        match self.model.ops[op].call {
+            Some(_) => self.at(op, 1, Access::Destination),
+            None => self.last_compute(op),
+        }
+    }
+
+    /// The backward operations of a forward one.
+    fn gradients_of(&self, forward: usize) -> impl Iterator<Item = usize> {
+        let ops = self.model.order.iter().copied();
+        ops.filter(move |&op| {
+            let own = &self.model.ops[op];
+            own.phase == Phase::Backward && own.partner == Some(forward)
+        })
+    }
+
+    /// What the variables of an operation are called: what the compiler of the
+    /// framework makes has no name that tells the layer.
+    fn named(&self, op: usize, what: &str) -> String {
+        let own: &Op = &self.model.ops[op];
+        match own.name.as_str() {
+            "" => format!("{}/{what}", own.op_type),
+            name => format!("{name}/{what}"),
+        }
+    }
+
+    fn everywhere(&self) -> Window {
+        Window {
+            first: 0,
+            count: self.settings.tiles,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Temporaries of the norm over all gradients.
+
+use super::super::groups::{Access, Group, Role};
+use super::super::model::Phase;
+use super::super::places::Places;
+use super::super::planter::Planter;
+use super::super::templates::Kind;
+use super::super::tree::Window;
+
+impl Planter<'_> {
+    /// A copy of each gradient in 32 bits and its partial sums are needed where
+    /// the gradient is. What is gathered from them, and the norm itself, is small
+    /// and needed on every IPU: each adds up its own and gets the result.
+    pub(super) fn reaching(&mut self) {
+        let mut order = self.model.order.iter().copied();
+        let norm = order.find(|&op| {
+            let own = &self.model.ops[op];
+            own.phase == Phase::Optimiser && own.kind == Kind::Norm
+        });
+        let Some(norm) = norm else {
+            return;
+        };
+        let sets = self.model.ops[norm].works_on.len() / 2 - 1;
+        for weight in 0..self.model.weights.len() {
+            let number = if sets == 1 { 0 } else { weight };
+            self.partial_sums(norm, weight, number, sets);
+        }
+        self.gathered(norm, sets);
+    }
+
+    fn partial_sums(&mut self, norm: usize, weight: usize, number: usize, gather: usize) {
+        let group = self.group_of_weight(weight);
+        self.put(Group {
+            name: self.named(norm, "cast"),
+            is_float: true,
+            uses: self.at(norm, number, Access::Compute),
+            ..self.like(group, 2, norm, Role::Work)
+        });
+        let own = &self.groups[group];
+        let mut uses = self.at(norm, number, Access::Compute);
+        uses.extend(self.at(norm, gather, Access::Source));
+        let partial = Group {
+            name: self.named(norm, "partial"),
+            window: own.window,
+            bytes: 8,
+            places: own.places,
+            is_float: true,
+            uses,
+            ..Group::new(norm, Role::Work)
+        };
+        self.put(partial);
+    }
+
+    fn gathered(&mut self, norm: usize, gather: usize) {
+        let one_tile = Window { first: 0, count: 1 };
+        let mut everywhere = self.at(norm, gather + 1, Access::Destination);
+        let stages = &self.tree.op_stages[norm][gather + 2..];
+        everywhere.extend(stages.iter().map(|&stage| (stage, Access::Compute)));
+        let gathered = [Access::Destination, Access::Compute]
+            .iter()
+            .flat_map(|&access| self.at(norm, gather, access));
+        let mut result = self.at(norm, gather, Access::Compute);
+        result.extend(self.at(norm, gather + 1, Access::Source));
+        let bytes = 4 * self.model.weights.len() as u64;
+        let groups = [
+            (
+                "gathered",
+                Role::Message,
+                one_tile,
+                bytes,
+                gathered.collect(),
+            ),
+            ("norm", Role::Work, one_tile, 4, result),
+            ("broadcast", Role::Message, self.everywhere(), 4, everywhere),
+        ];
+        for (what, role, window, bytes, uses) in groups {
+            self.put(Group {
+                name: self.named(norm, what),
+                window,
+                bytes,
+                places: Places::EVERY,
+                is_float: true,
+                uses,
+                ..Group::new(norm, role)
+            });
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Weights, their gradients and their optimiser state, constants.
+
+use super::super::groups::{Access, Group, Role};
+use super::super::model::Phase;
+use super::super::places::Places;
+use super::super::planter::Planter;
+use super::super::templates::Kind;
+use super::super::tensor_contexts::{TensorOf, learning_rate};
+use super::super::tensors::{self, Part, State, budget};
+use super::super::tree::Mark;
+
+impl Planter<'_> {
+    pub(super) fn weights(&mut self) {
+        for weight in 0..self.model.weights.len() {
+            let group = self.weight(weight);
+            if self.settings.training() {
+                self.gradient(weight, group);
+                self.moments(weight, group);
+            }
+        }
+        if self.settings.training() {
+            self.learning_rate();
+        }
+    }
+
+    /// A weight is needed where something computes with it; its upload and the
+    /// optimiser come to it.
+    fn weight(&mut self, weight: usize) -> usize {
+        let own = &self.model.weights[weight];
+        let window = tensors::window(self.settings, weight);
+        let tiles = u64::from(self.settings.tiles) * 1000 / u64::from(window.count);
+        let bytes = self.bytes_of_weight(weight) * tiles.min(2500) / 1000;
+        let mut uses = Vec::new();
+        for &user in &own.users {
+            uses.extend(self.read(user, own.slot));
+            for gradient in self.gradients_of(user) {
+                uses.extend(self.read(gradient, own.slot));
+            }
+        }
+        uses.extend(self.updates_of(weight));
+        self.put(Group {
+            name: own.name.clone(),
+            window,
+            bytes: bytes.max(8),
+            places: own.places,
+            layer: self.layer_of(own.part),
+            key: self.key_of_weight(weight),
+            mark: Some(Mark::Tensor(TensorOf::Weight(weight, State::Value))),
+            uses,
+            ..Group::new(own.users[0], Role::Weight)
+        })
+    }
+
+    fn bytes_of_weight(&self, weight: usize) -> u64 {
+        let own = &self.model.weights[weight];
+        let same = |other: &&tensors::Weight| other.part == own.part;
+        let weights = self.model.weights.iter().filter(same);
+        let all: u64 = weights.map(|weight| u64::from(weight.share)).sum();
+        budget(self.settings, own.part).0 * u64::from(own.share) / all
+    }
+
+    fn key_of_weight(&self, weight: usize) -> u64 {
+        let own = &self.model.weights[weight];
+        match (self.settings.features.equal_layers, own.part) {
+            (true, Part::Layer(_)) => 900_000 + own.slot as u64,
+            _ => self.groups.len() as u64,
+        }
+    }
+
+    /// A gradient is needed where its weight is: it is made there.
+    fn gradient(&mut self, weight: usize, group: usize) {
+        let own = &self.model.weights[weight];
+        let mut uses = Vec::new();
+        for &gradient in &own.gradients {
+            uses.extend(self.written(gradient));
+        }
+        uses.extend(self.updates_of(weight));
+        uses.extend(self.stages_over(weight, Kind::Norm));
+        uses.extend(self.stages_over(weight, Kind::Elementwise));
+        let op = own.gradients[0];
+        let name = match self.model.ops[op].name.is_empty() {
+            true => format!("Gradient___{}", own.name),
+            false => self.named(op, "gradient"),
+        };
+        self.put(Group {
+            name,
+            uses,
+            ..self.like(group, 1, op, Role::Gradient)
+        });
+    }
+
+    /// Moments are needed where their weight is: an IPU updates its own weights.
+    fn moments(&mut self, weight: usize, group: usize) {
+        let own = &self.model.weights[weight];
+        let uses = self.updates_of(weight);
+        let update = self.tree.stages[uses[0].0].op;
+        for &state in &State::all(self.settings)[1..] {
+            self.put(Group {
+                name: state.name(self.settings.framework, &own.name),
+                is_float: true,
+                mark: Some(Mark::Tensor(TensorOf::Weight(weight, state))),
+                uses: uses.clone(),
+                ..self.like(group, 2, update, Role::Weight)
+            });
+        }
+        if self.settings.features.optimiser.has_moments() {
+            self.put(Group {
+                name: self.named(update, "step"),
+                is_float: true,
+                uses,
+                ..self.like(group, 2, update, Role::Work)
+            });
+        }
+    }
+
+    /// A group with the tiles, places and elements of another.
+    pub(super) fn like(&self, other: usize, times: u64, op: usize, role: Role) -> Group {
+        let own = &self.groups[other];
+        Group {
+            window: own.window,
+            bytes: own.bytes * times,
+            places: own.places,
+            layer: own.layer,
+            key: own.key,
+            like: Some((other, times)),
+            ..Group::new(op, role)
+        }
+    }
+
+    /// The group of a weight.
+    pub(super) fn group_of_weight(&self, weight: usize) -> usize {
+        let mark = Mark::Tensor(TensorOf::Weight(weight, State::Value));
+        let mut groups = self.groups.iter();
+        let found = groups.position(|group| group.mark == Some(mark));
+        found.expect("every weight has one")
+    }
+
+    /// The stages of the optimiser that update a weight.
+    fn updates_of(&self, weight: usize) -> Vec<(usize, Access)> {
+        self.stages_over(weight, Kind::Update)
+    }
+
+    /// The compute sets over a weight or its gradient, of operations of a kind
+    /// that stand between the backward pass and the next step.
+    pub(super) fn stages_over(&self, weight: usize, kind: Kind) -> Vec<(usize, Access)> {
+        let ops = self.model.order.iter();
+        let mut stages = Vec::new();
+        for &op in ops.filter(|&&op| self.model.ops[op].kind == kind) {
+            let own = &self.model.ops[op];
+            let gather = own.works_on.len() / 2;
+            for (number, works_on) in own.works_on.iter().enumerate() {
+                let is_between = kind == Kind::Norm && (gather - 1..=gather).contains(&number);
+                if works_on.contains(&weight) && !is_between {
+                    stages.extend(self.at(op, number, Access::Compute));
+                }
+            }
+        }
+        stages
+    }
+
+    /// Every IPU needs the learning rate.
+    fn learning_rate(&mut self) {
+        let ops = self.model.order.iter().copied();
+        let updates = ops.filter(|&op| {
+            let own = &self.model.ops[op];
+            own.phase == Phase::Optimiser && own.kind == Kind::Update
+        });
+        let updates: Vec<usize> = updates.collect();
+        let stages = updates.iter().flat_map(|&op| &self.tree.op_stages[op]);
+        self.put(Group {
+            name: learning_rate(self.settings.framework).to_owned(),
+            window: self.everywhere(),
+            bytes: 4,
+            places: Places::EVERY,
+            is_float: true,
+            mark: Some(Mark::Tensor(TensorOf::LearningRate)),
+            uses: stages.map(|&stage| (stage, Access::Compute)).collect(),
+            ..Group::new(updates[0], Role::Weight)
+        });
+    }
+
+    /// A constant is copied to each place that uses it.
+    pub(super) fn constants(&mut self) {
+        for (number, constant) in self.model.constants.iter().enumerate() {
+            let users = constant.users.iter();
+            let places = users.clone().map(|&user| self.model.ops[user].places);
+            self.put(Group {
+                name: constant.name.clone(),
+                window: self.everywhere(),
+                bytes: self.layer_bytes / 25,
+                places: places.fold(Places::NONE, |all, own| all | own),
+                key: self.groups.len() as u64,
+                mark: Some(Mark::Tensor(TensorOf::Constant(number))),
+                uses: users.flat_map(|&user| self.compute(user, 0)).collect(),
+                ..Group::new(constant.users[0], Role::Constant)
+            });
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The places of a model: what stands before the layers (*In*), each layer, what
+//! stands after them (*Out*). A planted thing has a set of them: those that need
+//! it when they run on an IPU of their own.
+
+use std::ops::{BitOr, BitOrAssign, RangeInclusive};
+
+/// A set of places.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Places(u64);
+
+impl Places {
+    /// No place: for what reaches over the model, such as an optimiser.
+    pub const NONE: Self = Self(0);
+    /// Embedding and masks.
+    pub const IN: Self = Self(1);
+    /// Pooler, head, loss, and their own backward pass.
+    pub const OUT: Self = Self(1 << 63);
+    /// Every place: for what the compiler makes for each IPU.
+    pub const EVERY: Self = Self(u64::MAX);
+    /// Layers that a set can tell apart.
+    pub const MAX_LAYERS: u32 = 62;
+
+    /// One layer; no place beyond [`Self::MAX_LAYERS`].
+    pub fn layer(layer: u32) -> Self {
+        match layer {
+            ..Self::MAX_LAYERS => Self(2 << layer),
+            _ => Self::NONE,
+        }
+    }
+
+    /// The places from one position to another in a model of so many layers: In
+    /// is 0, the layers come from 1 on, Out is the last.
+    pub fn positions(layers: u32, range: RangeInclusive<u32>) -> Self {
+        range.fold(Self::NONE, |places, position| {
+            places | Self::position(layers, position)
+        })
+    }
+
+    fn position(layers: u32, position: u32) -> Self {
+        match position.checked_sub(1) {
+            None => Self::IN,
+            Some(layer) if layer < layers => Self::layer(layer),
+            Some(_) => Self::OUT,
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self == Self::NONE
+    }
+
+    /// Whether both have a place in common.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether all of the other's are among these.
+    pub fn holds(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// How many there are.
+    pub fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+}
+
+impl BitOr for Places {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Places {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = *self | other;
+    }
+}

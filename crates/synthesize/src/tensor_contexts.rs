@@ -1,0 +1,128 @@
+//! Contexts of weights, optimiser state and constants, in a model with known
+//! places: PopART has a context for each tensor, the others name the variable.
+
+use super::contexts::{Body, Contexts, NONE, is_popart};
+use super::model::{Model, Phase};
+use super::options::{Framework, Settings};
+use super::tensors::State;
+
+/// Which tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TensorOf {
+    /// A weight or its moments.
+    Weight(usize, State),
+    /// A constant of several places.
+    Constant(usize),
+    /// The learning rate.
+    LearningRate,
+}
+
+/// What PopART's context of a tensor says.
+#[derive(Debug, Clone)]
+pub struct Tensor {
+    /// `tensorId`.
+    pub id: String,
+    /// `type`.
+    pub kind: &'static str,
+    /// `elementType`.
+    pub element: &'static str,
+}
+
+impl TensorOf {
+    /// Whether the host sends it.
+    pub fn is_uploaded(self) -> bool {
+        !matches!(self, TensorOf::Constant(_))
+    }
+}
+
+/// The contexts of a tensor.
+#[derive(Debug, Clone)]
+pub struct TensorContexts {
+    /// The name of its variable.
+    pub name: String,
+    /// Of its variable.
+    pub variable: u32,
+    /// Of the program that copies it from the host.
+    pub upload: u32,
+}
+
+impl Contexts {
+    /// Plants the contexts of all tensors of `model`.
+    pub(super) fn plant_tensors(&mut self, settings: &Settings, model: &Model) {
+        let framework = settings.framework;
+        for (index, weight) in model.weights.iter().enumerate() {
+            for &state in State::all(settings) {
+                let tensor = Tensor {
+                    id: state.name(framework, &weight.name),
+                    kind: "Variable",
+                    element: match state {
+                        State::Value => "FLOAT16",
+                        State::First | State::Second => "FLOAT",
+                    },
+                };
+                self.plant_tensor(settings, TensorOf::Weight(index, state), tensor);
+            }
+        }
+        for (index, constant) in model.constants.iter().enumerate() {
+            let tensor = Tensor {
+                id: constant.name.clone(),
+                kind: "Const",
+                element: "FLOAT16",
+            };
+            self.plant_tensor(settings, TensorOf::Constant(index), tensor);
+        }
+        if settings.training() {
+            let tensor = Tensor {
+                id: learning_rate(framework).to_owned(),
+                kind: "Stream",
+                element: "FLOAT",
+            };
+            self.plant_tensor(settings, TensorOf::LearningRate, tensor);
+        }
+    }
+
+    fn plant_tensor(&mut self, settings: &Settings, of: TensorOf, tensor: Tensor) {
+        let parent = match is_popart(settings) {
+            true => self.push(0, "", Body::Tensor, NONE),
+            false => 0,
+        };
+        let variable = match (of, is_popart(settings)) {
+            // Some variables have the tensor's own context, others one below.
+            (TensorOf::Weight(index, _), true) if index % 2 == 1 => parent,
+            _ => self.push(parent, &tensor.id, Body::Var, NONE),
+        };
+        if tensor.element == "FLOAT" {
+            self.floats.insert(variable);
+        }
+        let upload = self.push(parent, "weights", Body::Program("StreamCopy"), NONE);
+        let contexts = TensorContexts {
+            name: tensor.id.clone(),
+            variable,
+            upload,
+        };
+        self.of_tensor.insert(of, contexts);
+        if parent > 0 {
+            self.tensors.insert(parent, tensor);
+        }
+    }
+
+    /// Plants the contexts of what the host sends and gets beside weights.
+    pub(super) fn plant_streams(&mut self, model: &Model) {
+        let first = model.ops.iter().position(|op| op.phase == Phase::Embedding);
+        let first = self.ops[first.expect("an embedding")].poplibs;
+        let stream = Body::Program("StreamCopy");
+        let input = self.push(first, "input", stream, NONE);
+        let loss = self.push(0, "loss", stream, NONE);
+        self.ends = Some([input, loss]);
+        self.download = Some(self.push(0, "weights_to_host", stream, NONE));
+    }
+}
+
+/// What the learning rate is called.
+pub fn learning_rate(framework: Framework) -> &'static str {
+    match framework {
+        Framework::Popart | Framework::Poptorch => "learningRate_FLOAT",
+        Framework::Tensorflow => "Adam/learning_rate",
+        Framework::Poplar => "learningRate",
+    }
+}

@@ -1,0 +1,138 @@
+//! What works on all weights after the backward pass: loss scaling, a norm over
+//! the gradients, and the optimiser.
+
+use super::features::{Names, Optimiser};
+use super::model::{Builder, Op, Phase};
+use super::options::Framework;
+use super::stages::Shape;
+use super::templates::Kind;
+
+impl Builder<'_> {
+    /// All that stands between the backward pass and the next step.
+    pub(super) fn optimiser_of_weights(&mut self) {
+        if self.settings.features.loss_scaling {
+            self.loss_scaling();
+        }
+        if self.settings.features.gradient_norm {
+            self.gradient_norm();
+        }
+        match self.settings.features.optimiser {
+            Optimiser::Sgd | Optimiser::AdamEach => {
+                for weight in 0..self.model.weights.len() {
+                    self.update_of(weight);
+                }
+            }
+            Optimiser::AdamSets => self.fused_update(false),
+            Optimiser::AdamFused => self.fused_update(true),
+        }
+    }
+
+    /// By stage: the weights that its compute set works on.
+    fn sets_over_weights(&self, whole: bool) -> Vec<Vec<usize>> {
+        let all: Vec<usize> = (0..self.model.weights.len()).collect();
+        match whole {
+            true => vec![all],
+            false => all.into_iter().map(|weight| vec![weight]).collect(),
+        }
+    }
+
+    /// An operation that reaches over the model: PopART names what it touches
+    /// among its inputs.
+    fn reaching(
+        &self,
+        name: &str,
+        (kind, op_type): (Kind, &'static str),
+        works_on: Vec<Vec<usize>>,
+    ) -> Op {
+        let name = match self.nameless_gradients() {
+            true => "",
+            false => name,
+        };
+        let op = self.outside(Phase::Optimiser, name, kind, [0, 0]);
+        let weights = self.model.weights.iter();
+        Op {
+            op_type,
+            inputs: weights
+                .map(|weight| format!("Gradient___{}", weight.name))
+                .collect(),
+            outputs: vec![format!("{op_type}___updated")],
+            shapes: vec![Shape::Compute; works_on.len()],
+            stages: works_on.len() as u32,
+            works_on,
+            ..op
+        }
+    }
+
+    fn loss_scaling(&mut self) {
+        let name = match self.framework() {
+            Framework::Tensorflow => "LossScaleOptimizer/unscale/Mul",
+            _ => "optimiser/unscale",
+        };
+        let sets = self.sets_over_weights(self.settings.features.whole_sets);
+        let op = self.reaching(name, (Kind::Elementwise, "Mul"), sets);
+        self.run(op);
+    }
+
+    /// Partial sums of each gradient, which one tile adds up; then each gradient
+    /// is scaled by what comes of it.
+    fn gradient_norm(&mut self) {
+        let name = match self.framework() {
+            Framework::Tensorflow => "clip_by_global_norm/global_norm/L2Loss",
+            _ => "optimiser/global_norm",
+        };
+        let sets = self.sets_over_weights(self.settings.features.whole_sets);
+        let all = self.sets_over_weights(true);
+        let works_on = [&sets[..], &all, &all, &sets].concat();
+        let mut op = self.reaching(name, (Kind::Norm, "ReduceSumSquare"), works_on);
+        let gather = sets.len();
+        op.shapes[gather] = Shape::Exchanged;
+        op.shapes[gather + 1] = Shape::Copy;
+        self.run(op);
+    }
+
+    /// The step of one weight.
+    fn update_of(&mut self, weight: usize) {
+        let own = &self.model.weights[weight];
+        let path = match self.settings.features.names {
+            Names::Operation => own.name.clone(),
+            _ => weight.to_string(),
+        };
+        let name = match (self.framework(), self.nameless_gradients()) {
+            (_, true) => String::new(),
+            (Framework::Tensorflow, _) => format!("Adam/Adam/update_{path}/ResourceApplyAdam"),
+            _ => format!("optimiser/{path}/update"),
+        };
+        let inputs = match self.settings.features.names {
+            Names::Variable => vec![format!("t{weight}"), format!("t{weight}_grad")],
+            _ => vec![own.name.clone(), format!("Gradient___{}", own.name)],
+        };
+        let op = self.outside(Phase::Optimiser, &name, Kind::Update, [0, 0]);
+        let op = Op {
+            op_type: self.update_type(),
+            inputs,
+            outputs: vec![format!("{}___updated", own.name)],
+            places: own.places,
+            shapes: vec![Shape::Compute],
+            works_on: vec![vec![weight]],
+            ..op
+        };
+        self.run(op);
+    }
+
+    fn fused_update(&mut self, whole: bool) {
+        let name = match self.framework() {
+            Framework::Tensorflow => "Adam/Adam/update/ResourceApplyAdam",
+            _ => "optimiser/adam",
+        };
+        let sets = self.sets_over_weights(whole);
+        let op = self.reaching(name, (Kind::Update, self.update_type()), sets);
+        self.run(op);
+    }
+
+    fn update_type(&self) -> &'static str {
+        match self.settings.features.optimiser {
+            Optimiser::Sgd => "SGD0VarUpdate",
+            _ => "AdamVarUpdate",
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! How errors are distributed, by feature of the model.
+
+use std::collections::BTreeMap;
+
+/// Errors by label, each a part of what is true.
+#[derive(Default)]
+pub struct Distribution(BTreeMap<&'static str, Vec<f64>>);
+
+impl Distribution {
+    /// Adds an error of a model with these labels.
+    pub fn add(&mut self, labels: &[&'static str], error: f64) {
+        for &label in labels.iter().chain(&["all"]) {
+            self.0.entry(label).or_default().push(error);
+        }
+    }
+
+    /// The errors of a label, ascending.
+    fn sorted(&self, label: &str) -> Vec<f64> {
+        let mut errors = self.0.get(label).cloned().unwrap_or_default();
+        errors.sort_unstable_by(f64::total_cmp);
+        errors
+    }
+
+    /// The error of all that so many of a thousand do not exceed.
+    pub fn per_mille(&self, label: &str, part: usize) -> f64 {
+        let errors = self.sorted(label);
+        let at = (errors.len() * part / 1000).min(errors.len().saturating_sub(1));
+        errors.get(at).copied().unwrap_or(0.0)
+    }
+
+    /// A table of all labels, the errors in per cent.
+    pub fn print(&self, title: &str) {
+        println!("\n{title}");
+        println!(
+            "{:34} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
+            "", "count", "median", "95 %", "99 %", "99.9 %", "worst"
+        );
+        for label in self.0.keys() {
+            let values = [500, 950, 990, 999, 1000].map(|part| 100.0 * self.per_mille(label, part));
+            let values = values.map(|value| format!("{value:8.2}")).join(" ");
+            println!("{label:34} {:7} {values}", self.0[label].len());
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Generated models, and what is true of them by construction.
+
+use std::ops::Range;
+
+use popliner::profile::Profile;
+use synthesize::place_truth::PlaceTruth;
+use synthesize::places::Places;
+use tempfile::TempDir;
+
+use super::drawn::{self, Drawn};
+
+/// How many models everything is checked on.
+pub const MODELS: u64 = 320;
+
+/// A generated model.
+pub struct Planted {
+    pub drawn: Drawn,
+    pub folder: TempDir,
+    pub truth: PlaceTruth,
+}
+
+impl Planted {
+    pub fn new(seed: u64) -> Self {
+        let drawn = drawn::model(seed);
+        let folder = TempDir::new().expect("a folder");
+        let truth = synthesize::write_with_truth(folder.path(), &drawn.options);
+        Self {
+            truth: truth.expect("both files"),
+            drawn,
+            folder,
+        }
+    }
+
+    /// What it is called where a check fails.
+    pub fn name(&self) -> String {
+        self.drawn.options.join(" ")
+    }
+
+    /// Whether what stands before and after the layers must be on one IPU: then
+    /// both are the first position.
+    pub fn ends_are_tied(&self) -> bool {
+        let ends = Places::IN | Places::OUT;
+        self.truth.ties().iter().any(|(_, tied)| *tied == ends)
+    }
+
+    /// Positions: before the layers, each layer, after the layers.
+    pub fn positions(&self) -> usize {
+        self.truth.layers() as usize + if self.ends_are_tied() { 1 } else { 2 }
+    }
+
+    /// All contiguous ranges of positions.
+    pub fn ranges(&self) -> Vec<Range<usize>> {
+        let all = self.positions();
+        let from = |from| (from + 1..=all).map(move |to| from..to);
+        (0..all).flat_map(from).collect()
+    }
+
+    fn places(&self, range: &Range<usize>) -> Places {
+        let positions = range.start as u32..=range.end as u32 - 1;
+        let places = Places::positions(self.truth.layers(), positions);
+        match range.start {
+            0 if self.ends_are_tied() => places | Places::OUT,
+            _ => places,
+        }
+    }
+
+    /// By tile: the bytes that a range needs.
+    pub fn bytes(&self, range: &Range<usize>) -> Vec<u64> {
+        self.truth.bytes(self.places(range))
+    }
+
+    /// Whether a range holds all places of each weight that it has.
+    pub fn can_be_a_stage(&self, range: &Range<usize>) -> bool {
+        let places = self.places(range);
+        let mut ties = self.truth.ties().iter();
+        ties.all(|(_, tied)| !places.meets(*tied) || places.holds(*tied))
+    }
+}
+
+pub fn recorded(planted: &Planted) -> Vec<u64> {
+    let profile = Profile::read(&planted.folder.path().join("profile.pop")).expect("a profile");
+    profile.recorded.tiles.iter().map(|tile| tile.total).collect()
+}
+
+#[test]
+fn all_places_need_what_is_recorded() {
+    for seed in 0..MODELS / 4 {
+        let planted = Planted::new(seed);
+        let all = 0..planted.positions();
+        assert_eq!(planted.bytes(&all), recorded(&planted), "{}", planted.name());
+    }
+}
+
+#[test]
+fn more_places_need_more_but_no_more_than_each_alone() {
+    for seed in 0..MODELS / 16 {
+        let planted = Planted::new(seed);
+        for range in planted.ranges().iter().filter(|range| range.len() > 1) {
+            let last = range.end - 1;
+            let [own, left, right] =
+                [range.clone(), range.start..last, last..range.end].map(|r| planted.bytes(&r));
+            for ((own, left), right) in own.iter().zip(left).zip(right) {
+                let name = planted.name();
+                assert!(*own >= left && *own >= right, "{name} {range:?}");
+                assert!(*own <= left + right, "{name} {range:?}");
+            }
+        }
+    }
+}
+
+/// Without one of them the distribution would say nothing about it.
+#[test]
+fn every_feature_is_drawn_often() {
+    let mut counts = std::collections::BTreeMap::new();
+    for seed in 0..MODELS {
+        for label in drawn::model(seed).labels {
+            *counts.entry(label).or_insert(0) += 1;
+        }
+    }
+    for (label, count) in counts {
+        assert!(count >= 3, "{label}: {count}");
+    }
+}
