@@ -20,9 +20,7 @@ pub struct Positions {
 }
 
 /// Which pseudo-layers stand around the layers.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PseudoLayers {
     /// None before the layers: all operations without a layer (classic model).
@@ -136,12 +134,14 @@ impl Positions {
     /// where there is one. A layer of such a name comes first.
     pub fn find(&self, name: &str) -> Option<usize> {
         let layer = self.layers.iter().position(|layer| layer == name);
-        layer.map(|layer| layer + 1).or(match (name, self.pseudo_layers) {
-            ("None", PseudoLayers::NoneFirst) => Some(0),
-            ("In", PseudoLayers::InAndOut | PseudoLayers::OutWithIn) => Some(0),
-            ("Out", PseudoLayers::OutWithIn) => Some(0),
-            ("Out", PseudoLayers::InAndOut) => self.out(),
-            _ => None,
-        })
+        layer
+            .map(|layer| layer + 1)
+            .or(match (name, self.pseudo_layers) {
+                ("None", PseudoLayers::NoneFirst) => Some(0),
+                ("In", PseudoLayers::InAndOut | PseudoLayers::OutWithIn) => Some(0),
+                ("Out", PseudoLayers::OutWithIn) => Some(0),
+                ("Out", PseudoLayers::InAndOut) => self.out(),
+                _ => None,
+            })
     }
 }

@@ -1,8 +1,8 @@
 //! What flows over each cut, what a cut doubles, and what moving it would do.
 
 use super::parts::{cell, signed, stacked, table};
-use crate::report::document::{Cut, Move, Report, Tie};
 use crate::model::PseudoLayers;
+use crate::report::document::{Cut, Move, Report, Tie};
 use maud::{Markup, html};
 
 /// All cuts; `None` when there is none.

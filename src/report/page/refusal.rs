@@ -2,8 +2,8 @@
 //! was given.
 
 use super::parts::{cell, number, table};
-use crate::report::document::{Judged, Refusal, RefusalReason, Report, SplitFacts};
 use crate::model::PseudoLayers;
+use crate::report::document::{Judged, Refusal, RefusalReason, Report, SplitFacts};
 use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};
 

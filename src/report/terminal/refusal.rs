@@ -1,8 +1,8 @@
 //! Why nothing fits, and what would help; and the best beside what was given.
 
 use super::{Look, layers};
-use crate::report::document::{Judged, OverLimit, Refusal, RefusalReason};
 use crate::model::PseudoLayers;
+use crate::report::document::{Judged, OverLimit, Refusal, RefusalReason};
 use crate::report::{Split, Units, printable, sweep};
 
 /// Some lines under the verdict.
