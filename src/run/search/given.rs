@@ -91,10 +91,7 @@ fn ends_of_counts(counts: &[usize], positions: &Positions) -> Result<Vec<usize>,
         ));
     }
     let last = counts.len() - 1;
-    if let Some(ipu) = counts.iter().position(|&count| count == 0)
-        && ipu > 0
-        && ipu < last
-    {
+    if let Some(ipu) = (1..last).find(|&ipu| counts[ipu] == 0) {
         return Err(format!(
             "IPU {ipu} would have nothing to do: only the first IPU and the last may have 0 \
              layers; leave the 0 out"
