@@ -8,7 +8,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::{MemoryModel, RangeCosts};
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -46,8 +46,10 @@ fn sweep(criterion: &mut Criterion) {
     group.sample_size(10);
     for layers in [6, 12, 24] {
         let (model, layering) = model(layers);
-        let memory = MemoryModel::classic(&model, &layering);
-        assert_eq!(memory.range_costs(NO_LIMIT), naive(&memory));
+        let placement = Placement::classic(&model, &layering).expect("few sets");
+        let memory = MemoryModel::new(&model, &placement).expect("few sets");
+        let swept = memory.range_costs(NO_LIMIT).expect("few sets");
+        assert_eq!(swept, naive(&memory));
         group.bench_function(BenchmarkId::new("sweep", layers), |bencher| {
             bencher.iter(|| memory.range_costs(NO_LIMIT));
         });

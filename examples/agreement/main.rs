@@ -20,8 +20,8 @@ use clap::Parser;
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
-    Model, Placement,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
+    Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -64,10 +64,10 @@ fn compare(profile: &Path, layer_regex: &Regex) -> anyhow::Result<()> {
         !layering.is_empty(),
         "no layer was found; try --layer-regex"
     );
-    let placement = Placement::new(&model, &layering, Layerless::Home);
-    let classic = MemoryModel::classic(&model, &layering);
-    let full = MemoryModel::full(&model, &layering, &placement);
-    for (name, memory) in [("classic", classic), ("full", full)] {
+    let classic = Placement::classic(&model, &layering)?;
+    let full = Placement::full(&model, &layering, &PlacementOptions::default())?;
+    for (name, placement) in [("classic", classic), ("full", full)] {
+        let memory = MemoryModel::new(&model, &placement)?;
         let line = Errors::new(&model, &memory).context("no memory was recorded")?;
         println!("{:<32} {name:<8} {line}", title(profile));
     }

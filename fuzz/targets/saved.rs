@@ -7,8 +7,8 @@ use libfuzzer_sys::fuzz_target;
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
-    Model, Placement,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
+    Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use popliner::saved::{from_bytes, to_bytes};
@@ -129,13 +129,20 @@ fn assemble(contents: &Frames) -> Vec<u8> {
 /// Does with a model what is done with every model.
 fn weigh(model: &Model) {
     let layering = Layering::new(&model.operations, &OPTIONS);
-    let placement = Placement::new(model, &layering, Layerless::Home);
-    for memory in [
-        MemoryModel::classic(model, &layering),
-        MemoryModel::full(model, &layering, &placement),
-    ] {
+    let options = PlacementOptions::default();
+    let placements = [
+        Placement::classic(model, &layering),
+        Placement::full(model, &layering, &options),
+    ];
+    // Layers that share more than those of any real model are refused.
+    for placement in placements.into_iter().flatten() {
+        let Ok(memory) = MemoryModel::new(model, &placement) else {
+            continue;
+        };
         let layers = memory.layers();
-        let costs = memory.range_costs(u64::MAX);
+        let Ok(costs) = memory.range_costs(u64::MAX) else {
+            continue;
+        };
         let stages = memory.stages(std::slice::from_ref(&(0..layers)));
         let peak = stages.first().map(|stage| stage.max_tile_bytes());
         // Both count the same, each in its own way. Alone, the pseudo-layer

@@ -39,7 +39,7 @@ pub use owners::{OwnedKind, OwnedProgram};
 pub use pieces::Piece;
 pub use placement::{
     EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PlaceSet, PlaceSets, Placement,
-    PlacementOptions, PositionName, Positions, Reason, Rules, Tie, TooManyPlaces,
+    PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, Tie, TooManyPlaces,
 };
 pub use variables::{BodySets, Item, NO_BODY, VariableItems};
 

@@ -16,6 +16,7 @@ fn hostile(name: &str) -> Report {
     let mut value = serde_json::to_value(report()).unwrap();
     replace(&mut value, name);
     value["format"] = "popliner-report".into();
+    value["pseudo_layers"] = "in-and-out".into();
     value["execution"]["source"] = "executed-steps".into();
     value["refusal"]["reason"] = "too-few-ipus".into();
     serde_json::from_value(value).unwrap()

@@ -1,7 +1,8 @@
 //! The report as Markdown, to be posted in a pull request or an issue.
 
 use super::document::{LayerMemory, OverLimit, RefusalReason, Report, SplitFacts};
-use super::text::{grouped, grouped_signed, share, shown, shown_layer, shown_layers, shown_stages};
+use super::text::{grouped, grouped_signed, share, shown};
+use crate::model::PseudoLayers;
 use std::fmt::Write;
 
 /// So many layers are named, the largest first.
@@ -17,9 +18,9 @@ pub fn text(report: &Report) -> String {
         refusal(report, split, &mut text);
         judged(report, split, &mut text);
         orders(report, &mut text);
-        stages(split, &mut text);
+        stages(report, split, &mut text);
         cuts(report, &mut text);
-        too_large(split, &mut text);
+        too_large(report, split, &mut text);
     }
     sweep(report, &mut text);
     largest_layers(report, &mut text);
@@ -104,7 +105,7 @@ fn refusal(report: &Report, split: &SplitFacts, text: &mut String) {
         return;
     };
     let range = |range: &OverLimit| {
-        let layers = escaped(&shown_layers(&range.layers));
+        let layers = escaped(&report.pseudo_layers.shown_list(&range.layers));
         format!("{layers} ({} bytes)", grouped(range.bytes))
     };
     let ranges: Vec<String> = refusal.ranges.iter().map(range).collect();
@@ -135,7 +136,7 @@ fn refusal(report: &Report, split: &SplitFacts, text: &mut String) {
         let _ = writeln!(text, "With {} it would fit.", ipus(fewest as usize));
     }
     if let Some(stages) = &refusal.without_orders {
-        let stages = escaped(&shown_stages(stages));
+        let stages = escaped(&report.pseudo_layers.shown_stages(stages));
         let _ = writeln!(text, "Without the orders it fits: {stages}.");
     }
 }
@@ -154,7 +155,7 @@ fn judged(report: &Report, split: &SplitFacts, text: &mut String) {
         text,
         "\nThe split was given, with {} bytes on the fullest tile. The best{either}: {}, with {}.",
         grouped(given.max().unwrap_or(0)),
-        escaped(&shown_stages(&judged.best_stages)),
+        escaped(&report.pseudo_layers.shown_stages(&judged.best_stages)),
         grouped(judged.best_fullest_tile_bytes)
     );
     if !judged.broken_orders.is_empty() {
@@ -193,7 +194,7 @@ fn sweep(report: &Report, text: &mut String) {
         let cycles = row.slowest_stage_cycles.map(grouped);
         let note = row.hint.as_deref().map(|hint| escaped(&shown(hint)));
         text.push_str(&line(&[
-            escaped(&shown_stages(&row.stages)),
+            escaped(&report.pseudo_layers.shown_stages(&row.stages)),
             note.unwrap_or_default(),
             row.ipus.to_string(),
             if row.fits { "yes" } else { "no" }.to_string(),
@@ -205,7 +206,7 @@ fn sweep(report: &Report, text: &mut String) {
     }
 }
 
-fn stages(split: &SplitFacts, text: &mut String) {
+fn stages(report: &Report, split: &SplitFacts, text: &mut String) {
     let columns = [
         "IPU",
         "Layers",
@@ -220,7 +221,7 @@ fn stages(split: &SplitFacts, text: &mut String) {
         let fullest = &stage.fullest_tile;
         text.push_str(&line(&[
             stage.stage.to_string(),
-            escaped(&shown_layers(&stage.layers)),
+            escaped(&report.pseudo_layers.shown_list(&stage.layers)),
             fullest.tile.to_string(),
             grouped(fullest.bytes),
             share(fullest.bytes, fullest.limit),
@@ -236,7 +237,8 @@ fn cuts(report: &Report, text: &mut String) {
     }
     text.push_str(&head(&["Cut", "Between the layers", "Bytes over it"], 2));
     for cut in &report.cuts {
-        let sides = [&cut.layer_before, &cut.layer_after].map(|side| escaped(&shown_layer(side)));
+        let sides = [&cut.layer_before, &cut.layer_after];
+        let sides = sides.map(|side| escaped(&report.pseudo_layers.shown(side)));
         text.push_str(&line(&[
             format!(
                 "IPU {} to {}",
@@ -249,18 +251,26 @@ fn cuts(report: &Report, text: &mut String) {
     }
 }
 
-fn too_large(split: &SplitFacts, text: &mut String) {
+fn too_large(report: &Report, split: &SplitFacts, text: &mut String) {
     for layer in &split.too_large {
         let over = layer.fullest_tile_bytes.saturating_sub(split.limit);
         let _ = writeln!(
             text,
-            "\n**Layer {} alone** needs {} bytes on tile {}, {} over the limit: more IPUs do not \
-             help.",
-            escaped(&shown_layer(&layer.name)),
+            "\n**{} alone** needs {} bytes on tile {}, {} over the limit: more IPUs do not help.",
+            alone(report.pseudo_layers, &layer.name),
             grouped(layer.fullest_tile_bytes),
             layer.fullest_tile,
             grouped(over)
         );
+    }
+}
+
+/// One position at the start of a sentence.
+fn alone(pseudo_layers: PseudoLayers, layer: &Option<String>) -> String {
+    let described = pseudo_layers.described(layer);
+    match described.strip_prefix("layer ") {
+        Some(name) => format!("Layer {}", escaped(&shown(name))),
+        None => described,
     }
 }
 
@@ -282,7 +292,7 @@ fn largest_layers(report: &Report, text: &mut String) {
     text.push_str(&head(&columns, 1));
     for layer in layers {
         text.push_str(&line(&[
-            escaped(&shown_layer(&layer.name)),
+            escaped(&report.pseudo_layers.shown(&layer.name)),
             layer.fullest_tile.to_string(),
             grouped(layer.fullest_tile_bytes),
             share(layer.fullest_tile_bytes, report.memory.limit),
@@ -295,10 +305,18 @@ fn coverage(report: &Report, text: &mut String) {
     let Some(coverage) = &report.memory.coverage else {
         return;
     };
+    let by_touch = if coverage.by_touch > 0 {
+        format!(
+            " ({} in every place that touches it)",
+            grouped(coverage.by_touch)
+        )
+    } else {
+        String::new()
+    };
     let _ = writeln!(
         text,
         "\nOf the {} bytes that the compiler recorded for tile {}, the fullest, layers explain \
-         {}, assigned {}, overhead {}; {} bytes are left.",
+         {}, assigned {}{by_touch}, overhead {}; {} bytes are left.",
         grouped(coverage.recorded),
         coverage.tile,
         grouped(coverage.layers),

@@ -12,6 +12,7 @@ pub mod emit;
 #[cfg(test)]
 mod hostile;
 pub mod json;
+mod layer_names;
 pub mod markdown;
 pub mod page;
 pub mod split;
@@ -23,7 +24,8 @@ mod text;
 mod units;
 
 pub use document::Report;
-pub use split::{Layer, Memory, Split, Stage, layer_name};
+pub use layer_names::{layer_name, layer_names};
+pub use split::{Layer, Memory, Split, Stage, free_bytes};
 pub use tables::{Format, Table};
 pub use text::{grouped, printable};
 pub use units::Units;

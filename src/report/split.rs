@@ -1,13 +1,16 @@
 //! A split and how it was judged.
 
+use super::{layer_name, layer_names};
 use crate::memory::{Parts, StageMemory};
-use crate::model::Positions;
+use crate::model::{Positions, PseudoLayers};
 use serde::Serialize;
 use std::ops::Range;
 
 /// A split and how it was judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Split {
+    /// Which pseudo-layers stand around the layers.
+    pub pseudo_layers: PseudoLayers,
     /// Bytes that a stage may take on each tile: the most that any IPU allows.
     pub limit: u64,
     /// The same by IPU; empty when it is the same on all.
@@ -21,22 +24,31 @@ pub struct Split {
     pub max_stages: usize,
     /// The stages in order.
     pub stages: Vec<Stage>,
-    /// The layers that a search gave up on; none in a solver's answer.
+    /// The positions that a search gave up on; none in a solver's answer.
     pub unplaced: Vec<Option<String>>,
-    /// Single layers that are over the limit by themselves: no number of IPUs
-    /// helps.
+    /// Single positions that are over the limit by themselves: no number of
+    /// IPUs helps.
     pub too_large: Vec<Layer>,
 }
 
 /// One pipeline stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stage {
-    /// Its first layer; `None` for the operations without a layer.
+    /// Its first layer; `None` for the first position.
     pub layer_from: Option<String>,
-    /// Its last layer, the same way.
+    /// Its last layer in the order, the same way.
     pub layer_to: Option<String>,
-    /// All its layers, in order.
+    /// All its layers, as [`layer_names`] has them.
     pub layers: Vec<Option<String>>,
+    /// Its positions in the layer order, the end exclusive.
+    #[serde(skip)]
+    pub positions: Range<usize>,
+    /// Does Out run on it?
+    #[serde(skip)]
+    pub has_out: bool,
+    /// Its memory tile by tile, which all below is summed up from.
+    #[serde(skip)]
+    pub memory: StageMemory,
     /// Its memory.
     pub mem: Memory,
     /// The fullest tile; the first of several.
@@ -58,21 +70,22 @@ pub struct Memory {
     pub parts: Parts,
 }
 
-/// A single layer and what it needs.
+/// What is free of `limit` with so many bytes in use; below 0 when they are
+/// more. Beyond what JSON readers take it stays at the last number that they do.
+pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
+    let free = i128::from(limit) - i128::from(bytes);
+    i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// A single position of the layer order and what it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Layer {
-    /// Its name; `None` for the operations without a layer.
+    /// Its name; `None` for the first.
     pub name: Option<String>,
     /// Its memory.
     pub mem: Memory,
     /// The fullest tile.
     pub max_tile: usize,
-}
-
-/// The name of a position of the layer order as results show it: the first
-/// has none.
-pub fn layer_name(positions: &Positions, position: usize) -> Option<String> {
-    (position > 0).then(|| positions.name(position).to_string())
 }
 
 impl Memory {
@@ -88,20 +101,35 @@ impl Memory {
 }
 
 impl Stage {
-    /// Describes the stage with these layer positions.
-    pub fn new(positions: &Positions, range: &Range<usize>, memory: &StageMemory) -> Self {
+    /// Describes the stage with these positions of the layer order.
+    pub fn new(positions: &Positions, range: &Range<usize>, memory: StageMemory) -> Self {
         let max_tile = memory.max_tile();
         Self {
             layer_from: layer_name(positions, range.start),
             layer_to: layer_name(positions, range.end - 1),
-            layers: range
-                .clone()
-                .map(|layer| layer_name(positions, layer))
-                .collect(),
-            mem: Memory::of(memory),
+            layers: layer_names(positions, range.clone()),
+            positions: range.clone(),
+            has_out: match positions.out() {
+                Some(out) => range.contains(&out),
+                None => positions.out_is_first() && range.start == 0,
+            },
+            mem: Memory::of(&memory),
             max_tile,
             peak_step: memory.peak_steps.get(max_tile).copied().flatten(),
+            memory,
         }
+    }
+
+    /// Does it have the first position, what runs before the layers?
+    pub fn has_in(&self) -> bool {
+        self.positions.start == 0
+    }
+
+    /// Its layers without pseudo-layers, in order.
+    pub fn named_layers(&self) -> impl Iterator<Item = &str> {
+        let count = self.layers.len() - usize::from(self.has_out);
+        let layers = self.layers[..count].iter();
+        layers.flatten().map(String::as_str)
     }
 }
 
@@ -116,16 +144,10 @@ impl Split {
             && stages.all(|(number, stage)| stage.mem.max_tile_mem <= self.limit_of(number))
     }
 
-    /// The positions of each stage in the layer order (ends exclusive): stages
-    /// are contiguous, from the first layer on.
+    /// The positions of each stage in the layer order, ends exclusive.
     pub fn ranges(&self) -> Vec<Range<usize>> {
-        let mut end = 0;
-        let stages = self.stages.iter().map(|stage| {
-            let start = end;
-            end += stage.layers.len();
-            start..end
-        });
-        stages.collect()
+        let stages = self.stages.iter();
+        stages.map(|stage| stage.positions.clone()).collect()
     }
 
     /// Bytes that this stage may take on each tile.
@@ -160,7 +182,8 @@ pub(crate) mod tests {
     /// A split with two stages, the second of which is over the limit.
     pub(crate) fn split() -> Split {
         let names = ["", "0", "1\u{1b}[31m", "2"].map(String::from);
-        let positions = Positions::classic(&Layering::of(names.to_vec(), Vec::new()));
+        let layering = Layering::of(names.to_vec(), Vec::new());
+        let positions = Positions::full(&layering, false);
         let memory = |bytes: [u64; 2]| StageMemory {
             tiles: bytes
                 .map(|variables| Parts {
@@ -172,7 +195,13 @@ pub(crate) mod tests {
             peak_steps: vec![Some(3), None],
         };
         let (first, second) = (memory([600_000, 400]), memory([100, 700_000]));
+        let too_large = Layer {
+            name: Some("2".into()),
+            mem: Memory::of(&second),
+            max_tile: 1,
+        };
         Split {
+            pseudo_layers: positions.pseudo_layers(),
             limit: 638_976,
             limits: Vec::new(),
             broken: Vec::new(),
@@ -180,15 +209,18 @@ pub(crate) mod tests {
             max_stages: 2,
             unplaced: Vec::new(),
             stages: vec![
-                Stage::new(&positions, &(0..2), &first),
-                Stage::new(&positions, &(2..4), &second),
+                Stage::new(&positions, &(0..2), first),
+                Stage::new(&positions, &(2..5), second),
             ],
-            too_large: vec![Layer {
-                name: Some("2".into()),
-                mem: Memory::of(&second),
-                max_tile: 1,
-            }],
+            too_large: vec![too_large],
         }
+    }
+
+    #[test]
+    fn free_bytes_keep_their_sign() {
+        assert_eq!(free_bytes(5, 7), -2);
+        assert_eq!(free_bytes(u64::MAX, 0), i64::MAX);
+        assert_eq!(free_bytes(0, u64::MAX), i64::MIN);
     }
 
     #[test]

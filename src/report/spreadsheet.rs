@@ -4,14 +4,16 @@
 //! numbers, then a line `# layers` and a row for each layer. The first table is
 //! left out without a split. All bytes are exact; the limit of a stage is that
 //! of its IPU. Cells of what is not known are empty, such as cycles where the
-//! profile has none. New columns come last, so that programs may count.
+//! profile has none. `In`, `Out` and `None` are the pseudo-layers. New columns
+//! come last, so that programs may count.
 
 use super::document::{Report, SplitFacts, StageFacts};
 use super::{Format, Table};
 use crate::memory::Parts;
+use crate::model::PseudoLayers;
 use std::io::{self, Write};
 
-const STAGE_COLUMNS: [&str; 22] = [
+const STAGE_COLUMNS: [&str; 23] = [
     "Stage",
     "First layer",
     "Last layer",
@@ -27,6 +29,7 @@ const STAGE_COLUMNS: [&str; 22] = [
     "Exchange code there",
     "Control code there",
     "Overhead there",
+    "Gaps there",
     "Peak step",
     "Median tile",
     "95th percentile tile",
@@ -36,7 +39,7 @@ const STAGE_COLUMNS: [&str; 22] = [
     "Cycles",
 ];
 
-const LAYER_COLUMNS: [&str; 11] = [
+const LAYER_COLUMNS: [&str; 12] = [
     "Layer",
     "All tiles",
     "Variables",
@@ -45,6 +48,7 @@ const LAYER_COLUMNS: [&str; 11] = [
     "Exchange code",
     "Control code",
     "Overhead",
+    "Gaps",
     "Fullest tile",
     "Bytes there",
     "Cycles",
@@ -72,7 +76,7 @@ fn stages(split: &SplitFacts, report: &Report) -> Table {
         let cut = cuts.find(|cut| cut.after_stage == stage.stage);
         let mut cycles = cycles.iter();
         let cycles = cycles.find(|own| own.stage == stage.stage);
-        let mut row = stage_row(stage);
+        let mut row = stage_row(report.pseudo_layers, stage);
         row.push(optional(cut.map(|cut| cut.bytes)));
         row.push(optional(cut.map(|cut| cut.duplicated)));
         row.push(optional(cycles.map(|own| own.cycles)));
@@ -85,7 +89,7 @@ fn optional(number: Option<u64>) -> String {
     number.map_or(String::new(), |number| number.to_string())
 }
 
-fn stage_row(stage: &StageFacts) -> Vec<String> {
+fn stage_row(pseudo_layers: PseudoLayers, stage: &StageFacts) -> Vec<String> {
     let fullest = &stage.fullest_tile;
     let fits = if fullest.bytes <= fullest.limit {
         "yes"
@@ -94,8 +98,8 @@ fn stage_row(stage: &StageFacts) -> Vec<String> {
     };
     let mut row = vec![
         stage.stage.to_string(),
-        name(&stage.layer_from),
-        name(&stage.layer_to),
+        name(pseudo_layers, &stage.layer_from),
+        name(pseudo_layers, &stage.layer_to),
         stage.layers.len().to_string(),
         fits.to_string(),
         fullest.limit.to_string(),
@@ -115,7 +119,8 @@ fn layers(report: &Report) -> Table {
     let cycles = report.execution.as_ref().map(|own| &own.layers);
     let mut table = Table::new("layers", &LAYER_COLUMNS);
     for (place, layer) in report.layers.iter().enumerate() {
-        let mut row = vec![name(&layer.name), layer.total.to_string()];
+        let name = name(report.pseudo_layers, &layer.name);
+        let mut row = vec![name, layer.total.to_string()];
         row.extend(parts(&layer.parts));
         row.push(layer.fullest_tile.to_string());
         row.push(layer.fullest_tile_bytes.to_string());
@@ -127,8 +132,8 @@ fn layers(report: &Report) -> Table {
 }
 
 /// The whole name, since a program may look for it; the table quotes it.
-fn name(layer: &Option<String>) -> String {
-    layer.clone().unwrap_or_else(|| "None".to_string())
+fn name(pseudo_layers: PseudoLayers, layer: &Option<String>) -> String {
+    pseudo_layers.name_of(layer).to_string()
 }
 
 fn parts(parts: &Parts) -> [String; 7] {
@@ -157,12 +162,14 @@ mod tests {
         };
         let stages = rows(stages);
         assert_eq!(stages.len(), 2);
-        assert_eq!(stages[0][19], "4096");
+        assert_eq!(stages[0][20], "4096");
         assert_eq!(stages[1][4..9], ["no", "637976", "1", "700024", "-62048"]);
-        assert_eq!(stages[0][20..], ["2048", "410"]);
-        assert_eq!(stages[1][19..], ["", "", "590"]);
+        assert_eq!(stages[0][21..], ["2048", "410"]);
+        assert_eq!(stages[1][20..], ["", "", "590"]);
         let layers = rows(layers);
         assert_eq!(layers.len(), report().layers.len());
-        assert_eq!(layers[1][10], "400");
+        assert_eq!(layers[1][11], "400");
+        let names: Vec<&str> = layers.iter().map(|row| &*row[0]).collect();
+        assert_eq!(names, ["In", "0", "1", "2", "Out"]);
     }
 }

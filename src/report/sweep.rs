@@ -2,10 +2,11 @@
 
 use super::Table;
 use super::document::Sweep;
+use crate::model::PseudoLayers;
 
 /// One row for each number of IPUs. Where none fits, the row is about the
 /// split that would need the least.
-pub fn table(sweep: &Sweep) -> Table {
+pub fn table(sweep: &Sweep, pseudo_layers: PseudoLayers) -> Table {
     let columns = [
         "IPUs",
         "Fits",
@@ -28,17 +29,16 @@ pub fn table(sweep: &Sweep) -> Table {
             row.cut_bytes.to_string(),
             cycles.map_or(String::new(), |cycles| cycles.to_string()),
             row.stages.len().to_string(),
-            split(&row.stages),
+            split(&row.stages, pseudo_layers),
             row.hint.clone().unwrap_or_default(),
         ]);
     }
     table
 }
 
-/// `None 0 1 | 2 3`.
-pub(super) fn split(stages: &[Vec<Option<String>>]) -> String {
-    let name = |layer: &Option<String>| layer.clone().unwrap_or_else(|| "None".to_string());
-    let stage =
-        |layers: &Vec<Option<String>>| layers.iter().map(name).collect::<Vec<_>>().join(" ");
-    stages.iter().map(stage).collect::<Vec<_>>().join(" | ")
+/// `In 0 1 | 2 3 Out`.
+pub(super) fn split(stages: &[Vec<Option<String>>], pseudo_layers: PseudoLayers) -> String {
+    let stages = stages.iter();
+    let stages = stages.map(|layers| pseudo_layers.names_of(layers).join(" "));
+    stages.collect::<Vec<_>>().join(" | ")
 }

@@ -12,8 +12,9 @@ pub use proof::proof;
 pub use refusal::{beside, refusal};
 
 use super::text::share;
-use super::{Split, Units, printable};
+use super::{Split, Stage, Units, printable};
 use crate::memory::Coverage;
+use crate::model::PseudoLayers;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
@@ -50,7 +51,7 @@ fn plain_table(split: &Split, units: Units) -> Table {
     for (number, stage) in split.stages.iter().enumerate() {
         table.add_row([
             number.to_string(),
-            layers(&stage.layers),
+            layers(split.pseudo_layers, &stage.layers),
             stage.max_tile.to_string(),
             units.short(stage.mem.max_tile_mem),
             share(stage.mem.max_tile_mem, split.limit_of(number)),
@@ -111,10 +112,11 @@ fn drawn<'a>(
     })
 }
 
-/// `SUCCESS: [ None 0 1 2 | 3 4 5 ]`, or `FAILURE:` with what is missing.
+/// `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with what is missing.
 pub fn verdict(split: &Split, look: &Look) -> String {
     let stages = split.stages.iter();
-    let stages: Vec<String> = stages.map(|stage| names(&stage.layers).join(" ")).collect();
+    let names = |stage: &Stage| names(split.pseudo_layers, &stage.layers).join(" ");
+    let stages: Vec<String> = stages.map(names).collect();
     let shown = format!("[ {} ]", stages.join(" | "));
     if split.fits() {
         return format!("{} {shown}", look.toned(Tone::Good, "SUCCESS:"));
@@ -129,7 +131,7 @@ pub fn verdict(split: &Split, look: &Look) -> String {
 /// What keeps the split from fitting.
 pub(super) fn shortfall(split: &Split, units: Units) -> String {
     if !split.unplaced.is_empty() {
-        let unplaced = names(&split.unplaced).join(" ");
+        let unplaced = names(split.pseudo_layers, &split.unplaced).join(" ");
         return format!("is as far as the search came; in no stage: {unplaced}");
     }
     if split.stages.len() > split.max_stages {
@@ -155,14 +157,24 @@ pub(super) fn shortfall(split: &Split, units: Units) -> String {
     }
 }
 
-/// One line about how much of the fullest tile is explained, and by what.
+/// One line about how much of the fullest tile is explained, and by what; and
+/// how much of it counts in several places only because it is touched there.
 pub fn coverage(coverage: &Coverage, look: &Look) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
         format!("{:.2} %", hundredths as f64 / 100.0)
     };
+    let by_touch = if coverage.by_touch > 0 {
+        format!(
+            " ({} in every place that touches it)",
+            share(coverage.by_touch.into())
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "coverage of tile {}, the fullest with {}: layers {}, assigned {}, overhead {}, rest {}",
+        "coverage of tile {}, the fullest with {}: layers {}, assigned {}{by_touch}, overhead {}, \
+         rest {}",
         coverage.tile,
         look.units.amount(coverage.recorded),
         share(coverage.layers.into()),
@@ -172,13 +184,10 @@ pub fn coverage(coverage: &Coverage, look: &Look) -> String {
     )
 }
 
-/// A line for each layer that no number of IPUs makes fit.
+/// A line for each position that no number of IPUs makes fit.
 fn too_large(split: &Split, units: Units) -> impl Iterator<Item = String> + '_ {
     split.too_large.iter().map(move |layer| {
-        let name = match &layer.name {
-            Some(name) => format!("layer {}", printable(name)),
-            None => "the operations without a layer (None)".to_string(),
-        };
+        let name = printable(&split.pseudo_layers.described(&layer.name));
         let over = layer.mem.max_tile_mem.saturating_sub(split.limit);
         format!(
             "\n  {name} alone needs {} on tile {}, {} over the limit: more IPUs do not help",
@@ -189,16 +198,16 @@ fn too_large(split: &Split, units: Units) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-fn names(layers: &[Option<String>]) -> Vec<String> {
-    let name = |layer: &Option<String>| layer.as_deref().map_or("None".into(), printable);
-    layers.iter().map(name).collect()
+fn names(pseudo_layers: PseudoLayers, layers: &[Option<String>]) -> Vec<String> {
+    let names = pseudo_layers.names_of(layers).into_iter();
+    names.map(printable).collect()
 }
 
 /// More layers than this are shown by the first and the last of them.
 const SHOWN: usize = 8;
 
-fn layers(layers: &[Option<String>]) -> String {
-    let names = names(layers);
+fn layers(pseudo_layers: PseudoLayers, layers: &[Option<String>]) -> String {
+    let names = names(pseudo_layers, layers);
     match names.as_slice() {
         [first, .., last] if names.len() > SHOWN => {
             format!("{first} ... {last} ({})", names.len())
@@ -232,12 +241,12 @@ mod tests {
     #[test]
     fn a_screen_shows_bars_as_far_as_there_is_room() {
         let expected = [
-            " Stage  Layers         Fullest tile  Memory there  Of the limit",
-            "     0  None 0                    0     586.0 KiB        94.0 %  ████████████·│",
-            "     1  1\\u{1b}[31m 2             1     683.7 KiB       109.6 %  █████████████│██",
+            " Stage  Layers             Fullest tile  Memory there  Of the limit",
+            "     0  In 0                          0     586.0 KiB        94.0 %  ████████████·│",
+            "     1  1\\u{1b}[31m 2 Out             1     683.7 KiB       109.6 %  █████████████│██",
         ];
         let curves = [vec![1, 4, 2], vec![5; 400]];
-        let drawn = table(&split(), &on_screen(81, false), Some(&curves));
+        let drawn = table(&split(), &on_screen(85, false), Some(&curves));
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines[..3], expected);
         assert_eq!(
@@ -247,8 +256,8 @@ mod tests {
         for width in [1, 20, 40, 60, 72, 74, 80, 120, 200] {
             let drawn = table(&split(), &on_screen(width, true), Some(&curves));
             let widest = drawn.lines().map(display_width).max();
-            assert!(width < 60 || widest <= Some(width), "{width}:\n{drawn}");
-            assert_eq!(drawn.contains('│'), width >= 76, "{width}:\n{drawn}");
+            assert!(width < 64 || widest <= Some(width), "{width}:\n{drawn}");
+            assert_eq!(drawn.contains('│'), width >= 81, "{width}:\n{drawn}");
         }
     }
 
@@ -272,13 +281,13 @@ mod tests {
     #[test]
     fn the_table_and_the_verdict_of_a_split_that_does_not_fit() {
         let expected = [
-            " Stage  Layers         Fullest tile  Bytes there  Of the limit",
-            "     0  None 0                    0      600,024        94.0 %",
-            "     1  1\\u{1b}[31m 2             1      700,024       109.6 %",
+            " Stage  Layers             Fullest tile  Bytes there  Of the limit",
+            "     0  In 0                          0      600,024        94.0 %",
+            "     1  1\\u{1b}[31m 2 Out             1      700,024       109.6 %",
         ];
         assert_eq!(table(&split(), &PLAIN, None), expected.join("\n"));
         let expected = "\
-FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
+FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
   layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
         assert_eq!(verdict(&split(), &PLAIN), expected);
     }
@@ -287,7 +296,7 @@ FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,04
     fn a_split_that_fits() {
         let mut split = split();
         split.stages.pop();
-        assert_eq!(verdict(&split, &PLAIN), "SUCCESS: [ None 0 ]");
+        assert_eq!(verdict(&split, &PLAIN), "SUCCESS: [ In 0 ]");
     }
 
     #[test]
@@ -318,13 +327,23 @@ FAILURE: [ None 0 | 1\\u{1b}[31m 2 ] is the best, but tile 1 of stage 1 is 61,04
         let expected = "coverage of tile 7, the fullest with 2,000 bytes: layers 50.00 %, \
                         assigned 25.00 %, overhead 25.05 %, rest -0.05 %";
         assert_eq!(coverage(&found, &PLAIN), expected);
+        let touched = Coverage {
+            by_touch: 100,
+            ..found
+        };
+        let line = coverage(&touched, &PLAIN);
+        assert!(
+            line.contains("assigned 25.00 % (5.00 % in every place that touches it), "),
+            "{line}"
+        );
     }
 
     #[test]
     fn long_lists_of_layers_are_cut_short() {
         let many: Vec<_> = (0..9).map(|n| Some(n.to_string())).collect();
-        assert_eq!(layers(&many), "0 ... 8 (9)");
-        assert_eq!(layers(&many[..3]), "0 1 2");
+        let order = PseudoLayers::InAndOut;
+        assert_eq!(layers(order, &many), "0 ... 8 (9)");
+        assert_eq!(layers(order, &many[..3]), "0 1 2");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Numbers and names in text for people.
 
+use crate::model::PseudoLayers;
+
 /// A number with its digits in groups of three: `638,976`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -55,32 +57,43 @@ pub fn shown(name: &str) -> String {
     }
 }
 
-/// The name of a layer as a report shows it.
-pub fn shown_layer(name: &Option<String>) -> String {
-    name.as_deref().map_or("None".to_string(), shown)
-}
+impl PseudoLayers {
+    /// The name of a position as a report shows it.
+    pub(super) fn shown(self, layer: &Option<String>) -> String {
+        shown(self.name_of(layer))
+    }
 
-/// The layers of a stage, many of them by the first and the last.
-pub fn shown_layers(layers: &[Option<String>]) -> String {
-    const MOST: usize = 8;
-    match layers {
-        [first, .., last] if layers.len() > MOST => {
-            let (first, last) = (shown_layer(first), shown_layer(last));
-            format!("{first} \u{2026} {last} ({})", layers.len())
+    /// The layers of a stage, many of them by the first and the last.
+    pub(super) fn shown_list(self, layers: &[Option<String>]) -> String {
+        const MOST: usize = 8;
+        match self.names_of(layers).as_slice() {
+            [first, .., last] if layers.len() > MOST => {
+                format!(
+                    "{} \u{2026} {} ({})",
+                    shown(first),
+                    shown(last),
+                    layers.len()
+                )
+            }
+            few => {
+                let few = few.iter().map(|name| shown(name));
+                few.collect::<Vec<_>>().join(" ")
+            }
         }
-        few => few.iter().map(shown_layer).collect::<Vec<_>>().join(" "),
     }
-}
 
-/// The layers of all stages, or how many layers each has where there are many.
-pub fn shown_stages(stages: &[Vec<Option<String>>]) -> String {
-    const MOST: usize = 6;
-    if stages.len() > MOST {
-        let counts = stages.iter().map(|layers| layers.len().to_string());
-        return format!("{} layers", counts.collect::<Vec<_>>().join(", "));
+    /// The layers of all stages, or how many layers each has where there are
+    /// many stages.
+    pub(super) fn shown_stages(self, stages: &[Vec<Option<String>>]) -> String {
+        const MOST: usize = 6;
+        if stages.len() > MOST {
+            let counts = self.counts(stages).into_iter();
+            let counts = counts.map(|count| count.to_string());
+            return format!("{} layers", counts.collect::<Vec<_>>().join(", "));
+        }
+        let stages = stages.iter().map(|layers| self.shown_list(layers));
+        stages.collect::<Vec<_>>().join(" | ")
     }
-    let stages = stages.iter().map(|layers| shown_layers(layers));
-    stages.collect::<Vec<_>>().join(" | ")
 }
 
 #[cfg(test)]
@@ -114,8 +127,12 @@ mod tests {
         let long = shown(&"\u{e9}".repeat(1000));
         assert_eq!(long, "\u{e9}".repeat(160) + "\u{2026}");
         let many: Vec<_> = (0..9).map(|n| Some(n.to_string())).collect();
-        assert_eq!(shown_layers(&many), "0 \u{2026} 8 (9)");
-        assert_eq!(shown_layers(&[None, Some("0".into())]), "None 0");
+        let order = PseudoLayers::InAndOut;
+        assert_eq!(order.shown_list(&many), "0 \u{2026} 8 (9)");
+        assert_eq!(order.shown_list(&[None, Some("0".into())]), "In 0");
+        let stages: Vec<_> = (0..7).map(|n| vec![Some(n.to_string())]).collect();
+        assert_eq!(order.shown_stages(&stages[..2]), "0 | 1");
+        assert_eq!(order.shown_stages(&stages), "1, 1, 1, 1, 1, 1, 1 layers");
     }
 
     #[test]

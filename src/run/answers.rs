@@ -86,7 +86,8 @@ fn print_found(
 ) -> Result<Exit> {
     let options = subject.options;
     if let Some(sweep) = &found.facts.sweep {
-        sections.table(&sweep::table(sweep))?;
+        let pseudo_layers = subject.placement.positions.pseudo_layers();
+        sections.table(&sweep::table(sweep, pseudo_layers))?;
     }
     let Some(split) = &found.split else {
         return Ok(Exit::Done);

@@ -26,14 +26,9 @@ impl<'a> Subject<'a> {
         if self.options.quiet {
             return None;
         }
-        let tiles = split.stages.iter().map(|stage| stage.max_tile as u32);
-        let ranges = split.ranges();
-        let weighed = self.memory.stages(&ranges);
-        let stages = ranges.into_iter().zip(&weighed).zip(tiles);
-        let stages: Vec<_> = stages
-            .map(|((range, memory), tile)| (range, memory, tile))
-            .collect();
-        let curves = self.memory.curves(&stages).into_iter();
+        let stages = split.stages.iter();
+        let stages = stages.map(|own| (own.positions.clone(), &own.memory, own.max_tile as u32));
+        let curves = self.memory.curves(&stages.collect::<Vec<_>>()).into_iter();
         let columns = |curves: memory::Curves| curves.on_tile.columns(width);
         Some(curves.map(|own| own.map_or(Vec::new(), columns)).collect())
     }

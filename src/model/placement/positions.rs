@@ -1,6 +1,8 @@
 //! The order in which layers stand, with what runs before and after them.
 
 use crate::model::Layering;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The positions of the layer order: everything that weighs, splits or shows
@@ -13,19 +15,23 @@ use std::fmt;
 /// | n + 1 | | Out: what runs after the last layer, and its own backward pass | |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Positions {
-    ends: Ends,
+    pseudo_layers: PseudoLayers,
     layers: Vec<String>,
 }
 
-/// What stands around the layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ends {
-    /// One pseudo-layer, first in the order.
-    None,
-    /// In before the layers, Out after them.
+/// Which pseudo-layers stand around the layers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PseudoLayers {
+    /// None before the layers: all operations without a layer (classic model).
+    NoneFirst,
+    /// In before the layers: what runs before them. Out after the layers: what
+    /// runs after them.
+    #[default]
     InAndOut,
-    /// In and Out as one, before the layers.
-    Together,
+    /// In and Out in one place before the layers, since Out runs on the first
+    /// IPU.
+    OutWithIn,
 }
 
 /// What a position of the layer order stands for.
@@ -58,28 +64,31 @@ impl fmt::Display for PositionName<'_> {
 impl Positions {
     /// The order of the classic model.
     pub fn classic(layering: &Layering) -> Self {
-        Self::new(layering, Ends::None)
+        Self::new(layering, PseudoLayers::NoneFirst)
     }
 
     /// The order of the full model, with Out after the layers or, where
     /// `out_is_first`, in one position with In.
     pub fn full(layering: &Layering, out_is_first: bool) -> Self {
-        let ends = if out_is_first {
-            Ends::Together
+        let pseudo_layers = if out_is_first {
+            PseudoLayers::OutWithIn
         } else {
-            Ends::InAndOut
+            PseudoLayers::InAndOut
         };
-        Self::new(layering, ends)
+        Self::new(layering, pseudo_layers)
     }
 
-    fn new(layering: &Layering, ends: Ends) -> Self {
+    fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
         let layers = layering.names.get(1..).unwrap_or_default().to_vec();
-        Self { ends, layers }
+        Self {
+            pseudo_layers,
+            layers,
+        }
     }
 
     /// How many positions there are.
     pub fn len(&self) -> usize {
-        self.layers.len() + 1 + usize::from(self.ends == Ends::InAndOut)
+        self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
 
     /// Is there no position? Never so: the first one is always there.
@@ -94,12 +103,17 @@ impl Positions {
 
     /// The position of Out, where it has one of its own.
     pub fn out(&self) -> Option<usize> {
-        (self.ends == Ends::InAndOut).then_some(self.layers.len() + 1)
+        (self.pseudo_layers == PseudoLayers::InAndOut).then_some(self.layers.len() + 1)
     }
 
     /// Are In and Out one position?
     pub fn out_is_first(&self) -> bool {
-        self.ends == Ends::Together
+        self.pseudo_layers == PseudoLayers::OutWithIn
+    }
+
+    /// Which pseudo-layers stand around the layers.
+    pub fn pseudo_layers(&self) -> PseudoLayers {
+        self.pseudo_layers
     }
 
     /// What a position stands for.
@@ -107,10 +121,10 @@ impl Positions {
     /// # Panics
     /// When there is no such position.
     pub fn name(&self, position: usize) -> PositionName<'_> {
-        match (position, self.ends) {
-            (0, Ends::None) => PositionName::None,
-            (0, Ends::InAndOut) => PositionName::In,
-            (0, Ends::Together) => PositionName::InAndOut,
+        match (position, self.pseudo_layers) {
+            (0, PseudoLayers::NoneFirst) => PositionName::None,
+            (0, PseudoLayers::InAndOut) => PositionName::In,
+            (0, PseudoLayers::OutWithIn) => PositionName::InAndOut,
             (position, _) if Some(position) == self.out() => PositionName::Out,
             (position, _) => PositionName::Layer(&self.layers[position - 1]),
         }
@@ -120,12 +134,14 @@ impl Positions {
     /// where there is one. A layer of such a name comes first.
     pub fn find(&self, name: &str) -> Option<usize> {
         let layer = self.layers.iter().position(|layer| layer == name);
-        layer.map(|layer| layer + 1).or(match (name, self.ends) {
-            ("None", Ends::None) => Some(0),
-            ("In", Ends::InAndOut | Ends::Together) => Some(0),
-            ("Out", Ends::Together) => Some(0),
-            ("Out", Ends::InAndOut) => self.out(),
-            _ => None,
-        })
+        layer
+            .map(|layer| layer + 1)
+            .or(match (name, self.pseudo_layers) {
+                ("None", PseudoLayers::NoneFirst) => Some(0),
+                ("In", PseudoLayers::InAndOut | PseudoLayers::OutWithIn) => Some(0),
+                ("Out", PseudoLayers::OutWithIn) => Some(0),
+                ("Out", PseudoLayers::InAndOut) => self.out(),
+                _ => None,
+            })
     }
 }

@@ -12,6 +12,7 @@ pub use read::{CompareError, read};
 
 use super::Report;
 use super::document::{LayerMemory, SplitFacts};
+use crate::model::PseudoLayers;
 
 /// Two reports of the same model, one made before the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,8 +42,8 @@ pub struct LayerBytes {
 /// One layer, before and now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerChange {
-    /// Its name; `None` for the operations without a layer.
-    pub name: Option<String>,
+    /// Its name, as people read it.
+    pub name: String,
     /// `None` when it is new.
     pub before: Option<LayerBytes>,
     /// `None` when it is gone.
@@ -63,8 +64,8 @@ pub struct StageChange {
 /// What a stage holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageBytes {
-    /// Its layers, in order; `None` for the operations without a layer.
-    pub layers: Vec<Option<String>>,
+    /// Its layers, as people read them, in order.
+    pub layers: Vec<String>,
     /// Bytes on its fullest tile.
     pub fullest_tile: u64,
 }
@@ -89,8 +90,8 @@ impl Comparison {
     /// their names, stages by their numbers.
     pub fn new(earlier: &Report, later: &Report) -> Self {
         Self {
-            layers: layers(&earlier.layers, &later.layers),
-            stages: stages(earlier.split.as_ref(), later.split.as_ref()),
+            layers: layers(earlier, later),
+            stages: stages(earlier, later),
             before: earlier.split.as_ref().map(Verdict::of),
             now: later.split.as_ref().map(Verdict::of),
             warnings: warnings(earlier, later),
@@ -144,21 +145,24 @@ fn more(before: u64, now: u64) -> i128 {
     i128::from(now) - i128::from(before)
 }
 
-fn layers(earlier: &[LayerMemory], later: &[LayerMemory]) -> Vec<LayerChange> {
+fn layers(earlier: &Report, later: &Report) -> Vec<LayerChange> {
     // A name may occur twice: its capture groups are joined.
-    let mut left: Vec<Option<&LayerMemory>> = earlier.iter().map(Some).collect();
-    let mut changes: Vec<LayerChange> = Vec::with_capacity(later.len());
-    for now in later {
-        let same = |layer: &&mut Option<&LayerMemory>| layer.is_some_and(|l| l.name == now.name);
+    let mut left: Vec<Option<&LayerMemory>> = earlier.layers.iter().map(Some).collect();
+    let mut changes: Vec<LayerChange> = Vec::with_capacity(later.layers.len());
+    for now in &later.layers {
+        let name = later.pseudo_layers.name_of(&now.name);
+        let same = |layer: &&mut Option<&LayerMemory>| {
+            layer.is_some_and(|own| earlier.pseudo_layers.name_of(&own.name) == name)
+        };
         let before = left.iter_mut().find(same).and_then(Option::take);
         changes.push(LayerChange {
-            name: now.name.clone(),
+            name: name.to_string(),
             before: before.map(LayerBytes::of),
             now: Some(LayerBytes::of(now)),
         });
     }
     changes.extend(left.into_iter().flatten().map(|gone| LayerChange {
-        name: gone.name.clone(),
+        name: earlier.pseudo_layers.name_of(&gone.name).to_string(),
         before: Some(LayerBytes::of(gone)),
         now: None,
     }));
@@ -174,14 +178,16 @@ impl LayerBytes {
     }
 }
 
-fn stages(earlier: Option<&SplitFacts>, later: Option<&SplitFacts>) -> Vec<StageChange> {
-    let stage = |split: Option<&SplitFacts>, number: usize| {
-        split?.stages.get(number).map(|stage| StageBytes {
-            layers: stage.layers.clone(),
+fn stages(earlier: &Report, later: &Report) -> Vec<StageChange> {
+    let stage = |report: &Report, number: usize| {
+        let stage = report.split.as_ref()?.stages.get(number)?;
+        let layers = report.pseudo_layers.names_of(&stage.layers).into_iter();
+        Some(StageBytes {
+            layers: layers.map(String::from).collect(),
             fullest_tile: stage.fullest_tile.bytes,
         })
     };
-    let count = |split: Option<&SplitFacts>| split.map_or(0, |split| split.stages.len());
+    let count = |report: &Report| report.split.as_ref().map_or(0, |split| split.stages.len());
     let stages = 0..count(earlier).max(count(later));
     let stages = stages.map(|number| StageChange {
         stage: number,
@@ -189,6 +195,15 @@ fn stages(earlier: Option<&SplitFacts>, later: Option<&SplitFacts>) -> Vec<Stage
         now: stage(later, number),
     });
     stages.collect()
+}
+
+/// The pseudo-layers in a sentence.
+fn around(pseudo_layers: PseudoLayers) -> &'static str {
+    match pseudo_layers {
+        PseudoLayers::NoneFirst => "None before them",
+        PseudoLayers::InAndOut => "In before them and Out after them",
+        PseudoLayers::OutWithIn => "In and Out before them, on the first IPU",
+    }
 }
 
 fn warnings(earlier: &Report, later: &Report) -> Vec<String> {
@@ -201,10 +216,12 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<String> {
     let facts = |report: &Report| {
         let limit = report.memory.limit.to_string();
         let tiles = report.made.target.tiles.to_string();
-        [report.made.memory_model.clone(), limit, tiles]
+        let around = around(report.pseudo_layers).to_string();
+        [report.made.memory_model.clone(), around, limit, tiles]
     };
     let names = [
         "the memory model",
+        "what stands around the layers",
         "the limit of a tile",
         "the number of tiles",
     ];

@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum CompareError {
     /// It is not JSON at all.
-    #[error("it is not JSON, and no report of --export-json: {0}")]
+    #[error("it is not JSON, and no report of --export-json")]
     NotJson(#[source] serde_json::Error),
     /// It is JSON of another kind.
     #[error("its format is {0} and not \"popliner-report\": give a file that --export-json wrote")]
@@ -23,7 +23,7 @@ pub enum CompareError {
     )]
     OtherVersion(String),
     /// It says that it is a report, and something is missing or wrong in it.
-    #[error("it is a report of version {VERSION}, but not a whole one: {0}")]
+    #[error("it is a report of version {VERSION}, but not a whole one")]
     Damaged(#[source] serde_json::Error),
 }
 

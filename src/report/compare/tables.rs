@@ -60,7 +60,7 @@ impl Comparison {
         let mut table = Table::new("compare-layers", &header);
         for layer in self.layers.iter().filter(|layer| layer.before != layer.now) {
             let (before, now) = (layer.before, layer.now);
-            let name = layer.name.clone().unwrap_or_else(|| "None".into());
+            let name = layer.name.clone();
             let mut row = vec![name, change(layer).to_string()];
             row.extend(numbers(
                 before.map(|b| b.fullest_tile),
@@ -103,7 +103,7 @@ impl Comparison {
             true => format!("{} on its fullest tile", amount(tile)),
             false => format!("{} over all tiles", amount(total)),
         };
-        let name = layer.name.as_deref().map_or("None".into(), printable);
+        let name = printable(&layer.name);
         format!("layers that grew: {count}, most of all {name} by {by}")
     }
 }
@@ -142,9 +142,5 @@ fn numbers(before: Option<u64>, now: Option<u64>) -> [String; 3] {
 }
 
 fn names(stage: &StageBytes) -> String {
-    let names = stage
-        .layers
-        .iter()
-        .map(|name| name.as_deref().unwrap_or("None"));
-    names.collect::<Vec<&str>>().join(" ")
+    stage.layers.join(" ")
 }

@@ -50,7 +50,7 @@ fn layers_grow_shrink_come_and_go() {
     });
     let comparison = Comparison::new(&earlier, &later);
     let table = &comparison.tables()[2];
-    let name = |layer: &LayerMemory| layer.name.clone().unwrap_or("None".into());
+    let name = |layer: &LayerMemory| PseudoLayers::InAndOut.name_of(&layer.name).to_string();
     assert_eq!(row(table, &name(&earlier.layers[0]))[0], "grew");
     assert_eq!(row(table, &name(&earlier.layers[0]))[3], "5");
     assert_eq!(row(table, &name(&earlier.layers[1]))[0], "grew");
@@ -62,7 +62,7 @@ fn layers_grow_shrink_come_and_go() {
     assert_eq!(comparison.grown().count(), 2);
     let summary = comparison.summary(&Look::default());
     assert!(
-        summary.contains("grew: 2, most of all None by 5 bytes on its"),
+        summary.contains("grew: 2, most of all In by 5 bytes on its"),
         "{summary}"
     );
 }
@@ -172,6 +172,9 @@ fn a_report_without_one_of_its_fields_is_damaged() {
         let mut value = whole.clone();
         value.as_object_mut().unwrap().remove(field);
         let error = read(value.to_string().as_bytes()).unwrap_err();
-        assert!(error.to_string().contains(field), "{field}: {error}");
+        let CompareError::Damaged(missing) = error else {
+            panic!("{field}: {error}");
+        };
+        assert!(missing.to_string().contains(field), "{field}: {missing}");
     }
 }

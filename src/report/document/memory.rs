@@ -72,7 +72,7 @@ pub struct CoverageFacts {
 /// One layer as if it stood alone, without what comes with every stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerMemory {
-    /// Its name; `null` for the operations without a layer.
+    /// Its name; `null` for the first position.
     pub name: Option<String>,
     /// All its bytes: the sum over all tiles, each at its own peak.
     pub total: u64,

@@ -7,7 +7,8 @@
 //!
 //! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
 //! both ends of a range of steps are inclusive. Tiles and stages count from 0.
-//! The name of a layer is `null` for the operations without a layer.
+//! The name of a layer is `null` for the first position of the layer order, and
+//! `"Out"` for Out; [`PseudoLayers`] says what these stand for.
 //!
 //! The version grows when a field goes or means something else. Fields and
 //! whole sections may be added without that, so a reader must pass over those
@@ -38,6 +39,7 @@ pub use split::{Bucket, Cut, FullestTile, Fullness, SplitFacts, StageFacts};
 pub use sweep::{Sweep, SweepRow};
 pub(super) use thin::thin;
 
+use crate::model::PseudoLayers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,8 +66,12 @@ pub struct Report {
     pub made: Made,
     /// What the compiler recorded of memory.
     pub memory: RecordedMemory,
-    /// Every layer by itself, in order; the first entry are the operations
-    /// without a layer.
+    /// Which pseudo-layers stand around the layers, and so what the name
+    /// `null` means. With `out-with-in` a list of layers that begins with
+    /// `null` ends with `"Out"`, since the first IPU runs both.
+    pub pseudo_layers: PseudoLayers,
+    /// Every layer by itself, in order, the pseudo-layers among them; with
+    /// `out-with-in` the first entry is In and Out together.
     pub layers: Vec<LayerMemory>,
     /// The split and its verdict, when one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

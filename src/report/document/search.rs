@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Layers by name; `null` for the operations without a layer.
+/// Layers by name; `null` for the first position.
 pub type LayerNames = Vec<Option<String>>;
 
 /// What shows that the split is the best.
@@ -134,8 +134,7 @@ pub struct Tie {
 /// What moving the layer at a cut to the other side would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Move {
-    /// The layers that move: one, or the first with the operations without a
-    /// layer.
+    /// The layer that moves; In and Out where both are one.
     pub layers: LayerNames,
     /// The stage that they would go to.
     pub to_stage: u32,

@@ -4,6 +4,7 @@ use super::{Curve, PeakVariables};
 use crate::memory::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// The split and its verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,10 +33,13 @@ pub struct StageFacts {
     pub stage: u32,
     /// Its first layer.
     pub layer_from: Option<String>,
-    /// Its last layer.
+    /// Its last layer; an Out that runs on the first IPU is no end.
     pub layer_to: Option<String>,
     /// All its layers, in order.
     pub layers: Vec<Option<String>>,
+    /// Where they stand among the layers of the report, the end exclusive.
+    #[serde(default)]
+    pub positions: Range<u32>,
     /// All its bytes: the sum over all tiles, each at its own peak.
     pub total: u64,
     /// The same by what they hold.
@@ -103,7 +107,7 @@ pub struct Cut {
     pub after_stage: u32,
     /// The last layer before it.
     pub layer_before: Option<String>,
-    /// The first layer behind it.
+    /// The first layer after it.
     pub layer_after: Option<String>,
     /// Bytes of the distinct variables that flow over it in either direction,
     /// those on their way to stages further off among them.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::memory::Parts;
+use std::ops::Range;
 
 fn parts(variables: u64) -> Parts {
     Parts {
@@ -27,13 +28,21 @@ fn curve(bytes: u64) -> Curve {
     }
 }
 
-fn stage(stage: u32, layers: [Option<&str>; 2], bytes: u64, limit: u64) -> StageFacts {
-    let [from, to] = layers.map(|name| name.map(String::from));
+fn stage(
+    stage: u32,
+    positions: Range<u32>,
+    layers: &[Option<&str>],
+    bytes: u64,
+    limit: u64,
+) -> StageFacts {
+    let names = layers.iter().map(|name| name.map(String::from));
+    let layers: Vec<_> = names.collect();
     StageFacts {
         stage,
-        layer_from: from.clone(),
-        layer_to: to.clone(),
-        layers: vec![from, to],
+        layer_from: layers[0].clone(),
+        layer_to: layers[layers.len() - 1].clone(),
+        layers,
+        positions,
         total: bytes + 424,
         parts: parts(bytes + 400),
         fullest_tile: FullestTile {
@@ -119,16 +128,18 @@ pub(crate) fn report() -> Report {
                 recorded: 1_300_000,
                 layers: 1_000_000,
                 assigned: 200_000,
-                by_touch: 0,
+                by_touch: 1000,
                 overhead: 100_001,
                 rest: -1,
             }),
         },
+        pseudo_layers: PseudoLayers::InAndOut,
         layers: vec![
             layer(None, 0, 100),
             layer(Some("0"), 0, 300_000),
             layer(Some("1"), 1, 200),
             layer(Some("2"), 1, 700_024),
+            layer(Some("Out"), 1, 400),
         ],
         split: Some(SplitFacts {
             limits: Some(vec![limit, limit - 1000]),
@@ -136,8 +147,14 @@ pub(crate) fn report() -> Report {
             limit,
             max_stages: 2,
             stages: vec![
-                stage(0, [None, Some("0")], 600_000, limit),
-                stage(1, [Some("1"), Some("2")], 700_000, limit - 1000),
+                stage(0, 0..2, &[None, Some("0")], 600_000, limit),
+                stage(
+                    1,
+                    2..5,
+                    &[Some("1"), Some("2"), Some("Out")],
+                    700_000,
+                    limit - 1000,
+                ),
             ],
             unplaced: Vec::new(),
             too_large: vec![layer(Some("2"), 1, 700_024)],
@@ -245,7 +262,10 @@ fn refusal(limit: u64) -> Refusal {
         smallest_limit: Some(700_024),
         smallest_tile_memory: Some(701_024),
         fewest_ipus: Some(3),
-        without_orders: Some(vec![vec![None, name("0")], vec![name("1"), name("2")]]),
+        without_orders: Some(vec![
+            vec![None, name("0")],
+            vec![name("1"), name("2"), name("Out")],
+        ]),
     }
 }
 
@@ -255,7 +275,7 @@ fn judged() -> Judged {
         best_fits: false,
         best_stages: vec![
             vec![None, Some("0".into()), Some("1".into())],
-            vec![Some("2".into())],
+            vec![Some("2".into()), Some("Out".into())],
         ],
         best_fullest_tile_bytes: 700_024,
         best_cut_bytes: 1024,
@@ -297,7 +317,8 @@ fn execution() -> Execution {
             layer(None, 10),
             layer(Some("0"), 400),
             layer(Some("1"), 0),
-            layer(Some("2"), 590),
+            layer(Some("2"), 580),
+            layer(Some("Out"), 10),
         ],
         stages: vec![
             StageCycles {

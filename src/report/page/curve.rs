@@ -2,8 +2,9 @@
 
 use super::hover::{Chart, Charts};
 use super::parts::{cell, long, number, percent, rounded, scale, table, ticks};
+use crate::model::PseudoLayers;
 use crate::report::document::{Band, Curve, thin};
-use crate::report::text::{grouped, shown_layer};
+use crate::report::text::grouped;
 use maud::{Markup, html};
 use std::fmt::Write;
 
@@ -14,6 +15,8 @@ pub(super) struct Drawing<'a> {
     pub(super) at: &'a str,
     /// The bands of layers, each with whether it has the other tint.
     pub(super) bands: &'a [(&'a Band, bool)],
+    /// How the layers of bands are called.
+    pub(super) pseudo_layers: PseudoLayers,
     pub(super) limit: Option<u64>,
     /// Height of the drawing in pixels.
     pub(super) height: u32,
@@ -139,7 +142,7 @@ impl Drawing<'_> {
             @for (from, steps, other, band) in inside {
                 rect.band.other[other] x=(self.x(from)) width=(percent(steps, self.steps()))
                     y=(ABOVE) height=(room) {}
-                @let name = shown_layer(&band.layer);
+                @let name = self.pseudo_layers.shown(&band.layer);
                 @if fits(&name, steps, self.steps()) {
                     text.axis x=(self.x(from)) y=(ABOVE - 5) dx="1" { (name) }
                 }

@@ -1,8 +1,8 @@
 //! What flows over each cut, what a cut doubles, and what moving it would do.
 
 use super::parts::{cell, signed, stacked, table};
+use crate::model::PseudoLayers;
 use crate::report::document::{Cut, Move, Report, Tie};
-use crate::report::text::{shown_layer, shown_layers};
 use maud::{Markup, html};
 
 /// All cuts; `None` when there is none.
@@ -14,7 +14,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
         @for (place, cut) in report.cuts.iter().enumerate() {
             tr {
                 td { (of(cut)) }
-                td.name { (shown_layer(&cut.layer_before)) " | " (shown_layer(&cut.layer_after)) }
+                td.name { (report.pseudo_layers.shown(&cut.layer_before)) " | " (report.pseudo_layers.shown(&cut.layer_after)) }
                 td.draw { (bar("variables", "over the cut", cut.bytes)) (bar("always", "on both sides", cut.duplicated)) }
                 (cell(format_args!("/cuts/{place}/bytes"), cut.bytes))
                 (cell(format_args!("/cuts/{place}/duplicated"), cut.duplicated))
@@ -31,7 +31,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
     Some(html! {
         p { "Bytes of the distinct variables that flow over each cut, in either direction. Those on their way to a stage further off count at every cut that they cross. What is always live and used on both sides, each side needs by itself: so many bytes are doubled." }
         (table("Cuts", &columns, rows))
-        (moves(&report.cuts))
+        (moves(report.pseudo_layers, &report.cuts))
     })
 }
 
@@ -43,14 +43,14 @@ fn of(cut: &Cut) -> String {
 /// With more cuts than this the page must stay small.
 const MOST_MOVED: usize = 32;
 
-fn moves(cuts: &[Cut]) -> Markup {
+fn moves(pseudo_layers: PseudoLayers, cuts: &[Cut]) -> Markup {
     if cuts.len() > MOST_MOVED {
         return html! { p.soft { "What moving one layer over each of so many cuts would do stands in the JSON form of the report alone." } };
     }
     let rows = html! {
         @for (place, cut) in cuts.iter().enumerate() {
             @for (number, change) in cut.moves.iter().enumerate() {
-                tr data-at=(format_args!("/cuts/{place}/moves/{number}")) { (move_cells(cut, change)) }
+                tr data-at=(format_args!("/cuts/{place}/moves/{number}")) { (move_cells(pseudo_layers, cut, change)) }
             }
         }
     };
@@ -72,10 +72,10 @@ fn moves(cuts: &[Cut]) -> Markup {
     }
 }
 
-fn move_cells(cut: &Cut, change: &Move) -> Markup {
+fn move_cells(pseudo_layers: PseudoLayers, cut: &Cut, change: &Move) -> Markup {
     html! {
         td { (of(cut)) }
-        td.name { (shown_layers(&change.layers)) }
+        td.name { (pseudo_layers.shown_list(&change.layers)) }
         (cell("/to_stage", change.to_stage.into()))
         @for side in 0..2 {
             (cell(format_args!("/fullest_tile_bytes/{side}"), change.fullest_tile_bytes[side]))
@@ -93,7 +93,7 @@ pub(super) fn ties(report: &Report) -> Option<Markup> {
     let row = |(place, tie): (usize, &Tie)| {
         html! {
             tr {
-                td.name.list { (shown_layers(&tie.layers)) }
+                td.name.list { (report.pseudo_layers.shown_list(&tie.layers)) }
                 td.draw { (stacked(&[("always", "shared", tie.bytes)], most, None, 12)) }
                 (cell(format_args!("/ties/{place}/bytes"), tie.bytes))
             }

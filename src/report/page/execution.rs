@@ -4,7 +4,7 @@ use super::columns::{Column, Columns};
 use super::parts::{cell, folded, number, stacked, table};
 use super::{short, stage_groups, stage_of};
 use crate::report::document::{Execution, ExecutionSource, Report};
-use crate::report::text::{grouped, share, shown_layer};
+use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};
 
 /// Cycles by stage and by layer; `None` when the profile has none.
@@ -60,12 +60,16 @@ fn by_stage(execution: &Execution) -> Markup {
 
 fn by_layer(report: &Report, execution: &Execution) -> Markup {
     let column = |layer: &crate::report::document::LayerCycles| {
-        let name = shown_layer(&layer.name);
+        let name = report.pseudo_layers.shown(&layer.name);
         Column {
             height: layer.cycles,
             class: "variables",
             name: short(&name),
-            tip: format!("layer {name}\n{} cycles", grouped(layer.cycles)),
+            tip: format!(
+                "{}\n{} cycles",
+                shown(&report.pseudo_layers.named(&layer.name)),
+                grouped(layer.cycles)
+            ),
         }
     };
     let columns = Columns {
@@ -80,7 +84,7 @@ fn by_layer(report: &Report, execution: &Execution) -> Markup {
     let rows = html! {
         @for (place, layer) in execution.layers.iter().enumerate() {
             tr {
-                td.name { (shown_layer(&layer.name)) }
+                td.name { (report.pseudo_layers.shown(&layer.name)) }
                 td.n { @if let Some(stage) = stage_of(report, place) { (stage) } @else { "\u{2013}" } }
                 (cell(format_args!("/execution/layers/{place}/cycles"), layer.cycles))
             }

@@ -1,7 +1,7 @@
 //! What the script of the page needs to give numbers under the pointer.
 
+use crate::model::PseudoLayers;
 use crate::report::document::Band;
-use crate::report::text::shown_layer;
 use serde::Serialize;
 
 /// All charts of a page that are read at a step or a tile.
@@ -31,8 +31,8 @@ pub(super) struct Chart {
 }
 
 impl Charts {
-    pub(super) fn new(bands: &[Band]) -> Self {
-        let band = |band: &Band| (shown_layer(&band.layer), band.from, band.to);
+    pub(super) fn new(bands: &[Band], pseudo_layers: PseudoLayers) -> Self {
+        let band = |band: &Band| (pseudo_layers.shown(&band.layer), band.from, band.to);
         Self {
             charts: Vec::new(),
             bands: bands.iter().map(band).collect(),
@@ -70,7 +70,7 @@ mod tests {
             from: 0,
             to: 1,
         };
-        let json = Charts::new(&[band]).json();
+        let json = Charts::new(&[band], PseudoLayers::InAndOut).json();
         assert!(!json.contains(['<', '>', '&', '\u{2028}']), "{json}");
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(read["bands"][0][0], crate::report::printable(name));

@@ -2,8 +2,8 @@
 
 use super::parts::{cell, json_name, parts, parts_legend, stacked, table};
 use super::stage_of;
+use crate::model::PseudoLayers;
 use crate::report::document::Report;
-use crate::report::text::shown_layer;
 use maud::{Markup, html};
 
 const COLUMNS: [&str; 11] = [
@@ -20,6 +20,9 @@ const COLUMNS: [&str; 11] = [
     "#IPU",
 ];
 
+/// Parts that only stages have.
+const OF_STAGES: [&str; 2] = ["overhead", "gaps"];
+
 /// The table of layers, with a bar of their parts.
 pub(super) fn section(report: &Report) -> Markup {
     let most = report.layers.iter().map(|layer| layer.total).max();
@@ -27,11 +30,11 @@ pub(super) fn section(report: &Report) -> Markup {
     let rows = html! {
         @for (place, layer) in report.layers.iter().enumerate() {
             tr data-at=(format_args!("/layers/{place}")) {
-                td.name { (shown_layer(&layer.name)) }
+                td.name { (report.pseudo_layers.shown(&layer.name)) }
                 td.draw { (stacked(&parts(&layer.parts), most, None, 12)) }
                 (cell("/total", layer.total))
                 @for (class, _, bytes) in parts(&layer.parts) {
-                    @if class != "overhead" {
+                    @if !OF_STAGES.contains(&class) {
                         (cell(format_args!("/parts/{}", json_name(class)), bytes))
                     }
                 }
@@ -42,8 +45,19 @@ pub(super) fn section(report: &Report) -> Markup {
         }
     };
     html! {
-        p { "Each layer as if it stood alone, without what comes with every stage; summed over all tiles, each at its own peak. None are the operations without a layer." }
+        p { "Each layer as if it stood alone, without what comes with every stage; summed over all tiles, each at its own peak. " (around(report.pseudo_layers)) }
         (parts_legend())
         (table("Layers", &COLUMNS, rows))
+    }
+}
+
+/// What the pseudo-layers stand for.
+fn around(pseudo_layers: PseudoLayers) -> &'static str {
+    match pseudo_layers {
+        PseudoLayers::NoneFirst => "None are the operations without a layer.",
+        PseudoLayers::InAndOut => "In is what runs before the layers, Out what runs after them.",
+        PseudoLayers::OutWithIn => {
+            "In is what runs before the layers, Out what runs after them; both run on the first IPU."
+        }
     }
 }

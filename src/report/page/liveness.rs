@@ -4,8 +4,9 @@ use super::curve::Drawing;
 use super::hover::Charts;
 use super::parts::{cell, folded, legend, number, stacked, table};
 use super::tints;
+use crate::model::PseudoLayers;
 use crate::report::document::{Liveness, PeakVariables, Report};
-use crate::report::text::{grouped, share, shown, shown_layer, shown_layers};
+use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};
 
 /// Both curves, the bands of layers, and the largest variables.
@@ -16,6 +17,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
         curve,
         at,
         bands: &bands,
+        pseudo_layers: report.pseudo_layers,
         limit,
         height: 260,
         rows: 40,
@@ -46,10 +48,10 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
         (on_tile)
         h3 { "All tiles together" }
         (all)
-        (band_table(liveness))
+        (band_table(report.pseudo_layers, liveness))
         @if let Some(live) = &liveness.peak_variables {
             h3 { "Variables that are live at the peak" }
-            (variables(live, "/liveness/peak_variables", usize::MAX))
+            (variables(report.pseudo_layers, live, "/liveness/peak_variables", usize::MAX))
         }
     })
 }
@@ -63,11 +65,11 @@ pub(super) fn colours() -> Markup {
     ])
 }
 
-fn band_table(liveness: &Liveness) -> Markup {
+fn band_table(pseudo_layers: PseudoLayers, liveness: &Liveness) -> Markup {
     let rows = html! {
         @for (place, band) in liveness.bands.iter().enumerate() {
             tr data-at=(format_args!("/liveness/bands/{place}")) {
-                td.name { (shown_layer(&band.layer)) }
+                td.name { (pseudo_layers.shown(&band.layer)) }
                 (cell("/from", band.from.into()))
                 (cell("/to", band.to.into()))
             }
@@ -84,7 +86,12 @@ fn band_table(liveness: &Liveness) -> Markup {
 }
 
 /// The largest variables at a peak, at most `most`, and how much the others are.
-pub(super) fn variables(live: &PeakVariables, at: &str, most: usize) -> Markup {
+pub(super) fn variables(
+    pseudo_layers: PseudoLayers,
+    live: &PeakVariables,
+    at: &str,
+    most: usize,
+) -> Markup {
     let named = &live.largest[..live.largest.len().min(most)];
     let largest: u64 = named.iter().map(|variable| variable.bytes).sum();
     let rows = html! {
@@ -92,7 +99,7 @@ pub(super) fn variables(live: &PeakVariables, at: &str, most: usize) -> Markup {
             tr {
                 td.name.wrap { (shown(&variable.name)) }
                 td { (shown(&variable.category)) }
-                td.name { (layers(&variable.layers)) }
+                td.name { (layers(pseudo_layers, &variable.layers)) }
                 (cell(format_args!("{at}/largest/{place}/bytes"), variable.bytes))
             }
         }
@@ -149,9 +156,9 @@ fn categories(live: &PeakVariables, at: &str, most: usize) -> Markup {
     }
 }
 
-fn layers(layers: &[Option<String>]) -> String {
+fn layers(pseudo_layers: PseudoLayers, layers: &[Option<String>]) -> String {
     match layers.is_empty() {
         true => "\u{2013}".to_string(),
-        false => shown_layers(layers),
+        false => pseudo_layers.shown_list(layers),
     }
 }

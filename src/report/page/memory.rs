@@ -195,7 +195,7 @@ fn covered(coverage: &CoverageFacts) -> Markup {
             "Assigned",
             coverage.assigned,
             "assigned",
-            "other operations, in the layer where they count",
+            "other operations, in the place where they count",
         ),
         (
             "overhead",
@@ -217,6 +217,14 @@ fn covered(coverage: &CoverageFacts) -> Markup {
                 td.soft { (what) }
                 (cell(format_args!("/memory/coverage/{field}"), bytes))
                 td.n { (share(bytes, coverage.recorded)) }
+            }
+            @if field == "assigned" && coverage.by_touch > 0 {
+                tr.soft {
+                    td {}
+                    td { "of these in every place that touches it, since nothing says more" }
+                    (cell("/memory/coverage/by_touch", coverage.by_touch))
+                    td.n { (share(coverage.by_touch, coverage.recorded)) }
+                }
             }
         }
         tr {

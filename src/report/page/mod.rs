@@ -34,7 +34,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of the style and of the script, which a test compares.
-const STYLE_HASH: &str = "gLGJ3ySjlFuP7UDinQJZzOV8GOZgxc9oOdqKolKnzFw=";
+const STYLE_HASH: &str = "kGVggL/yagCGWJk3VUfqO9PULhWdwMAEXkUyRwaYR4s=";
 const SCRIPT_HASH: &str = "KP2BWNiNWx/X92v3D4i/C2QXfp4EaAFtrUiDfS+6mnM=";
 
 /// What the page may do: draw itself and run its own script.
@@ -48,7 +48,7 @@ fn policy() -> String {
 /// The whole page.
 pub fn text(report: &Report) -> String {
     let bands = report.liveness.as_ref().map_or(&[][..], |l| &l.bands[..]);
-    let mut charts = Charts::new(bands);
+    let mut charts = Charts::new(bands, report.pseudo_layers);
     let sections = sections(report, &mut charts);
     let title = match &report.split {
         Some(split) => super::markdown::verdict(split),
@@ -147,13 +147,10 @@ fn tints<'a>(report: &Report, bands: impl Iterator<Item = &'a Band>) -> Vec<(&'a
 
 /// The stage of a layer, by its place among the layers of the report.
 fn stage_of(report: &Report, layer: usize) -> Option<u32> {
-    let stages = report.split.iter().flat_map(|split| &split.stages);
-    let mut end = 0;
-    let mut ends = stages.map(|stage| {
-        end += stage.layers.len();
-        (stage.stage, end)
-    });
-    ends.find(|&(_, end)| layer < end).map(|(stage, _)| stage)
+    let mut stages = report.split.iter().flat_map(|split| &split.stages);
+    let layer = u32::try_from(layer).ok()?;
+    let stage = stages.find(|stage| stage.positions.contains(&layer))?;
+    Some(stage.stage)
 }
 
 /// The groups of columns when each layer has one: long and short name of the
@@ -165,9 +162,10 @@ fn stage_groups(report: &Report) -> Vec<(String, String, usize)> {
     let stages = split.stages.iter();
     let placed = stages.map(|own| {
         let short = own.stage.to_string();
-        (format!("IPU {short}"), short, own.layers.len())
+        (format!("IPU {short}"), short, own.positions.len())
     });
-    let left = split.unplaced.len();
+    let placed_layers = split.stages.last().map_or(0, |last| last.positions.end);
+    let left = report.layers.len().saturating_sub(placed_layers as usize);
     let left = (left > 0).then(|| ("in no stage".to_string(), "none".to_string(), left));
     placed.chain(left).collect()
 }

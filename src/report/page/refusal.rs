@@ -2,8 +2,9 @@
 //! was given.
 
 use super::parts::{cell, number, table};
+use crate::model::PseudoLayers;
 use crate::report::document::{Judged, Refusal, RefusalReason, Report, SplitFacts};
-use crate::report::text::{grouped, share, shown, shown_layers, shown_stages};
+use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};
 
 /// What stands in the way; `None` when something fits.
@@ -11,7 +12,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
     let refusal = report.refusal.as_ref()?;
     Some(html! {
         (reason(refusal))
-        (ranges(refusal))
+        (ranges(report.pseudo_layers, refusal))
         h3 { "What would help" }
         (help(report, refusal))
     })
@@ -38,12 +39,12 @@ fn reason(refusal: &Refusal) -> Markup {
 }
 
 /// The ranges that are over the limit, and what they prove.
-fn ranges(refusal: &Refusal) -> Markup {
+fn ranges(pseudo_layers: PseudoLayers, refusal: &Refusal) -> Markup {
     let rows = html! {
         @for (place, range) in refusal.ranges.iter().enumerate() {
             @let at = format!("/refusal/ranges/{place}");
             tr {
-                td.name.list { (shown_layers(&range.layers)) }
+                td.name.list { (pseudo_layers.shown_list(&range.layers)) }
                 (cell(format_args!("{at}/tile"), range.tile.into()))
                 @match range.step {
                     Some(step) => (cell(format_args!("{at}/step"), step.into())),
@@ -75,7 +76,7 @@ fn ranges(refusal: &Refusal) -> Markup {
             (table("Layers over the limit", &columns, rows))
         }
         @if !refusal.cuts_after.is_empty() {
-            p { "A cut was ordered after each of " span.name { (shown_layers(&refusal.cuts_after)) } ", which counts as well." }
+            p { "A cut was ordered after each of " span.name { (pseudo_layers.shown_list(&refusal.cuts_after)) } ", which counts as well." }
         }
     }
 }
@@ -117,7 +118,7 @@ fn help(report: &Report, refusal: &Refusal) -> Markup {
             }
         }
         @if let Some(stages) = &refusal.without_orders {
-            p { "Without the orders it fits: " span.name { (shown_stages(stages)) } }
+            p { "Without the orders it fits: " span.name { (report.pseudo_layers.shown_stages(stages)) } }
         }
     }
 }
@@ -137,7 +138,7 @@ pub(super) fn judged(report: &Report) -> Option<Markup> {
     columns.push("Layers of each stage");
     let rows = html! {
         (given_row(report, split, with_cycles))
-        (best_row(judged, with_cycles))
+        (best_row(report.pseudo_layers, judged, with_cycles))
     };
     Some(html! {
         @if !judged.broken_orders.is_empty() {
@@ -179,12 +180,12 @@ fn given_row(report: &Report, split: &SplitFacts, with_cycles: bool) -> Markup {
                     None => td.n { "\u{2013}" },
                 }
             }
-            td.name.list { (shown_stages(&layers)) }
+            td.name.list { (report.pseudo_layers.shown_stages(&layers)) }
         }
     }
 }
 
-fn best_row(judged: &Judged, with_cycles: bool) -> Markup {
+fn best_row(pseudo_layers: PseudoLayers, judged: &Judged, with_cycles: bool) -> Markup {
     html! {
         tr {
             td { "Best" }
@@ -197,7 +198,7 @@ fn best_row(judged: &Judged, with_cycles: bool) -> Markup {
                     None => td.n { "\u{2013}" },
                 }
             }
-            td.name.list { (shown_stages(&judged.best_stages)) }
+            td.name.list { (pseudo_layers.shown_stages(&judged.best_stages)) }
         }
     }
 }

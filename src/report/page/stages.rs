@@ -7,7 +7,7 @@ use super::liveness::{colours, variables};
 use super::parts::{cell, folded, number, signed, table};
 use super::tints;
 use crate::report::document::{Band, Fullness, Report, SplitFacts, StageFacts};
-use crate::report::text::{grouped, share, shown_layers};
+use crate::report::text::{grouped, share};
 use maud::{Markup, html};
 
 /// A card for each stage.
@@ -61,7 +61,7 @@ fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Ch
     html! {
         article.card data-at=(format_args!("/split/stages/{}", stage.stage)) {
             h3 { "IPU " (stage.stage) }
-            p.soft.name { "Layers " (shown_layers(&stage.layers)) }
+            p.soft.name { "Layers " (report.pseudo_layers.shown_list(&stage.layers)) }
             p {
                 "Tile " (tile.tile) " is the fullest with "
                 (number("/fullest_tile/bytes", tile.bytes)) " bytes, "
@@ -75,7 +75,7 @@ fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Ch
             (curves(report, stage, detail, charts))
             @if let Some(live) = &stage.peak_variables {
                 (folded("Variables that are live at the peak",
-                    variables(live, "/peak_variables", detail.variables)))
+                    variables(report.pseudo_layers, live, "/peak_variables", detail.variables)))
             }
         }
     }
@@ -162,6 +162,7 @@ fn curves(report: &Report, stage: &StageFacts, detail: Detail, charts: &mut Char
                 curve,
                 at,
                 bands,
+                pseudo_layers: report.pseudo_layers,
                 limit,
                 height,
                 rows: detail.rows,

@@ -4,7 +4,7 @@ use super::columns::{Column, Columns};
 use super::parts::{cell, signed_cell, table};
 use super::refusal::fits;
 use crate::report::document::{Report, SweepRow};
-use crate::report::text::{grouped, share, shown, shown_stages};
+use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};
 
 /// The fullest tile by the number of IPUs; `None` when that was not asked for.
@@ -51,7 +51,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
                         None => td.n { "\u{2013}" },
                     }
                 }
-                td.name.list { (shown_stages(&row.stages)) }
+                td.name.list { (report.pseudo_layers.shown_stages(&row.stages)) }
                 td { @if let Some(hint) = &row.hint { (shown(hint)) } }
             }
         }

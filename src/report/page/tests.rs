@@ -115,6 +115,7 @@ fn a_hundred_layers_and_twenty_thousand_steps_take_less_than_two_megabytes() {
         let mut own = split.stages[1].clone();
         own.stage = stage;
         own.layers = vec![name(stage)];
+        own.positions = stage..stage + 1;
         own.all_tiles_curve = Some(of_stage.clone());
         own.fullest_tile_curve = Some(of_stage.clone());
         own.tiles
@@ -166,6 +167,7 @@ fn hostile_names_stay_text() {
     let mut value: serde_json::Value = serde_json::from_str(&json).unwrap();
     replace(&mut value, hostile);
     value["format"] = "popliner-report".into();
+    value["pseudo_layers"] = "in-and-out".into();
     value["execution"]["source"] = "executed-steps".into();
     value["refusal"]["reason"] = "too-few-ipus".into();
     let report: Report = serde_json::from_value(value).unwrap();

@@ -5,8 +5,9 @@ use super::parts::{
     cell, number, part_cells, parts, parts_legend, signed, signed_cell, stacked, table,
 };
 use super::short;
+use crate::model::PseudoLayers;
 use crate::report::document::{LayerMemory, Report, SplitFacts};
-use crate::report::text::{grouped, share, shown, shown_layer, shown_layers};
+use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};
 
 /// The verdict with the figures that matter most, and warnings.
@@ -60,7 +61,7 @@ fn of_split(report: &Report, split: &SplitFacts) -> Markup {
                 dd { (u64::try_from(cut_bytes).map_or_else(|_| cut_bytes.to_string(), grouped)) small { "bytes" } }
             }
         }
-        (too_large(split))
+        (too_large(report.pseudo_layers, split))
     }
 }
 
@@ -82,7 +83,7 @@ fn of_model(report: &Report) -> Markup {
                 dt { "Limit of a tile" }
                 dd { (number("/memory/limit", report.memory.limit)) small { "bytes" } }
             }
-            div { dt { "Layers" } dd { (report.layers.len().saturating_sub(1)) } }
+            div { dt { "Layers" } dd { (layer_count(report)) } }
             @if let Some(liveness) = &report.liveness {
                 div { dt { "Steps" } dd { (number("/liveness/steps", liveness.steps.into())) } }
             }
@@ -90,18 +91,18 @@ fn of_model(report: &Report) -> Markup {
     }
 }
 
-fn too_large(split: &SplitFacts) -> Markup {
+fn too_large(pseudo_layers: PseudoLayers, split: &SplitFacts) -> Markup {
     html! {
         @if !split.unplaced.is_empty() || !split.too_large.is_empty() {
             div.notes.bad {
                 ul {
                     @if !split.unplaced.is_empty() {
-                        li { "In no stage: " span.name { (shown_layers(&split.unplaced)) } }
+                        li { "In no stage: " span.name { (pseudo_layers.shown_list(&split.unplaced)) } }
                     }
                     @for (place, layer) in split.too_large.iter().enumerate() {
                         @let at = format!("/split/too_large/{place}");
                         li {
-                            "Layer " span.name { (shown_layer(&layer.name)) } " alone needs "
+                            span.name { (shown(&pseudo_layers.described(&layer.name))) } " alone needs "
                             (number(format_args!("{at}/fullest_tile_bytes"), layer.fullest_tile_bytes))
                             " bytes on tile " (layer.fullest_tile) ", "
                             (grouped(layer.fullest_tile_bytes.saturating_sub(split.limit)))
@@ -133,23 +134,25 @@ pub(super) fn split(report: &Report) -> Option<Markup> {
         h3 { "Memory on the fullest tile of each stage" }
         (parts_legend())
         figure { (stage_bars(split)) }
-        (stage_table(split))
+        (stage_table(report.pseudo_layers, split))
     })
 }
 
 /// The columns of the layers, grouped by stage.
 fn layer_columns<'a>(report: &Report) -> Columns<'a> {
-    // The pseudo-layer takes no room when it has nothing.
-    let hides_first = report.layers.first().is_some_and(|layer| layer.total == 0);
-    let hide = usize::from(hides_first);
+    // None takes no room when it has nothing.
+    let is_empty = report.layers.first().is_some_and(|none| none.total == 0);
+    let hide = usize::from(is_empty && report.pseudo_layers == PseudoLayers::NoneFirst);
     let groups = super::stage_groups(report).into_iter().enumerate().map(
         |(number, (long, short, layers))| match number {
             0 => (long, short, layers.saturating_sub(hide)),
             _ => (long, short, layers),
         },
     );
+    let columns = report.layers.iter().skip(hide);
+    let columns = columns.map(|layer| layer_column(report.pseudo_layers, layer));
     Columns {
-        columns: report.layers.iter().skip(hide).map(layer_column).collect(),
+        columns: columns.collect(),
         groups: groups.collect(),
         limit: None,
         on_edges: false,
@@ -159,14 +162,24 @@ fn layer_columns<'a>(report: &Report) -> Columns<'a> {
     }
 }
 
-fn layer_column(layer: &LayerMemory) -> Column {
-    let name = shown_layer(&layer.name);
+/// How many layers the model has, without pseudo-layers.
+fn layer_count(report: &Report) -> usize {
+    let pseudo_layers = match report.pseudo_layers {
+        PseudoLayers::InAndOut => 2,
+        PseudoLayers::NoneFirst | PseudoLayers::OutWithIn => 1,
+    };
+    report.layers.len().saturating_sub(pseudo_layers)
+}
+
+fn layer_column(pseudo_layers: PseudoLayers, layer: &LayerMemory) -> Column {
+    let name = pseudo_layers.shown(&layer.name);
     Column {
         height: layer.total,
         class: "variables",
         name: short(&name),
         tip: format!(
-            "layer {name}\n{} bytes over all tiles\n{} on its fullest, tile {}",
+            "{}\n{} bytes over all tiles\n{} on its fullest, tile {}",
+            shown(&pseudo_layers.named(&layer.name)),
             grouped(layer.total),
             grouped(layer.fullest_tile_bytes),
             layer.fullest_tile
@@ -206,7 +219,7 @@ fn limits(split: &SplitFacts) -> Markup {
     }
 }
 
-const STAGE_COLUMNS: [&str; 13] = [
+const STAGE_COLUMNS: [&str; 14] = [
     "#IPU",
     "Layers",
     "#Fullest tile",
@@ -220,15 +233,16 @@ const STAGE_COLUMNS: [&str; 13] = [
     "#Exchange code",
     "#Control code",
     "#Overhead",
+    "#Gaps",
 ];
 
-fn stage_table(split: &SplitFacts) -> Markup {
+fn stage_table(pseudo_layers: PseudoLayers, split: &SplitFacts) -> Markup {
     let rows = html! {
         @for stage in &split.stages {
             @let tile = &stage.fullest_tile;
             tr data-at=(format_args!("/split/stages/{}/fullest_tile", stage.stage)) {
                 td.n { (stage.stage) }
-                td.name.list { (shown_layers(&stage.layers)) }
+                td.name.list { (pseudo_layers.shown_list(&stage.layers)) }
                 (cell("/tile", tile.tile.into()))
                 (cell("/bytes", tile.bytes))
                 @if split.limits.is_some() { (cell("/limit", tile.limit)) }

@@ -2,6 +2,7 @@
 
 use super::{Look, layers};
 use crate::memory::Parts;
+use crate::model::PseudoLayers;
 use crate::report::Report;
 use crate::report::Units;
 use crate::report::document::{Cut, Move, PeakVariables, StageFacts};
@@ -15,20 +16,34 @@ const TIES: usize = 5;
 
 /// A paragraph for each stage and each cut, and one for what layers share.
 pub fn explain(report: &Report, look: &Look) -> String {
-    let units = look.units.for_bytes(report.memory.limit);
+    let words = Words {
+        units: look.units.for_bytes(report.memory.limit),
+        pseudo_layers: report.pseudo_layers,
+    };
     let stages = report.split.iter().flat_map(|split| &split.stages);
     let mut lines = Vec::new();
     for (number, stage) in stages.enumerate() {
-        lines.extend(of_stage(stage, units));
+        lines.extend(of_stage(stage, words));
         if let Some(cut) = report.cuts.get(number) {
-            lines.extend(of_cut(cut, units));
+            lines.extend(of_cut(cut, words));
         }
     }
-    lines.extend(ties(report, units));
+    lines.extend(ties(report, words));
     lines.join("\n")
 }
 
-fn of_stage(stage: &StageFacts, units: Units) -> Vec<String> {
+/// How amounts and layers are written.
+#[derive(Clone, Copy)]
+struct Words {
+    units: Units,
+    pseudo_layers: PseudoLayers,
+}
+
+fn of_stage(stage: &StageFacts, words: Words) -> Vec<String> {
+    let Words {
+        units,
+        pseudo_layers,
+    } = words;
     let full = &stage.fullest_tile;
     let step = match full.peak_step {
         Some(step) => format!(" at step {step}"),
@@ -38,7 +53,7 @@ fn of_stage(stage: &StageFacts, units: Units) -> Vec<String> {
         format!(
             "stage {}, layers {}: tile {}{step} is fullest with {}, {} of the limit",
             stage.stage,
-            layers(&stage.layers),
+            layers(pseudo_layers, &stage.layers),
             full.tile,
             units.amount(full.bytes),
             share(full.bytes, full.limit)
@@ -46,7 +61,7 @@ fn of_stage(stage: &StageFacts, units: Units) -> Vec<String> {
         format!("  there: {}", parts(&full.parts, units)),
     ];
     if let Some(live) = &stage.peak_variables {
-        lines.extend(variables(live, units));
+        lines.extend(variables(live, words));
     }
     let tiles = &stage.tiles;
     lines.push(format!(
@@ -66,7 +81,11 @@ fn parts(parts: &Parts, units: Units) -> String {
     some.join(", ")
 }
 
-fn variables(live: &PeakVariables, units: Units) -> Vec<String> {
+fn variables(live: &PeakVariables, words: Words) -> Vec<String> {
+    let Words {
+        units,
+        pseudo_layers,
+    } = words;
     let categories = live.categories.iter().map(|category| {
         let name = printable(&category.name);
         format!("{name} {}", units.short(category.bytes))
@@ -82,8 +101,8 @@ fn variables(live: &PeakVariables, units: Units) -> Vec<String> {
     lines.extend(live.largest.iter().take(VARIABLES).map(|variable| {
         let of = match variable.layers.as_slice() {
             [] => "no layer".to_string(),
-            [one] => format!("layer {}", layers(std::slice::from_ref(one))),
-            several => format!("layers {}", layers(several)),
+            [one] => printable(&pseudo_layers.named(one)),
+            several => format!("layers {}", layers(pseudo_layers, several)),
         };
         format!(
             "    {} {} ({}, {of})",
@@ -95,7 +114,8 @@ fn variables(live: &PeakVariables, units: Units) -> Vec<String> {
     lines
 }
 
-fn of_cut(cut: &Cut, units: Units) -> Vec<String> {
+fn of_cut(cut: &Cut, words: Words) -> Vec<String> {
+    let units = words.units;
     let mut flows = format!(
         "cut behind stage {}: {} flow over it",
         cut.after_stage,
@@ -107,11 +127,12 @@ fn of_cut(cut: &Cut, units: Units) -> Vec<String> {
             units.amount(cut.duplicated)
         ));
     }
-    let moves = cut.moves.iter().map(|change| of_move(change, cut, units));
+    let moves = cut.moves.iter().map(|change| of_move(change, cut, words));
     std::iter::once(flows).chain(moves).collect()
 }
 
-fn of_move(change: &Move, cut: &Cut, units: Units) -> String {
+fn of_move(change: &Move, cut: &Cut, words: Words) -> String {
+    let units = words.units;
     let side = |number: usize| {
         let by = change.change[number];
         let sign = if by < 0 { "-" } else { "+" };
@@ -122,16 +143,19 @@ fn of_move(change: &Move, cut: &Cut, units: Units) -> String {
             units.short(by.unsigned_abs())
         )
     };
+    let moved = match change.layers.as_slice() {
+        [one] => printable(&words.pseudo_layers.named(one)),
+        several => layers(words.pseudo_layers, several),
+    };
     format!(
-        "  with layer {} in stage {}: {}, {}",
-        layers(&change.layers),
+        "  with {moved} in stage {}: {}, {}",
         change.to_stage,
         side(0),
         side(1)
     )
 }
 
-fn ties(report: &Report, units: Units) -> Vec<String> {
+fn ties(report: &Report, words: Words) -> Vec<String> {
     if report.ties.is_empty() {
         return Vec::new();
     }
@@ -143,8 +167,8 @@ fn ties(report: &Report, units: Units) -> Vec<String> {
     lines.extend(report.ties.iter().take(TIES).map(|tie| {
         format!(
             "  {} of layers {}",
-            units.amount(tie.bytes),
-            layers(&tie.layers)
+            words.units.amount(tie.bytes),
+            layers(words.pseudo_layers, &tie.layers)
         )
     }));
     lines

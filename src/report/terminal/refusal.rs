@@ -1,6 +1,7 @@
 //! Why nothing fits, and what would help; and the best beside what was given.
 
 use super::{Look, layers};
+use crate::model::PseudoLayers;
 use crate::report::document::{Judged, OverLimit, Refusal, RefusalReason};
 use crate::report::{Split, Units, printable, sweep};
 
@@ -10,19 +11,19 @@ pub fn refusal(refusal: &Refusal, split: &Split, look: &Look) -> String {
     let mut lines = Vec::new();
     let is_named = refusal.reason == RefusalReason::TooLarge && !split.too_large.is_empty();
     if !is_named {
-        lines.extend(certificate(refusal, units));
+        lines.extend(certificate(refusal, split.pseudo_layers, units));
     }
     lines.extend(smallest(refusal, split, units));
     lines.extend(fewest(refusal, split));
     if let Some(stages) = &refusal.without_orders {
-        let shown = printable(&sweep::split(stages));
+        let shown = printable(&sweep::split(stages, split.pseudo_layers));
         lines.push(format!("without the orders it fits: [ {shown} ]"));
     }
     lines.join("\n")
 }
 
 /// The ranges that are over the limit, and what they prove.
-fn certificate(refusal: &Refusal, units: Units) -> Vec<String> {
+fn certificate(refusal: &Refusal, pseudo_layers: PseudoLayers, units: Units) -> Vec<String> {
     let limit = units.amount(refusal.limit);
     let count = refusal.ranges.len();
     let mut lines = match (refusal.reason, refusal.stages_needed) {
@@ -37,23 +38,24 @@ fn certificate(refusal: &Refusal, units: Units) -> Vec<String> {
         _ => vec!["no number of IPUs is enough: these layers must stay together".to_string()],
     };
     if refusal.reason != RefusalReason::PinsOrLimits {
-        lines.extend(refusal.ranges.iter().map(|range| over_limit(range, units)));
+        let ranges = refusal.ranges.iter();
+        lines.extend(ranges.map(|range| over_limit(range, pseudo_layers, units)));
     }
     if !refusal.cuts_after.is_empty() {
-        let cuts = layers(&refusal.cuts_after);
+        let cuts = layers(pseudo_layers, &refusal.cuts_after);
         lines.push(format!("  and a cut was ordered after each of: {cuts}"));
     }
     lines
 }
 
-fn over_limit(range: &OverLimit, units: Units) -> String {
+fn over_limit(range: &OverLimit, pseudo_layers: PseudoLayers, units: Units) -> String {
     let at = match range.step {
         Some(step) => format!("on tile {} at step {step}", range.tile),
         None => format!("on tile {}", range.tile),
     };
     format!(
         "  {}: {} {at}",
-        layers(&range.layers),
+        layers(pseudo_layers, &range.layers),
         units.amount(range.bytes)
     )
 }
@@ -89,7 +91,7 @@ fn ipus(count: usize) -> String {
 
 /// The best split beside the one that was given.
 pub fn beside(judged: &Judged, split: &Split, look: &Look) -> String {
-    let stages = printable(&sweep::split(&judged.best_stages));
+    let stages = printable(&sweep::split(&judged.best_stages, split.pseudo_layers));
     let units = look.units.for_bytes(split.limit);
     let best = units.amount(judged.best_fullest_tile_bytes);
     let given = split

@@ -1,13 +1,12 @@
 //! From the options to the solver's question.
 
+use super::given::position;
 use crate::cli::{MemPerTile, NumIpus, Options, Solver};
 use crate::memory::RangeCosts;
 use crate::model::{Model, NoCycles, Placement, Positions};
-use crate::report::printable;
 use crate::run::usage;
-use crate::solve::{Goal, Limit, Order, Plan, Problem, Rule};
+use crate::solve::{Goal, Limit, Order, Problem, Rule};
 use anyhow::Result;
-use std::ops::Range;
 
 /// How many IPUs `--num-ipus auto` goes up to.
 const MOST_AUTO: usize = 64;
@@ -173,75 +172,4 @@ fn orders(options: &Options, positions: &Positions) -> Result<Vec<Order>> {
         );
     }
     Ok(orders)
-}
-
-/// How many layers a message names.
-const NAMES_SHOWN: usize = 20;
-
-/// The position of a layer, or of what `In`, `Out` or `None` stand for.
-fn position(positions: &Positions, layer: &str, source: &str) -> Result<usize> {
-    if let Some(position) = positions.find(layer) {
-        return Ok(position);
-    }
-    let names: Vec<String> = (0..positions.len())
-        .map(|place| positions.name(place).to_string())
-        .collect();
-    let shown = names.iter().take(NAMES_SHOWN).map(|name| printable(name));
-    let shown: Vec<String> = shown.collect();
-    let more = if names.len() > NAMES_SHOWN {
-        " ..."
-    } else {
-        ""
-    };
-    Err(usage(format!(
-        "{}: there is no layer {}; the layers are {}{more}",
-        printable(source),
-        printable(layer),
-        shown.join(" ")
-    )))
-}
-
-/// The split of `--check-splits` or `--layers-per-ipu`.
-pub(super) fn given(options: &Options, positions: &Positions) -> Result<Option<Plan>> {
-    let layers = positions.len();
-    let ends = match (&options.check_splits, &options.layers_per_ipu) {
-        (Some(names), _) => ends_of_names(&names.0, positions)?,
-        (None, Some(counts)) => ends_of_counts(&counts.0, layers)?,
-        (None, None) => return Ok(None),
-    };
-    let mut start = 0;
-    let stage = |&end: &usize| -> Range<usize> { std::mem::replace(&mut start, end)..end };
-    let plan = Plan::new(ends.iter().map(stage).collect(), layers);
-    plan.map(Some).ok_or_else(|| {
-        usage("--check-splits: name each layer once, in the order of the model, without the last")
-    })
-}
-
-fn ends_of_names(names: &[String], positions: &Positions) -> Result<Vec<usize>> {
-    let mut ends = Vec::new();
-    for name in names {
-        ends.push(position(positions, name, "--check-splits")? + 1);
-    }
-    ends.push(positions.len());
-    Ok(ends)
-}
-
-/// An IPU without layers has no stage: it is passed over.
-fn ends_of_counts(counts: &[usize], layers: usize) -> Result<Vec<usize>> {
-    let sum = counts
-        .iter()
-        .fold(0usize, |sum, &count| sum.saturating_add(count));
-    if sum != layers {
-        return Err(usage(format!(
-            "--layers-per-ipu adds up to {sum} layers, but the model has {layers}"
-        )));
-    }
-    let mut end = 0;
-    let counts = counts.iter().filter(|&&count| count > 0);
-    Ok(counts
-        .map(|count| {
-            end += count;
-            end
-        })
-        .collect())
 }

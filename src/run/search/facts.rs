@@ -6,7 +6,7 @@ use crate::report::document::{
     CutFacts, Judged, LayerNames, Move, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
     Refusal, RefusalReason, Sweep, SweepRow, Tie,
 };
-use crate::report::{Split, layer_name};
+use crate::report::{Split, free_bytes, layer_name, layer_names};
 use crate::run::subject::Subject;
 use crate::solve::{self, Cause, Goal, Limit, Needed, Objective, Plan, Problem, Refused, Solution};
 use anyhow::Result;
@@ -60,7 +60,7 @@ impl Subject<'_> {
     }
 
     fn names(&self, layers: Range<usize>) -> LayerNames {
-        layers.map(|layer| self.name(layer)).collect()
+        layer_names(&self.placement.positions, layers)
     }
 
     fn stages_of(&self, plan: &Plan) -> Vec<LayerNames> {
@@ -144,7 +144,7 @@ impl Subject<'_> {
         let free = peaks.filter_map(|(stage, range)| {
             let limit = problem.limit.of(stage)?;
             let peak = problem.costs.peak(range.clone())?;
-            Some(limit as i64 - peak as i64)
+            Some(free_bytes(limit, peak))
         });
         SweepRow {
             ipus: ipus as u32,
@@ -162,10 +162,10 @@ impl Subject<'_> {
     /// [`MemoryModel::ties`](crate::memory::MemoryModel::ties) has them.
     pub(super) fn named_ties(&self, ties: &[(Vec<u32>, u64)]) -> Vec<Tie> {
         let named = ties.iter().take(MOST_TIES).map(|(layers, bytes)| Tie {
-            layers: layers
-                .iter()
-                .map(|&layer| self.name(layer as usize))
-                .collect(),
+            layers: layer_names(
+                &self.placement.positions,
+                layers.iter().map(|&layer| layer as usize),
+            ),
             bytes: *bytes,
         });
         named.collect()
@@ -212,7 +212,7 @@ impl Subject<'_> {
         let now = [0, 1].map(|side| split.stages[number + side].mem.max_tile_mem);
         let moved = |at: usize, layers: Range<usize>, to: usize| {
             let bytes = [peak(start..at)?, peak(at..end)?];
-            let change = [0, 1].map(|side| bytes[side] as i64 - now[side] as i64);
+            let change = [0, 1].map(|side| free_bytes(bytes[side], now[side]));
             Some(Move {
                 layers: self.names(layers),
                 to_stage: to as u32,

@@ -2,6 +2,7 @@
 
 mod asked;
 mod facts;
+mod given;
 mod weigh;
 
 pub(super) use asked::limits;
@@ -56,7 +57,7 @@ impl Subject<'_> {
             return Err(layers::none(self.model(), self.options));
         }
         let asked = Asked::new(self.options, self.model(), self.placement)?;
-        let given = asked::given(self.options, &self.placement.positions)?;
+        let given = given::given(self.options, &self.placement.positions)?;
         let start = Instant::now();
         let options = self.options;
         let all = options.sweep || options.explain || given.is_some() || asked.is_auto;

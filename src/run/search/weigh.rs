@@ -2,7 +2,7 @@
 
 use super::Asked;
 use crate::memory::RangeCosts;
-use crate::report::{Layer, Memory, Split, Stage, layer_name};
+use crate::report::{Layer, Memory, Split, Stage, layer_name, layer_names};
 use crate::run::subject::Subject;
 use crate::solve::greedy;
 use std::ops::Range;
@@ -35,22 +35,20 @@ impl Subject<'_> {
         broken: &[String],
     ) -> Split {
         let names = &self.placement.positions;
-        let weighed = self.memory.stages(stages);
-        let stages = stages.iter().zip(&weighed);
+        let stages = stages.iter().zip(self.memory.stages(stages));
         let stages: Vec<Stage> = stages
             .map(|(range, memory)| Stage::new(names, range, memory))
             .collect();
-        let placed: usize = stages.iter().map(|stage| stage.layers.len()).sum();
+        let placed = stages.last().map_or(0, |last| last.positions.end);
         let mut split = Split {
+            pseudo_layers: names.pseudo_layers(),
             limit: asked.limit(),
             limits: asked.limits_by_ipu(),
             broken: broken.to_vec(),
             is_given,
             max_stages,
             stages,
-            unplaced: (placed..names.len())
-                .map(|layer| layer_name(names, layer))
-                .collect(),
+            unplaced: layer_names(names, placed..names.len()),
             too_large: Vec::new(),
         };
         if !split.fits() {

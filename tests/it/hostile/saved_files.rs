@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 
 use popliner::debug_info::DebugInfo;
-use popliner::model::{Body, Item, Model, NO_BODY, Operation, VariableItems};
+use popliner::model::{Body, Item, Model, NO_BODY, NO_CALL, Operation, VariableItems};
 use popliner::profile::{LiveClasses, Profile, TileBytes};
 use popliner::saved::to_bytes;
 
@@ -86,6 +86,7 @@ fn add(model: &mut Model, name: &str) -> u32 {
         uid: 1 << 40 | u64::from(body),
         window: None,
         code: Default::default(),
+        pieces: Vec::new(),
     };
     model.bodies.push(empty);
     model.operations.push(named_operation(body, name));
@@ -98,6 +99,11 @@ fn named_operation(body: u32, name: &str) -> Operation {
         name: name.into(),
         inputs: "".into(),
         is_tensor: false,
+        is_anonymous: false,
+        is_backward: false,
+        is_update: false,
+        is_nested: false,
+        call: NO_CALL,
     }
 }
 

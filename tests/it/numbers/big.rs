@@ -15,7 +15,7 @@ use crate::support::skip;
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -37,7 +37,8 @@ fn big_is_weighed_as_the_second_analyser_weighs_it() {
         order: LayerOrder::Steps,
     };
     let layering = Layering::new(&model.operations, &options);
-    let memory = MemoryModel::classic(&model, &layering);
+    let placement = Placement::classic(&model, &layering).expect("few sets");
+    let memory = MemoryModel::new(&model, &placement).expect("few sets");
     let rules = Rules {
         layer_regex: DEFAULT_LAYER_REGEX.to_string(),
         inputs_regex: DEFAULT_INPUTS_REGEX.to_string(),
@@ -55,7 +56,7 @@ fn big_is_weighed_as_the_second_analyser_weighs_it() {
             .eq(names)
     );
     let layers = layering.names.len();
-    let costs = memory.range_costs(u64::MAX);
+    let costs = memory.range_costs(u64::MAX).expect("few sets");
     for range in [
         0..2,
         layers / 3..layers / 3 + 2,

@@ -9,7 +9,7 @@ use crate::support::{self, copy, root};
 use popliner::debug_info::DebugInfo;
 use popliner::model::{
     CycleSource, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerCycles, LayerOptions, LayerOrder,
-    Layering, Layerless, Model, NoCycles, OperationCycles, Placement,
+    Layering, Layerless, Model, NoCycles, OperationCycles, Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -29,8 +29,12 @@ fn layer_cycles(model: &Model, layerless: Layerless) -> Option<LayerCycles> {
         order: LayerOrder::Steps,
     };
     let layering = Layering::new(&model.operations, &options);
-    let placement = Placement::new(model, &layering, layerless);
-    model.layer_cycles(&layering, &placement)
+    let options = PlacementOptions {
+        layerless,
+        ..PlacementOptions::default()
+    };
+    let placement = Placement::full(model, &layering, &options).unwrap();
+    model.layer_cycles(&placement)
 }
 
 /// The sum over all operations and what belongs to none.
@@ -124,13 +128,12 @@ fn operations_that_are_left_out_are_unplaced() {
         &root().join(support::debug(ESTIMATED)),
     );
     let whole = total(model.cycles.as_ref().unwrap());
-    let [home, first, ignore] = [Layerless::Home, Layerless::First, Layerless::Ignore]
+    let [assigned, first, ignore] = [Layerless::Assign, Layerless::First, Layerless::Ignore]
         .map(|layerless| layer_cycles(&model, layerless).unwrap());
-    for cycles in [&home, &first, &ignore] {
+    for cycles in [&assigned, &first, &ignore] {
         assert_eq!(cycles.source, CycleSource::Estimated);
         assert_eq!(cycles.by_layer.iter().sum::<u64>() + cycles.unplaced, whole);
     }
-    assert_eq!(home.by_layer[0], 0);
     assert!(first.by_layer[0] > 0 && ignore.by_layer[0] == 0);
     assert_eq!(ignore.unplaced, first.unplaced + first.by_layer[0]);
     assert_eq!(ignore.by_layer[1..], first.by_layer[1..]);
@@ -141,7 +144,7 @@ fn several_runs_are_one_on_average() {
     let files = [support::profile(EXECUTED), support::debug(EXECUTED)];
     let files = files.map(|file: PathBuf| root().join(file));
     let model = model(&files[0], &files[1]);
-    let cycles = layer_cycles(&model, Layerless::Home).unwrap();
+    let cycles = layer_cycles(&model, Layerless::Assign).unwrap();
     assert_eq!(cycles.source.to_string(), "executed, mean of 4 runs");
     let whole = total(model.cycles.as_ref().unwrap());
     let mean = cycles.by_layer.iter().sum::<u64>() + cycles.unplaced;
@@ -308,7 +311,7 @@ fn sums_stop_where_numbers_end() {
             .unwrap()
             .execute_batch(sql)
             .unwrap();
-        layer_cycles(&model(&profile, &debug), Layerless::Home).unwrap()
+        layer_cycles(&model(&profile, &debug), Layerless::Assign).unwrap()
     };
     assert!(model(sql).by_layer.contains(&u64::MAX.div_ceil(4)));
 }

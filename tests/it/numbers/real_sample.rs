@@ -8,7 +8,7 @@ use crate::support::{sample, sample_pair};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, Layering, Layerless, Model, Placement,
+    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions,
 };
 use popliner::profile::{NEVER_LIVE, Profile};
 use regex::Regex;
@@ -171,9 +171,9 @@ fn the_full_memory_model_agrees_with_every_recorded_tile() {
         order: LayerOrder::Steps,
     };
     let layering = Layering::new(&model.operations, &options);
-    let placement = Placement::new(&model, &layering, Layerless::Home);
-    let memory = MemoryModel::full(&model, &layering, &placement);
-    let stage = &memory.stages(std::slice::from_ref(&(0..layering.len())))[0];
+    let placement = Placement::full(&model, &layering, &PlacementOptions::default()).unwrap();
+    let memory = MemoryModel::new(&model, &placement).unwrap();
+    let stage = &memory.stages(std::slice::from_ref(&(0..memory.layers())))[0];
     for (tile, (parts, recorded)) in stage.tiles.iter().zip(&model.recorded.tiles).enumerate() {
         assert_eq!(parts.total(), recorded.total, "tile {tile}");
     }

@@ -4,10 +4,17 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use popliner::model::{Layerless, Placement};
+
 use super::subject::{Subject, each_fixture, each_generated, the_sample};
 
 fn stages_only_grow(subject: &Subject) {
-    for memory in subject.memories() {
+    let placements = [
+        Placement::classic(&subject.model, &subject.layering).expect("few sets"),
+        subject.placement(Layerless::Assign),
+    ];
+    for placement in &placements {
+        let memory = subject.memory(placement);
         let layers = memory.layers();
         let starts = 0..layers;
         let ranges = starts.flat_map(|from| (from + 1..=layers).map(move |to| from..to));

@@ -13,9 +13,9 @@ fn every_layer_takes_the_cycles_that_were_planted() {
     subject::each_fixture(|subject| {
         let mut sources = sources.borrow_mut();
         let name = &subject.name;
-        let placement = subject.placement(Layerless::Home);
+        let placement = subject.placement(Layerless::Assign);
         let planted = &subject.planted()["cycles"];
-        let Some(found) = subject.model.layer_cycles(&subject.layering, &placement) else {
+        let Some(found) = subject.model.layer_cycles(&placement) else {
             assert!(planted.is_null(), "{name}");
             sources.push("none");
             return;

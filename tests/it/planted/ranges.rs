@@ -1,8 +1,7 @@
 //! Every range of layers against what the generator planted for it, which comes
 //! from the generator's plan and not from the rows that it wrote.
 
-use popliner::memory::MemoryModel;
-use popliner::model::{Layerless, NO_LAYER, Placement};
+use popliner::model::{Layerless, Placement};
 use serde_json::Value;
 use std::cell::Cell;
 use std::ops::Range;
@@ -31,7 +30,7 @@ fn positions(range: &Value) -> Range<usize> {
 /// How far the prediction is from what was planted, as a part of that, for
 /// each range of layers and tile.
 fn errors(subject: &Subject, planted: &Value, placement: &Placement) -> Vec<f64> {
-    let memory = MemoryModel::full(&subject.model, &subject.layering, placement);
+    let memory = subject.memory(placement);
     let ranges = planted["ranges"].as_array().unwrap();
     let positions: Vec<Range<usize>> = ranges.iter().map(positions).collect();
     let mut errors = Vec::new();
@@ -52,58 +51,13 @@ fn close_and_worst(errors: &[f64]) -> (usize, f64) {
     (close, sizes.fold(0.0, f64::max))
 }
 
-/// The operations without a layer by their names in the layers that they were
-/// made for; where that is several layers or none, where they are anyhow.
-fn planted_placement(subject: &Subject, planted: &Value) -> Placement {
-    let mut placement = subject.placement(Layerless::Home);
-    for (index, operation) in subject.model.operations.iter().enumerate() {
-        let uid = subject.model.bodies[operation.body as usize].uid;
-        let homes = planted["homes"][uid.to_string()].as_array();
-        let is_layerless = subject.layering.layers[index] == NO_LAYER;
-        if let (true, Some([home])) = (is_layerless, homes.map(Vec::as_slice)) {
-            placement.layers[index] = Some(home.as_u64().unwrap() as u32 + 1);
-        }
-    }
-    placement
-}
-
-/// With every operation where it was made for, the rest must be right: who uses
-/// what, when it is live, which code a range needs.
-fn ranges_with_planted_homes(subject: &Subject) {
-    let planted = subject.planted();
-    let placement = planted_placement(subject, &planted);
-    let errors = errors(subject, &planted, &placement);
-    // TensorFlow and plain Poplar do not say what an outlined body stands for
-    // in each call, so it counts for fewer layers than those that call it.
-    let options = &subject.name;
-    let is_known = !options.contains("--outlined")
-        || ["--outlined none", "popart", "poptorch"]
-            .iter()
-            .any(|known| options.contains(known));
-    let lowest = if is_known { -0.01 } else { f64::NEG_INFINITY };
-    for error in errors {
-        let is_close = lowest < error && error < 0.01;
-        assert!(is_close, "{options}: off by {error}");
-    }
-}
-
-#[test]
-fn ranges_of_fixtures_need_what_was_planted_with_its_homes() {
-    each_fixture(ranges_with_planted_homes);
-}
-
-#[test]
-fn ranges_of_generated_models_need_what_was_planted_with_its_homes() {
-    each_generated(ranges_with_planted_homes);
-}
-
 /// What misses is an operation whose home is another layer than the one that it
 /// was made for.
 #[test]
 fn ranges_of_fixtures_need_what_was_planted() {
     each_fixture(|subject| {
         let name = &subject.name;
-        let placement = subject.placement(Layerless::Home);
+        let placement = subject.placement(Layerless::Assign);
         let errors = errors(subject, &subject.planted(), &placement);
         let (close, worst) = close_and_worst(&errors);
         println!("{name}: {close} of {} within 1 %", errors.len());
@@ -121,7 +75,7 @@ fn most_ranges_of_generated_models_need_what_was_planted() {
     each_generated(|subject| {
         let shares = |part: &str| subject.name.contains(&format!("--shared-fraction {part} "));
         if shares("0") || shares("0.25") {
-            let placement = subject.placement(Layerless::Home);
+            let placement = subject.placement(Layerless::Assign);
             let errors = errors(subject, &subject.planted(), &placement);
             close.set(close.get() + close_and_worst(&errors).0);
             all.set(all.get() + errors.len());

@@ -6,7 +6,7 @@ use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
-    Model, Placement,
+    Model, Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -69,16 +69,16 @@ impl Subject {
     }
 
     pub fn placement(&self, layerless: Layerless) -> Placement {
-        Placement::new(&self.model, &self.layering, layerless)
+        let options = PlacementOptions {
+            layerless,
+            ..PlacementOptions::default()
+        };
+        Placement::full(&self.model, &self.layering, &options).expect("few sets")
     }
 
-    /// Both models of memory, the full one with every operation at home.
-    pub fn memories(&self) -> [MemoryModel<'_>; 2] {
-        let placement = self.placement(Layerless::Home);
-        [
-            MemoryModel::classic(&self.model, &self.layering),
-            MemoryModel::full(&self.model, &self.layering, &placement),
-        ]
+    /// The model of memory by this placement.
+    pub fn memory<'a>(&'a self, placement: &'a Placement) -> MemoryModel<'a> {
+        MemoryModel::new(&self.model, placement).expect("few sets")
     }
 }
 

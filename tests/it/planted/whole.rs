@@ -16,9 +16,9 @@ fn whole(memory: &MemoryModel<'_>) -> StageMemory {
 
 fn never_below_and_hardly_above(subject: &Subject) {
     let Subject { name, model, .. } = subject;
-    for layerless in [Layerless::Home, Layerless::First] {
+    for layerless in [Layerless::Assign, Layerless::First] {
         let placement = subject.placement(layerless);
-        let memory = MemoryModel::full(model, &subject.layering, &placement);
+        let memory = subject.memory(&placement);
         let stage = whole(&memory);
         let recorded = &model.recorded.tiles;
         assert_eq!(stage.tiles.len(), recorded.len(), "{name}");
@@ -78,7 +78,8 @@ fn recount(profile: &Profile, steps: &[Option<u32>]) -> Vec<BTreeMap<String, u64
 /// categories have.
 fn categories_add_up(subject: &Subject) {
     let Subject { name, model, .. } = subject;
-    let [_, memory] = subject.memories();
+    let placement = subject.placement(Layerless::Assign);
+    let memory = subject.memory(&placement);
     let stage = whole(&memory);
     let sums = recount(&subject.profile(), &stage.peak_steps);
     for (tile, (parts, sums)) in stage.tiles.iter().zip(&sums).enumerate() {
@@ -111,7 +112,8 @@ fn diagnosed_categories_add_up(subject: &Subject, memory: &MemoryModel<'_>, stag
     let recorded: u64 = categories.values().map(|category| category.recorded).sum();
     assert_eq!(recorded, bottleneck.bytes, "{}", subject.name);
     let explained = categories.values();
-    let explained = explained.map(|category| category.layers + category.homes + category.overhead);
+    let explained =
+        explained.map(|category| category.layers + category.assigned + category.overhead);
     let tile = bottleneck.tile as usize;
     let truth = subject.model.recorded.tiles[tile];
     let rest = truth.total - truth.always_live - truth.not_always_live;

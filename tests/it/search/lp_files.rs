@@ -5,7 +5,7 @@
 use popliner::debug_info::DebugInfo;
 use popliner::memory::{MemoryModel, RangeCosts};
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement,
 };
 use popliner::profile::Profile;
 use popliner::solve::{Goal, Limit, Order, Problem, Rule, SolveError, lp, solve};
@@ -184,12 +184,13 @@ fn highs_finds_the_same_optimum_for_the_fixtures() {
     for fixture in FIXTURES {
         let (model, layering) = model(fixture);
         let limit = model.target.bytes_per_tile;
-        let memory = MemoryModel::classic(&model, &layering);
-        let costs = memory.range_costs(limit).first_two_joined();
-        let cut_bytes = memory.between().cut_bytes();
+        let placement = Placement::classic(&model, &layering).unwrap();
+        let memory = MemoryModel::new(&model, &placement).unwrap();
+        let costs = memory.range_costs(limit).unwrap();
+        let cut_bytes = memory.cut_bytes();
         for goal in [Goal::Peak, Goal::Fewest, Goal::Communication] {
             for ipus in [2, 4] {
-                let plain = Problem::new(&costs, &cut_bytes[1..], ipus, limit);
+                let plain = Problem::new(&costs, &cut_bytes, ipus, limit);
                 let problem = Problem { goal, ..plain };
                 programs.add(format!("{fixture}, {ipus} IPUs, {goal:?}"), &problem);
                 let mut limits = vec![limit; ipus];

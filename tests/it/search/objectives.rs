@@ -8,20 +8,20 @@ use crate::support::{self, FIXTURES, debug, profile, root, run_fixture};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
-    Model, Placement,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
+    Placement, PlacementOptions, Positions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
 use serde_json::Value;
 
-/// Everything that a split of a fixture is judged by. Layers are those with a
-/// name, from 0; the operations without a layer go with the first.
+/// Everything that a split of a fixture is judged by, in positions of the layer
+/// order.
 struct Facts {
-    names: Vec<String>,
-    /// By first layer and end (exclusive): bytes on the fullest tile.
+    positions: Positions,
+    /// By first position and end (exclusive): bytes on the fullest tile.
     peaks: BTreeMap<(usize, usize), u64>,
-    /// By layer: bytes over a cut behind it.
+    /// By position: bytes over a cut after it.
     cut_bytes: Vec<u64>,
     cycles: Option<Vec<u64>>,
     limit: u64,
@@ -38,38 +38,37 @@ impl Facts {
             order: LayerOrder::Steps,
         };
         let layering = Layering::new(&model.operations, &options);
-        let placement = Placement::new(&model, &layering, Layerless::Home);
-        let memory = MemoryModel::full(&model, &layering, &placement);
-        let layers = layering.names.len() - 1;
+        let options = PlacementOptions::default();
+        let placement = Placement::full(&model, &layering, &options).expect("few sets");
+        let memory = MemoryModel::new(&model, &placement).expect("few sets");
+        let layers = placement.positions.len();
         let pairs = (0..layers).flat_map(|start| (start + 1..=layers).map(move |end| (start, end)));
         let pairs: Vec<(usize, usize)> = pairs.collect();
-        let range = |&(start, end): &(usize, usize)| -> Range<usize> {
-            if start == 0 {
-                0..end + 1
-            } else {
-                start + 1..end + 1
-            }
-        };
-        let ranges: Vec<_> = pairs.iter().map(range).collect();
+        let ranges: Vec<Range<usize>> = pairs.iter().map(|&(start, end)| start..end).collect();
         let weighed = memory.stages(&ranges);
         let peaks = weighed.iter().map(|stage| stage.max_tile_bytes());
-        let cycles = model.layer_cycles(&layering, &placement);
+        let cycles = model.layer_cycles(&placement);
         Self {
-            names: layering.names[1..].to_vec(),
             peaks: pairs.into_iter().zip(peaks).collect(),
-            cut_bytes: memory.between().cut_bytes()[1..].to_vec(),
-            cycles: cycles.map(|cycles| {
-                let mut by_layer = cycles.by_layer[1..].to_vec();
-                by_layer[0] += cycles.by_layer[0];
-                by_layer
-            }),
+            cut_bytes: memory.cut_bytes(),
+            cycles: cycles.map(|cycles| cycles.by_layer),
+            positions: placement.positions,
             limit: model.target.bytes_per_tile,
+        }
+    }
+
+    /// The position that a report names so; it has no name for what runs before
+    /// the layers.
+    fn position(&self, name: &Value) -> usize {
+        match name.as_str() {
+            Some(name) => self.positions.find(name).expect("a layer"),
+            None => 0,
         }
     }
 
     /// All splits into at most so many stages, as the ends of their stages.
     fn splits(&self, ipus: usize) -> Vec<Vec<usize>> {
-        let layers = self.names.len();
+        let layers = self.positions.len();
         let ends = |bits: usize| -> Vec<usize> {
             let cuts = (1..layers).filter(|cut| bits >> (cut - 1) & 1 == 1);
             cuts.chain([layers]).collect()
@@ -131,10 +130,7 @@ impl Facts {
 /// The ends of the stages that the command printed.
 fn printed(facts: &Facts, out: &str) -> Vec<usize> {
     let stages: Value = serde_json::from_str(out).expect("stages");
-    let last = |stage: &Value| {
-        let last = stage["layer_to"].as_str().expect("a layer");
-        facts.names.iter().position(|name| name == last).unwrap() + 1
-    };
+    let last = |stage: &Value| facts.position(&stage["layer_to"]) + 1;
     stages.as_array().unwrap().iter().map(last).collect()
 }
 
@@ -151,9 +147,15 @@ fn compare(fixture: &str, facts: &Facts, options: &[&str], best: Option<Vec<usiz
     }
 }
 
-/// The stage of a layer.
+/// The stage of the layer with this number, before which there is what runs
+/// before the layers.
 fn stage_of(ends: &[usize], layer: usize) -> usize {
-    ends.iter().filter(|&&end| end <= layer).count()
+    ends.iter().filter(|&&end| end <= layer + 1).count()
+}
+
+/// Does a stage end with this layer?
+fn ends_with(ends: &[usize], layer: usize) -> bool {
+    ends.contains(&(layer + 2))
 }
 
 #[test]
@@ -191,13 +193,13 @@ fn orders_and_limits_by_ipu_are_obeyed_at_the_lowest_price() {
         (&["--together=1,3"], |ends| {
             stage_of(ends, 1) == stage_of(ends, 3)
         }),
-        (&["--cut-after=0"], |ends| ends.contains(&1)),
+        (&["--cut-after=0"], |ends| ends_with(ends, 0)),
         (&["--no-cut-after=0", "--no-cut-after=2"], |ends| {
-            !ends.contains(&1) && !ends.contains(&3)
+            !ends_with(ends, 0) && !ends_with(ends, 2)
         }),
         (
             &["--pin=1=1", "--cut-after=1", "--objective=fewest"],
-            |ends| stage_of(ends, 1) == 1 && ends.contains(&2),
+            |ends| stage_of(ends, 1) == 1 && ends_with(ends, 1),
         ),
         (&["--pin=3=3", "--objective=communication"], |ends| {
             stage_of(ends, 3) == 3
@@ -277,7 +279,7 @@ fn a_refusal_proves_what_it_says() {
             let run = run_fixture(fixture, &options.each_ref().map(String::as_str));
             let json = run.out.split("# export-json\n").nth(1).expect("a report");
             let report: Value = serde_json::from_str(json).expect("JSON");
-            let layers = facts.names.len();
+            let layers = facts.positions.len();
             let fewest = (1..=layers)
                 .find(|&ipus| facts.best("peak", &vec![memory; ipus], |_| true).is_some());
             if fewest.is_some_and(|fewest| fewest <= ipus) {
@@ -294,16 +296,12 @@ fn a_refusal_proves_what_it_says() {
 }
 
 fn check_refusal(facts: &Facts, refusal: &Value, ipus: usize, memory: u64, fewest: Option<usize>) {
-    let position = |layer: &Value| match layer.as_str() {
-        Some(layer) => facts.names.iter().position(|name| name == layer).unwrap(),
-        None => 0,
-    };
     let mut behind = 0;
     let ranges = refusal["ranges"].as_array().unwrap();
     for range in ranges {
         let layers = range["layers"].as_array().unwrap();
-        let first = position(&layers[0]);
-        let last = position(&layers[layers.len() - 1]);
+        let first = facts.position(&layers[0]);
+        let last = facts.position(&layers[layers.len() - 1]);
         assert!(first >= behind && last >= first, "{refusal}");
         assert_eq!(range["bytes"], facts.peaks[&(first, last + 1)], "{refusal}");
         assert!(facts.peaks[&(first, last + 1)] > memory, "{refusal}");
@@ -333,14 +331,14 @@ fn a_given_split_is_judged_without_a_search() {
     let facts = Facts::new("poplar-mlp");
     let given = ["--check-splits=1,2", "--num-ipus=3", "--solve", "-q"];
     let run = run_fixture("poplar-mlp", &given);
-    assert_eq!(printed(&facts, &run.out), [2, 3, 5]);
+    assert_eq!(printed(&facts, &run.out), [3, 4, 7]);
     let fits = facts
-        .stages(&[2, 3, 5])
+        .stages(&[3, 4, 7])
         .iter()
         .all(|stage| facts.peaks[stage] <= facts.limit);
     assert_eq!(run.code, if fits { 0 } else { 1 });
     let counts = [
-        "--layers-per-ipu=[2, 1, 2]",
+        "--layers-per-ipu=[3, 1, 3]",
         "--num-ipus=3",
         "--solve",
         "-q",
@@ -358,7 +356,7 @@ fn a_given_split_is_judged_without_a_search() {
 fn auto_takes_the_fewest_ipus() {
     for fixture in FIXTURES {
         let facts = Facts::new(fixture);
-        let fewest = (1..=facts.names.len()).find(|&ipus| {
+        let fewest = (1..=facts.positions.len()).find(|&ipus| {
             facts
                 .best("peak", &vec![facts.limit; ipus], |_| true)
                 .is_some()
@@ -382,11 +380,11 @@ fn what_cannot_be_asked_is_wrong_usage() {
             "--pin 2=0 clashes with --cut-after 1",
         ),
         (&["--together=0,2", "--cut-after=1"], "clashes with"),
-        (&["--cut-after=4"], "no cut after the last"),
+        (&["--cut-after=Out"], "no cut after the last"),
         (&["--check-splits=2,1"], "in the order of the model"),
         (
             &["--layers-per-ipu=1,1"],
-            "adds up to 2 layers, but the model has 5",
+            "adds up to 2 layers, but the model has 7",
         ),
         (
             &["--layers-per-ipu=5", "--check-splits=1"],

@@ -98,10 +98,6 @@ impl Inputs<'_> {
     }
 
     fn live(&self, live: LiveVariables, place: LivePlace) -> PeakVariables {
-        let layers = |set| {
-            let layers = self.memory.layers_of(set).iter();
-            layers.map(|&layer| self.name(layer as usize)).collect()
-        };
         let categories = live.categories.into_iter();
         let categories = categories.map(|(name, bytes)| CategorySum {
             name: name.into(),
@@ -111,7 +107,7 @@ impl Inputs<'_> {
             name: variable.name.into(),
             category: variable.category.into(),
             bytes: u64::from(variable.bytes),
-            layers: layers(variable.set),
+            layers: self.names(self.memory.layers_of(variable.set)),
         });
         PeakVariables {
             tile: place.tile,

@@ -10,7 +10,7 @@ use super::{
 use crate::memory::{self, MemoryModel};
 use crate::model::{CycleSource, LayerCycles, Layering, Lookup, Model, Positions};
 use crate::profile::ProfileError;
-use crate::report::{Layer, Split, layer_name};
+use crate::report::{Layer, Split, layer_name, layer_names};
 use std::ops::Range;
 
 /// What a report is made from.
@@ -48,7 +48,7 @@ impl Report {
     /// When the profile cannot be read again for the names of variables.
     pub fn new(inputs: Inputs<'_>) -> Result<Self, ProfileError> {
         let stages = inputs.split.map_or(Vec::new(), Split::ranges);
-        let mut split = inputs.split.map(|split| inputs.split_facts(split, &stages));
+        let mut split = inputs.split.map(|split| inputs.split_facts(split));
         let mut liveness = inputs.liveness();
         inputs.name_variables(&stages, &mut split, &mut liveness)?;
         let mut warnings = inputs.warnings.clone();
@@ -57,6 +57,7 @@ impl Report {
             format: DocumentFormat::PoplinerReport,
             version: VERSION,
             memory: inputs.recorded(),
+            pseudo_layers: inputs.positions.pseudo_layers(),
             layers: inputs.layers(),
             cuts: inputs.cuts(&stages),
             split,
@@ -84,6 +85,11 @@ impl Report {
 impl Inputs<'_> {
     fn name(&self, layer: usize) -> Option<String> {
         layer_name(self.positions, layer)
+    }
+
+    fn names(&self, layers: &[u32]) -> Vec<Option<String>> {
+        let layers = layers.iter().map(|&layer| layer as usize);
+        layer_names(self.positions, layers)
     }
 
     fn recorded(&self) -> RecordedMemory {
