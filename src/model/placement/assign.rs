@@ -287,7 +287,7 @@ fn others(
         };
         if own.places != NOWHERE {
             continue;
-        } else if (operation.is_anonymous || (is_outside && apart[operation.body as usize]))
+        } else if (operation.is_anonymous || apart[operation.body as usize])
             && touches.of(operation.body).is_empty()
         {
             own.places = EVERYWHERE;

@@ -216,7 +216,8 @@ impl Ends<'_> {
     /// the forward pass, or in the backward pass before that of the layers.
     pub(super) fn around_layers(&self) -> Vec<Option<u32>> {
         let end = |operation: usize| match self.parts.of(operation) {
-            Part::Before => (!self.is_apart(operation)).then_some(IN),
+            _ if self.is_apart(operation) => None,
+            Part::Before => Some(IN),
             Part::AfterForward => Some(self.out),
             _ => None,
         };
