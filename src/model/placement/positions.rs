@@ -20,9 +20,7 @@ pub struct Positions {
 }
 
 /// Which pseudo-layers stand around the layers.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PseudoLayers {
     /// None before the layers: all operations without a layer (classic model).
@@ -132,16 +130,38 @@ impl Positions {
         }
     }
 
+    /// The position of a place, of which Out is one after all layers also where
+    /// it is in one position with In.
+    pub fn of_place(&self, place: u32) -> usize {
+        let place = place as usize;
+        if self.out_is_first() && place > self.layers.len() {
+            0
+        } else {
+            place
+        }
+    }
+
+    /// What a place stands for, In and Out apart.
+    pub fn name_of_place(&self, place: u32) -> PositionName<'_> {
+        match self.name(self.of_place(place)) {
+            PositionName::InAndOut if place == 0 => PositionName::In,
+            PositionName::InAndOut => PositionName::Out,
+            name => name,
+        }
+    }
+
     /// The position with this name: that of a layer, or `In`, `Out` or `None`
     /// where there is one. A layer of such a name comes first.
     pub fn find(&self, name: &str) -> Option<usize> {
         let layer = self.layers.iter().position(|layer| layer == name);
-        layer.map(|layer| layer + 1).or(match (name, self.pseudo_layers) {
-            ("None", PseudoLayers::NoneFirst) => Some(0),
-            ("In", PseudoLayers::InAndOut | PseudoLayers::OutWithIn) => Some(0),
-            ("Out", PseudoLayers::OutWithIn) => Some(0),
-            ("Out", PseudoLayers::InAndOut) => self.out(),
-            _ => None,
-        })
+        layer
+            .map(|layer| layer + 1)
+            .or(match (name, self.pseudo_layers) {
+                ("None", PseudoLayers::NoneFirst) => Some(0),
+                ("In", PseudoLayers::InAndOut | PseudoLayers::OutWithIn) => Some(0),
+                ("Out", PseudoLayers::OutWithIn) => Some(0),
+                ("Out", PseudoLayers::InAndOut) => self.out(),
+                _ => None,
+            })
     }
 }
