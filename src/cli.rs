@@ -14,7 +14,7 @@ use crate::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, OutOn, PlacementOptions,
     Untied,
 };
-use crate::report::emit::{Form, ModuleTemplate};
+use crate::report::emit::{Form, ModuleName, ModuleTemplate};
 use clap::{ArgAction, Parser};
 use regex::Regex;
 use std::path::PathBuf;
@@ -84,6 +84,18 @@ pub struct Options {
     )]
     pub module: Option<ModuleTemplate>,
 
+    /// What the model's code calls the first module that runs before the layers,
+    /// such as model.bert.embeddings: where a stage begins with In, --emit begins
+    /// a block there
+    #[arg(long, value_name = "NAME", requires = "emit", help_heading = "Results")]
+    pub module_in: Option<ModuleName>,
+
+    /// The same for the first module that runs after the layers, such as
+    /// model.cls: where a stage begins with Out, or Out runs on the first IPU,
+    /// --emit begins a block there
+    #[arg(long, value_name = "NAME", requires = "emit", help_heading = "Results")]
+    pub module_out: Option<ModuleName>,
+
     /// Print a row for each number of IPUs up to --num-ipus: does the model fit,
     /// and what does its best split need
     #[arg(long, help_heading = "Results")]
@@ -94,13 +106,14 @@ pub struct Options {
     #[arg(long, help_heading = "Results")]
     pub explain: bool,
 
-    /// Print a row for each operation: its layer, why, its name, and the
-    /// bytes that it needs, summed over tiles
+    /// Print a row for each operation: its layer, why, its name, the bytes that
+    /// it needs, summed over tiles, and in which places it counts by which rule
     #[arg(long, help_heading = "Results")]
     pub operation_breakdown: bool,
 
     /// Print a row for each layer with the bytes that it needs, summed over
-    /// tiles; first the operations without a layer (None). MB are 1,000,000 bytes
+    /// tiles; first In, what runs before the layers, and last Out, what runs after
+    /// them (None in the classic memory model). MB are 1,000,000 bytes
     #[arg(long, help_heading = "Results")]
     pub layer_breakdown: bool,
 
@@ -229,7 +242,9 @@ pub struct Options {
     pub objective: Objective,
 
     /// Keep this layer on this IPU; IPUs are counted from 0, and each has one
-    /// stage. May be given several times, like --together, --cut-after and
+    /// stage. In stands for what runs before the layers, Out for what runs after
+    /// them (None for both in the classic memory model), here and wherever layers
+    /// are named. May be given several times, like --together, --cut-after and
     /// --no-cut-after
     #[arg(long, value_name = "LAYER=IPU", help_heading = "Search")]
     pub pin: Vec<Pin>,
@@ -247,12 +262,12 @@ pub struct Options {
     pub no_cut_after: Vec<String>,
 
     /// Judge this split beside the best one: the last layer of each stage but
-    /// the final one, such as 2,9,16. A comma in a name is written '\,'
+    /// the final one, such as In,9,16. A comma in a name is written '\,'
     #[arg(long, value_name = "LAYERS", help_heading = "Search")]
     pub check_splits: Option<LayerNames>,
 
     /// Judge the split with so many layers on each IPU, such as 3,7,7,7, beside
-    /// the best one
+    /// the best one. 0 first is an IPU with In alone, 0 last one with Out alone
     #[arg(
         long,
         value_name = "COUNTS",
@@ -305,9 +320,9 @@ pub struct Options {
     )]
     pub layer_order: Order,
 
-    /// Where operations without a layer count, in the full memory model: each
-    /// with the layer it belongs to most (home), all with the first stage, or
-    /// nowhere
+    /// Where operations without a layer count, in the full memory model: each in
+    /// In, in Out or in the layers that it belongs to, all in one place before the
+    /// layers (None), or nowhere
     #[arg(
         long,
         value_name = "PLACE",

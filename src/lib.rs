@@ -39,7 +39,7 @@
 //! use popliner::debug_info::DebugInfo;
 //! use popliner::memory::MemoryModel;
 //! use popliner::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX};
-//! use popliner::model::{LayerOptions, LayerOrder, Layering, Layerless, Model, Placement};
+//! use popliner::model::{LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions};
 //! use popliner::profile::Profile;
 //! use popliner::solve::{Problem, solve};
 //! use regex::Regex;
@@ -59,17 +59,18 @@
 //! let layering = Layering::new(&model.operations, &options);
 //! assert_eq!(layering.names[1..], ["0", "1", "2", "3", "4", "5", "6", "7"]);
 //!
-//! // Where operations without a layer count; then everything is weighed.
-//! let placement = Placement::new(&model, &layering, Layerless::Home);
-//! let memory = MemoryModel::full(&model, &layering, &placement);
-//! let costs = memory.range_costs(limit);
+//! // Where everything counts; then ranges are weighed. Position 0 is In, what
+//! // runs before the layers, and position 9 Out.
+//! let placement = Placement::full(&model, &layering, &PlacementOptions::default())?;
+//! let memory = MemoryModel::new(&model, &placement)?;
+//! let costs = memory.range_costs(limit)?;
 //! let cut_bytes = memory.between().cut_bytes();
 //! let problem = Problem::new(&costs, &cut_bytes, 4, limit);
 //! let solution = solve(&problem)?.expect("the fixture fits on four IPUs");
 //! let stages = memory.stages(solution.plan.stages());
 //! let peaks: Vec<u64> = stages.iter().map(|stage| stage.max_tile_bytes()).collect();
 //! assert_eq!(peaks, [365_097, 567_943, 538_703, 545_900]);
-//! assert_eq!(solution.plan.stages(), [0..2, 2..6, 6..8, 8..9]);
+//! assert_eq!(solution.plan.stages(), [0..2, 2..6, 6..8, 8..10]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -56,6 +56,10 @@ impl From<Objective> for Goal {
     }
 }
 
+/// Any memory of a tile is far below 1 TiB (that of an IPU has 624 KiB), and a
+/// larger number is a mistake.
+const MAX_MEM_PER_TILE: u64 = 1 << 40;
+
 /// The value of `--mem-per-tile`: one amount for all IPUs, or one for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemPerTile(pub Vec<u64>);
@@ -65,8 +69,10 @@ impl FromStr for MemPerTile {
 
     fn from_str(list: &str) -> Result<Self, String> {
         let amount = |text: &str| match text.trim().parse() {
-            Ok(bytes) if bytes > 0 => Ok(bytes),
-            _ => Err(format!("'{text}' is no number of bytes")),
+            Ok(bytes) if (1..=MAX_MEM_PER_TILE).contains(&bytes) => Ok(bytes),
+            _ => Err(format!(
+                "'{text}' is no number of bytes from 1 to {MAX_MEM_PER_TILE}"
+            )),
         };
         let amounts: Result<Vec<u64>, _> = list.split(',').map(amount).collect();
         amounts.map(Self)
@@ -202,7 +208,15 @@ mod tests {
         let bytes = |list: &str| list.parse::<MemPerTile>().map(|bytes| bytes.0);
         assert_eq!(bytes("638976"), Ok(vec![638_976]));
         assert_eq!(bytes("5,6"), Ok(vec![5, 6]));
-        for wrong in ["0", "5,", "x", "1,-1"] {
+        assert_eq!(bytes("1099511627776"), Ok(vec![MAX_MEM_PER_TILE]));
+        for wrong in [
+            "0",
+            "5,",
+            "x",
+            "1,-1",
+            "1099511627777",
+            "18446744073709551615",
+        ] {
             assert!(bytes(wrong).is_err(), "{wrong}");
         }
     }

@@ -142,9 +142,9 @@ pub enum Accounting {
 /// Values of `--layerless`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Place {
-    /// In the places that it belongs to.
+    /// Each in the places that it belongs to.
     Assign,
-    /// With the first stage.
+    /// All in one place before the layers.
     First,
     /// Nowhere.
     Ignore,
@@ -176,7 +176,8 @@ impl Reserve {
             Reserve::Bytes(bytes) => bytes,
             Reserve::PerCent(thousandths) => {
                 let bytes = u128::from(memory) * u128::from(thousandths);
-                bytes.div_ceil(100_000) as u64
+                // Less than the whole of `memory`.
+                u64::try_from(bytes.div_ceil(100_000)).unwrap_or(memory)
             }
         }
     }

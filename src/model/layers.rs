@@ -125,6 +125,13 @@ impl Layering {
         }
     }
 
+    /// The layer that the name or the inputs of an operation say. What only
+    /// has inputs of the first layer is part of what runs before it.
+    pub fn own_layer(&self, operation: usize) -> Option<u32> {
+        let is_own = self.notes[operation] != Note::InputsRegexLayer0;
+        Some(self.layers[operation]).filter(|&layer| is_own && layer != NO_LAYER)
+    }
+
     /// The position of the one layer that a variable's label names.
     pub fn layer_in(&self, label: &Label) -> Option<u32> {
         let regex = self.finder.regex.as_ref()?;

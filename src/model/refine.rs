@@ -66,11 +66,11 @@ fn apart(set_of: &mut [u32], sets: &mut BodySets, label: impl Fn(usize) -> u32) 
 
 /// A compute set over the whole model uses variables of at least so many other
 /// sets; that of an operation of a layer has fewer.
-const MIN_PARTNERS: usize = 4;
+const MIN_PARTNERS: usize = 8;
 
-/// For each lasting variable that a compute set over the whole model has for
-/// itself, such as a moment: the set of a variable with as many elements on the
-/// same tile that others compute with too, such as its weight.
+/// For each variable that a compute set over the whole model has for itself,
+/// such as a moment: the set of a variable with as many elements on the same
+/// tile that others compute with too, such as its weight.
 fn partners(
     profile: &Profile,
     bodies: &[super::operations::FoundBody],
@@ -78,39 +78,82 @@ fn partners(
     set_of: &[u32],
     sets: &BodySets,
 ) -> FxHashMap<u32, u32> {
-    let mut computing: FxHashMap<u32, usize> = FxHashMap::default();
-    let mut users = |set: u32| {
-        *computing.entry(set).or_insert_with(|| {
-            let bodies = sets.bodies(set);
-            bodies
-                .filter(|&body| computes[body as usize])
-                .take(2)
-                .count()
-        })
-    };
+    let mut users = vec![0u8; sets.len()];
+    for (set, smaller, body) in sets.iter() {
+        let own = u8::from(computes[body as usize]);
+        users[set as usize] = users[smaller as usize].saturating_add(own);
+    }
     let mut found = FxHashMap::default();
-    let programs = bodies.iter().flat_map(|body| &body.programs);
-    for &program in programs {
-        let kind = &profile.programs.all[program as usize].kind;
-        if !matches!(kind, ProgramKind::OnTileExecute(_)) {
-            continue;
-        }
-        let mut shared: FxHashSet<u32> = FxHashSet::default();
-        let (mut own, mut others) = (Vec::new(), Vec::new());
-        for &variable in members(profile, &[program]).into_iter().flatten() {
-            let set = set_of[variable as usize];
-            if users(set) > 1 {
-                shared.insert(set);
-                others.push(variable);
-            } else if profile.variables.label(variable) != 0 {
-                own.push(variable);
+    for body in bodies {
+        let is_compute_set = |&&program: &&u32| {
+            let kind = &profile.programs.all[program as usize].kind;
+            matches!(kind, ProgramKind::OnTileExecute(_))
+        };
+        let compute_sets: Vec<u32> = body
+            .programs
+            .iter()
+            .filter(is_compute_set)
+            .copied()
+            .collect();
+        for &program in &compute_sets {
+            let mut used = Used::new(profile, program, set_of, &users);
+            if used.own.is_empty() || used.others.is_empty() {
+                continue;
             }
-        }
-        if shared.len() >= MIN_PARTNERS && !own.is_empty() {
-            pair(profile, set_of, own, others, &mut found);
+            if used.count_shared(set_of) >= MIN_PARTNERS {
+                used.keep_lasting(profile);
+                pair(profile, set_of, used.own, used.others, &mut found);
+            } else if compute_sets.len() >= MIN_COMPUTE_SETS {
+                let others = used
+                    .others
+                    .iter()
+                    .map(|&variable| set_of[variable as usize]);
+                let partner = others.min_by_key(|&set| (users[set as usize], set));
+                for variable in used.own {
+                    found.entry(variable).or_insert(partner.unwrap_or(0));
+                }
+            }
         }
     }
     found
+}
+
+/// An operation over the whole model has at least so many compute sets, where
+/// it has one for each weight; that of a layer has fewer.
+const MIN_COMPUTE_SETS: usize = 8;
+
+/// The variables of a compute set.
+struct Used {
+    /// Those that nothing else computes with.
+    own: Vec<u32>,
+    /// All others.
+    others: Vec<u32>,
+}
+
+impl Used {
+    fn new(profile: &Profile, program: u32, set_of: &[u32], users: &[u8]) -> Self {
+        let used = members(profile, &[program]).into_iter().flatten().copied();
+        let is_shared = |&variable: &u32| users[set_of[variable as usize] as usize] > 1;
+        let (others, own) = used.partition(is_shared);
+        Self { own, others }
+    }
+
+    fn count_shared(&self, set_of: &[u32]) -> usize {
+        let sets = self
+            .others
+            .iter()
+            .map(|&variable| set_of[variable as usize]);
+        sets.collect::<FxHashSet<u32>>().len()
+    }
+
+    /// Each weight comes once, but gradients may have copies: where there are
+    /// weights, they are the partners.
+    fn keep_lasting(&mut self, profile: &Profile) {
+        let lasts = |variable: &u32| profile.variables.label(*variable) != 0;
+        if self.others.iter().any(lasts) {
+            self.others.retain(lasts);
+        }
+    }
 }
 
 /// Bytes of an element against those of its partner's, as (times, parts), in
@@ -130,7 +173,6 @@ fn pair(
         let (tiles, bytes) = (&profile.variables.tiles, &profile.variables.bytes);
         (tiles[variable as usize], bytes[variable as usize])
     };
-    // One variable of each set: weight and gradient are of one place.
     others.sort_unstable_by_key(|variable| (place(variable), set_of[*variable as usize]));
     let mut by_place: FxHashMap<(u16, u32), Vec<u32>> = FxHashMap::default();
     for variable in others {

@@ -97,6 +97,7 @@ mod tests {
             "mem": {
                 "total_mem": 600_448, "max_tile_mem": 600_024, "variables": 600_400,
                 "vertex_code": 0, "vertex_state": 0, "exchange_code": 0, "control_code": 48, "overhead": 0,
+                "gaps": 0,
             },
             "max_tile": 0,
             "peak_step": 3,

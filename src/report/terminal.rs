@@ -253,12 +253,12 @@ mod tests {
     #[test]
     fn a_screen_shows_bars_as_far_as_there_is_room() {
         let expected = [
-            " Stage  Layers         Fullest tile  Memory there  Of the limit",
-            "     0  In 0                      0     586.0 KiB        94.0 %  ████████████·│",
-            "     1  1\\u{1b}[31m 2 Out         1     683.7 KiB       109.6 %  █████████████│██",
+            " Stage  Layers             Fullest tile  Memory there  Of the limit",
+            "     0  In 0                          0     586.0 KiB        94.0 %  ████████████·│",
+            "     1  1\\u{1b}[31m 2 Out             1     683.7 KiB       109.6 %  █████████████│██",
         ];
         let curves = [vec![1, 4, 2], vec![5; 400]];
-        let drawn = table(&split(), &on_screen(81, false), Some(&curves));
+        let drawn = table(&split(), &on_screen(85, false), Some(&curves));
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines[..3], expected);
         assert_eq!(
@@ -268,8 +268,8 @@ mod tests {
         for width in [1, 20, 40, 60, 72, 74, 80, 120, 200] {
             let drawn = table(&split(), &on_screen(width, true), Some(&curves));
             let widest = drawn.lines().map(display_width).max();
-            assert!(width < 60 || widest <= Some(width), "{width}:\n{drawn}");
-            assert_eq!(drawn.contains('│'), width >= 76, "{width}:\n{drawn}");
+            assert!(width < 64 || widest <= Some(width), "{width}:\n{drawn}");
+            assert_eq!(drawn.contains('│'), width >= 81, "{width}:\n{drawn}");
         }
     }
 
@@ -293,9 +293,9 @@ mod tests {
     #[test]
     fn the_table_and_the_verdict_of_a_split_that_does_not_fit() {
         let expected = [
-            " Stage  Layers         Fullest tile  Bytes there  Of the limit",
-            "     0  In 0                      0      600,024        94.0 %",
-            "     1  1\\u{1b}[31m 2 Out         1      700,024       109.6 %",
+            " Stage  Layers             Fullest tile  Bytes there  Of the limit",
+            "     0  In 0                          0      600,024        94.0 %",
+            "     1  1\\u{1b}[31m 2 Out             1      700,024       109.6 %",
         ];
         assert_eq!(table(&split(), &PLAIN, None), expected.join("\n"));
         let expected = "\

@@ -2,13 +2,14 @@
 
 use super::usage;
 use crate::cli::Options;
+use crate::report::emit::Modules;
 use crate::report::{Split, emit};
 use anyhow::Result;
 
 /// Can the split be written as `options` want it? Asked before the work begins.
 pub(super) fn check(options: &Options) -> Result<()> {
     for form in options.forms() {
-        let checked = form.check(options.module.as_ref());
+        let checked = form.check(&modules(options));
         checked.map_err(|error| usage(error.to_string()))?;
     }
     Ok(())
@@ -18,9 +19,18 @@ pub(super) fn check(options: &Options) -> Result<()> {
 pub(super) fn emit(options: &Options, split: &Split) -> Result<Vec<(&'static str, String)>> {
     let forms = options.forms().into_iter();
     let emitted = forms.map(|form| {
-        let text = emit::emit(form, split, options.module.as_ref());
+        let text = emit::emit(form, split, &modules(options));
         let text = text.map_err(|error| usage(error.to_string()))?;
         Ok((form.section(), text))
     });
     emitted.collect()
+}
+
+/// What the options call the modules of the model's code.
+fn modules(options: &Options) -> Modules<'_> {
+    Modules {
+        layer: options.module.as_ref(),
+        before: options.module_in.as_ref(),
+        after: options.module_out.as_ref(),
+    }
 }

@@ -1,15 +1,15 @@
 //! The rules of the full model, one after the other.
 
 use super::by_layer::{of_named, of_sets};
-use super::ends::{Ends, IN, Part, Parts};
+use super::ends::{self, Ends, IN, Layered, Part, Parts};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
-use super::touches::{SetBytes, Touches, bytes_of_sets};
+use super::touches::{SetBytes, Touches, apart, bytes_of_sets};
 use super::variables::Variables;
 use super::{
     OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, Tie, calls, code,
     weights,
 };
-use crate::model::{Layering, Model, NO_CALL};
+use crate::model::{Layering, Model, NO_CALL, Note};
 
 /// Gives everything its places.
 pub(super) fn assign(
@@ -21,10 +21,27 @@ pub(super) fn assign(
     let out = layering.names.len() as u32;
     let bytes = bytes_of_sets(model);
     let mut operations = layered(model, layering, &bytes, &mut sets)?;
-    let firm = firm(model, &bytes, &mut operations, out, &mut sets)?;
-    others(model, &bytes, &firm, &mut operations, out, &mut sets)?;
-    let variables = Variables::new(model, layering, &operations, &bytes, firm, &mut sets)?;
-    let (of_body, of_piece) = code::places(model, &operations, &variables, &mut sets)?;
+    let apart = apart(model, &bytes)?;
+    let known = (&bytes[..], &apart[..]);
+    let (firm, parts) = firm(model, layering, known, &mut operations, out, &mut sets)?;
+    let parts = parts.as_ref();
+    let near = others(
+        model,
+        known,
+        (&firm, parts),
+        &mut operations,
+        out,
+        &mut sets,
+    )?;
+    let variables = Variables::new(
+        model,
+        layering,
+        &operations,
+        (&bytes, &near),
+        firm,
+        &mut sets,
+    )?;
+    let (of_body, of_piece) = code::places(model, &operations, &variables, &bytes, &mut sets)?;
     for (operation, own) in model.operations.iter().zip(&mut operations) {
         if own.reason == Reason::Touched {
             own.places = of_body[operation.body as usize];
@@ -78,10 +95,12 @@ fn layered(
 ) -> Result<Vec<OperationPlace>, TooManyPlaces> {
     let of_calls = calls::places(model, layering, bytes, sets)?;
     let mut places = Vec::with_capacity(model.operations.len());
-    for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
-        places.push(match (operation.call, layer) {
-            (NO_CALL, crate::model::NO_LAYER) => open(),
-            (NO_CALL, layer) => OperationPlace {
+    for (number, operation) in model.operations.iter().enumerate() {
+        let own = layering.own_layer(number);
+        let own = own.or_else(|| called(model, layering, number));
+        places.push(match (operation.call, own) {
+            (NO_CALL, None) => open(),
+            (NO_CALL, Some(layer)) => OperationPlace {
                 places: sets.one(layer)?,
                 reason: Reason::Layer,
             },
@@ -93,6 +112,25 @@ fn layered(
     }
     Ok(places)
 }
+
+/// The layer of the body that a Call without a layer of its own runs: that of
+/// the next operation which has one, if it is in a function.
+fn called(model: &Model, layering: &Layering, operation: usize) -> Option<u32> {
+    let own = &model.operations[operation];
+    if !own.name.starts_with("Call") {
+        return None;
+    }
+    let mut body = operation + 1..model.operations.len();
+    let inner = body.find(|&inner| layering.own_layer(inner).is_some())?;
+    let is_near = inner - operation <= MAX_BEFORE_BODY;
+    layering
+        .own_layer(inner)
+        .filter(|_| is_near && model.operations[inner].is_nested)
+}
+
+/// How far behind a Call the first operation with a layer may be: what the
+/// compiler makes, and Calls in Calls, come between.
+const MAX_BEFORE_BODY: usize = 8;
 
 /// The place of an operation that no rule has placed yet; in the end it is one
 /// that counts with what it touches.
@@ -107,38 +145,89 @@ fn open() -> OperationPlace {
 /// operations of layers, In and Out that use it.
 fn firm(
     model: &Model,
-    bytes: &[SetBytes],
+    layering: &Layering,
+    (bytes, apart): (&[SetBytes], &[bool]),
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let of_body = of_bodies(model, operations, sets)?;
+) -> Result<(Vec<PlaceSet>, Option<Parts>), TooManyPlaces> {
+    let named = named(layering, operations);
+    let by_name: Vec<PlaceSet> = named.iter().map(|own| own.places).collect();
+    let all: Vec<PlaceSet> = operations.iter().map(|own| own.places).collect();
+    let mut certain = named;
+    let out_set = sets.one(out)?;
+    for operation in ends::after_layers(model, &by_name) {
+        if all[operation] == NOWHERE && ends::computes(model, operation) {
+            certain[operation].places = out_set;
+        }
+    }
+    let of_body = of_bodies(model, &certain, sets)?;
     let of_set = of_sets(&model.body_sets, &of_body, sets)?;
-    let by_layer: Vec<PlaceSet> = operations.iter().map(|own| own.places).collect();
-    let Some(parts) = Parts::new(model, &by_layer) else {
-        return Ok(of_set);
-    };
-    let is_open = |body: u32| of_body[body as usize] == NOWHERE;
+    let is_open =
+        |body: u32| matches!(of_body[body as usize], NOWHERE) || of_body[body as usize] == out_set;
     let touches = Touches::new(model, bytes, (sets, &of_set), is_open)?;
-    let ends = Ends {
+    let is_apart = |operation: usize| {
+        let mut touched = touches.of(model.operations[operation].body).iter();
+        touched.all(|touch| touch.place != out)
+    };
+    let layered = Layered {
+        named: &by_name,
+        all: &all,
+        is_apart: &is_apart,
+    };
+    let Some(parts) = Parts::new(model, &layered) else {
+        return Ok((of_set, None));
+    };
+    let mut ends = Ends {
         model,
         parts: &parts,
-        by_layer: &by_layer,
+        by_layer: &by_name,
         touches: &touches,
+        apart,
         out,
     };
-    for (own, end) in operations.iter_mut().zip(ends.find()) {
-        let Some(end) = end else { continue };
-        *own = OperationPlace {
-            places: sets.one(end)?,
-            reason: match end {
-                IN => Reason::BeforeLayers,
-                _ => Reason::AfterLayers,
-            },
-        };
+    let in_set = sets.one(IN)?;
+    for (own, end) in operations.iter_mut().zip(ends.around_layers()) {
+        match end {
+            Some(IN) => (own.places, own.reason) = (in_set, Reason::BeforeLayers),
+            Some(_) => (own.places, own.reason) = (out_set, Reason::AfterLayers),
+            None => {}
+        }
     }
     let of_body = of_bodies(model, operations, sets)?;
-    of_sets(&model.body_sets, &of_body, sets)
+    let of_set = of_sets(&model.body_sets, &of_body, sets)?;
+    let is_open = |body: u32| of_body[body as usize] == NOWHERE;
+    let touches = Touches::new(model, bytes, (sets, &of_set), is_open)?;
+    ends.touches = &touches;
+    for (own, is_backward) in operations.iter_mut().zip(ends.backward_before_layers()) {
+        if is_backward && own.places == NOWHERE {
+            (own.places, own.reason) = (in_set, Reason::BeforeLayers);
+        }
+    }
+    let of_body = of_bodies(model, operations, sets)?;
+    let of_set = of_sets(&model.body_sets, &of_body, sets)?;
+    Ok((of_set, Some(parts)))
+}
+
+/// The operations whose own names say their layer, with the others open. What
+/// only has inputs of one layer may as well be what comes after it, such as a
+/// pooler. Where no names say anything, inputs must do.
+fn named(layering: &Layering, operations: &[OperationPlace]) -> Vec<OperationPlace> {
+    let is_named = |number: usize| layering.notes[number] != Note::InputNames;
+    let placed = |own: &OperationPlace| own.places != NOWHERE;
+    let mut numbered = operations.iter().enumerate();
+    if !numbered.any(|(number, own)| placed(own) && is_named(number)) {
+        return operations.to_vec();
+    }
+    let numbered = operations.iter().enumerate();
+    let own = |(number, own): (usize, &OperationPlace)| {
+        if is_named(number) || own.reason == Reason::Call {
+            *own
+        } else {
+            open()
+        }
+    };
+    numbered.map(own).collect()
 }
 
 /// By body: the places of its operations.
@@ -156,64 +245,62 @@ pub(super) fn of_bodies(
 }
 
 /// Rules 4 to 6 for the operations that are left: which reach over the model,
-/// which are the compiler's, and where the others go.
+/// which are the compiler's, and where the others go. By operation comes back
+/// the place that it is near to in the program.
 fn others(
     model: &Model,
-    bytes: &[SetBytes],
-    firm: &[PlaceSet],
+    (bytes, apart): (&[SetBytes], &[bool]),
+    (firm, parts): (&[PlaceSet], Option<&Parts>),
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
-) -> Result<(), TooManyPlaces> {
-    let by_layer: Vec<PlaceSet> = operations
-        .iter()
-        .map(|own| match own.reason {
-            Reason::Layer | Reason::Call => own.places,
-            _ => NOWHERE,
-        })
-        .collect();
-    let parts = Parts::new(model, &by_layer);
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
     let mut is_open = vec![false; model.bodies.len()];
+    let mut calls = vec![0u32; model.bodies.len()];
     for (operation, own) in model.operations.iter().zip(&*operations) {
         is_open[operation.body as usize] |= own.places == NOWHERE;
+        calls[operation.body as usize] += 1;
     }
     let touches = Touches::new(model, bytes, (sets, firm), |body| is_open[body as usize])?;
-    let mut before: Option<usize> = None;
-    for index in 0..operations.len() {
-        if operations[index].places != NOWHERE {
-            before = Some(index);
-            continue;
+    let ends = [sets.one(IN)?, sets.one(out)?];
+    let mut before = ends[0];
+    let mut near = Vec::with_capacity(operations.len());
+    for (number, own) in operations.iter_mut().enumerate() {
+        if own.places != NOWHERE {
+            before = own.places;
         }
-        let operation = &model.operations[index];
-        let part = parts.as_ref().map_or(Part::Before, |parts| parts.of(index));
-        let touches_nothing = touches.of(operation.body).is_empty();
-        if operation.is_anonymous && touches_nothing {
-            operations[index] = OperationPlace {
-                places: EVERYWHERE,
-                reason: Reason::EveryStage,
-            };
-            continue;
-        }
-        let is_outside = matches!(part, Part::Before | Part::AfterBackward);
-        if touches.reaches_over(operation.body) || (is_outside && !touches_nothing) {
-            continue;
-        }
-        if let Some(place) = touches.most(operation.body) {
-            operations[index] = OperationPlace {
-                places: sets.one(place)?,
-                reason: Reason::Variables,
-            };
-            continue;
-        }
-        let neighbour = match part {
-            Part::Before => None,
-            Part::AfterForward => Some(sets.one(out)?),
-            Part::Layers | Part::AfterBackward => before.map(|before| operations[before].places),
+        let part = parts.map_or(Part::Before, |parts| parts.of(number));
+        near.push(match part {
+            Part::Before => ends[0],
+            Part::AfterForward => ends[1],
+            Part::Layers | Part::AfterBackward => before,
+        });
+        let operation = &model.operations[number];
+        let is_outside = match part {
+            Part::Before => true,
+            Part::AfterBackward => !operation.is_backward,
+            Part::Layers | Part::AfterForward => false,
         };
-        operations[index] = OperationPlace {
-            places: neighbour.map_or_else(|| sets.one(IN), Ok)?,
-            reason: Reason::Neighbour,
-        };
+        if own.places != NOWHERE {
+            continue;
+        } else if (operation.is_anonymous || (is_outside && apart[operation.body as usize]))
+            && touches.of(operation.body).is_empty()
+        {
+            own.places = EVERYWHERE;
+            own.reason = Reason::EveryStage;
+        } else if operation.is_nested && calls[operation.body as usize] > 1 {
+            // What its body touches is that of all places that call it.
+            own.places = near[number];
+            own.reason = Reason::Neighbour;
+        } else if is_outside || touches.reaches_over(operation.body) {
+            continue;
+        } else if let Some(place) = touches.most(operation.body) {
+            own.places = sets.one(place)?;
+            own.reason = Reason::Variables;
+        } else {
+            own.places = near[number];
+            own.reason = Reason::Neighbour;
+        }
     }
-    Ok(())
+    Ok(near)
 }

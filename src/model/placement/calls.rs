@@ -5,7 +5,7 @@
 //! for first: the names in it are those of one layer. What a call stands for
 //! must be told from around it.
 
-use super::ends::Parts;
+use super::ends::{Layered, Parts};
 use super::place_sets::{NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::SetBytes;
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note};
@@ -90,7 +90,12 @@ fn between(model: &Model, direct: &[Option<u32>], found: &mut [Option<u32>]) {
         }
     }
     let placed: Vec<PlaceSet> = known.iter().map(|layer| layer.unwrap_or(NOWHERE)).collect();
-    let Some(parts) = Parts::new(model, &placed) else {
+    let layered = Layered {
+        named: &placed,
+        all: &placed,
+        is_apart: &|_| true,
+    };
+    let Some(parts) = Parts::new(model, &layered) else {
         return;
     };
     for (call, span) in spans.into_iter().enumerate() {

@@ -3,6 +3,7 @@
 use super::OperationPlace;
 use super::assign::of_bodies;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::touches::{SetBytes, Touches};
 use super::variables::Variables;
 use crate::model::Model;
 
@@ -13,16 +14,20 @@ pub(super) fn places(
     model: &Model,
     operations: &[OperationPlace],
     variables: &Variables,
+    bytes: &[SetBytes],
     sets: &mut PlaceSets,
 ) -> Result<(Vec<PlaceSet>, Vec<Vec<PlaceSet>>), TooManyPlaces> {
     let mut of_body = of_bodies(model, operations, sets)?;
     let mut of_piece = vec![Vec::new(); of_body.len()];
-    let reaching = &variables.reaching;
+    let is_reaching = &variables.reaching.is_reaching;
+    let wanted = |body: u32| is_reaching[body as usize];
+    let touches = Touches::new(model, bytes, (sets, &variables.counted), wanted)?;
     for (number, body) in model.bodies.iter().enumerate() {
-        if !reaching.is_reaching[number] {
+        if !is_reaching[number] {
             continue;
         }
-        let own = sets.union(of_body[number], reaching.touched[number])?;
+        let all = touches.places(number as u32, sets)?;
+        let own = sets.union(of_body[number], all)?;
         let whole = if own == NOWHERE { EVERYWHERE } else { own };
         of_body[number] = whole;
         for piece in &body.pieces {

@@ -16,6 +16,8 @@ pub(super) struct Parts {
     first_backward: usize,
     /// The last operation of a layer.
     last: usize,
+    /// Do contexts tell the backward pass?
+    pub(super) has_turn: bool,
 }
 
 /// A part of the program.
@@ -32,22 +34,38 @@ pub(super) enum Part {
 }
 
 impl Parts {
-    /// The parts of a program whose operations have these places by their
-    /// layers; `None` without a layer.
-    pub(super) fn new(model: &Model, by_layer: &[PlaceSet]) -> Option<Self> {
-        let layered: Vec<usize> = (0..by_layer.len())
-            .filter(|&operation| by_layer[operation] != NOWHERE)
-            .collect();
-        let (&first, &last) = (layered.first()?, layered.last()?);
-        let (last_forward, first_backward) = match turn(model) {
-            Some(turn) => around(&layered, turn),
-            None => return_into(model, by_layer, &layered),
+    /// The parts of a program; `None` without a layer.
+    pub(super) fn new(model: &Model, layered: &Layered<'_>) -> Option<Self> {
+        let with_names = || with_places(layered.named);
+        let all: Vec<usize> = with_places(layered.all).collect();
+        let first = with_names().next().or(all.first().copied())?;
+        let Some(turn) = turn(model) else {
+            let named: Vec<usize> = with_names().collect();
+            let (last_forward, first_backward) = return_into(model, layered.named, &named)?;
+            let last = end_of_backward(layered.named, &named, first_backward)?;
+            return Some(Self {
+                first,
+                last_forward,
+                first_backward,
+                last,
+                has_turn: false,
+            });
         };
+        let last_forward = with_names()
+            .take_while(|&operation| operation < turn)
+            .last();
+        let backward = |operation: usize| {
+            let own = &model.operations[operation];
+            operation >= turn && (own.is_backward || layered.named[operation] != NOWHERE)
+        };
+        let backward: Vec<usize> = all.into_iter().filter(|&own| backward(own)).collect();
+        let returns = |operation: &usize| layered.is_of_a_layer(*operation);
         Some(Self {
             first,
-            last_forward,
-            first_backward,
-            last,
+            last_forward: last_forward.unwrap_or(first),
+            first_backward: backward.iter().copied().find(returns).unwrap_or(usize::MAX),
+            last: backward.last().copied().or(last_forward).unwrap_or(first),
+            has_turn: true,
         })
     }
 
@@ -70,6 +88,40 @@ impl Parts {
     }
 }
 
+fn with_places(places: &[PlaceSet]) -> impl Iterator<Item = usize> {
+    let numbered = places.iter().enumerate();
+    numbered.filter_map(|(operation, &own)| (own != NOWHERE).then_some(operation))
+}
+
+/// What is known of the layers of operations before In and Out are known.
+pub(super) struct Layered<'a> {
+    /// By operation: the places that its own name, or its call, says.
+    pub(super) named: &'a [PlaceSet],
+    /// The same with those that its inputs say.
+    pub(super) all: &'a [PlaceSet],
+    /// By operation: its body uses no variable of what comes after the last
+    /// layer.
+    pub(super) is_apart: &'a dyn Fn(usize) -> bool,
+}
+
+impl Layered<'_> {
+    /// Inputs of a layer are also those of what comes after it, in its forward
+    /// and backward pass; this uses variables of its own.
+    fn is_of_a_layer(&self, operation: usize) -> bool {
+        self.named[operation] != NOWHERE || (self.is_apart)(operation)
+    }
+}
+
+/// The operations after the last that a name gives to a layer and before the
+/// backward pass, where contexts tell: they are of Out for certain.
+pub(super) fn after_layers(model: &Model, named: &[PlaceSet]) -> std::ops::Range<usize> {
+    let turn = turn(model).unwrap_or(0);
+    let last = with_places(named)
+        .take_while(|&operation| operation < turn)
+        .last();
+    last.map_or(0, |last| last + 1)..turn
+}
+
 /// The first operation of the backward pass, where contexts tell. Inside
 /// function bodies they do not (pipeline.md, section 12).
 fn turn(model: &Model) -> Option<usize> {
@@ -77,21 +129,12 @@ fn turn(model: &Model) -> Option<usize> {
     operations.position(|operation| operation.is_backward && !operation.is_nested)
 }
 
-/// The operations of layers on both sides of the turn.
-fn around(layered: &[usize], turn: usize) -> (usize, usize) {
-    let before = layered.partition_point(|&operation| operation < turn);
-    let last_forward = before.checked_sub(1).map_or(0, |last| layered[last]);
-    (
-        last_forward,
-        layered.get(before).copied().unwrap_or(usize::MAX),
-    )
-}
-
-/// The same where no context tells: the backward pass begins within the
-/// operations of the layer that comes last, where most others lie between two
-/// of them, if an earlier layer comes again after it.
-fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> (usize, usize) {
-    let last = layered[layered.len() - 1];
+/// The last operation of a layer before the backward pass and the first in it,
+/// where no context tells: it begins within the operations of the layer that
+/// comes last, where most others lie between two of them, if an earlier layer
+/// comes again after it.
+fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> Option<(usize, usize)> {
+    let last = *layered.last()?;
     let mut seen: Vec<PlaceSet> = Vec::new();
     let mut newest = 0;
     for (number, &operation) in layered.iter().enumerate() {
@@ -105,7 +148,7 @@ fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> (usiz
     let run = run.take_while(|&&operation| by_layer[operation] == of_newest);
     let end = newest + run.count();
     if end == layered.len() {
-        return (last, usize::MAX);
+        return Some((last, usize::MAX));
     }
     let between = |pair: &[usize]| {
         let own = &model.operations[pair[0] + 1..pair[1]];
@@ -115,10 +158,40 @@ fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> (usiz
             .count()
     };
     let pairs = layered[newest..=end].windows(2).rev();
-    match pairs.max_by_key(|pair| between(pair)) {
-        Some(pair) => (pair[0], pair[1]),
-        None => (last, usize::MAX),
+    let widest = pairs.max_by_key(|pair| between(pair));
+    Some(widest.map_or((last, usize::MAX), |pair| (pair[0], pair[1])))
+}
+
+/// The last operation of a layer in the backward pass, where no context tells:
+/// an optimiser whose names give layers goes through these once more.
+fn end_of_backward(
+    by_layer: &[PlaceSet],
+    layered: &[usize],
+    first_backward: usize,
+) -> Option<usize> {
+    let first = by_layer[*layered.first()?];
+    let mut last = *layered.last()?;
+    let backward = layered
+        .iter()
+        .copied()
+        .skip_while(|&own| own < first_backward);
+    let mut is_at_first = false;
+    for operation in backward {
+        if is_at_first && by_layer[operation] != first {
+            break;
+        }
+        is_at_first |= by_layer[operation] == first;
+        last = operation;
     }
+    Some(last)
+}
+
+/// Does an operation compute, and is it part of the model? What the compiler
+/// makes and what only moves data is not of In or Out by where it stands.
+pub(super) fn computes(model: &Model, operation: usize) -> bool {
+    let operation = &model.operations[operation];
+    let body = &model.bodies[operation.body as usize];
+    !body.code.vertex_types.is_empty() && !operation.is_anonymous && !operation.is_tensor
 }
 
 /// Which operations without a layer are of In or Out: by operation.
@@ -126,8 +199,11 @@ pub(super) struct Ends<'a> {
     pub(super) model: &'a Model,
     pub(super) parts: &'a Parts,
     pub(super) by_layer: &'a [PlaceSet],
-    /// What operations touch of the variables of layers.
+    /// What operations touch of the variables of layers, and of what comes
+    /// after them for certain.
     pub(super) touches: &'a Touches,
+    /// By body: does it share nothing with others?
+    pub(super) apart: &'a [bool],
     /// The position of Out.
     pub(super) out: u32,
 }
@@ -136,43 +212,58 @@ pub(super) struct Ends<'a> {
 pub(super) const IN: u32 = 0;
 
 impl Ends<'_> {
-    /// By operation without a layer: In or Out, if it is of one of these.
-    pub(super) fn find(&self) -> Vec<Option<u32>> {
+    /// By operation: In or Out, if it runs before the layers or after them in
+    /// the forward pass, or in the backward pass before that of the layers.
+    pub(super) fn around_layers(&self) -> Vec<Option<u32>> {
+        let end = |operation: usize| match self.parts.of(operation) {
+            Part::Before => (!self.is_apart(operation)).then_some(IN),
+            Part::AfterForward => Some(self.out),
+            _ => None,
+        };
+        let operations = 0..self.by_layer.len();
+        let is_ours = |place| place == IN || place == self.out;
+        let own = |operation| end(operation).filter(|_| self.is_own(operation, is_ours));
+        operations.map(own).collect()
+    }
+
+    /// By operation: does it run in the backward pass of what is before the
+    /// layers? Where no context tells the pass, it follows that of the layers
+    /// and uses what is made in the layers or before them; an update does not.
+    pub(super) fn backward_before_layers(&self) -> Vec<bool> {
         let mut is_over = false;
-        let mut ends = vec![None; self.by_layer.len()];
-        for operation in 0..self.by_layer.len() {
-            let may_be = self.by_layer[operation] == NOWHERE && self.is_computing(operation);
-            let is_own = may_be && self.is_of_no_layer(operation);
-            ends[operation] = match self.parts.of(operation) {
-                Part::Before => is_own.then_some(IN),
-                Part::AfterForward => is_own.then_some(self.out),
-                // What follows the layers' backward pass is that of In, up to
-                // the first operation that updates or looks at all layers.
-                Part::AfterBackward => {
-                    is_over |= may_be && !is_own;
-                    (is_own && !is_over).then_some(IN)
-                }
-                Part::Layers => None,
+        let is_one = |operation: usize| {
+            let own = &self.model.operations[operation];
+            let is_after = self.parts.of(operation) == Part::AfterBackward;
+            is_over |= is_after && self.by_layer[operation] != NOWHERE;
+            let is_backward = if self.parts.has_turn {
+                own.is_backward
+            } else {
+                !is_over
+                    && self
+                        .touches
+                        .uses_passing(own.body, |place| place != self.out)
             };
-        }
-        ends
+            let is_free = is_after && is_backward && !self.is_apart(operation);
+            is_free && self.is_own(operation, |place| place == IN)
+        };
+        (0..self.by_layer.len()).map(is_one).collect()
     }
 
-    /// Does it compute, and is it part of the model? What the compiler makes
-    /// and what only moves data is not of In or Out by where it stands.
-    fn is_computing(&self, operation: usize) -> bool {
-        let operation = &self.model.operations[operation];
-        let body = &self.model.bodies[operation.body as usize];
-        !body.code.vertex_types.is_empty() && !operation.is_anonymous && !operation.is_tensor
+    fn is_apart(&self, operation: usize) -> bool {
+        self.apart[self.model.operations[operation].body as usize]
     }
 
-    /// Does it neither reach over the model nor use weights of a layer? An
-    /// operation that casts the weights of a layer belongs to that.
-    fn is_of_no_layer(&self, operation: usize) -> bool {
-        let operation = &self.model.operations[operation];
-        let touches = self.touches;
-        !operation.is_update
-            && !touches.reaches_over(operation.body)
-            && !touches.has_parameters(operation.body, |_| true)
+    /// Is it part of the model but of no layer: does it neither reach over the
+    /// model nor use weights of other places than these? An operation that casts
+    /// the weights of a layer belongs to that.
+    fn is_own(&self, operation: usize, is_ours: impl Fn(u32) -> bool) -> bool {
+        let own = &self.model.operations[operation];
+        self.by_layer[operation] == NOWHERE
+            && computes(self.model, operation)
+            && !own.is_update
+            && !self.touches.reaches_over(own.body)
+            && !self
+                .touches
+                .has_parameters(own.body, |place| !is_ours(place))
     }
 }

@@ -43,6 +43,26 @@ pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     tiles.with_min_len(256).fold(none, add).reduce(none, join)
 }
 
+/// By body: does it compute, and with nothing that another operation computes
+/// with? It has no part in the model, but is made for the machine that runs it.
+pub(super) fn apart(model: &Model, bytes: &[SetBytes]) -> Result<Vec<bool>, TooManyPlaces> {
+    let computes = |body: u32| !model.bodies[body as usize].code.vertex_types.is_empty();
+    let mut users = vec![0u8; model.body_sets.len()];
+    for (set, smaller, body) in model.body_sets.iter() {
+        users[set as usize] = (users[smaller as usize] + u8::from(computes(body))).min(2);
+    }
+    let mut apart: Vec<bool> = (0..model.bodies.len() as u32).map(computes).collect();
+    let mut left = MAX_LOOKS;
+    let shared = (0u32..).zip(&users).filter(|&(_, &users)| users > 1);
+    for (set, _) in shared.filter(|&(set, _)| bytes[set as usize].all > 0) {
+        for body in model.body_sets.bodies(set) {
+            left = left.checked_sub(1).ok_or(TooManyPlaces)?;
+            apart[body as usize] = false;
+        }
+    }
+    Ok(apart)
+}
+
 /// A place that an operation touches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Touch {
@@ -136,19 +156,31 @@ impl Touches {
         Some(most.place)
     }
 
+    /// Does it use variables of one of these places that are no parameters?
+    pub(super) fn uses_passing(&self, body: u32, of: impl Fn(u32) -> bool) -> bool {
+        let mut touches = self.of(body).iter();
+        touches.any(|touch| touch.local.all > touch.local.parameters && of(touch.place))
+    }
+
     /// Does it use parameters of one of these places?
     pub(super) fn has_parameters(&self, body: u32, of: impl Fn(u32) -> bool) -> bool {
         let mut touches = self.of(body).iter();
         touches.any(|touch| touch.local.parameters > 0 && of(touch.place))
     }
 
-    /// All places that it touches, as a set.
+    /// All places that it touches, as a set: those of variables that belong to
+    /// one place or two, where there are such; what many places share has no
+    /// say then.
     pub(super) fn places(
         &self,
         body: u32,
         sets: &mut PlaceSets,
     ) -> Result<PlaceSet, TooManyPlaces> {
-        let places: Vec<u32> = self.of(body).iter().map(|touch| touch.place).collect();
+        let touches = || self.of(body).iter();
+        let is_local = |touch: &&Touch| touch.local.all > 0;
+        let has_local = touches().any(|touch| is_local(&touch));
+        let wanted = touches().filter(|touch| !has_local || is_local(touch));
+        let places: Vec<u32> = wanted.map(|touch| touch.place).collect();
         sets.intern(&places)
     }
 }

@@ -5,7 +5,8 @@ use super::by_layer::of_sets;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches};
 use super::{OperationPlace, Reason};
-use crate::model::{Layering, Model, NO_BODY};
+use crate::model::{Label, Layering, Model, NO_BODY};
+use rustc_hash::FxHashMap;
 
 /// By set of bodies: where what they use counts.
 #[derive(Debug)]
@@ -26,13 +27,15 @@ impl Variables {
     /// applies,
     ///
     /// 1. to the operations with a place of their own that use it;
-    /// 2. to the layer that its own name gives;
+    /// 2. to the layer that its own name gives, or the place of the weight that
+    ///    it is named after;
     /// 3. to the place of the other variables of an operation that uses it,
     ///    when these have one place;
     /// 4. to that of the variables of one program that uses it, when these do;
     /// 5. to that of the variables that a compute set of all pairs it with;
     /// 6. to all places that operations which use it touch;
-    /// 7. to every stage, when only the compiler's operations use it.
+    /// 7. to every stage, when the compiler's operations use it;
+    /// 8. to the place that operations which use it are near to.
     ///
     /// Of rules 1, 3 and 6, operations that compute have the say before those
     /// that only move data.
@@ -40,7 +43,7 @@ impl Variables {
         model: &Model,
         layering: &Layering,
         operations: &[OperationPlace],
-        bytes: &[SetBytes],
+        (bytes, near): (&[SetBytes], &[PlaceSet]),
         firm: Vec<PlaceSet>,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
@@ -60,6 +63,9 @@ impl Variables {
         let by_program = by_program(model, &firm, &reaching, sets)?;
         let all_touched = by_users(model, |body| reaching.touched[body], sets)?;
         let every_stage = of_sets(&model.body_sets, &own, sets)?;
+        let near = near_bodies(model, near, &reaching, sets)?;
+        let near = by_users(model, |body| near[body], sets)?;
+        let named_after = named_after(model, &firm, sets)?;
         let mut counted = firm.clone();
         counted[NO_BODY as usize] = EVERYWHERE;
         let mut by_touch = vec![false; counted.len()];
@@ -69,6 +75,7 @@ impl Variables {
             let decided = [
                 by_operation[set],
                 named.map_or(Ok(NOWHERE), |layer| sets.one(layer))?,
+                named_after[model.body_sets.label(set as u32) as usize],
                 by_one_place[set],
                 by_program[set],
                 companion.map_or(NOWHERE, |companion| firm[companion as usize]),
@@ -79,6 +86,7 @@ impl Variables {
                 Some(places) => places,
                 None if all_touched[set] != NOWHERE => all_touched[set],
                 None if every_stage[set] != NOWHERE => every_stage[set],
+                None if near[set] != NOWHERE => near[set],
                 // Nothing that is known uses it or what it is used with.
                 None => EVERYWHERE,
             };
@@ -132,6 +140,61 @@ impl Reaching {
             touched,
         })
     }
+}
+
+/// By label: the places of the weight that it is named after. Optimiser state
+/// is called `Accl1___weight` by PopART and `weight/Adam` by TensorFlow.
+fn named_after(
+    model: &Model,
+    firm: &[PlaceSet],
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let mut of_label = vec![NOWHERE; model.labels.len()];
+    for (set, &places) in (0u32..).zip(firm) {
+        let known = &mut of_label[model.body_sets.label(set) as usize];
+        *known = sets.union(*known, places)?;
+    }
+    let mut weights: FxHashMap<&str, PlaceSet> = FxHashMap::default();
+    for (label, &places) in model.labels.iter().zip(&of_label).skip(1) {
+        let name = label.weight_name();
+        if places != NOWHERE && !name.is_empty() {
+            weights.insert(name, places);
+        }
+    }
+    let places = |label: &Label| {
+        let mut owners = owners(label.weight_name());
+        owners
+            .find_map(|owner| weights.get(owner).copied())
+            .unwrap_or(NOWHERE)
+    };
+    Ok(model.labels.iter().map(places).collect())
+}
+
+/// The names of weights that a name of state can come from, longer ones first.
+fn owners(name: &str) -> impl Iterator<Item = &str> {
+    let marked = name
+        .match_indices("___")
+        .map(|(at, mark)| &name[at + mark.len()..]);
+    let nested = name.rmatch_indices('/').map(|(at, _)| &name[..at]);
+    marked.chain(nested)
+}
+
+/// By body whose operations reach over the model: the places that these are
+/// near to.
+fn near_bodies(
+    model: &Model,
+    near: &[PlaceSet],
+    reaching: &Reaching,
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let mut of_body = vec![NOWHERE; model.bodies.len()];
+    for (operation, &near) in model.operations.iter().zip(near) {
+        let body = operation.body as usize;
+        if reaching.is_reaching[body] {
+            of_body[body] = sets.union(of_body[body], near)?;
+        }
+    }
+    Ok(of_body)
 }
 
 /// By set of bodies: the places that `place` gives those of them that compute

@@ -172,6 +172,9 @@ fn a_report_without_one_of_its_fields_is_damaged() {
         let mut value = whole.clone();
         value.as_object_mut().unwrap().remove(field);
         let error = read(value.to_string().as_bytes()).unwrap_err();
-        assert!(error.to_string().contains(field), "{field}: {error}");
+        let CompareError::Damaged(missing) = error else {
+            panic!("{field}: {error}");
+        };
+        assert!(missing.to_string().contains(field), "{field}: {missing}");
     }
 }

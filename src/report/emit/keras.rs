@@ -2,7 +2,7 @@
 //! from 0 without gaps, and `device_mapping` has the IPU of each stage. A model
 //! lists its calls in the order in which they run.
 
-use super::{ModuleTemplate, Notes, Split, layers, quoted};
+use super::{Modules, Notes, Split, layers, out_returns, quoted};
 use std::fmt::Write;
 
 /// Gives each Keras layer of an existing model its stage.
@@ -19,19 +19,53 @@ model.set_pipeline_stage_assignment(assignments)
 model.set_pipelining_options(device_mapping=device_mapping)
 "#;
 
-pub(super) fn emit(split: &Split, module: Option<&ModuleTemplate>, notes: &mut Notes) -> String {
+pub(super) fn emit(split: &Split, modules: &Modules<'_>, notes: &mut Notes) -> String {
     let mut text = String::from("pipeline_stages = {\n");
-    for (stage, layer) in layers(split) {
-        let name = match module {
-            Some(module) => module.text(layer),
-            None => layer.to_string(),
-        };
-        let _ = writeln!(text, "    {}: {stage},", quoted(&name));
+    let mut entry = |name: &str, stage: usize| {
+        let _ = writeln!(text, "    {}: {stage},", quoted(name));
+    };
+    let first = split.stages.first();
+    let in_is_alone = first.is_some_and(|stage| stage.named_layers().next().is_none());
+    match modules.before {
+        Some(name) => entry(name.text(), 0),
+        None if in_is_alone => {
+            notes.add(placeholder(
+                "<In>",
+                "In, such as the embedding",
+                "--module-in",
+            ));
+            entry("<In>", 0);
+        }
+        None => {}
     }
-    let ipus: Vec<String> = (0..split.stages.len()).map(|n| n.to_string()).collect();
+    for (stage, layer) in layers(split) {
+        match modules.layer {
+            Some(template) => entry(&template.text(layer), stage),
+            None => entry(layer, stage),
+        }
+    }
+    let mut ipus: Vec<usize> = (0..split.stages.len()).collect();
+    let last = split.stages.last();
+    let out_is_alone = last.is_some_and(|stage| stage.named_layers().next().is_none());
+    if out_returns(split) {
+        ipus.push(0);
+    }
+    match modules.after {
+        Some(name) => entry(name.text(), ipus.len() - 1),
+        None if out_returns(split) || (out_is_alone && ipus.len() > 1) => {
+            notes.add(placeholder(
+                "<Out>",
+                "Out, such as the head",
+                "--module-out",
+            ));
+            entry("<Out>", ipus.len() - 1);
+        }
+        None => {}
+    }
+    let ipus: Vec<String> = ipus.iter().map(usize::to_string).collect();
     let _ = writeln!(text, "}}\ndevice_mapping = [{}]", ipus.join(", "));
     notes.add("Call each layer inside keras.ipu.PipelineStage(pipeline_stages[its name]).");
-    match module {
+    match modules.layer {
         Some(_) => {
             notes.add("For a model that is there already, the loop below sets the stages:");
             notes.add("a Keras layer without an entry stays with the one that runs before it.");
@@ -47,4 +81,9 @@ pub(super) fn emit(split: &Split, module: Option<&ModuleTemplate>, notes: &mut N
          gradient_accumulation_steps_per_replica there.",
     );
     text
+}
+
+/// What to write where a name was not given.
+fn placeholder(sign: &str, what: &str, option: &str) -> String {
+    format!("In place of {sign} write the first Keras layer of {what} ({option}).")
 }

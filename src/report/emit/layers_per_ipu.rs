@@ -1,8 +1,11 @@
 //! `layers_per_ipu`, as the configurations of Graphcore's examples and of
-//! Optimum take it: an entry for each IPU of a replica, which may be 0, and
-//! together the number of layers. The first entry's layers are the first ones.
+//! Optimum take it: an entry for each IPU of a replica, and together the number
+//! of layers. The first entry's layers are the first ones. It is 0 where the
+//! first IPU has only what runs before the layers, or the last one only what
+//! runs after them. `--layers-per-ipu` reads the same.
 
-use super::{EmitError, Notes, Split, layers, named_layers, printable};
+use super::{EmitError, Notes, Split, layers, out_returns, printable};
+use crate::model::PseudoLayers;
 
 pub(super) fn emit(split: &Split, notes: &mut Notes) -> Result<String, EmitError> {
     let names: Vec<&str> = layers(split).map(|(_, layer)| layer).collect();
@@ -20,15 +23,22 @@ pub(super) fn emit(split: &Split, notes: &mut Notes) -> Result<String, EmitError
             printable(&names.join(" "))
         )),
     }
+    if split.pseudo_layers != PseudoLayers::NoneFirst {
+        let out = if out_returns(split) {
+            0
+        } else {
+            split.stages.len().saturating_sub(1)
+        };
+        notes.add(format!(
+            "In (embedding and the like) belongs on IPU 0, Out (head, loss) on IPU {out}: see that \
+             the model's code puts them there."
+        ));
+    }
     let stages = split.stages.iter();
-    let mut counts: Vec<usize> = stages.map(|stage| named_layers(stage).count()).collect();
+    let counts: Vec<usize> = stages.map(|stage| stage.named_layers().count()).collect();
     let free = split.max_stages.saturating_sub(counts.len());
     if free > 0 {
-        notes.add(format!(
-            "IPUs without layers: {free} (see --num-ipus). A model that puts its head on the last \
-             IPU puts it there, apart from the last layer."
-        ));
-        counts.resize(split.max_stages, 0);
+        notes.add(format!("IPUs that are left over: {free} (see --num-ipus)."));
     }
     let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
     Ok(format!("layers_per_ipu: [{}]\n", counts.join(", ")))

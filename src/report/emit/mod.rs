@@ -1,9 +1,11 @@
 //! A split as configuration that can be pasted.
 //!
 //! Each form stands in a file of its own and is a pure function of the
-//! [`Split`] and, where modules are named, a [`ModuleTemplate`]. What a user
+//! [`Split`] and of what the model's code calls its [`Modules`]. What a user
 //! must know stands above as comments; a comment line has at least two words,
-//! so that nobody takes it for the name of a section.
+//! so that nobody takes it for the name of a section. Where a module must be
+//! named and its name was not given, there is a placeholder that no framework
+//! takes, and a comment on what to write.
 //!
 //! A split that does not fit is written all the same, under a warning. One that
 //! leaves layers out is not: then there are comments alone.
@@ -18,9 +20,10 @@ mod poptorch;
 #[cfg(test)]
 mod tests;
 
-pub use module::ModuleTemplate;
+pub use module::{ModuleName, ModuleTemplate};
 
-use super::{Split, Stage, printable};
+use super::{Split, printable};
+use crate::model::PseudoLayers;
 use notes::Notes;
 use thiserror::Error;
 
@@ -70,8 +73,25 @@ pub enum EmitError {
         reason: &'static str,
     },
     /// Two stages would begin at one module.
-    #[error("--module: two stages would begin at {0}")]
+    #[error("two stages would begin at {0}: see --module, --module-in and --module-out")]
     SameModule(String),
+    /// The split does not say where Out runs.
+    #[error(
+        "--module-out: this memory model has no Out, and what runs after the layers is where the \
+         last layer is; leave it out"
+    )]
+    NoOut,
+}
+
+/// What the model's code calls its modules, as far as that was given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Modules<'a> {
+    /// The module of a layer.
+    pub layer: Option<&'a ModuleTemplate>,
+    /// The first module of In, such as the embedding.
+    pub before: Option<&'a ModuleName>,
+    /// The first module of Out, such as the head.
+    pub after: Option<&'a ModuleName>,
 }
 
 impl Form {
@@ -106,12 +126,12 @@ impl Form {
         }
     }
 
-    /// Can it be written with or without `module`?
+    /// Can it be written with these modules?
     ///
     /// # Errors
-    /// [`EmitError::NoModule`] when it names modules and none is given.
-    pub fn check(self, module: Option<&ModuleTemplate>) -> Result<(), EmitError> {
-        match (self, module) {
+    /// [`EmitError::NoModule`] when it names those of layers and none is given.
+    pub fn check(self, modules: &Modules<'_>) -> Result<(), EmitError> {
+        match (self, modules.layer) {
             (Form::Poptorch | Form::PipelineSplits, None) => Err(EmitError::NoModule(self.name())),
             _ => Ok(()),
         }
@@ -121,42 +141,68 @@ impl Form {
 /// `split` in a form, with a line feed at the end of each line.
 ///
 /// # Errors
-/// [`EmitError`] when the layers or `module` do not go with the form.
-pub fn emit(
-    form: Form,
-    split: &Split,
-    module: Option<&ModuleTemplate>,
-) -> Result<String, EmitError> {
-    let named = || module.ok_or(EmitError::NoModule(form.name()));
+/// [`EmitError`] when the layers or `modules` do not go with the form.
+pub fn emit(form: Form, split: &Split, modules: &Modules<'_>) -> Result<String, EmitError> {
+    form.check(modules)?;
+    if modules.after.is_some() && split.pseudo_layers == PseudoLayers::NoneFirst {
+        return Err(EmitError::NoOut);
+    }
     let mut notes = Notes::new(split);
     if !split.unplaced.is_empty() {
         return Ok(notes.to_string());
     }
     let text = match form {
         Form::LayersPerIpu => layers_per_ipu::emit(split, &mut notes)?,
-        Form::Poptorch => poptorch::emit(split, named()?, &mut notes)?,
-        Form::Popart => popart::emit(split, &mut notes),
-        Form::Keras => keras::emit(split, module, &mut notes),
-        Form::PipelineSplits => pipeline_splits::emit(split, named()?, &mut notes)?,
+        Form::Poptorch => poptorch::emit(split, modules, &mut notes)?,
+        Form::Popart => popart::emit(split, modules, &mut notes),
+        Form::Keras => keras::emit(split, modules, &mut notes),
+        Form::PipelineSplits => pipeline_splits::emit(split, modules, &mut notes)?,
     };
     Ok(format!("{notes}{text}"))
 }
 
-/// The layers of a stage that have a name: not the pseudo-layer.
-fn named_layers(stage: &Stage) -> impl Iterator<Item = &str> {
-    stage.layers.iter().flatten().map(String::as_str)
-}
-
-/// Every layer that has a name with the number of its stage, in order.
+/// Every layer with the number of its stage, in order, without pseudo-layers.
 fn layers(split: &Split) -> impl Iterator<Item = (usize, &str)> {
     let stages = split.stages.iter().enumerate();
-    stages.flat_map(|(number, stage)| named_layers(stage).map(move |layer| (number, layer)))
+    stages.flat_map(|(number, stage)| stage.named_layers().map(move |layer| (number, layer)))
 }
 
-/// The first layer of each stage that has one, with the stage's number.
-fn starts(split: &Split) -> impl Iterator<Item = (usize, &str)> {
+/// A part of the model that begins a block of a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start<'a> {
+    /// What runs before the layers, with or without layers of its stage; the
+    /// first of these.
+    In(Option<&'a str>),
+    /// A layer.
+    Layer(&'a str),
+    /// What runs after the layers.
+    Out,
+}
+
+/// What begins each block in the order in which they run, with its IPU: one
+/// for each stage, and one for Out where it runs on the first IPU again.
+fn starts(split: &Split) -> Vec<(usize, Start<'_>)> {
     let stages = split.stages.iter().enumerate();
-    stages.filter_map(|(number, stage)| Some((number, named_layers(stage).next()?)))
+    let mut starts: Vec<_> = stages
+        .map(|(number, stage)| {
+            let layer = stage.named_layers().next();
+            let start = match layer {
+                layer if stage.has_in() => Start::In(layer),
+                Some(layer) => Start::Layer(layer),
+                None => Start::Out,
+            };
+            (number, start)
+        })
+        .collect();
+    if out_returns(split) {
+        starts.push((0, Start::Out));
+    }
+    starts
+}
+
+/// Does Out run on the first IPU, after the last stage was on another?
+fn out_returns(split: &Split) -> bool {
+    split.pseudo_layers == PseudoLayers::OutWithIn && split.stages.len() > 1
 }
 
 /// A text in double quotes, as JSON, YAML and Python all read it.

@@ -31,6 +31,31 @@ impl FromStr for ModuleTemplate {
     }
 }
 
+/// What a module is called, as it stands in the code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleName(String);
+
+impl FromStr for ModuleName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        if name.chars().any(char::is_control) {
+            return Err("a module is named in one line, without control characters".into());
+        }
+        if name.trim().is_empty() {
+            return Err("name a module, such as model.bert.embeddings".into());
+        }
+        Ok(Self(name.trim().into()))
+    }
+}
+
+impl ModuleName {
+    /// The name as plain text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
 impl ModuleTemplate {
     /// The module's name as plain text.
     pub fn text(&self, layer: &str) -> String {
@@ -102,6 +127,15 @@ mod tests {
             assert!(wrong.parse::<ModuleTemplate>().is_err(), "{wrong}");
         }
         assert_eq!(template("a.{}.b").text("3"), "a.3.b");
+    }
+
+    #[test]
+    fn a_name_is_one_line_with_something_in_it() {
+        for wrong in ["", " ", "a\nb", "a\u{1b}"] {
+            assert!(wrong.parse::<ModuleName>().is_err(), "{wrong}");
+        }
+        let name: ModuleName = " model.cls".parse().unwrap();
+        assert_eq!(name.text(), "model.cls");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What stands above a configuration, as comments.
 
-use super::Split;
+use super::{Split, out_returns};
 use crate::report::{Units, grouped, terminal};
 use std::fmt;
 
@@ -30,6 +30,12 @@ impl Notes {
             grouped(split.fullest().map_or(0, |(_, s)| s.mem.max_tile_mem)),
             grouped(split.limit)
         ));
+        if out_returns(split) {
+            notes.add(
+                "Out (what runs after the layers) is on IPU 0 with In, after the stage on the \
+                 last IPU.",
+            );
+        }
         notes.add("Set the same available memory proportion on all IPUs: that of the profile.");
         notes
     }
@@ -39,8 +45,10 @@ impl Notes {
     }
 
     /// How many batches a pipeline needs at least, if it is one. In training
-    /// every stage but the last runs forward and backward.
-    pub(super) fn batches(&mut self, stages: usize, inference: &str, training: &str) {
+    /// every stage but the last runs forward and backward. Out on the first
+    /// IPU is a stage more.
+    pub(super) fn batches(&mut self, split: &Split, inference: &str, training: &str) {
+        let stages = split.stages.len() + usize::from(out_returns(split));
         if stages > 1 {
             self.add(format!(
                 "The pipeline needs {inference} of at least {stages} for inference, and {training} \

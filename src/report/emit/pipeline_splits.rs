@@ -1,22 +1,46 @@
 //! `pipeline_splits`, as the configurations of Graphcore's vision examples take
 //! it: the modules at which the next IPU begins. IPU 0 has no entry.
 
-use super::{EmitError, ModuleTemplate, Notes, Split, quoted, starts};
+use super::{EmitError, Modules, Notes, Split, Start, out_returns, quoted, starts};
+
+/// Stands for a module whose name was not given.
+const PLACEHOLDER: &str = "<Out>";
 
 pub(super) fn emit(
     split: &Split,
-    module: &ModuleTemplate,
+    modules: &Modules<'_>,
     notes: &mut Notes,
 ) -> Result<String, EmitError> {
-    let mut modules: Vec<String> = Vec::new();
-    for (_, layer) in starts(split).filter(|&(stage, _)| stage > 0) {
-        let module = module.text(layer);
-        if modules.contains(&module) {
+    if out_returns(split) {
+        notes.add(
+            "There is nothing to paste: pipeline_splits has no way to say that Out is on IPU 0. \
+             See --out-on.",
+        );
+        return Ok(String::new());
+    }
+    let template = modules
+        .layer
+        .ok_or(EmitError::NoModule("pipeline-splits"))?;
+    let mut begun: Vec<String> = Vec::new();
+    for (_, start) in starts(split) {
+        let module = match (start, modules.after) {
+            (Start::In(_), _) => continue,
+            (Start::Layer(layer), _) => template.text(layer),
+            (Start::Out, Some(name)) => name.text().to_string(),
+            (Start::Out, None) => {
+                notes.add(format!(
+                    "In place of {PLACEHOLDER} write the first module of Out, such as the head \
+                     (--module-out)."
+                ));
+                PLACEHOLDER.to_string()
+            }
+        };
+        if begun.contains(&module) {
             return Err(EmitError::SameModule(module));
         }
-        modules.push(module);
+        begun.push(module);
     }
     notes.add("Each entry begins the next IPU; what runs before the first is on IPU 0.");
-    let modules: Vec<String> = modules.iter().map(|module| quoted(module)).collect();
-    Ok(format!("pipeline_splits: [{}]\n", modules.join(", ")))
+    let begun: Vec<String> = begun.iter().map(|module| quoted(module)).collect();
+    Ok(format!("pipeline_splits: [{}]\n", begun.join(", ")))
 }

@@ -2,28 +2,47 @@
 //! IPU) and a pipeline stage, and a session needs virtual graphs to be set by
 //! hand. Pipelining on one IPU is an error there.
 
-use super::{Notes, Split, layers, printable};
+use super::{ModuleName, Modules, Notes, Split, layers, out_returns, printable};
+use crate::model::PseudoLayers;
 use std::fmt::Write;
 
-pub(super) fn emit(split: &Split, notes: &mut Notes) -> String {
+pub(super) fn emit(split: &Split, modules: &Modules<'_>, notes: &mut Notes) -> String {
     let stages = split.stages.len();
-    notes.add("In place of each ... goes what builds that layer.");
-    notes.add("What comes before the first layer goes with it, the loss with the last.");
+    notes.add("In place of each ... goes what builds that part of the model.");
+    if split.pseudo_layers == PseudoLayers::NoneFirst {
+        notes.add("What comes after the last layer, the loss too, goes with it.");
+    }
     notes.add("The device needs as many IPUs as there are stages.");
-    notes.batches(stages, "batchesPerStep", "accumulationFactor");
+    notes.batches(split, "batchesPerStep", "accumulationFactor");
     let pipelined = if stages > 1 { "True" } else { "False" };
     let mut text = format!(
         "session_options = popart.SessionOptions()\n\
          session_options.virtualGraphMode = popart.VirtualGraphMode.Manual\n\
          session_options.enablePipelining = {pipelined}\n\n"
     );
-    for (stage, layer) in layers(split) {
+    let mut with = |ipu: usize, stage: usize, what: &str| {
         let _ = writeln!(
             text,
-            "with builder.virtualGraph({stage}), builder.pipelineStage({stage}):\n    \
-             ...  # layer {}",
-            printable(layer)
+            "with builder.virtualGraph({ipu}), builder.pipelineStage({stage}):\n    ...  # {what}"
         );
+    };
+    with(0, 0, &named("what runs before the layers", modules.before));
+    for (stage, layer) in layers(split) {
+        with(stage, stage, &format!("layer {}", printable(layer)));
+    }
+    let out = named("what runs after the layers", modules.after);
+    match split.pseudo_layers {
+        PseudoLayers::NoneFirst => {}
+        PseudoLayers::OutWithIn if out_returns(split) => with(0, stages, &out),
+        _ => with(stages - 1, stages - 1, &out),
     }
     text
+}
+
+/// What to build, with the name of its first module.
+fn named(what: &str, module: Option<&ModuleName>) -> String {
+    match module {
+        Some(module) => format!("{what}, from {} on", module.text()),
+        None => what.to_string(),
+    }
 }

@@ -2,27 +2,61 @@
 //! block until the next begins. What runs before the first block is on IPU 0.
 //! A module can begin one block only.
 
-use super::{EmitError, ModuleTemplate, Notes, Split, starts};
+use super::{EmitError, Modules, Notes, Split, Start, out_returns, starts};
 use std::fmt::Write;
 
 pub(super) fn emit(
     split: &Split,
-    module: &ModuleTemplate,
+    modules: &Modules<'_>,
     notes: &mut Notes,
 ) -> Result<String, EmitError> {
-    let mut modules: Vec<String> = Vec::new();
+    let layer = |layer| {
+        let template = modules.layer.ok_or(EmitError::NoModule("poptorch"))?;
+        template.python(layer)
+    };
+    let mut begun: Vec<String> = Vec::new();
     let mut text = String::new();
-    for (stage, layer) in starts(split) {
-        let module = module.python(layer)?;
-        if modules.contains(&module) {
+    for (ipu, start) in starts(split) {
+        let module = match start {
+            Start::In(first) => match (modules.before, first) {
+                (Some(name), _) => Some(name.text().to_string()),
+                (None, Some(first)) => Some(layer(first)?),
+                // What runs before the first block is on IPU 0 anyway.
+                (None, None) => continue,
+            },
+            Start::Layer(first) => Some(layer(first)?),
+            Start::Out => modules.after.map(|name| name.text().to_string()),
+        };
+        let Some(module) = module else {
+            let _ = writeln!(
+                text,
+                "poptorch.BeginBlock(..., ipu_id={ipu})  # in place of ... write the first module \
+                 of Out, such as the head (--module-out)"
+            );
+            continue;
+        };
+        if begun.contains(&module) {
             return Err(EmitError::SameModule(module));
         }
-        let _ = writeln!(text, "poptorch.BeginBlock({module}, ipu_id={stage})");
-        modules.push(module);
+        let _ = writeln!(text, "poptorch.BeginBlock({module}, ipu_id={ipu})");
+        begun.push(module);
     }
     let stages = split.stages.len();
-    notes.add("What runs before the first block is on IPU 0, after the last on the last IPU.");
-    notes.batches(stages, "deviceIterations", "gradientAccumulation");
+    let after = match out_returns(split) {
+        true => "",
+        false => ", after the last on the last IPU",
+    };
+    notes.add(format!(
+        "What runs before the first block is on IPU 0{after}."
+    ));
+    if out_returns(split) {
+        notes.add(
+            "Out is a pipeline stage of its own: pass \
+             poptorch.PipelinedExecution(poptorch.AutoStage.AutoIncrement) to \
+             setExecutionStrategy.",
+        );
+    }
+    notes.batches(split, "deviceIterations", "gradientAccumulation");
     if !stages.is_power_of_two() {
         notes.add(format!(
             "PopTorch takes 1, 2, 4, 8, ... IPUs: for {stages} set autoRoundNumIPUs(True) in the \

@@ -4,33 +4,70 @@
 use super::*;
 use crate::memory::StageMemory;
 use crate::model::{Layering, Positions};
-use crate::report::split::layer_name;
+use crate::report::Stage;
 
-/// A split that fits, with these layers in each stage, the pseudo-layer first.
-fn split(stages: &[&[&str]], max_stages: usize) -> Split {
-    let mut names = vec![String::new()];
-    names.extend(stages.iter().flat_map(|s| s.iter()).map(|s| s.to_string()));
+/// The order of these layers.
+fn order(layers: &[&str], pseudo_layers: PseudoLayers) -> Positions {
+    let names = [""].iter().chain(layers).map(|name| name.to_string());
+    let layering = Layering::of(names.collect(), Vec::new());
+    match pseudo_layers {
+        PseudoLayers::NoneFirst => Positions::classic(&layering),
+        PseudoLayers::InAndOut => Positions::full(&layering, false),
+        PseudoLayers::OutWithIn => Positions::full(&layering, true),
+    }
+}
+
+/// A split that fits with these layers in each stage. What runs before the
+/// layers is in the first, Out with it or in the last.
+fn split_of(pseudo_layers: PseudoLayers, stages: &[&[&str]], max_stages: usize) -> Split {
+    let positions = order(&stages.concat(), pseudo_layers);
     let memory = StageMemory {
         tiles: vec![Default::default()],
         peak_steps: vec![None],
     };
-    let positions = Positions::classic(&Layering::of(names, Vec::new()));
     let mut from = 0;
-    let stages = stages.iter().map(|layers| {
-        let to = from + layers.len() + usize::from(from == 0);
-        let stage = Stage::new(&positions, &(from..to), &memory);
+    let numbered = (1..).zip(stages).map(|(number, layers)| {
+        let mut to = from + layers.len() + usize::from(from == 0);
+        if number == stages.len() {
+            to = positions.len();
+        }
+        let stage = Stage::new(&positions, &(from..to), memory.clone());
         from = to;
         stage
     });
     Split {
+        pseudo_layers,
         limit: 638_976,
         max_stages,
         limits: Vec::new(),
         broken: Vec::new(),
         is_given: false,
-        stages: stages.collect(),
+        stages: numbered.collect(),
         unplaced: Vec::new(),
         too_large: Vec::new(),
+    }
+}
+
+fn split(stages: &[&[&str]], max_stages: usize) -> Split {
+    split_of(PseudoLayers::InAndOut, stages, max_stages)
+}
+
+/// No module has a name.
+const NAMELESS: Modules<'_> = Modules {
+    layer: None,
+    before: None,
+    after: None,
+};
+
+fn name(text: &str) -> ModuleName {
+    text.parse().unwrap()
+}
+
+/// Layers have this module, and nothing else has a name.
+fn of_layers(template: &ModuleTemplate) -> Modules<'_> {
+    Modules {
+        layer: Some(template),
+        ..NAMELESS
     }
 }
 
@@ -46,18 +83,24 @@ fn code(text: &str) -> String {
 
 #[test]
 fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
-    let text = emit(Form::LayersPerIpu, &split(&[&["0"], &["2", "3"]], 4), None).unwrap();
-    assert_eq!(code(&text), "layers_per_ipu: [1, 2, 0, 0]\n");
+    let text = emit(
+        Form::LayersPerIpu,
+        &split(&[&["0"], &["2", "3"]], 4),
+        &NAMELESS,
+    )
+    .unwrap();
+    assert_eq!(code(&text), "layers_per_ipu: [1, 2]\n");
     for part in [
         "does not have: 1.",
-        "IPUs without layers: 2",
+        "IPUs that are left over: 2",
         "of the profile.",
+        "belongs on IPU 0, Out (head, loss) on IPU 1:",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let text = emit(Form::LayersPerIpu, &split(&[&["1"], &["2"]], 2), None).unwrap();
+    let text = emit(Form::LayersPerIpu, &split(&[&["1"], &["2"]], 2), &NAMELESS).unwrap();
     assert!(
-        !text.contains("does not have") && !text.contains("without"),
+        !text.contains("does not have") && !text.contains("left over"),
         "{text}"
     );
 }
@@ -65,19 +108,19 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
 #[test]
 fn layers_out_of_order_cannot_be_counted() {
     let split = split(&[&["0", "10"], &["9"]], 2);
-    let error = emit(Form::LayersPerIpu, &split, None).unwrap_err();
+    let error = emit(Form::LayersPerIpu, &split, &NAMELESS).unwrap_err();
     let expected = EmitError::NotAscending {
         before: "10".into(),
         after: "9".into(),
     };
     assert_eq!(error, expected);
-    assert!(emit(Form::Keras, &split, None).is_ok());
+    assert!(emit(Form::Keras, &split, &NAMELESS).is_ok());
 }
 
 #[test]
 fn layers_without_numbers_are_counted_in_their_order() {
     let split = split(&[&["encoder0"], &["decoder0\n", "decoder1"]], 2);
-    let text = emit(Form::LayersPerIpu, &split, None).unwrap();
+    let text = emit(Form::LayersPerIpu, &split, &NAMELESS).unwrap();
     assert_eq!(code(&text), "layers_per_ipu: [1, 2]\n");
     assert!(
         text.contains("order: encoder0 decoder0\\n decoder1\n"),
@@ -91,35 +134,158 @@ fn a_module_begins_one_block() {
     let text = emit(
         Form::Poptorch,
         &split(&[&["0"], &["1", "2"]], 2),
-        Some(&module),
+        &of_layers(&module),
     );
     let expected = "poptorch.BeginBlock(model.layer[0], ipu_id=0)\n\
                     poptorch.BeginBlock(model.layer[1], ipu_id=1)\n";
     assert_eq!(code(&text.unwrap()), expected);
     let twice = split(&[&["1"], &["01"]], 2);
-    let error = emit(Form::Poptorch, &twice, Some(&module)).unwrap_err();
+    let error = emit(Form::Poptorch, &twice, &of_layers(&module)).unwrap_err();
     assert_eq!(error, EmitError::SameModule("model.layer[1]".into()));
 }
 
+/// In a stage of its own, then layers, then Out by itself.
+fn alone() -> Split {
+    split(&[&[], &["0", "1"], &["2"], &[]], 4)
+}
+
+/// In and Out on the first IPU.
+fn returning(stages: &[&[&str]]) -> Split {
+    split_of(PseudoLayers::OutWithIn, stages, stages.len())
+}
+
+/// A form with the modules of layers, and with those of In and Out if `named`.
+fn written(form: Form, split: &Split, named: bool) -> String {
+    let layer = template("model.layer[{}]");
+    let (before, after) = (name("model.embedding"), name("model.head"));
+    let modules = match named {
+        true => Modules {
+            layer: Some(&layer),
+            before: Some(&before),
+            after: Some(&after),
+        },
+        false => of_layers(&layer),
+    };
+    emit(form, split, &modules).unwrap()
+}
+
 #[test]
-fn operations_without_a_layer_are_no_module() {
-    let mut split = split(&[&["0"], &["1"]], 2);
-    split.stages[0].layers.pop();
-    split.stages[0].layer_to = None;
-    let module = template("model.layer[{}]");
-    for form in Form::ALL {
-        let text = code(&emit(form, &split, Some(&module)).unwrap());
-        assert!(!text.contains("None") && text.contains('1'), "{text}");
+fn in_and_out_alone_have_stages_of_their_own() {
+    let split = alone();
+    let text = written(Form::LayersPerIpu, &split, false);
+    assert_eq!(code(&text), "layers_per_ipu: [0, 2, 1, 0]\n");
+    let text = written(Form::Poptorch, &split, true);
+    let expected = "poptorch.BeginBlock(model.embedding, ipu_id=0)\n\
+                    poptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
+                    poptorch.BeginBlock(model.layer[2], ipu_id=2)\n\
+                    poptorch.BeginBlock(model.head, ipu_id=3)\n";
+    assert_eq!(code(&text), expected);
+    let text = written(Form::PipelineSplits, &split, true);
+    let expected = "pipeline_splits: [\"model.layer[0]\", \"model.layer[2]\", \"model.head\"]\n";
+    assert_eq!(code(&text), expected);
+    let text = written(Form::Keras, &split, true);
+    assert!(text.contains("{\n    \"model.embedding\": 0,\n    \"model.layer[0]\": 1,"));
+    assert!(text.contains("\"model.head\": 3,\n}\ndevice_mapping = [0, 1, 2, 3]\n"));
+    let text = written(Form::Popart, &split, true);
+    let head = "with builder.virtualGraph(3), builder.pipelineStage(3):\n    \
+                ...  # what runs after the layers, from model.head on\n";
+    assert!(text.ends_with(head), "{text}");
+}
+
+/// Nothing that a framework would take stands where a name is missing.
+#[test]
+fn modules_without_a_name_have_a_placeholder() {
+    let split = alone();
+    let text = written(Form::Poptorch, &split, false);
+    let head = "poptorch.BeginBlock(..., ipu_id=3)  # in place of ... write ";
+    assert_eq!(code(&text).lines().count(), 3, "{text}");
+    assert!(code(&text).lines().last().unwrap().starts_with(head));
+    let text = written(Form::PipelineSplits, &split, false);
+    assert!(text.contains("# In place of <Out> write ") && text.contains(", \"<Out>\"]\n"));
+    let text = written(Form::Keras, &split, false);
+    for part in [
+        "<In> write ",
+        "<Out> write ",
+        "\"<In>\": 0,",
+        "\"<Out>\": 3,",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
     }
-    let text = emit(Form::LayersPerIpu, &split, None).unwrap();
-    assert_eq!(code(&text), "layers_per_ipu: [0, 1]\n");
+    // With layers beside them they need no name.
+    let beside = split_of(PseudoLayers::InAndOut, &[&["0"], &["1"]], 2);
+    for form in Form::ALL {
+        let text = written(form, &beside, false);
+        assert!(
+            !text.contains("place of ... write") && !text.contains("<"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn out_returns_to_the_first_ipu() {
+    let split = returning(&[&["0"], &["1"]]);
+    let text = written(Form::LayersPerIpu, &split, false);
+    assert_eq!(code(&text), "layers_per_ipu: [1, 1]\n");
+    assert!(text.contains("Out (head, loss) on IPU 0: see"), "{text}");
+    let text = written(Form::Poptorch, &split, true);
+    let expected = "poptorch.BeginBlock(model.embedding, ipu_id=0)\n\
+                    poptorch.BeginBlock(model.layer[1], ipu_id=1)\n\
+                    poptorch.BeginBlock(model.head, ipu_id=0)\n";
+    assert_eq!(code(&text), expected);
+    // Three pipeline stages on two IPUs.
+    assert!(text.contains("AutoStage.AutoIncrement"), "{text}");
+    assert!(text.contains("at least 3 for inference"), "{text}");
+    assert!(!text.contains("after the last on the last IPU"), "{text}");
+    let text = written(Form::Poptorch, &split, false);
+    assert!(code(&text).contains("BeginBlock(..., ipu_id=0)  # in place of"));
+    let text = written(Form::Keras, &split, true);
+    assert!(text.contains("\"model.head\": 2,\n}\ndevice_mapping = [0, 1, 0]\n"));
+    let text = written(Form::Popart, &split, false);
+    assert!(text.contains("virtualGraph(0), builder.pipelineStage(2):\n"));
+    let text = written(Form::PipelineSplits, &split, true);
+    assert_eq!(code(&text), "");
+    assert!(
+        text.contains("no way to say that Out is on IPU 0"),
+        "{text}"
+    );
+    for form in Form::ALL {
+        let text = written(form, &returning(&[&["0", "1"]]), false);
+        assert!(
+            !text.contains("Out (what runs after the layers) is on"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_classic_model_knows_no_out() {
+    let split = split_of(PseudoLayers::NoneFirst, &[&[], &["0"], &["1"]], 3);
+    let text = written(Form::LayersPerIpu, &split, false);
+    assert_eq!(code(&text), "layers_per_ipu: [0, 1, 1]\n");
+    let text = written(Form::Poptorch, &split, false);
+    let expected = "poptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
+                    poptorch.BeginBlock(model.layer[1], ipu_id=2)\n";
+    assert_eq!(code(&text), expected);
+    for form in Form::ALL {
+        let text = written(form, &split, false);
+        assert!(!text.contains("None") && !text.contains("Out"), "{text}");
+    }
+    let (layer, after) = (template("layer{}"), name("head"));
+    let modules = Modules {
+        after: Some(&after),
+        ..of_layers(&layer)
+    };
+    for form in Form::ALL {
+        assert_eq!(emit(form, &split, &modules), Err(EmitError::NoOut));
+    }
 }
 
 #[test]
 fn one_stage_is_no_pipeline() {
     let split = split(&[&["0", "1"]], 1);
     let module = template("layer{}");
-    let text = |form| emit(form, &split, Some(&module)).unwrap();
+    let text = |form| emit(form, &split, &of_layers(&module)).unwrap();
     assert!(text(Form::Popart).contains("enablePipelining = False\n"));
     assert_eq!(code(&text(Form::PipelineSplits)), "pipeline_splits: []\n");
     for form in Form::ALL {
@@ -132,13 +298,13 @@ fn what_does_not_fit_says_so_first() {
     let module = template("model.layer{}");
     let mut split = split(&[&["0"], &["1"], &["2"]], 2);
     for form in Form::ALL {
-        let text = emit(form, &split, Some(&module)).unwrap();
+        let text = emit(form, &split, &of_layers(&module)).unwrap();
         let warning = "# WARNING: the model does not fit. This split has 3 stages for 2 IPUs.\n";
         assert!(text.starts_with(warning), "{text}");
     }
     split.unplaced = vec![Some("3".into())];
     for form in Form::ALL {
-        let text = emit(form, &split, Some(&module)).unwrap();
+        let text = emit(form, &split, &of_layers(&module)).unwrap();
         assert!(text.starts_with("# WARNING: "), "{text}");
         assert_eq!(code(&text), "");
     }
@@ -149,7 +315,7 @@ fn a_comment_is_no_name_of_a_section() {
     let module = template("model.layer{}");
     for split in [split(&[&["0"], &["x"]], 3), split(&[&["7"]], 1)] {
         for form in Form::ALL {
-            let text = emit(form, &split, Some(&module)).unwrap();
+            let text = emit(form, &split, &of_layers(&module)).unwrap();
             let mut comments = text.lines().filter_map(|line| line.strip_prefix("# "));
             assert!(comments.all(|comment| comment.contains(' ')), "{text}");
         }
@@ -160,8 +326,8 @@ fn a_comment_is_no_name_of_a_section() {
 fn forms_that_name_modules_need_a_template() {
     let split = split(&[&["0"]], 1);
     for form in Form::ALL {
-        let emitted = emit(form, &split, None).map(|_| ());
-        assert_eq!(emitted, form.check(None), "{form:?}");
+        let emitted = emit(form, &split, &NAMELESS).map(|_| ());
+        assert_eq!(emitted, form.check(&NAMELESS), "{form:?}");
         assert!(form.section().ends_with(form.name()));
     }
 }

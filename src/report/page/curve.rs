@@ -2,8 +2,8 @@
 
 use super::hover::{Chart, Charts};
 use super::parts::{cell, long, number, percent, rounded, scale, table, ticks};
-use crate::report::document::{Band, Curve, thin};
 use crate::model::PseudoLayers;
+use crate::report::document::{Band, Curve, thin};
 use crate::report::text::grouped;
 use maud::{Markup, html};
 use std::fmt::Write;

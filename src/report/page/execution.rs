@@ -65,7 +65,11 @@ fn by_layer(report: &Report, execution: &Execution) -> Markup {
             height: layer.cycles,
             class: "variables",
             name: short(&name),
-            tip: format!("{}\n{} cycles", shown(&report.pseudo_layers.named(&layer.name)), grouped(layer.cycles)),
+            tip: format!(
+                "{}\n{} cycles",
+                shown(&report.pseudo_layers.named(&layer.name)),
+                grouped(layer.cycles)
+            ),
         }
     };
     let columns = Columns {

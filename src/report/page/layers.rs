@@ -2,8 +2,8 @@
 
 use super::parts::{cell, json_name, parts, parts_legend, stacked, table};
 use super::stage_of;
-use crate::report::document::Report;
 use crate::model::PseudoLayers;
+use crate::report::document::Report;
 use maud::{Markup, html};
 
 const COLUMNS: [&str; 11] = [
@@ -55,9 +55,7 @@ pub(super) fn section(report: &Report) -> Markup {
 fn around(pseudo_layers: PseudoLayers) -> &'static str {
     match pseudo_layers {
         PseudoLayers::NoneFirst => "None are the operations without a layer.",
-        PseudoLayers::InAndOut => {
-            "In is what runs before the layers, Out what runs after them."
-        }
+        PseudoLayers::InAndOut => "In is what runs before the layers, Out what runs after them.",
         PseudoLayers::OutWithIn => {
             "In is what runs before the layers, Out what runs after them; both run on the first IPU."
         }

@@ -4,8 +4,8 @@ use super::curve::Drawing;
 use super::hover::Charts;
 use super::parts::{cell, folded, legend, number, stacked, table};
 use super::tints;
-use crate::report::document::{Liveness, PeakVariables, Report};
 use crate::model::PseudoLayers;
+use crate::report::document::{Liveness, PeakVariables, Report};
 use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};
 

@@ -5,8 +5,8 @@ use super::parts::{
     cell, number, part_cells, parts, parts_legend, signed, signed_cell, stacked, table,
 };
 use super::short;
-use crate::report::document::{LayerMemory, Report, SplitFacts};
 use crate::model::PseudoLayers;
+use crate::report::document::{LayerMemory, Report, SplitFacts};
 use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};
 

@@ -41,9 +41,11 @@ fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
             "there is no {layer}, since all operations without a layer are one place, None, in the \
              classic memory model and with --layerless first or ignore"
         ),
-        ("None", _) => "there is no None, since operations without a layer are in In, in Out or in \
+        ("None", _) => {
+            "there is no None, since operations without a layer are in In, in Out or in \
                         the layers that they belong to; only the classic memory model has None"
-            .to_string(),
+                .to_string()
+        }
         _ => format!("there is no layer {}", printable(layer)),
     }
 }
@@ -89,10 +91,7 @@ fn ends_of_counts(counts: &[usize], positions: &Positions) -> Result<Vec<usize>,
         ));
     }
     let last = counts.len() - 1;
-    if let Some(ipu) = counts.iter().position(|&count| count == 0)
-        && ipu > 0
-        && ipu < last
-    {
+    if let Some(ipu) = (1..last).find(|&ipu| counts[ipu] == 0) {
         return Err(format!(
             "IPU {ipu} would have nothing to do: only the first IPU and the last may have 0 \
              layers; leave the 0 out"
@@ -169,10 +168,7 @@ mod tests {
                 &[0, 4],
                 ["In | 0 1 2 3 Out", "In Out | 0 1 2 3", "None | 0 1 2 3"],
             ),
-            (
-                &[4],
-                ["In 0 1 2 3 Out", "In Out 0 1 2 3", "None 0 1 2 3"],
-            ),
+            (&[4], ["In 0 1 2 3 Out", "In Out 0 1 2 3", "None 0 1 2 3"]),
             (
                 &[1, 3, 0],
                 [
@@ -210,7 +206,9 @@ mod tests {
     #[test]
     fn names_that_the_model_does_not_have() {
         let error = |positions: &Positions, name: &str| {
-            position(positions, name, "--pin x=0").unwrap_err().to_string()
+            position(positions, name, "--pin x=0")
+                .unwrap_err()
+                .to_string()
         };
         let [apart, together, classic] = orders();
         assert_eq!(position(&apart, "In", "").unwrap(), 0);
@@ -218,7 +216,10 @@ mod tests {
         assert_eq!(position(&together, "Out", "").unwrap(), 0);
         assert_eq!(position(&classic, "None", "").unwrap(), 0);
         let text = error(&classic, "Out");
-        assert!(text.starts_with("--pin x=0: there is no Out, since "), "{text}");
+        assert!(
+            text.starts_with("--pin x=0: there is no Out, since "),
+            "{text}"
+        );
         assert!(text.ends_with("; the layers are None 0 1 2 3"), "{text}");
         let text = error(&apart, "None");
         assert!(text.contains("there is no None, since "), "{text}");

@@ -17,7 +17,7 @@ fn fixture_with(options: &[&str]) -> Run {
 fn a_model_that_fits_ends_with_0() {
     let run = fixture_with(&["--solve", "--num-ipus=3"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.err.contains("SUCCESS: [ None 0 "), "{}", run.err);
+    assert!(run.err.contains("SUCCESS: [ In 0 "), "{}", run.err);
     let stages: serde_json::Value = serde_json::from_str(&run.out).expect("JSON alone");
     assert_eq!(stages.as_array().map(Vec::len), Some(3));
 }
@@ -50,11 +50,22 @@ fn a_greedy_search_that_gives_up_ends_with_1() {
 
 #[test]
 fn wrong_usage_ends_with_2() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 17] = [
         (&["--num-ipus=0"], "--num-ipus"),
         (&["--num-ipus=many"], "--num-ipus"),
         (&["--mem-per-tile=0"], "--mem-per-tile"),
         (&["--mem-per-tile=-1"], "--mem-per-tile"),
+        (
+            &["--mem-per-tile=18446744073709551615"],
+            "no number of bytes from 1 to 1099511627776",
+        ),
+        (&["--solve", "--pin=None=0"], "there is no None"),
+        (
+            &["--solve", "--cut-after=In", "--memory-model=classic"],
+            "the layers are None 0 1 2 3 4",
+        ),
+        (&["--layers-per-ipu=2,0,3"], "IPU 1 would have nothing to do"),
+        (&["--layers-per-ipu=2,4"], "the model has 5"),
         (&["--solver=fast"], "--solver"),
         (&["--format=xml"], "--format"),
         (&["--layer-order=random"], "--layer-order"),

@@ -135,6 +135,7 @@ fn what_is_no_report_ends_with_3_and_its_name() {
         let run = compared(name, &[]);
         let line = one_line(&run, 3);
         assert!(line.contains(part) && line.contains("other.json"), "{line}");
+        assert!(line.matches("line 1 column").count() <= 1, "{line}");
     }
     let run = compared("no such file.json", &[]);
     assert!(one_line(&run, 3).contains("no such file.json"));

@@ -3,9 +3,9 @@
 use super::Inputs;
 use super::liveness::MOST_POINTS;
 use crate::memory::{self, StageMemory};
-use crate::report::{Split, free_bytes};
 use crate::report::document::split::histogram;
 use crate::report::document::{Curve, FullestTile, Fullness, LayerMemory, SplitFacts, StageFacts};
+use crate::report::{Split, free_bytes};
 
 /// The curves of all stages together have at most about so many.
 const MOST_STAGE_POINTS: usize = 12_000;

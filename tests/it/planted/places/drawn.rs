@@ -74,9 +74,9 @@ impl Drawing {
             return;
         }
         self.option("--mode", "training");
-        let optimiser = self
-            .random
-            .one_of(&["sgd", "adam-each", "adam-each", "adam-sets", "adam-fused"]);
+        let optimiser =
+            self.random
+                .one_of(&["sgd", "adam-each", "adam-each", "adam-sets", "adam-fused"]);
         let names = self.random.one_of(&["operation", "variable", "none"]);
         self.option("--optimiser", optimiser);
         self.option("--names", names);
@@ -158,7 +158,9 @@ impl Drawing {
         // What is tied shows in TensorFlow by an update, in plain Poplar not at all.
         let shows = self.has_pairs() || (self.framework == "tensorflow" && self.is_training);
         if shows && self.random.once_in(4) {
-            let tied = self.random.one_of(&["ends", "ends", "neighbours", "distant"]);
+            let tied = self
+                .random
+                .one_of(&["ends", "ends", "neighbours", "distant"]);
             self.option("--tied", tied);
             self.drawn.labels.push(match tied {
                 "ends" => "tied ends",

@@ -79,7 +79,12 @@ impl Planted {
 
 pub fn recorded(planted: &Planted) -> Vec<u64> {
     let profile = Profile::read(&planted.folder.path().join("profile.pop")).expect("a profile");
-    profile.recorded.tiles.iter().map(|tile| tile.total).collect()
+    profile
+        .recorded
+        .tiles
+        .iter()
+        .map(|tile| tile.total)
+        .collect()
 }
 
 #[test]
@@ -87,7 +92,12 @@ fn all_places_need_what_is_recorded() {
     for seed in 0..MODELS / 4 {
         let planted = Planted::new(seed);
         let all = 0..planted.positions();
-        assert_eq!(planted.bytes(&all), recorded(&planted), "{}", planted.name());
+        assert_eq!(
+            planted.bytes(&all),
+            recorded(&planted),
+            "{}",
+            planted.name()
+        );
     }
 }
 

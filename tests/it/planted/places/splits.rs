@@ -37,7 +37,9 @@ impl Peaks {
     pub fn optimum(&self, ipus: usize) -> Option<u64> {
         let cuts = 0..1usize << (self.positions - 1);
         let splits = cuts.filter(|cuts| cuts.count_ones() as usize <= ipus - 1);
-        splits.filter_map(|cuts| self.of_split(&self.stages(cuts))).min()
+        splits
+            .filter_map(|cuts| self.of_split(&self.stages(cuts)))
+            .min()
     }
 
     /// Bit `n` of `cuts` cuts after position `n`.
@@ -45,6 +47,9 @@ impl Peaks {
         let ends = (1..self.positions).filter(|end| cuts >> (end - 1) & 1 == 1);
         let ends: Vec<usize> = ends.chain([self.positions]).collect();
         let starts = [0].into_iter().chain(ends.iter().copied());
-        starts.zip(ends.iter().copied()).map(|(from, to)| from..to).collect()
+        starts
+            .zip(ends.iter().copied())
+            .map(|(from, to)| from..to)
+            .collect()
     }
 }

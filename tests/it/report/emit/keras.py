@@ -12,7 +12,8 @@ class Model:
     def __init__(self, entries):
         names = ["embedding"]
         for entry in entries:
-            names += [f"{entry}_dense", f"{entry}/norm"]
+            if entry not in ("embedding", "head"):
+                names += [f"{entry}_dense", f"{entry}/norm"]
         self.names = names + ["head"]
         self.mapping = None
 

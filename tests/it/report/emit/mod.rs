@@ -37,13 +37,24 @@ fn check_alone(fixture: &str, options: &[&str], with_solve: &Run, text: &str) {
     assert_eq!(warns, alone.code == 1, "{text}");
 }
 
-/// The layers of each stage, without the operations that have none.
+/// The layers of each stage, without In and Out.
 fn named(stages: &[Value]) -> Vec<Vec<&str>> {
     let names = stages.iter().map(|stage| {
         let layers = stage["layers"].as_array().expect("layers").iter();
-        layers.filter_map(Value::as_str).collect()
+        let layers = layers.filter_map(Value::as_str);
+        layers.filter(|&name| name != "Out").collect()
     });
     names.collect()
+}
+
+/// The IPU of Out.
+fn ipu_of_out(stages: &[Value]) -> usize {
+    let ends_with_out = |stage: &Value| {
+        let layers = stage["layers"].as_array().expect("layers");
+        layers.last().and_then(Value::as_str) == Some("Out")
+    };
+    let ipu = stages.iter().position(ends_with_out);
+    ipu.expect("a stage with Out")
 }
 
 /// Every layer with its stage.
@@ -52,6 +63,15 @@ fn placed<'a>(stages: &[Vec<&'a str>]) -> Vec<(&'a str, usize)> {
     let placed =
         numbered.flat_map(|(number, layers)| layers.iter().map(move |&name| (name, number)));
     placed.collect()
+}
+
+/// The pipeline stage of Out: a stage more where it runs on the first IPU again.
+fn stage_of_out(stages: &[Value]) -> usize {
+    let ipu = ipu_of_out(stages);
+    match ipu == 0 && stages.len() > 1 {
+        true => stages.len(),
+        false => ipu,
+    }
 }
 
 fn read_json(text: &str) -> Value {
@@ -63,10 +83,45 @@ fn layers_per_ipu_is_yaml_and_adds_up() {
     for (fixture, ipus) in CASES {
         let (stages, text) = emitted(fixture, &[ipus], "layers-per-ipu");
         let read: Value = serde_yaml_ng::from_str(&text).expect("YAML");
-        let mut expected: Vec<usize> = named(&stages).iter().map(Vec::len).collect();
-        let entries: usize = ipus.rsplit('=').next().unwrap().parse().unwrap();
-        expected.resize(entries, 0);
+        let expected: Vec<usize> = named(&stages).iter().map(Vec::len).collect();
         assert_eq!(read, json!({ "layers_per_ipu": expected }), "{text}");
+        check_round_trip(fixture, ipus, &expected, &stages);
+    }
+}
+
+/// What is printed is read as the same split, and printed again.
+fn check_round_trip(fixture: &str, ipus: &str, counts: &[usize], stages: &[Value]) {
+    let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+    let given = format!("--layers-per-ipu=[{}]", counts.join(", "));
+    let options = ["--solve", "--emit=layers-per-ipu", ipus, &given];
+    let run = run_fixture(fixture, &options);
+    let found = sections(&run.out);
+    let read: Vec<Value> = serde_json::from_str(&found[0].1).expect("JSON");
+    assert_eq!(read, stages, "{fixture} {given}");
+    let line = format!("layers_per_ipu: [{}]\n", counts.join(", "));
+    assert!(found[1].1.ends_with(&line), "{}", found[1].1);
+}
+
+/// The pseudo-layers alone, with layers, or one of each: the form has a 0 for
+/// each that is alone.
+#[test]
+fn layers_per_ipu_says_where_in_and_out_are_alone() {
+    let cases = [
+        ("In", "0, 5"),
+        ("In,1", "0, 2, 3"),
+        ("1,4", "2, 3, 0"),
+        ("In,4", "0, 5, 0"),
+        ("0,1", "1, 1, 3"),
+    ];
+    for (names, counts) in cases {
+        let split = format!("--check-splits={names}");
+        let options = ["--num-ipus=5", "--emit=layers-per-ipu"];
+        let run = run_fixture("poplar-mlp", &[&options[..], &[&split]].concat());
+        let line = format!("layers_per_ipu: [{counts}]\n");
+        assert!(run.out.ends_with(&line), "{names}: {run:?}");
+        let given = format!("--layers-per-ipu={counts}");
+        let again = run_fixture("poplar-mlp", &[&options[..], &[&given]].concat());
+        assert_eq!((again.code, again.out), (run.code, run.out), "{given}");
     }
 }
 
@@ -74,82 +129,114 @@ fn layers_per_ipu_is_yaml_and_adds_up() {
 fn pipeline_splits_is_yaml_and_begins_each_ipu() {
     for (fixture, ipus) in CASES {
         let module = r#"--module=a "b"/{}: #é"#;
-        let (stages, text) = emitted(fixture, &[ipus, module], "pipeline-splits");
+        let (stages, text) = emitted(
+            fixture,
+            &[ipus, module, "--module-out=head"],
+            "pipeline-splits",
+        );
         let read: Value = serde_yaml_ng::from_str(&text).expect("YAML");
+        if stage_of_out(&stages) == stages.len() {
+            assert_eq!(read, Value::Null, "{text}");
+            continue;
+        }
         let starts = named(&stages).into_iter().skip(1);
-        let starts = starts.map(|layers| format!(r#"a "b"/{}: #é"#, layers[0]));
+        let starts = starts.map(|layers| match layers.first() {
+            Some(layer) => format!(r#"a "b"/{layer}: #é"#),
+            None => "head".to_string(),
+        });
         let expected: Vec<String> = starts.collect();
         assert_eq!(read, json!({ "pipeline_splits": expected }), "{text}");
     }
 }
 
+const MODULES: [&str; 2] = ["--module-in=model.embedding", "--module-out=model.head"];
+
 #[test]
-fn poptorch_places_every_layer_as_the_split_does() {
+fn poptorch_places_everything_as_the_split_does() {
     for (fixture, ipus) in CASES {
         let module = "--module=model.bert.encoder.layer[{}]";
-        let (stages, text) = emitted(fixture, &[ipus, module], "poptorch");
+        let options = [&[ipus, module], &MODULES[..]].concat();
+        let (stages, text) = emitted(fixture, &options, "poptorch");
         let Some(found) = python(include_str!("poptorch.py"), &text) else {
             return;
         };
         let blocks: Vec<(String, usize)> = serde_json::from_str(&found).expect("blocks");
-        assert_eq!(blocks.len(), stages.len(), "{text}");
+        assert_eq!(blocks[0], ("model.embedding".to_string(), 0), "{text}");
+        let returns = stage_of_out(&stages) == stages.len();
+        assert_eq!(blocks.len(), stages.len() + usize::from(returns), "{text}");
         // A block goes on until the next begins.
         let mut ipu = 0;
-        for (layer, stage) in placed(&named(&stages)) {
-            let module = format!("model.bert.encoder.layer[{layer}]");
+        let layers = named(&stages);
+        let layers = placed(&layers).into_iter();
+        let layers =
+            layers.map(|(layer, stage)| (format!("model.bert.encoder.layer[{layer}]"), stage));
+        let out = ("model.head".to_string(), ipu_of_out(&stages));
+        for (module, stage) in layers.chain([out]) {
             let block = blocks.iter().find(|(begun, _)| *begun == module);
             ipu = block.map_or(ipu, |&(_, ipu)| ipu);
-            assert_eq!(ipu, stage, "layer {layer} in {text}");
+            assert_eq!(ipu, stage, "{module} in {text}");
         }
     }
 }
 
 #[test]
-fn popart_places_every_layer_as_the_split_does() {
+fn popart_places_everything_as_the_split_does() {
     for (fixture, ipus) in CASES {
         let (stages, text) = emitted(fixture, &[ipus], "popart");
         let Some(found) = python(include_str!("popart.py"), &text) else {
             return;
         };
         let options = json!({ "virtualGraphMode": "manual", "enablePipelining": true });
-        let layers = placed(&named(&stages)).into_iter();
-        let layers: Vec<Value> = layers.map(|(name, at)| json!([name, at, at])).collect();
-        let expected = json!({ "options": options, "layers": layers });
+        let layers = named(&stages);
+        let layers = placed(&layers).into_iter();
+        let layers = layers.map(|(name, at)| json!([format!("layer {name}"), at, at]));
+        let mut parts = vec![json!(["what runs before the layers", 0, 0])];
+        parts.extend(layers);
+        let (ipu, stage) = (ipu_of_out(&stages), stage_of_out(&stages));
+        parts.push(json!(["what runs after the layers", ipu, stage]));
+        let expected = json!({ "options": options, "parts": parts });
         assert_eq!(read_json(&found), expected, "{text}");
     }
 }
 
 #[test]
-fn keras_places_every_layer_as_the_split_does() {
+fn keras_places_everything_as_the_split_does() {
     for (fixture, ipus) in CASES {
         for module in ["block{}", "{}", r#"it's "{}"#] {
             let option = format!("--module={module}");
-            let (stages, text) = emitted(fixture, &[ipus, &option], "keras");
+            let options = [ipus, &option, "--module-in=embedding", "--module-out=head"];
+            let (stages, text) = emitted(fixture, &options, "keras");
             let Some(found) = python(include_str!("keras.py"), &text) else {
                 return;
             };
             let found = read_json(&found);
-            let layers = placed(&named(&stages)).into_iter();
+            let layers = named(&stages);
+            let layers = placed(&layers).into_iter();
             let layers: Vec<_> = layers
                 .map(|(layer, stage)| (module.replace("{}", layer), stage))
                 .collect();
-            assert_eq!(found["entries"], json!(layers), "{text}");
-            let ipus: Vec<usize> = (0..stages.len()).collect();
-            assert_eq!(found["mapping"], json!(ipus), "{text}");
-            assert_eq!(found["model"], keras_model(&layers, stages.len()), "{text}");
+            let mut entries = vec![("embedding".to_string(), 0)];
+            entries.extend(layers.clone());
+            entries.push(("head".to_string(), stage_of_out(&stages)));
+            assert_eq!(found["entries"], json!(entries), "{text}");
+            let mut mapping: Vec<usize> = (0..stages.len()).collect();
+            mapping.extend((stage_of_out(&stages) == stages.len()).then_some(0));
+            assert_eq!(found["mapping"], json!(mapping), "{text}");
+            let model = keras_model(&layers, stage_of_out(&stages));
+            assert_eq!(found["model"], model, "{text}");
         }
     }
 }
 
-/// What goes before the first layer is in the first stage, what comes after
-/// the last in the last.
-fn keras_model(layers: &[(String, usize)], stages: usize) -> Value {
+/// What goes before the first layer is in the first stage, what comes after the
+/// last one in that of Out.
+fn keras_model(layers: &[(String, usize)], stage_of_out: usize) -> Value {
     let mut model = vec![("embedding".to_string(), 0)];
     for (layer, stage) in layers {
         model.push((format!("{layer}_dense"), *stage));
         model.push((format!("{layer}/norm"), *stage));
     }
-    model.push(("head".to_string(), stages - 1));
+    model.push(("head".to_string(), stage_of_out));
     json!(model)
 }
 
@@ -171,7 +258,7 @@ fn a_search_that_gave_up_leaves_nothing_to_paste() {
     assert_eq!(run.code, 1, "{run:?}");
     for (name, text) in sections(&run.out) {
         assert!(text.lines().all(|line| line.starts_with("# ")), "{text}");
-        assert!(text.contains("in no stage: None 0 1 2 3"), "{name}: {text}");
+        assert!(text.contains("in no stage: In 0 1 2 3 Out"), "{name}: {text}");
         let read: Value = serde_yaml_ng::from_str(&text).expect("YAML");
         assert_eq!(read, Value::Null);
         python("import ast, sys; ast.parse(sys.stdin.read())", &text);
@@ -180,8 +267,13 @@ fn a_search_that_gave_up_leaves_nothing_to_paste() {
 
 #[test]
 fn wrong_usage_ends_with_2_before_and_after_the_search() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["--emit=poptorch"], "--module"),
+        (&["--module-in=model.embedding"], "--emit"),
+        (
+            &["--emit=keras", "--module-out=head", "--memory-model=classic"],
+            "has no Out",
+        ),
         (&["--emit=pipeline-splits", "--solve"], "--module"),
         (&["--emit=json"], "layers-per-ipu"),
         (&["--module=model[{}]"], "--emit"),

@@ -1,5 +1,6 @@
 # Runs what was emitted with a builder that knows where it is, and prints the
-# session options and, for each layer, its virtual graph and pipeline stage.
+# session options and, for each part of the model, its virtual graph and
+# pipeline stage.
 import ast
 import contextlib
 import json
@@ -31,19 +32,19 @@ class Builder:
 source = sys.stdin.read()
 lines = source.splitlines()
 tree = ast.parse(source)
-layers = []
+parts = []
 builder = Builder()
 for node in tree.body:
     if isinstance(node, ast.With):
-        # In place of the dots: a note of the layer and of where it is built.
-        name = lines[node.body[0].lineno - 1].split("# layer ", 1)[1]
+        # In place of the dots: a note of the part and of where it is built.
+        name = lines[node.body[0].lineno - 1].split("# ", 1)[1]
         node.body = ast.parse(f"note({name!r})").body
 ast.fix_missing_locations(tree)
 
 
 def note(name):
     scopes = builder.scopes
-    layers.append([name, scopes["virtualGraph"], scopes["pipelineStage"]])
+    parts.append([name, scopes["virtualGraph"], scopes["pipelineStage"]])
 
 
 popart = types.SimpleNamespace(
@@ -52,4 +53,4 @@ popart = types.SimpleNamespace(
 )
 names = {"builder": builder, "popart": popart, "note": note}
 exec(compile(tree, "emitted", "exec"), names)
-print(json.dumps({"options": vars(names["session_options"]), "layers": layers}))
+print(json.dumps({"options": vars(names["session_options"]), "parts": parts}))
