@@ -292,7 +292,7 @@ fn others(
             // What its body touches is that of all places that call it.
             own.places = near[number];
             own.reason = Reason::Neighbour;
-        } else if is_outside || touches.reaches_over(operation.body) {
+        } else if is_outside || touches.reaches_over(operation.body, out) {
             continue;
         } else if let Some(place) = touches.most(operation.body) {
             own.places = sets.one(place)?;

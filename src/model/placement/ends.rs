@@ -261,7 +261,7 @@ impl Ends<'_> {
         self.by_layer[operation] == NOWHERE
             && computes(self.model, operation)
             && !own.is_update
-            && !self.touches.reaches_over(own.body)
+            && !self.touches.reaches_over(own.body, self.out)
             && !self
                 .touches
                 .has_parameters(own.body, |place| !is_ours(place))
