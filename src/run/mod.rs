@@ -141,7 +141,10 @@ mod tests {
     fn each_kind_of_error_has_its_exit_code() {
         let code = |error: anyhow::Error| Exit::of(&error.context("some.profile.pop"));
         assert_eq!(code(usage("--reserve")), Exit::Usage);
-        assert_eq!(code(std::io::Error::other("no disk").into()), Exit::Unreadable);
+        assert_eq!(
+            code(std::io::Error::other("no disk").into()),
+            Exit::Unreadable
+        );
         let differ = SolveError::Disagreement {
             objective: Objective::Peak,
             integer_program: Some(2),

@@ -7,8 +7,8 @@ mod weigh;
 
 pub(super) use asked::limits;
 
-use super::{InternalError, layers};
 use super::subject::Subject;
+use super::{InternalError, layers};
 use crate::atomic;
 use crate::cli::Solver;
 use crate::memory::RangeCosts;

@@ -22,7 +22,11 @@ fn check_kept_together(case: &Case, found: &Infeasible) -> Result<(), TestCaseEr
             ..case.clone()
         };
         let mut splits = obedient(&named);
-        splits.all(|cuts| !cuts.iter().any(|cut| (range.start + 1..range.end).contains(cut)))
+        splits.all(|cuts| {
+            !cuts
+                .iter()
+                .any(|cut| (range.start + 1..range.end).contains(cut))
+        })
     };
     prop_assert!(is_kept(kept));
     for left_out in 0..kept.len() {
