@@ -9,7 +9,7 @@ use popliner::model::{
     Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
-use popliner::solve::{Order, Problem, Rule, solve};
+use popliner::solve::{Constraint, Problem, Rule, solve};
 use regex::Regex;
 
 use super::planted::Planted;
@@ -53,7 +53,7 @@ pub fn predict(
     if memory.layers() != planted.positions() {
         return None;
     }
-    let tied = orders(&placement);
+    let tied = constraints(&placement);
     let stages = memory.stages(ranges);
     let bytes = stages.iter().map(|stage| {
         let tiles = stage.tiles.iter();
@@ -64,7 +64,7 @@ pub fn predict(
         let costs = memory.range_costs(limit).expect("costs");
         let cut_bytes = memory.between().cut_bytes();
         let problem = Problem {
-            orders: &tied,
+            constraints: &tied,
             ..Problem::new(&costs, &cut_bytes, ipus, limit)
         };
         let solution = solve(&problem).expect("an answer");
@@ -77,11 +77,10 @@ pub fn predict(
 }
 
 /// What shares a weight stays together.
-fn orders(placement: &Placement) -> Vec<Order> {
+fn constraints(placement: &Placement) -> Vec<Constraint> {
     let ties = placement.ties.iter();
-    let together = ties.map(|tie| Rule::Together {
-        first: tie.positions[0] as usize,
-        last: tie.positions[tie.positions.len() - 1] as usize,
-    });
-    together.map(|rule| Order::new(rule, "tied")).collect()
+    let together = ties.filter_map(|tie| tie.binds(&placement.positions));
+    together
+        .map(|(first, last)| Constraint::order(Rule::Together { first, last }, "tied"))
+        .collect()
 }
