@@ -15,6 +15,8 @@ pub mod json;
 mod layer_names;
 pub mod markdown;
 pub mod page;
+#[cfg(test)]
+mod pseudo_layer_forms;
 pub mod split;
 pub mod spreadsheet;
 pub mod sweep;

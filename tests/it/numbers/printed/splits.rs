@@ -116,7 +116,7 @@ impl Subject {
         }
     }
 
-    /// The layers that no split makes fit, the first with the pseudo-layer.
+    /// The positions that no split makes fit.
     fn too_large(&self, run: &Run, ranges: &Ranges, limit: u64) {
         let said = run.err.replace(',', "");
         let said: Vec<&str> = said
@@ -124,14 +124,16 @@ impl Subject {
             .filter(|line| line.contains(" alone needs "))
             .collect();
         let mut expected = Vec::new();
-        for layer in 1..self.oracle.layer_count() {
-            let from = if layer == 1 { 0 } else { layer };
-            let stage = ranges.stage(&(from..layer + 1));
+        for layer in 0..self.oracle.layer_count() {
+            let stage = ranges.stage(&(layer..layer + 1));
             if stage.peak() > limit {
+                let name = match layer {
+                    0 => "None (the operations without a layer)".to_string(),
+                    layer => format!("layer {}", self.layer_name(layer)),
+                };
                 expected.push(format!(
-                    "  layer {} alone needs {} bytes on tile {} {} over the limit: more IPUs do \
-                     not help",
-                    self.layer_name(layer),
+                    "  {name} alone needs {} bytes on tile {} {} over the limit: more IPUs do not \
+                     help",
                     stage.peak(),
                     stage.fullest(),
                     stage.peak() - limit
@@ -158,6 +160,7 @@ impl Subject {
                 "exchange_code": sums.exchange_code,
                 "control_code": sums.control_code,
                 "overhead": 0,
+                "gaps": 0,
             },
             "max_tile": stage.fullest(),
             "peak_step": stage.peak_steps[stage.fullest()],

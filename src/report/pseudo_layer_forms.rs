@@ -1,0 +1,101 @@
+//! Every form by each kind of pseudo-layers.
+
+use super::document::{Report, testing::report};
+use super::terminal::{Look, explain};
+use super::{markdown, page, spreadsheet, sweep};
+use crate::model::PseudoLayers;
+
+/// The report with Out in one place with In, or with None in place of both.
+fn with(pseudo_layers: PseudoLayers) -> Report {
+    let mut report = report();
+    report.pseudo_layers = pseudo_layers;
+    report.layers.pop();
+    let named = |names: &[Option<&str>]| -> Vec<Option<String>> {
+        names.iter().map(|name| name.map(String::from)).collect()
+    };
+    let first: &[Option<&str>] = match pseudo_layers {
+        PseudoLayers::OutWithIn => &[None, Some("0"), Some("Out")],
+        _ => &[None, Some("0")],
+    };
+    let split = report.split.as_mut().unwrap();
+    split.stages[0].layers = named(first);
+    split.stages[1].layers = named(&[Some("1"), Some("2")]);
+    split.stages[1].positions = 2..4;
+    split.stages[1].layer_to = Some("2".into());
+    report.sweep.as_mut().unwrap().rows[0].stages = vec![named(first)];
+    report
+}
+
+/// All forms for people, each with its name.
+fn forms(report: &Report) -> [(&'static str, String); 5] {
+    let mut csv = Vec::new();
+    spreadsheet::write(report, &mut csv).unwrap();
+    let mut tsv = Vec::new();
+    let table = sweep::table(report.sweep.as_ref().unwrap(), report.pseudo_layers);
+    table.write(Default::default(), &mut tsv).unwrap();
+    [
+        ("csv", String::from_utf8(csv).unwrap()),
+        ("sweep", String::from_utf8(tsv).unwrap()),
+        ("markdown", markdown::text(report)),
+        ("explain", explain(report, &Look::default())),
+        ("page", page::text(report)),
+    ]
+}
+
+fn has(report: &Report, parts: [&str; 5]) {
+    for ((form, text), part) in forms(report).iter().zip(parts) {
+        assert!(text.contains(part), "{form}: {part} in {text}");
+    }
+}
+
+#[test]
+fn in_first_and_out_last() {
+    let parts = [
+        "\n0,In,0,2,",
+        "\tIn 0\t",
+        "| In 0 |",
+        "stage 1, layers 1 2 Out: ",
+        "Layers 1 2 Out</p>",
+    ];
+    has(&report(), parts);
+    for (form, text) in forms(&report()) {
+        assert!(!text.contains("None 0"), "{form}: {text}");
+    }
+}
+
+#[test]
+fn out_with_in_on_the_first_ipu() {
+    let parts = [
+        "\n0,In Out,0,3,",
+        "\tIn 0 Out\t",
+        "| In 0 Out |",
+        "stage 0, layers In 0 Out: ",
+        "Layers In 0 Out</p>",
+    ];
+    has(&with(PseudoLayers::OutWithIn), parts);
+}
+
+#[test]
+fn none_in_the_classic_model() {
+    let parts = [
+        "\n0,None,0,2,",
+        "\tNone 0\t",
+        "| None 0 |",
+        "stage 0, layers None 0: ",
+        "Layers None 0</p>",
+    ];
+    has(&with(PseudoLayers::NoneFirst), parts);
+}
+
+/// Columns of layers stand in the group of their stage.
+#[test]
+fn the_page_groups_layers_by_the_places_of_stages() {
+    for pseudo_layers in [PseudoLayers::OutWithIn, PseudoLayers::NoneFirst] {
+        let page = page::text(&with(pseudo_layers));
+        // Two of four columns each.
+        let band = "x=\"50%\" width=\"50%\"";
+        assert!(page.contains(band), "{pseudo_layers:?}: {page}");
+        let cell = "data-json=\"/execution/layers/1/cycles\"";
+        assert!(page.contains(cell));
+    }
+}
