@@ -120,15 +120,14 @@ fn called(model: &Model, layering: &Layering, operation: usize) -> Option<u32> {
     if !own.name.starts_with("Call") {
         return None;
     }
-    let mut body = operation + 1..model.operations.len();
+    let end = model.operations.len().min(operation + 1 + MAX_BEFORE_BODY);
+    let mut body = operation + 1..end;
     let inner = body.find(|&inner| layering.own_layer(inner).is_some())?;
-    let is_near = inner - operation <= MAX_BEFORE_BODY;
-    layering
-        .own_layer(inner)
-        .filter(|_| is_near && model.operations[inner].is_nested)
+    let layer = layering.own_layer(inner);
+    layer.filter(|_| model.operations[inner].is_nested)
 }
 
-/// How far behind a Call the first operation with a layer may be: what the
+/// How far after a Call the first operation with a layer may be: what the
 /// compiler makes, and Calls in Calls, come between.
 const MAX_BEFORE_BODY: usize = 8;
 
@@ -146,67 +145,91 @@ fn open() -> OperationPlace {
 fn firm(
     model: &Model,
     layering: &Layering,
-    (bytes, apart): (&[SetBytes], &[bool]),
+    known: (&[SetBytes], &[bool]),
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
 ) -> Result<(Vec<PlaceSet>, Option<Parts>), TooManyPlaces> {
     let named = named(layering, operations);
     let by_name: Vec<PlaceSet> = named.iter().map(|own| own.places).collect();
-    let all: Vec<PlaceSet> = operations.iter().map(|own| own.places).collect();
-    let mut certain = named;
-    let out_set = sets.one(out)?;
-    for operation in ends::after_layers(model, &by_name) {
-        if all[operation] == NOWHERE && ends::computes(model, operation) {
-            certain[operation].places = out_set;
-        }
-    }
-    let of_body = of_bodies(model, &certain, sets)?;
-    let of_set = of_sets(&model.body_sets, &of_body, sets)?;
-    let is_open =
-        |body: u32| matches!(of_body[body as usize], NOWHERE) || of_body[body as usize] == out_set;
-    let touches = Touches::new(model, bytes, (sets, &of_set), is_open)?;
-    let is_apart = |operation: usize| {
-        let mut touched = touches.of(model.operations[operation].body).iter();
-        touched.all(|touch| touch.place != out)
-    };
-    let layered = Layered {
-        named: &by_name,
-        all: &all,
-        is_apart: &is_apart,
-    };
-    let Some(parts) = Parts::new(model, &layered) else {
-        return Ok((of_set, None));
+    let touches = touches_of_named(model, known.0, (named, operations), out, sets)?;
+    let parts = parts(model, (&by_name, operations), &touches, out);
+    let Some(parts) = parts else {
+        return Ok((sets_of(model, operations, sets)?, None));
     };
     let mut ends = Ends {
         model,
         parts: &parts,
         by_layer: &by_name,
         touches: &touches,
-        apart,
+        apart: known.1,
         out,
     };
-    let in_set = sets.one(IN)?;
     for (own, end) in operations.iter_mut().zip(ends.around_layers()) {
-        match end {
-            Some(IN) => (own.places, own.reason) = (in_set, Reason::BeforeLayers),
-            Some(_) => (own.places, own.reason) = (out_set, Reason::AfterLayers),
-            None => {}
+        if let Some(end) = end {
+            own.places = sets.one(end)?;
+            own.reason = match end {
+                IN => Reason::BeforeLayers,
+                _ => Reason::AfterLayers,
+            };
         }
     }
     let of_body = of_bodies(model, operations, sets)?;
     let of_set = of_sets(&model.body_sets, &of_body, sets)?;
     let is_open = |body: u32| of_body[body as usize] == NOWHERE;
-    let touches = Touches::new(model, bytes, (sets, &of_set), is_open)?;
+    let touches = Touches::new(model, known.0, (sets, &of_set), is_open)?;
     ends.touches = &touches;
     for (own, is_backward) in operations.iter_mut().zip(ends.backward_before_layers()) {
         if is_backward && own.places == NOWHERE {
-            (own.places, own.reason) = (in_set, Reason::BeforeLayers);
+            own.places = sets.one(IN)?;
+            own.reason = Reason::BeforeLayers;
         }
     }
-    let of_body = of_bodies(model, operations, sets)?;
+    Ok((sets_of(model, operations, sets)?, Some(parts)))
+}
+
+/// What bodies without a named layer touch of the variables of layers, and of
+/// what comes after these for certain.
+fn touches_of_named(
+    model: &Model,
+    bytes: &[SetBytes],
+    (mut named, operations): (Vec<OperationPlace>, &[OperationPlace]),
+    out: u32,
+    sets: &mut PlaceSets,
+) -> Result<Touches, TooManyPlaces> {
+    let by_name: Vec<PlaceSet> = named.iter().map(|own| own.places).collect();
+    let after = sets.one(out)?;
+    for operation in ends::after_layers(model, &by_name) {
+        if operations[operation].places == NOWHERE && ends::computes(model, operation) {
+            named[operation].places = after;
+        }
+    }
+    let of_body = of_bodies(model, &named, sets)?;
     let of_set = of_sets(&model.body_sets, &of_body, sets)?;
-    Ok((of_set, Some(parts)))
+    let is_open =
+        |body: u32| matches!(of_body[body as usize], NOWHERE) || of_body[body as usize] == after;
+    Touches::new(model, bytes, (sets, &of_set), is_open)
+}
+
+/// The parts of the program, by the layers that names say and by all that are
+/// known.
+fn parts(
+    model: &Model,
+    (by_name, operations): (&[PlaceSet], &[OperationPlace]),
+    touches: &Touches,
+    out: u32,
+) -> Option<Parts> {
+    let all: Vec<PlaceSet> = operations.iter().map(|own| own.places).collect();
+    let is_apart = |operation: usize| {
+        let mut touched = touches.of(model.operations[operation].body).iter();
+        touched.all(|touch| touch.place != out)
+    };
+    let layered = Layered {
+        named: by_name,
+        all: &all,
+        is_apart: &is_apart,
+    };
+    Parts::new(model, &layered)
 }
 
 /// The operations whose own names say their layer, with the others open. What
@@ -242,6 +265,16 @@ pub(super) fn of_bodies(
         *known = sets.union(*known, own.places)?;
     }
     Ok(of_body)
+}
+
+/// By set of bodies: the places of the operations of all its bodies.
+fn sets_of(
+    model: &Model,
+    operations: &[OperationPlace],
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let of_body = of_bodies(model, operations, sets)?;
+    of_sets(&model.body_sets, &of_body, sets)
 }
 
 /// Rules 4 to 6 for the operations that are left: which reach over the model,
