@@ -11,7 +11,8 @@ pub use values::{
 };
 
 use crate::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, PlacementOptions,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, OutOn, PlacementOptions,
+    Untied,
 };
 use crate::report::emit::{Form, ModuleName, ModuleTemplate};
 use clap::{ArgAction, Parser};
@@ -43,6 +44,7 @@ Exit codes:
   1  it does not fit; with --compare, it fitted and no longer does
   2  wrong usage
   3  a file could not be read, understood or written
+  4  an error in popliner itself, such as two ways to the same number that disagree
 
 Results go to standard output; progress, warnings and summaries to standard error."#;
 
@@ -274,6 +276,24 @@ pub struct Options {
     )]
     pub layers_per_ipu: Option<LayersPerIpu>,
 
+    /// On which IPU Out runs, what comes after the layers (head and loss): by
+    /// default (auto) the last, but the first where it shares a weight with In,
+    /// what comes before them
+    #[arg(
+        long,
+        value_name = "IPU",
+        default_value = "auto",
+        help_heading = "Search"
+    )]
+    pub out_on: OutOn,
+
+    /// Let the layers that share this weight be on several IPUs, each with a
+    /// weight of its own; all for every weight. Shows what untying it in the
+    /// model would bring: as it is, no framework runs such a split. May be given
+    /// several times
+    #[arg(long, value_name = "WEIGHT", help_heading = "Search")]
+    pub untie: Vec<String>,
+
     /// Write the integer program of the objective in the LP format of CPLEX,
     /// for another solver; what it finds should be the same number
     #[arg(long, value_name = "FILE", help_heading = "Search")]
@@ -403,7 +423,12 @@ impl Options {
     pub fn placement(&self) -> PlacementOptions {
         PlacementOptions {
             layerless: self.layerless.into(),
-            ..PlacementOptions::default()
+            out_on: self.out_on,
+            untie: match self.untie.as_slice() {
+                [] => Untied::Nothing,
+                names if names.iter().any(|name| name == "all") => Untied::All,
+                names => Untied::Weights(names.to_vec()),
+            },
         }
     }
 

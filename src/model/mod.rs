@@ -40,6 +40,7 @@ pub use pieces::Piece;
 pub use placement::{
     EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PlaceSet, PlaceSets, Placement,
     PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, Tie, TooManyPlaces,
+    Untied,
 };
 pub use variables::{BodySets, Item, NO_BODY, VariableItems};
 

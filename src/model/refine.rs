@@ -182,7 +182,8 @@ fn pair(
             .push(set_of[variable as usize]);
     }
     own.sort_unstable();
-    let mut next: FxHashMap<(u16, u32), usize> = FxHashMap::default();
+    // State and temporaries of one size take turns apart from each other.
+    let mut next: FxHashMap<(u16, u32, bool), usize> = FxHashMap::default();
     for variable in own {
         let (tile, bytes) = place(&variable);
         let partners = WIDTHS.iter().find_map(|&(times, parts)| {
@@ -191,7 +192,8 @@ fn pair(
             (width % times == 0).then_some(partners)
         });
         if let Some(partners) = partners {
-            let turn = next.entry((tile, bytes)).or_default();
+            let lasts = profile.variables.label(variable) != 0;
+            let turn = next.entry((tile, bytes, lasts)).or_default();
             found.insert(variable, partners[*turn % partners.len()]);
             *turn += 1;
         }

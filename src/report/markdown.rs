@@ -2,11 +2,15 @@
 
 use super::document::{LayerMemory, OverLimit, RefusalReason, Report, SplitFacts};
 use super::text::{grouped, grouped_signed, share, shown};
+use super::tied_weights::{self, capital};
 use crate::model::PseudoLayers;
 use std::fmt::Write;
 
 /// So many layers are named, the largest first.
 const LARGEST: usize = 5;
+
+/// So many tied weights are named.
+const MAX_TIED: usize = 20;
 
 /// The verdict, why nothing fits, the stages, the cuts, the best split beside
 /// one that was given, the numbers of IPUs, the largest layers, coverage and
@@ -18,6 +22,7 @@ pub fn text(report: &Report) -> String {
         refusal(report, split, &mut text);
         judged(report, split, &mut text);
         orders(report, &mut text);
+        tied(report, &mut text);
         stages(report, split, &mut text);
         cuts(report, &mut text);
         too_large(report, split, &mut text);
@@ -135,9 +140,14 @@ fn refusal(report: &Report, split: &SplitFacts, text: &mut String) {
     if let Some(fewest) = refusal.fewest_ipus {
         let _ = writeln!(text, "With {} it would fit.", ipus(fewest as usize));
     }
-    if let Some(stages) = &refusal.without_orders {
-        let stages = escaped(&report.pseudo_layers.shown_stages(stages));
-        let _ = writeln!(text, "Without the orders it fits: {stages}.");
+    if !refusal.kept_together.is_empty() {
+        let kept = listed(&refusal.kept_together);
+        let _ = writeln!(text, "Kept together by {kept}.");
+    }
+    for relaxation in &refusal.relaxations {
+        let stages = escaped(&report.pseudo_layers.shown_stages(&relaxation.stages));
+        let without = escaped(&capital(&tied_weights::without(relaxation)));
+        let _ = writeln!(text, "{without} it fits: {stages}.");
     }
 }
 
@@ -166,6 +176,17 @@ fn judged(report: &Report, split: &SplitFacts, text: &mut String) {
 fn orders(report: &Report, text: &mut String) {
     if !report.orders.is_empty() {
         let _ = writeln!(text, "\nOrders: {}.", listed(&report.orders));
+    }
+}
+
+/// Weights that several layers use.
+fn tied(report: &Report, text: &mut String) {
+    if !report.tied_weights.is_empty() {
+        text.push_str("\nTied weights:\n\n");
+    }
+    for tied in report.tied_weights.iter().take(MAX_TIED) {
+        let sentence = tied_weights::sentence(tied, report.pseudo_layers);
+        let _ = writeln!(text, "- {}", escaped(&sentence));
     }
 }
 

@@ -23,6 +23,7 @@ pub mod sweep;
 mod tables;
 pub mod terminal;
 mod text;
+mod tied_weights;
 mod units;
 
 pub use document::Report;

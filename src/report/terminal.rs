@@ -11,8 +11,9 @@ pub use look::{Look, Screen, Tone};
 pub use proof::proof;
 pub use refusal::{beside, refusal};
 
+use super::document::TiedWeightFacts;
 use super::text::share;
-use super::{Split, Stage, Units, printable};
+use super::{Split, Stage, Units, printable, tied_weights};
 use crate::memory::Coverage;
 use crate::model::PseudoLayers;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -139,7 +140,7 @@ pub(super) fn shortfall(split: &Split, units: Units) -> String {
         return format!("has {stages} stages for {ipus} IPUs");
     }
     if !split.broken.is_empty() {
-        return format!("breaks an order: {}", split.broken.join(", "));
+        return format!("breaks {}", split.broken.join(", "));
     }
     match split.worst() {
         Some((number, stage, over)) => format!(
@@ -155,6 +156,17 @@ pub(super) fn shortfall(split: &Split, units: Units) -> String {
         ),
         None => String::new(),
     }
+}
+
+/// A line for each of the first tied weights; `None` when there are none.
+pub fn tied_weights(tied: &[TiedWeightFacts], pseudo_layers: PseudoLayers) -> Option<String> {
+    const MAX: usize = 5;
+    let line = |own| format!("tied weight {}", tied_weights::sentence(own, pseudo_layers));
+    let mut lines: Vec<String> = tied.iter().take(MAX).map(line).collect();
+    if let Some(more @ 1..) = tied.len().checked_sub(MAX) {
+        lines.push(format!("and {more} more tied weights"));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// One line about how much of the fullest tile is explained, and by what; and

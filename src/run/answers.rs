@@ -3,7 +3,7 @@
 use super::search::Found;
 use super::sections::Sections;
 use super::subject::Subject;
-use super::{Exit, compare, emit, export, tables};
+use super::{Exit, compare, emit, export, tables, ties};
 use crate::report::{Report, Table, sweep, terminal};
 use anyhow::Result;
 use std::io::Write;
@@ -103,6 +103,10 @@ fn print_found(
     let curves = subject.screen_curves(split);
     messages.summary(terminal::table(split, look, curves.as_deref()));
     messages.summary(terminal::verdict(split, look));
+    let tied = ties::facts(subject.placement, Some(split));
+    if let Some(lines) = terminal::tied_weights(&tied, split.pseudo_layers) {
+        messages.summary(lines);
+    }
     if let Some(line) = terminal::proof(&found.facts.proof) {
         messages.info(line);
     }

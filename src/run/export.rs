@@ -4,7 +4,7 @@ use super::input::{Shown, debug_path, read_bounded};
 use super::search::{self, Found};
 use super::sections::Sections;
 use super::subject::Subject;
-use super::usage;
+use super::{ties, usage};
 use crate::atomic;
 use crate::cli::{Accounting, Options};
 use crate::profile;
@@ -162,6 +162,7 @@ impl Subject<'_> {
                 .unwrap_or(0),
             split: found.and_then(|found| found.split.as_ref()),
             search: found.map(|found| &found.facts),
+            tied_weights: ties::facts(self.placement, found.and_then(|found| found.split.as_ref())),
             cycles: model.layer_cycles(self.placement),
             made,
             warnings,

@@ -11,6 +11,7 @@ mod search;
 mod sections;
 mod subject;
 mod tables;
+mod ties;
 
 pub use results::Results;
 
@@ -19,6 +20,7 @@ use crate::memory::MemoryModel;
 use crate::messages::Messages;
 use crate::model::{Layering, Placement};
 use crate::report::terminal;
+use crate::solve::SolveError;
 use answers::Answers;
 use anyhow::{Context, Result};
 use std::io::Write;
@@ -38,6 +40,8 @@ pub enum Exit {
     Usage = 2,
     /// A file could not be read or understood.
     Unreadable = 3,
+    /// An error in this program: two ways to the same number disagree.
+    Internal = 4,
 }
 
 impl From<Exit> for ExitCode {
@@ -47,11 +51,16 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
-    /// The code for an error: those of usage are told apart by their type.
+    /// The code for an error: those of usage and of this program are told apart
+    /// by their types.
     pub fn of(error: &anyhow::Error) -> Self {
-        match error.downcast_ref::<UsageError>() {
-            Some(_) => Exit::Usage,
-            None => Exit::Unreadable,
+        let of_solver = error.downcast_ref::<SolveError>();
+        if error.is::<UsageError>() {
+            Exit::Usage
+        } else if error.is::<InternalError>() || of_solver.is_some_and(SolveError::is_internal) {
+            Exit::Internal
+        } else {
+            Exit::Unreadable
         }
     }
 }
@@ -60,6 +69,11 @@ impl Exit {
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct UsageError(String);
+
+/// Two parts of this program contradict each other.
+#[derive(Debug, Error)]
+#[error("internal error: {0}; please report this with the profile")]
+pub struct InternalError(&'static str);
 
 /// An error of usage.
 fn usage(text: impl Into<String>) -> anyhow::Error {
@@ -87,6 +101,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         Accounting::Full => Placement::full(model, &layering, &options.placement()),
     };
     let placement = placement.with_context(file)?;
+    ties::check(options, &placement)?;
     let memory = MemoryModel::new(model, &placement).with_context(file)?;
     let subject = Subject {
         options,
@@ -114,5 +129,41 @@ fn cover(memory: &MemoryModel<'_>, messages: Messages) {
         messages.warning(format_args!("{line}; --diagnose shows what is missing"));
     } else {
         messages.summary(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::Objective;
+
+    #[test]
+    fn each_kind_of_error_has_its_exit_code() {
+        let code = |error: anyhow::Error| Exit::of(&error.context("some.profile.pop"));
+        assert_eq!(code(usage("--reserve")), Exit::Usage);
+        assert_eq!(
+            code(std::io::Error::other("no disk").into()),
+            Exit::Unreadable
+        );
+        let differ = SolveError::Disagreement {
+            objective: Objective::Peak,
+            integer_program: Some(2),
+            dynamic_program: Some(3),
+        };
+        assert_eq!(code(differ.into()), Exit::Internal);
+        let not_monotone = SolveError::NotMonotone {
+            range: 0..2,
+            peak: 4,
+            inner: 0..1,
+            inner_peak: Some(5),
+        };
+        assert_eq!(code(not_monotone.into()), Exit::Internal);
+        let too_large = SolveError::TooLarge {
+            range: 0..2,
+            peak: u64::MAX,
+        };
+        assert_eq!(code(too_large.into()), Exit::Unreadable);
+        assert_eq!(code(InternalError("a split").into()), Exit::Internal);
+        assert_eq!(Exit::Internal as u8, 4);
     }
 }

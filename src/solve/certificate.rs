@@ -3,7 +3,7 @@
 //! A range of positions that is over the limit must be cut somewhere inside.
 //! When ranges have no boundary inside in common that may be cut, each needs a
 //! cut of its own: m of them prove that there are m + 1 stages at least.
-//! Without orders such ranges meet only at their end positions: each starts
+//! Without constraints such ranges meet only at their end positions: each starts
 //! with the position that the one before ends with. Where cuts are forbidden,
 //! the positions that stay together take the place of a position, and ranges
 //! may share that many. Where a cut is required, it counts by itself; no range
@@ -19,8 +19,8 @@
 
 use std::ops::Range;
 
+use super::constraints::{Cut, cuts_after};
 use super::error::SolveError;
-use super::orders::{Cut, cuts_after};
 use super::problem::Problem;
 
 /// Ranges that prove how many stages are needed.
@@ -31,7 +31,7 @@ pub struct Certificate {
     /// Ranges of positions (ends exclusive) in rising order. Each is over the
     /// limit by itself.
     pub ranges: Vec<Range<usize>>,
-    /// Positions after which a cut is required by order, rising.
+    /// Positions after which a cut is required by a constraint, rising.
     pub cuts_after: Vec<usize>,
     /// What they prove.
     pub needed: Needed,
@@ -44,7 +44,7 @@ pub enum Needed {
     /// required cut and one more.
     Stages(usize),
     /// No number of stages is enough: the only range is a single position, or
-    /// orders forbid every cut in it.
+    /// constraints forbid every cut in it.
     Unsplittable,
 }
 
@@ -52,7 +52,7 @@ pub enum Needed {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
     /// It is about other limits or required cuts than the problem's.
-    #[error("it is about another limit or other orders than the problem")]
+    #[error("it is about another limit or other constraints than the problem")]
     OtherProblem,
     /// A range is empty or beyond the last position.
     #[error("{0:?} is no range of positions")]
@@ -69,15 +69,15 @@ pub enum CertificateError {
 }
 
 /// The tightest certificate: the number it proves is the fewest stages that
-/// are within the highest limit and obey the orders on cuts.
+/// are within the highest limit and obey the constraints on cuts.
 ///
 /// # Errors
-/// A problem that contradicts itself; contradictory orders are for
+/// A problem that contradicts itself; contradictory constraints are for
 /// [`solve`](super::solve) to refuse.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
     let limit = problem.limit.highest(problem.ipus);
-    let cuts = cuts_after(problem.orders, problem.layers());
+    let cuts = cuts_after(problem.constraints, problem.layers());
     let required = |&position: &usize| cuts[position] == Cut::Required;
     let mut certificate = Certificate {
         limit,
@@ -131,12 +131,12 @@ fn longest(
 }
 
 impl Certificate {
-    /// Checks the proof from the costs and orders of `problem` alone.
+    /// Checks the proof from the costs and constraints of `problem` alone.
     ///
     /// # Errors
     /// The first thing that is wrong.
     pub fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
-        let cuts = cuts_after(problem.orders, problem.layers());
+        let cuts = cuts_after(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&Cut::Required);
         if self.limit != problem.limit.highest(problem.ipus)
             || !self.cuts_after.iter().all(is_required)
@@ -197,15 +197,15 @@ mod tests {
     use super::*;
     use crate::memory::RangeCosts;
     use crate::solve::testing::additive;
-    use crate::solve::{Order, Rule};
+    use crate::solve::{Constraint, Rule};
 
-    fn together(first: usize, last: usize) -> Order {
-        Order::new(Rule::Together { first, last }, "")
+    fn together(first: usize, last: usize) -> Constraint {
+        Constraint::order(Rule::Together { first, last }, "")
     }
 
-    fn problem<'a>(costs: &'a RangeCosts, orders: &'a [Order]) -> Problem<'a> {
+    fn problem<'a>(costs: &'a RangeCosts, constraints: &'a [Constraint]) -> Problem<'a> {
         Problem {
-            orders,
+            constraints,
             ..Problem::new(costs, &[0; 4], 2, 5)
         }
     }
@@ -237,22 +237,22 @@ mod tests {
         );
         assert_eq!(proof(&problem(&costs, &[])), expected);
         let even = additive(&[3, 3, 2, 1, 1], u64::MAX);
-        let orders = [together(0, 1), Order::new(Rule::CutAfter(3), "")];
+        let constraints = [together(0, 1), Constraint::order(Rule::CutAfter(3), "")];
         let expected = (
             std::iter::once(0..2).collect(),
             vec![],
             Needed::Unsplittable,
         );
-        assert_eq!(proof(&problem(&even, &orders)), expected);
+        assert_eq!(proof(&problem(&even, &constraints)), expected);
     }
 
     #[test]
     fn required_cuts_count_by_themselves() {
         let costs = additive(&[1, 1, 5, 1, 1], u64::MAX);
-        let orders = [Order::new(Rule::CutAfter(0), ""), together(3, 4)];
+        let constraints = [Constraint::order(Rule::CutAfter(0), ""), together(3, 4)];
         // 0 | 1, 2, 3 and 4 | : cuts after 0, inside 1..3, inside 2..5.
         let expected = (vec![1..3, 2..5], vec![0], Needed::Stages(4));
-        assert_eq!(proof(&problem(&costs, &orders)), expected);
+        assert_eq!(proof(&problem(&costs, &constraints)), expected);
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// The ranges from `start` that obey the orders on cuts and count at most as
+/// The ranges from `start` that obey the constraints on cuts and count at most as
 /// much as `caps` allow, by end.
 fn candidates(
     question: &Question<'_>,

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::clash::Clash;
+use super::conflict::Conflict;
+use super::constraints::Constraint;
 use super::objectives::Objective;
-use super::orders::Order;
 
 /// Why no answer is given. A problem without any split is not an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,18 +44,18 @@ pub enum SolveError {
         /// Positions of the costs.
         layers: usize,
     },
-    /// An order speaks of a position, or of a cut after one, that is not
+    /// A constraint speaks of a position, or of a cut after one, that is not
     /// there.
-    #[error("{}: there are {layers} layers, and no cut after the last", order.source)]
+    #[error("{}: there are {layers} layers, and no cut after the last", constraint.origin)]
     NoSuchPosition {
-        /// The order.
-        order: Order,
+        /// The constraint.
+        constraint: Constraint,
         /// Positions of the costs.
         layers: usize,
     },
-    /// No split obeys the orders, whatever the memory.
+    /// No split obeys the constraints, whatever the memory.
     #[error("{0}")]
-    Contradiction(Box<Clash>),
+    Contradiction(Box<Conflict>),
     /// A range costs less than a range inside it, which no stage memory does
     /// (analysis.md section 7).
     #[error(
@@ -106,6 +106,25 @@ pub enum SolveError {
         /// What the solver said or what its answer lacks.
         reason: String,
     },
+}
+
+impl SolveError {
+    /// Is it an error in this program, which no profile and no option causes?
+    pub fn is_internal(&self) -> bool {
+        match self {
+            Self::CutBytes { .. }
+            | Self::CycleCount { .. }
+            | Self::LimitCount { .. }
+            | Self::OtherPlan { .. }
+            | Self::NotMonotone { .. }
+            | Self::Disagreement { .. }
+            | Self::Unproven { .. } => true,
+            Self::NoCycles
+            | Self::NoSuchPosition { .. }
+            | Self::Contradiction(_)
+            | Self::TooLarge { .. } => false,
+        }
+    }
 }
 
 fn or_none(value: &Option<u128>) -> String {

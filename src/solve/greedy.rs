@@ -31,16 +31,13 @@ pub struct Greedy {
 /// Searches as the original does (analysis.md section 9), with at most
 /// `max_stages` stages on tiles of `mem_per_tile` bytes. Ranges that are
 /// missing from `costs` are over the limit.
-///
-/// The first stage starts with no fewer than `together` positions: with 2 the
-/// pseudo-layer goes with the first layer (section 6), with 1 any split may be
-/// found.
-pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize, together: usize) -> Greedy {
+/// The pseudo-layer is a layer like others.
+pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greedy {
     let mut last = None;
     for min_layers in MIN_LAYERS {
         for proportion in PROPORTIONS {
             let target = mem_per_tile as f64 * proportion;
-            let stages = fill(costs, target, min_layers, together);
+            let stages = fill(costs, target, min_layers);
             let placed = stages.last().map_or(0, |stage| stage.end) == costs.layers();
             let attempt = Greedy {
                 fits: placed && stages.len() <= max_stages,
@@ -59,7 +56,7 @@ pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize, together
 
 /// One attempt: stages up to the end, or up to one that overflows `target`
 /// (bytes) with the layers it starts with.
-fn fill(costs: &RangeCosts, target: f64, min_layers: usize, together: usize) -> Vec<Range<usize>> {
+fn fill(costs: &RangeCosts, target: f64, min_layers: usize) -> Vec<Range<usize>> {
     let layers = costs.layers();
     let fits = |range: Range<usize>| costs.peak(range).is_some_and(|peak| peak as f64 <= target);
     let mut stages = Vec::new();
@@ -70,7 +67,7 @@ fn fill(costs: &RangeCosts, target: f64, min_layers: usize, together: usize) -> 
         } else {
             min_layers
         };
-        let mut end = (start + first).max(together.min(layers));
+        let mut end = start + first;
         if !fits(start..end) {
             break;
         }
@@ -90,7 +87,7 @@ mod tests {
 
     #[test]
     fn three_layers_at_half_the_memory_come_first() {
-        let found = greedy(&additive(&[1; 9], u64::MAX), 8, 4, 1);
+        let found = greedy(&additive(&[1; 9], u64::MAX), 8, 4);
         assert!(found.fits);
         assert_eq!((found.min_layers, found.proportion), (3, 0.5));
         assert_eq!(found.stages, [0..4, 4..8, 8..9]);
@@ -98,7 +95,7 @@ mod tests {
 
     #[test]
     fn fewer_stages_are_reached_by_a_higher_proportion() {
-        let found = greedy(&additive(&[1; 9], u64::MAX), 8, 2, 1);
+        let found = greedy(&additive(&[1; 9], u64::MAX), 8, 2);
         assert!(found.fits);
         assert_eq!((found.min_layers, found.proportion), (3, 0.7));
         assert_eq!(found.stages, [0..5, 5..9]);
@@ -107,52 +104,42 @@ mod tests {
     #[test]
     fn a_stage_starts_with_one_layer_when_fewer_than_the_minimum_remain() {
         // Minimum 3, target 5: 0..3 is full; two remain, and 3..4 takes both.
-        let found = greedy(&additive(&[2, 2, 1, 3, 2], u64::MAX), 10, 2, 1);
+        let found = greedy(&additive(&[2, 2, 1, 3, 2], u64::MAX), 10, 2);
         assert_eq!((found.min_layers, found.proportion), (3, 0.5));
         assert_eq!(found.stages, [0..3, 3..5]);
     }
 
     #[test]
     fn the_minimum_falls_when_its_layers_never_fit_together() {
-        let found = greedy(&additive(&[6, 6, 6], u64::MAX), 10, 3, 1);
+        let found = greedy(&additive(&[6, 6, 6], u64::MAX), 10, 3);
         assert!(found.fits);
         assert_eq!((found.min_layers, found.proportion), (1, 0.6));
         assert_eq!(found.stages, [0..1, 1..2, 2..3]);
     }
 
     #[test]
-    fn the_first_stage_keeps_its_leading_positions_together() {
-        let alone = greedy(&additive(&[6, 6, 6], u64::MAX), 12, 3, 1);
-        assert_eq!(alone.stages, [0..2, 2..3]);
-        let costs = additive(&[8, 8, 8], u64::MAX);
-        assert_eq!(greedy(&costs, 10, 3, 1).stages, [0..1, 1..2, 2..3]);
-        let together = greedy(&costs, 10, 3, 2);
-        assert_eq!((together.fits, together.stages), (false, vec![]));
-    }
-
-    #[test]
     fn targets_are_floating_point() {
         // 10 x 0.7 is exactly 7 in 64-bit floating point; 7 is not over it.
-        let found = greedy(&additive(&[7], u64::MAX), 10, 1, 1);
+        let found = greedy(&additive(&[7], u64::MAX), 10, 1);
         assert_eq!((found.min_layers, found.proportion), (3, 0.7));
         // 3 x 0.6 = 1.7999999999999998 is below 2.
-        let found = greedy(&additive(&[2], u64::MAX), 3, 1, 1);
+        let found = greedy(&additive(&[2], u64::MAX), 3, 1);
         assert_eq!((found.min_layers, found.proportion), (3, 0.7));
     }
 
     #[test]
     fn the_best_effort_ends_before_the_layer_that_overflows() {
-        let found = greedy(&additive(&[1, 1, 20, 1], 10), 10, 4, 1);
+        let found = greedy(&additive(&[1, 1, 20, 1], 10), 10, 4);
         assert!(!found.fits);
         assert_eq!((found.min_layers, found.proportion), (1, 1.0));
         assert_eq!((found.stages.len(), found.stages[0].clone()), (1, 0..2));
-        let first = greedy(&additive(&[20, 1], 10), 10, 4, 1);
+        let first = greedy(&additive(&[20, 1], 10), 10, 4);
         assert_eq!((first.fits, first.stages), (false, vec![]));
     }
 
     #[test]
     fn the_best_effort_may_have_too_many_stages() {
-        let found = greedy(&additive(&[6, 6, 6], u64::MAX), 10, 2, 1);
+        let found = greedy(&additive(&[6, 6, 6], u64::MAX), 10, 2);
         assert!(!found.fits);
         assert_eq!(found.stages, [0..1, 1..2, 2..3]);
     }

@@ -13,6 +13,7 @@ mod terms;
 
 use std::fmt::{self, Display};
 
+use super::constraints::Origin;
 use super::error::SolveError;
 use super::network::{Edge, Network};
 use super::objectives::{Goal, Objective};
@@ -24,12 +25,12 @@ use terms::Terms;
 const NAME: usize = 100;
 
 /// The integer program for the main objective of `problem`, with all limits
-/// and orders. `names` says in comments what each position is. Its optimum is
+/// and constraints. `names` says in comments what each position is. Its optimum is
 /// the first number of [`solve`](super::solve)'s plan; where there is no plan
 /// it is infeasible.
 ///
 /// # Errors
-/// A problem or orders that contradict themselves, as in
+/// A problem or constraints that contradict themselves, as in
 /// [`solve`](super::solve).
 pub fn lp(problem: &Problem<'_>, names: &[String]) -> Result<String, SolveError> {
     let question = Question::new(problem)?;
@@ -99,10 +100,15 @@ impl Program<'_> {
             let shown: String = shown.collect();
             writeln!(f, "\\ position {position}: {shown}")?;
         }
-        for order in question.problem.orders {
-            let shown = order.source.chars().filter(|c| !c.is_control()).take(NAME);
+        for constraint in question.problem.constraints {
+            let kind = match constraint.origin {
+                Origin::Order(_) => "ordered",
+                Origin::Weight(_) => "on one IPU",
+            };
+            let shown = constraint.origin.to_string();
+            let shown = shown.chars().filter(|c| !c.is_control()).take(NAME);
             let shown: String = shown.collect();
-            writeln!(f, "\\ ordered: {shown}")?;
+            writeln!(f, "\\ {kind}: {shown}")?;
         }
         Ok(())
     }
@@ -205,7 +211,7 @@ impl Display for Name<'_> {
 mod tests {
     use super::*;
     use crate::solve::testing::additive;
-    use crate::solve::{Limit, Order, Rule};
+    use crate::solve::{Constraint, Limit, Rule};
 
     #[test]
     fn the_peak_is_at_least_that_of_the_range_over_each_position() {
@@ -245,11 +251,11 @@ End
     #[test]
     fn where_the_ipu_matters_it_is_in_the_names() {
         let costs = additive(&[3, 1, 4], u64::MAX);
-        let orders = [Order::new(Rule::NoCutAfter(0), "--no-cut-after a")];
+        let constraints = [Constraint::order(Rule::NoCutAfter(0), "--no-cut-after a")];
         let problem = Problem {
             limit: Limit::PerIpu(&[4, 5]),
             goal: Goal::Communication,
-            orders: &orders,
+            constraints: &constraints,
             ..Problem::new(&costs, &[7, 9], 2, 0)
         };
         let text = lp(&problem, &[]).unwrap();

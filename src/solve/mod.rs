@@ -4,7 +4,7 @@
 //! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)), the bytes
 //! that a cut at each boundary would send, how many IPUs there are, what a
 //! stage may take on each of them ([`Limit`]), what a plan must do besides
-//! ([`Order`]), and what is wanted most ([`Goal`]). A [`Plan`] is an answer,
+//! ([`Constraint`]), and what is wanted most ([`Goal`]). A [`Plan`] is an answer,
 //! and [`Score`] what it is judged by, in the order that the goal says
 //! ([`Goal::order`]); equal scores go to the earliest cuts.
 //!
@@ -25,7 +25,7 @@
 //! least need more IPUs than there are. Then there is a binary for each range
 //! on each IPU.
 //!
-//! Around that: [`sweep`] answers for each number of IPUs, [`refusal`] says why
+//! Around that: [`sweep`] answers for each number of IPUs, [`explain`] says why
 //! there is no plan and what would help, with a [`Certificate`] that can be
 //! checked by hand, [`judge`] judges a given plan, and [`lp`] writes the
 //! integer program out for other solvers. [`greedy`] is the original tool's
@@ -33,38 +33,38 @@
 
 mod certificate;
 mod choices;
-mod clash;
+mod conflict;
+mod constraints;
 mod dynamic_program;
 mod error;
 mod greedy;
+mod infeasible;
 mod integer_program;
 mod lp;
 mod model;
 mod network;
 mod objectives;
-mod orders;
 mod plan;
 mod problem;
 #[cfg(test)]
 mod properties;
 mod question;
-mod refusal;
 mod sums;
 mod sweep;
 #[cfg(test)]
 mod testing;
 
 pub use certificate::{Certificate, CertificateError, Needed, certificate};
-pub use clash::{Clash, ClashKind};
+pub use conflict::{Conflict, ConflictKind};
+pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use error::SolveError;
 pub use greedy::{Greedy, greedy};
+pub use infeasible::{Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages};
 pub use integer_program::{BottleneckProof, Refused};
 pub use lp::lp;
 pub use objectives::{Goal, Objective};
-pub use orders::{Order, Rule};
 pub use plan::{Judgement, Plan, Score, judge};
 pub use problem::{Limit, Problem};
-pub use refusal::{Cause, Refusal, best_effort, fewest_stages, refusal};
 pub use sweep::sweep;
 
 use question::Question;
@@ -99,7 +99,7 @@ pub struct Proof {
 /// that there is none.
 ///
 /// # Errors
-/// A problem that contradicts itself, orders that do
+/// A problem that contradicts itself, constraints that do
 /// ([`SolveError::Contradiction`]), costs too large for exact arithmetic, a
 /// solver that gives no proof, and two programs that do not agree.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
@@ -162,7 +162,7 @@ fn score(question: &Question<'_>, plan: &Plan) -> Result<Score, SolveError> {
     let score = Score::of(problem, plan).filter(|_| is_allowed);
     score.ok_or_else(|| SolveError::Unproven {
         objective: question.goal.main(),
-        reason: "a split was chosen that is over a limit or breaks an order".to_owned(),
+        reason: "a split was chosen that is over a limit or breaks a constraint".to_owned(),
     })
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Network<'q> {
 
 impl<'q> Network<'q> {
     /// One edge for each range that is within the highest limit and obeys the
-    /// orders on cuts.
+    /// constraints on cuts.
     pub(super) fn compact(question: &'q Question<'q>) -> Self {
         let columns = columns(question);
         let open = vec![true; columns.len()];

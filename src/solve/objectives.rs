@@ -20,7 +20,7 @@ pub enum Objective {
 }
 
 /// What is asked for above all. The best plan is always sought among those
-/// that are within the limits and obey the orders.
+/// that are within the limits and obey the constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Goal {
     /// The lowest peak; then the fewest stages, the most even ones, the

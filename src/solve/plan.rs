@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::constraints::Constraint;
 use super::error::SolveError;
 use super::objectives::{Goal, Objective};
-use super::orders::Order;
 use super::problem::Problem;
 
 /// Stages in order, without a gap, from position 0 to the last.
@@ -118,8 +118,8 @@ pub struct Judgement {
     pub too_large: Vec<usize>,
     /// How many IPUs are missing.
     pub missing_ipus: usize,
-    /// The orders that it breaks.
-    pub broken: Vec<Order>,
+    /// The constraints that it breaks.
+    pub broken: Vec<Constraint>,
 }
 
 impl Judgement {
@@ -133,7 +133,7 @@ impl Judgement {
 ///
 /// # Errors
 /// A problem that contradicts itself, and a plan for another layer order.
-/// Orders may contradict each other; the plan then breaks some.
+/// Constraints may contradict each other; the plan then breaks some.
 pub fn judge(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveError> {
     problem.check()?;
     let end = plan.stages.last().map_or(0, |stage| stage.end);
@@ -142,8 +142,10 @@ pub fn judge(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveError
         return Err(SolveError::OtherPlan { end, layers });
     }
     let stage_of = plan.stage_of();
-    let broken = problem.orders.iter();
-    let broken = broken.filter(|order| !order.is_obeyed(&stage_of)).cloned();
+    let broken = problem.constraints.iter();
+    let broken = broken
+        .filter(|constraint| !constraint.is_obeyed(&stage_of))
+        .cloned();
     let fits = |(stage, range): (usize, &Range<usize>)| {
         let limit = problem.limit.of(stage)?;
         problem
@@ -209,13 +211,13 @@ mod tests {
     #[test]
     fn a_judgement_names_all_that_a_plan_breaks() {
         let costs = RangeCosts::new(vec![vec![3, 5, 9], vec![4, 6], vec![2]]);
-        let orders = [
-            Order::new(Rule::CutAfter(1), "--cut-after b"),
-            Order::new(Rule::NoCutAfter(0), "--no-cut-after a"),
+        let constraints = [
+            Constraint::order(Rule::CutAfter(1), "--cut-after b"),
+            Constraint::order(Rule::NoCutAfter(0), "--no-cut-after a"),
         ];
         let problem = Problem {
             limit: Limit::PerIpu(&[2, 4]),
-            orders: &orders,
+            constraints: &constraints,
             ..Problem::new(&costs, &[0, 0], 2, 0)
         };
         let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
@@ -225,7 +227,7 @@ mod tests {
             (judged.too_large.clone(), judged.missing_ipus),
             (vec![0, 2], 1)
         );
-        assert_eq!(judged.broken, [orders[1].clone()]);
+        assert_eq!(judged.broken, [constraints[1].clone()]);
         assert!(!judged.is_allowed());
         let other = Plan::new(vec![0..1, 1..2], 2).unwrap();
         let error = SolveError::OtherPlan { end: 2, layers: 3 };

@@ -1,10 +1,10 @@
-//! The question: range costs, what a cut sends, limits, orders and the goal.
+//! The question: range costs, what a cut sends, limits, constraints and the goal.
 
 use std::ops::Range;
 
+use super::constraints::Constraint;
 use super::error::SolveError;
 use super::objectives::Goal;
-use super::orders::Order;
 use crate::memory::RangeCosts;
 
 /// Bytes that a stage may take on each tile.
@@ -36,7 +36,7 @@ pub struct Problem<'a> {
     /// Bytes that a stage may take.
     pub limit: Limit<'a>,
     /// What a plan must do besides.
-    pub orders: &'a [Order],
+    pub constraints: &'a [Constraint],
     /// What makes one plan better than another.
     pub goal: Goal,
 }
@@ -70,7 +70,7 @@ impl<'a> Limit<'a> {
 
 impl<'a> Problem<'a> {
     /// The best split of `costs` into at most `ipus` stages of at most `limit`
-    /// bytes, lowest peak first, without orders and cycles.
+    /// bytes, lowest peak first, without constraints and cycles.
     pub fn new(costs: &'a RangeCosts, cut_bytes: &'a [u64], ipus: usize, limit: u64) -> Self {
         Self {
             costs,
@@ -78,7 +78,7 @@ impl<'a> Problem<'a> {
             cycles: None,
             ipus,
             limit: Limit::Same(limit),
-            orders: &[],
+            constraints: &[],
             goal: Goal::Peak,
         }
     }
@@ -89,7 +89,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Bytes over a cut before position `boundary`; 0 at either end of the
-    /// order, where nothing is cut.
+    /// constraint, where nothing is cut.
     pub(super) fn bytes_over_cut(&self, boundary: usize) -> u64 {
         let before = boundary.checked_sub(1);
         before
@@ -106,9 +106,9 @@ impl<'a> Problem<'a> {
             self.check_monotone(from)?;
         }
         let layers = self.layers();
-        let beyond = |order: &&Order| order.last_position() >= layers;
-        match self.orders.iter().find(beyond).cloned() {
-            Some(order) => Err(SolveError::NoSuchPosition { order, layers }),
+        let beyond = |constraint: &&Constraint| constraint.last_position() >= layers;
+        match self.constraints.iter().find(beyond).cloned() {
+            Some(constraint) => Err(SolveError::NoSuchPosition { constraint, layers }),
             None => Ok(()),
         }
     }
@@ -222,10 +222,14 @@ mod tests {
     fn orders_for_positions_that_are_not_there_are_refused() {
         let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
         let check = |rule| {
-            let orders = [Order::new(rule, "--order")];
+            let constraints = [Constraint::order(rule, "--constraint")];
             let problem = Problem::new(&costs, &[0], 2, 5);
-            let orders = &orders;
-            Problem { orders, ..problem }.check()
+            let constraints = &constraints;
+            Problem {
+                constraints,
+                ..problem
+            }
+            .check()
         };
         let (first, last) = (1, 2);
         for (beyond, fine) in [
@@ -236,8 +240,11 @@ mod tests {
                 Rule::Together { first, last: 0 },
             ),
         ] {
-            let order = Order::new(beyond, "--order");
-            let error = SolveError::NoSuchPosition { order, layers: 2 };
+            let constraint = Constraint::order(beyond, "--constraint");
+            let error = SolveError::NoSuchPosition {
+                constraint,
+                layers: 2,
+            };
             assert_eq!(check(beyond), Err(error));
             assert_eq!(check(fine), Ok(()));
         }

@@ -1,12 +1,12 @@
-//! A problem that was checked, with its orders in a form that both programs
+//! A problem that was checked, with its constraints in a form that both programs
 //! can ask of each range.
 
 use std::ops::Range;
 
-use super::clash;
+use super::conflict;
+use super::constraints::{Cut, Rule, cuts_after};
 use super::error::SolveError;
 use super::objectives::{Goal, Objective};
-use super::orders::{Cut, Rule, cuts_after};
 use super::plan::Plan;
 use super::problem::Problem;
 
@@ -36,14 +36,14 @@ pub(super) struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// Checks `problem` and its orders.
+    /// Checks `problem` and its constraints.
     pub(super) fn new(problem: &Problem<'a>) -> Result<Self, SolveError> {
         problem.check()?;
         let layers = problem.layers();
-        if let Some(clash) = clash::find(problem.orders, layers, problem.ipus) {
-            return Err(SolveError::Contradiction(Box::new(clash)));
+        if let Some(conflict) = conflict::find(problem.constraints, layers, problem.ipus) {
+            return Err(SolveError::Contradiction(Box::new(conflict)));
         }
-        let cuts_after = cuts_after(problem.orders, layers);
+        let cuts_after = cuts_after(problem.constraints, layers);
         let pins = pins(problem);
         let sum = |before: &mut u128, &cycles: &u64| {
             *before += u128::from(cycles);
@@ -112,7 +112,7 @@ impl<'a> Question<'a> {
     }
 
     /// Whether `plan` is within the limits, has few enough stages and obeys
-    /// every order.
+    /// every constraint.
     pub(super) fn allows(&self, plan: &Plan) -> bool {
         let fits = |(stage, range): (usize, &Range<usize>)| {
             let limit = self.problem.limit.of(stage);
@@ -120,10 +120,10 @@ impl<'a> Question<'a> {
             peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
         };
         let stage_of = plan.stage_of();
-        let mut orders = self.problem.orders.iter();
+        let mut constraints = self.problem.constraints.iter();
         plan.stages().len() <= self.stages
             && plan.stages().iter().enumerate().all(fits)
-            && orders.all(|order| order.is_obeyed(&stage_of))
+            && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
     /// What a stage `range` of `peak` bytes counts in `objective`. A stage pays
@@ -156,8 +156,8 @@ fn most_stages(pins: &[Option<usize>]) -> usize {
 /// The IPU that each position is pinned to.
 fn pins(problem: &Problem<'_>) -> Vec<Option<usize>> {
     let mut pins = vec![None; problem.layers()];
-    for order in problem.orders {
-        if let Rule::Pin { position, ipu } = order.rule {
+    for constraint in problem.constraints {
+        if let Rule::Pin { position, ipu } = constraint.rule {
             pins[position] = Some(ipu);
         }
     }

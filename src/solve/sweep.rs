@@ -6,7 +6,7 @@ use super::question::Question;
 use super::{Solution, answer};
 
 /// The best plans for 1, 2, ... up to `problem.ipus` IPUs by the same goal and
-/// orders, in that order; `None` where there is none. With limits by IPU, the
+/// constraints, in that order; `None` where there is none. With limits by IPU, the
 /// first n of them count for n IPUs.
 ///
 /// A number of IPUs that the best plan for more of them does not use up has
@@ -39,7 +39,7 @@ pub fn sweep(problem: &Problem<'_>) -> Result<Vec<Option<Solution>>, SolveError>
 mod tests {
     use super::*;
     use crate::solve::testing::additive;
-    use crate::solve::{Order, Rule, solve};
+    use crate::solve::{Constraint, Rule, solve};
 
     fn stages(problem: &Problem<'_>) -> Vec<Option<usize>> {
         let rows = sweep(problem).unwrap();
@@ -64,9 +64,9 @@ mod tests {
             position: 2,
             ipu: 1,
         };
-        let orders = [Order::new(pin, "")];
+        let constraints = [Constraint::order(pin, "")];
         let problem = Problem {
-            orders: &orders,
+            constraints: &constraints,
             ..Problem::new(&costs, &[0; 2], 3, 9)
         };
         assert_eq!(stages(&problem), [None, Some(2), Some(2)]);
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(
             sweep(&Problem {
                 ipus: 0,
-                orders: &[],
+                constraints: &[],
                 ..problem
             }),
             Ok(vec![])

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;
 
-use super::{Goal, Limit, Order, Problem, Rule};
+use super::{Constraint, Goal, Limit, Problem, Rule, TiedWeight};
 use crate::memory::RangeCosts;
 
 /// Costs of one tile on which each position has bytes of its own.
@@ -32,7 +32,7 @@ pub struct Case {
     /// One for all IPUs, or one for each.
     pub limits: Vec<u64>,
     pub limit_by_ipu: bool,
-    pub orders: Vec<Order>,
+    pub constraints: Vec<Constraint>,
     pub goal: Goal,
 }
 
@@ -47,7 +47,7 @@ impl Case {
                 true => Limit::PerIpu(&self.limits),
                 false => Limit::Same(self.limits[0]),
             },
-            orders: &self.orders,
+            constraints: &self.constraints,
             goal: self.goal,
         }
     }
@@ -60,7 +60,7 @@ impl Case {
 /// The numbers of a split in the order of the goal, and the cuts.
 pub type Rank = (Vec<u128>, Vec<usize>);
 
-/// The cuts of every split into at most `ipus` stages that obeys the orders.
+/// The cuts of every split into at most `ipus` stages that obeys the constraints.
 pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     let layers = case.costs.layers();
     assert!((1..=16).contains(&layers), "too many splits to try");
@@ -72,16 +72,19 @@ pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     splits.map(cuts).filter(|cuts| obeys(case, cuts))
 }
 
-/// Written apart from [`Order`]'s own judgement on purpose.
+/// Written apart from [`Constraint`]'s own judgement on purpose.
 fn obeys(case: &Case, cuts: &[usize]) -> bool {
     let stage = |position: usize| cuts.iter().filter(|&&cut| cut <= position).count();
     cuts.len() < case.ipus
-        && case.orders.iter().all(|order| match order.rule {
-            Rule::Pin { position, ipu } => stage(position) == ipu,
-            Rule::Together { first, last } => stage(first) == stage(last),
-            Rule::CutAfter(position) => cuts.contains(&(position + 1)),
-            Rule::NoCutAfter(position) => !cuts.contains(&(position + 1)),
-        })
+        && case
+            .constraints
+            .iter()
+            .all(|constraint| match constraint.rule {
+                Rule::Pin { position, ipu } => stage(position) == ipu,
+                Rule::Together { first, last } => stage(first) == stage(last),
+                Rule::CutAfter(position) => cuts.contains(&(position + 1)),
+                Rule::NoCutAfter(position) => !cuts.contains(&(position + 1)),
+            })
 }
 
 /// The best rank of all splits, each tried.
@@ -192,7 +195,7 @@ fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
 }
 
 /// Cases of up to `layers` positions and at most 5 IPUs (or half of `layers`,
-/// if that is more) for any goal: no orders, one limit.
+/// if that is more) for any goal: no constraints, one limit.
 pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     let peaks = (1..=layers).prop_flat_map(|layers| {
         prop_oneof![monotone_table(layers).boxed(), tile_model(layers).boxed()]
@@ -218,7 +221,7 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
                 cut_bytes,
                 cycles: Some(cycles),
                 ipus,
-                orders: Vec::new(),
+                constraints: Vec::new(),
                 goal,
             }
         },
@@ -238,7 +241,7 @@ fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
 }
 
 /// Any order for `layers` positions and some number of IPUs near `ipus`.
-fn order(layers: usize, ipus: usize) -> impl Strategy<Value = Order> {
+fn order(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
     let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
         move |(kind, first, last, ipu)| match kind {
@@ -253,20 +256,40 @@ fn order(layers: usize, ipus: usize) -> impl Strategy<Value = Order> {
             _ => Rule::NoCutAfter(first.min(layers - 2)),
         },
     );
-    rule.prop_map(|rule| Order::new(rule, format!("{rule:?}")))
+    rule.prop_map(|rule| Constraint::order(rule, format!("{rule:?}")))
 }
 
-/// Cases with up to 4 orders, and some with limits by IPU. The orders may
-/// contradict each other.
+/// A weight that positions of `layers` share: mostly near ones, at times the
+/// first and the last.
+fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
+    let last = layers - 1;
+    let near = (0..layers, 1..4_usize).prop_map(move |(first, n)| (first, (first + n).min(last)));
+    let pair = prop_oneof![6 => near, 1 => (0..layers, 0..layers), 1 => Just((0, last))];
+    (pair, 0..1000_u64).prop_map(|((first, second), bytes)| {
+        let weight = TiedWeight {
+            name: format!("w{bytes}"),
+            bytes,
+            users: [first, second].map(|user| user.to_string()).to_vec(),
+            ways_out: vec![format!("--untie w{bytes}")],
+        };
+        Constraint::tie(first.min(second), first.max(second), weight)
+    })
+}
+
+/// Cases with up to 4 orders and up to 3 tied weights, and some with limits by
+/// IPU. The orders may contradict each other, and the weights.
 pub fn case(layers: usize) -> impl Strategy<Value = Case> {
-    let orders = |case: Case| {
-        let orders = vec(order(case.costs.layers(), case.ipus), 0..5);
-        (Just(case), orders, any::<bool>())
+    let constraints = |case: Case| {
+        let layers = case.costs.layers();
+        let orders = vec(order(layers, case.ipus), 0..5);
+        let ties = prop_oneof![2 => Just(0..1_usize), 3 => Just(1..4)];
+        let ties = ties.prop_flat_map(move |count| vec(tie(layers), count));
+        (Just(case), orders, ties, any::<bool>())
     };
     plain_case(layers)
-        .prop_flat_map(orders)
-        .prop_map(|(case, orders, limit_by_ipu)| Case {
-            orders,
+        .prop_flat_map(constraints)
+        .prop_map(|(case, orders, ties, limit_by_ipu)| Case {
+            constraints: [orders, ties].concat(),
             limit_by_ipu,
             ..case
         })

@@ -48,6 +48,9 @@ pub struct Features {
     /// Size of embedding and head.
     #[arg(long, value_enum, default_value_t = Ends::Medium, requires = "places")]
     pub ends: Ends,
+    /// Lets the head take its input under the name that the last layer gave it.
+    #[arg(long, requires = "places")]
+    pub head_reads_layer: bool,
     /// Adds a mask that is made before the layers and used by all of them.
     #[arg(long, requires = "places")]
     pub masks: bool,

@@ -49,7 +49,10 @@ impl Builder<'_> {
             Framework::Tensorflow => "model/pooler/dense/MatMul",
             Framework::Poplar => "pooler/matmul",
         };
-        let op = self.outside(Phase::Head, name, Kind::MatMul, [15, 10]);
+        let mut op = self.outside(Phase::Head, name, Kind::MatMul, [15, 10]);
+        if !self.settings.features.head_reads_layer {
+            op.inputs = vec!["sequence_output".to_owned()];
+        }
         let op = self.run(op);
         self.weight_outside(op, Part::Out);
     }

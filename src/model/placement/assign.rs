@@ -6,7 +6,7 @@ use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces}
 use super::touches::{SetBytes, Touches, apart, bytes_of_sets};
 use super::variables::Variables;
 use super::{
-    OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, calls, code,
+    OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, Tie, calls, code,
     weights,
 };
 use crate::model::{Layering, Model, NO_CALL, Note};
@@ -47,11 +47,11 @@ pub(super) fn assign(
             own.places = of_body[operation.body as usize];
         }
     }
-    let ties = weights::ties(model, &bytes, (&sets, &variables.firm));
+    let ties = weights::ties(model, &bytes, (&sets, &variables.firm), &options.untie);
     let out_is_first = match options.out_on {
         OutOn::First => true,
         OutOn::Last => false,
-        OutOn::Auto => !options.untie && ties.iter().any(|tie| joins(&tie.positions, IN, out)),
+        OutOn::Auto => ties.iter().any(|tie| joins(tie, IN, out)),
     };
     let named = of_named(model, layering, &mut sets)?;
     let named_sets = of_sets(&model.body_sets, &named, &mut sets)?;
@@ -76,17 +76,13 @@ pub(super) fn assign(
     })
 }
 
-fn joins(positions: &[u32], a: u32, b: u32) -> bool {
-    positions.contains(&a) && positions.contains(&b)
+fn joins(tie: &Tie, a: u32, b: u32) -> bool {
+    !tie.is_untied && tie.places.contains(&a) && tie.places.contains(&b)
 }
 
 /// Reads Out as In everywhere.
 fn with_out_first(mut placement: Placement, out: u32) -> Placement {
     placement.sets = placement.sets.moved(out, IN);
-    for tie in &mut placement.ties {
-        tie.positions.retain(|&position| position != out);
-    }
-    placement.ties.retain(|tie| tie.positions.len() > 1);
     placement
 }
 
@@ -287,7 +283,7 @@ fn others(
         };
         if own.places != NOWHERE {
             continue;
-        } else if (operation.is_anonymous || (is_outside && apart[operation.body as usize]))
+        } else if (operation.is_anonymous || apart[operation.body as usize])
             && touches.of(operation.body).is_empty()
         {
             own.places = EVERYWHERE;
@@ -296,7 +292,7 @@ fn others(
             // What its body touches is that of all places that call it.
             own.places = near[number];
             own.reason = Reason::Neighbour;
-        } else if is_outside || touches.reaches_over(operation.body) {
+        } else if is_outside || touches.reaches_over(operation.body, out) {
             continue;
         } else if let Some(place) = touches.most(operation.body) {
             own.places = sets.one(place)?;

@@ -216,7 +216,8 @@ impl Ends<'_> {
     /// the forward pass, or in the backward pass before that of the layers.
     pub(super) fn around_layers(&self) -> Vec<Option<u32>> {
         let end = |operation: usize| match self.parts.of(operation) {
-            Part::Before => (!self.is_apart(operation)).then_some(IN),
+            _ if self.is_apart(operation) => None,
+            Part::Before => Some(IN),
             Part::AfterForward => Some(self.out),
             _ => None,
         };
@@ -261,7 +262,7 @@ impl Ends<'_> {
         self.by_layer[operation] == NOWHERE
             && computes(self.model, operation)
             && !own.is_update
-            && !self.touches.reaches_over(own.body)
+            && !self.touches.reaches_over(own.body, self.out)
             && !self
                 .touches
                 .has_parameters(own.body, |place| !is_ours(place))

@@ -35,9 +35,10 @@ mod weights;
 
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{PositionName, Positions, PseudoLayers};
-pub use weights::Tie;
+pub use weights::{Tie, Untied};
 
 use super::{Layering, Model};
+use clap::ValueEnum;
 use std::fmt;
 
 /// Which rules say what a stage needs.
@@ -65,26 +66,26 @@ pub enum Layerless {
 }
 
 /// On which IPU Out runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum OutOn {
-    /// The first where In and Out share a weight, else the last.
+    /// The first IPU where In and Out share a weight, else the last.
     #[default]
     Auto,
-    /// The first, with In.
+    /// The first IPU, with what runs before the layers.
     First,
-    /// The last.
+    /// The last IPU.
     Last,
 }
 
 /// How places are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementOptions {
     /// What becomes of operations without a layer.
     pub layerless: Layerless,
     /// On which IPU Out runs.
     pub out_on: OutOn,
-    /// Are In and Out free to be on two IPUs though they share a weight?
-    pub untie: bool,
+    /// Weights that do not bind the places that use them.
+    pub untie: Untied,
 }
 
 /// Why an operation counts where it does.
@@ -147,7 +148,7 @@ pub struct Placement {
     pub positions: Positions,
     /// By operation.
     pub operations: Vec<OperationPlace>,
-    /// Weights that several positions use and that must be on one IPU.
+    /// Weights that several places use.
     pub ties: Vec<Tie>,
     /// The sets that everything else refers to.
     pub sets: PlaceSets,

@@ -130,6 +130,26 @@ impl Positions {
         }
     }
 
+    /// The position of a place, of which Out is one after all layers also where
+    /// it is in one position with In.
+    pub fn of_place(&self, place: u32) -> usize {
+        let place = place as usize;
+        if self.out_is_first() && place > self.layers.len() {
+            0
+        } else {
+            place
+        }
+    }
+
+    /// What a place stands for, In and Out apart.
+    pub fn name_of_place(&self, place: u32) -> PositionName<'_> {
+        match self.name(self.of_place(place)) {
+            PositionName::InAndOut if place == 0 => PositionName::In,
+            PositionName::InAndOut => PositionName::Out,
+            name => name,
+        }
+    }
+
     /// The position with this name: that of a layer, or `In`, `Out` or `None`
     /// where there is one. A layer of such a name comes first.
     pub fn find(&self, name: &str) -> Option<usize> {

@@ -445,18 +445,21 @@ fn a_tied_weight_brings_the_head_to_the_embedding() {
     assert_eq!(placed.variable(tied), "In Out");
     assert_eq!(placed.operation(training.head).0, "In Out");
     assert_eq!(placed.variable(constant), "In Out 1 2 3");
-    assert_eq!(placed.placement.ties, []);
+    let tie = Tie {
+        weight: "weight of words".into(),
+        bytes: 100,
+        places: vec![0, 4],
+        is_untied: false,
+    };
+    assert_eq!(placed.placement.ties, [tie.clone()]);
+    assert_eq!(tie.binds(&placed.placement.positions), None);
     let options = PlacementOptions {
         out_on: OutOn::Last,
         ..PlacementOptions::default()
     };
     let placed = training.case.placed(&options).placement;
     assert_eq!(placed.positions.out(), Some(4));
-    let tie = Tie {
-        weight: "weight of words".into(),
-        bytes: 100,
-        positions: vec![0, 4],
-    };
+    assert_eq!(tie.binds(&placed.positions), Some((0, 4)));
     assert_eq!(placed.ties, [tie]);
 }
 

@@ -137,16 +137,17 @@ impl Touches {
         &self.by_body[body as usize]
     }
 
-    /// Does what it touches belong to more than two neighbouring places?
-    /// Variables of many places, such as a mask, have no say in it.
-    pub(super) fn reaches_over(&self, body: u32) -> bool {
-        let mut local = self.of(body).iter().filter(|touch| touch.local.all > 0);
-        let Some(first) = local.next() else {
-            return false;
-        };
-        local
-            .last()
-            .is_some_and(|last| last.place > first.place + 1)
+    /// Does what it touches belong to more than two neighbouring places? In and
+    /// Out may share a weight, and count as neighbours. Variables of many
+    /// places, such as a mask, have no say in it.
+    pub(super) fn reaches_over(&self, body: u32, out: u32) -> bool {
+        let local = self.of(body).iter().filter(|touch| touch.local.all > 0);
+        let places: Vec<u32> = local.map(|touch| touch.place).collect();
+        match places[..] {
+            [] | [_] => false,
+            [a, b] => b != a + 1 && (a, b) != (0, out),
+            _ => true,
+        }
     }
 
     /// The place that most bytes of its variables are of; the first of several.

@@ -47,11 +47,67 @@ impl Variables {
         firm: Vec<PlaceSet>,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let reaching = Reaching::new(model, operations, bytes, &firm, sets)?;
         let own = of_bodies(model, operations, sets)?;
         let local: Vec<PlaceSet> = own.iter().map(|&own| without_every_stage(own)).collect();
         let by_operation = by_users(model, |body| local[body], sets)?;
-        let one_place = reaching
+        let mut rules = Rules {
+            model,
+            layering,
+            by_operation: &by_operation,
+            reaching: Reaching::new(model, operations, bytes, &firm, sets)?,
+            counted: firm.clone(),
+        };
+        rules.decide(sets)?;
+        // What is decided by now tells of what it is used with.
+        rules.reaching = Reaching::new(model, operations, bytes, &rules.counted, sets)?;
+        rules.decide(sets)?;
+        let Rules {
+            mut counted,
+            reaching,
+            ..
+        } = rules;
+        let all_touched = by_users(model, |body| reaching.touched[body], sets)?;
+        let every_stage = of_sets(&model.body_sets, &own, sets)?;
+        let near = near_bodies(model, near, &reaching, sets)?;
+        let near = by_users(model, |body| near[body], sets)?;
+        counted[NO_BODY as usize] = EVERYWHERE;
+        let mut by_touch = vec![false; counted.len()];
+        for set in 1..counted.len() {
+            if counted[set] != NOWHERE {
+                continue;
+            }
+            by_touch[set] = sets.places(all_touched[set]).len() > 1;
+            let last = [all_touched[set], every_stage[set], near[set]].into_iter();
+            let mut last = last.filter(|&places| places != NOWHERE);
+            // Nothing that is known uses it or what it is used with.
+            counted[set] = last.next().unwrap_or(EVERYWHERE);
+        }
+        Ok(Self {
+            firm,
+            counted,
+            by_touch,
+            reaching,
+        })
+    }
+}
+
+/// Rules 1 to 5.
+struct Rules<'a> {
+    model: &'a Model,
+    layering: &'a Layering,
+    /// By set of bodies: what rule 1 says.
+    by_operation: &'a [PlaceSet],
+    reaching: Reaching,
+    /// By set of bodies: what is decided.
+    counted: Vec<PlaceSet>,
+}
+
+impl Rules<'_> {
+    /// Decides for the sets that have no place, as far as these rules do.
+    fn decide(&mut self, sets: &mut PlaceSets) -> Result<(), TooManyPlaces> {
+        let model = self.model;
+        let one_place = self
+            .reaching
             .touched
             .iter()
             .map(|&touched| match sets.only(touched) {
@@ -60,43 +116,25 @@ impl Variables {
             });
         let one_place: Vec<PlaceSet> = one_place.collect();
         let by_one_place = by_users(model, |body| one_place[body], sets)?;
-        let by_program = by_program(model, &firm, &reaching, sets)?;
-        let all_touched = by_users(model, |body| reaching.touched[body], sets)?;
-        let every_stage = of_sets(&model.body_sets, &own, sets)?;
-        let near = near_bodies(model, near, &reaching, sets)?;
-        let near = by_users(model, |body| near[body], sets)?;
-        let named_after = named_after(model, &firm, sets)?;
-        let mut counted = firm.clone();
-        counted[NO_BODY as usize] = EVERYWHERE;
-        let mut by_touch = vec![false; counted.len()];
-        for set in (1..counted.len()).filter(|&set| firm[set] == NOWHERE) {
-            let named = layering.layer_in(model.label_of(set as u32));
+        let by_program = by_program(model, &self.counted, &self.reaching, sets)?;
+        let named_after = named_after(model, &self.counted, sets)?;
+        let known = self.counted.clone();
+        for set in (1..known.len()).filter(|&set| known[set] == NOWHERE) {
+            let label = model.body_sets.label(set as u32);
+            let named = self.layering.layer_in(&model.labels[label as usize]);
             let companion = model.body_sets.companion(set as u32);
             let decided = [
-                by_operation[set],
+                self.by_operation[set],
                 named.map_or(Ok(NOWHERE), |layer| sets.one(layer))?,
-                named_after[model.body_sets.label(set as u32) as usize],
+                named_after[label as usize],
                 by_one_place[set],
                 by_program[set],
-                companion.map_or(NOWHERE, |companion| firm[companion as usize]),
+                companion.map_or(NOWHERE, |companion| known[companion as usize]),
             ];
-            let decided = decided.into_iter().find(|&places| places != NOWHERE);
-            by_touch[set] = decided.is_none() && sets.places(all_touched[set]).len() > 1;
-            counted[set] = match decided {
-                Some(places) => places,
-                None if all_touched[set] != NOWHERE => all_touched[set],
-                None if every_stage[set] != NOWHERE => every_stage[set],
-                None if near[set] != NOWHERE => near[set],
-                // Nothing that is known uses it or what it is used with.
-                None => EVERYWHERE,
-            };
+            let mut decided = decided.into_iter().filter(|&places| places != NOWHERE);
+            self.counted[set] = decided.next().unwrap_or(NOWHERE);
         }
-        Ok(Self {
-            firm,
-            counted,
-            by_touch,
-            reaching,
-        })
+        Ok(())
     }
 }
 

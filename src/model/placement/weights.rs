@@ -1,12 +1,13 @@
 //! Weights that several places use: no framework puts one on two IPUs.
 
+use super::Positions;
 use super::place_sets::{PlaceSet, PlaceSets};
 use super::touches::SetBytes;
 use crate::model::{Model, TensorKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A weight that several positions use, so that these must be on one IPU
+/// A weight that several places use, so that these must be on one IPU
 /// (pipeline.md, section 11).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tie {
@@ -14,8 +15,47 @@ pub struct Tie {
     pub weight: String,
     /// Its bytes over all tiles.
     pub bytes: u64,
-    /// The positions that use it, ascending; two or more.
-    pub positions: Vec<u32>,
+    /// The places that use it, ascending; two or more. Out is a place of its
+    /// own here, also where it is in one position with In:
+    /// [`Positions::of_place`].
+    pub places: Vec<u32>,
+    /// Is it as if each place had a weight of its own?
+    pub is_untied: bool,
+}
+
+impl Tie {
+    /// The first and the last position of those that must be on one IPU;
+    /// `None` where that is one position, or nothing need be.
+    pub fn binds(&self, positions: &Positions) -> Option<(usize, usize)> {
+        if self.is_untied {
+            return None;
+        }
+        let own = self.places.iter().map(|&place| positions.of_place(place));
+        let (first, last) = (own.clone().min()?, own.max()?);
+        (first < last).then_some((first, last))
+    }
+}
+
+/// Weights that are treated as if each place had one of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Untied {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those with these names.
+    Weights(Vec<String>),
+    /// All.
+    All,
+}
+
+impl Untied {
+    fn has(&self, weight: &str) -> bool {
+        match self {
+            Untied::Nothing => false,
+            Untied::Weights(names) => names.iter().any(|name| name == weight),
+            Untied::All => true,
+        }
+    }
 }
 
 /// The weights that several places use, the largest first. A weight is a
@@ -25,6 +65,7 @@ pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],
     (sets, of_set): (&PlaceSets, &[PlaceSet]),
+    untied: &Untied,
 ) -> Vec<Tie> {
     let has_kinds = model
         .labels
@@ -49,18 +90,19 @@ pub(super) fn ties(
         let tie = weights.entry(name).or_insert_with(|| Tie {
             weight: name.to_string(),
             bytes: 0,
-            positions: Vec::new(),
+            places: Vec::new(),
+            is_untied: untied.has(name),
         });
         tie.bytes += bytes.parameters;
-        tie.positions
+        tie.places
             .extend_from_slice(sets.places(of_set[set as usize]));
     }
     let mut ties: Vec<Tie> = weights.into_values().collect();
     for tie in &mut ties {
-        tie.positions.sort_unstable();
-        tie.positions.dedup();
+        tie.places.sort_unstable();
+        tie.places.dedup();
     }
-    ties.retain(|tie| tie.positions.len() > 1);
+    ties.retain(|tie| tie.places.len() > 1);
     ties.sort_by_key(|tie| Reverse(tie.bytes));
     ties
 }

@@ -33,7 +33,7 @@ pub use made::{BuildOption, Files, Made, TargetFacts};
 pub use memory::{CategoryBytes, CoverageFacts, LayerMemory, RecordedMemory, TileTotals};
 pub use search::{
     CutFacts, Judged, LayerNames, Move, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
-    Refusal, RefusalReason, SearchFacts, Tie,
+    Refusal, RefusalReason, RelaxationFacts, SearchFacts, Tie, TiedWeightFacts,
 };
 pub use split::{Bucket, Cut, FullestTile, Fullness, SplitFacts, StageFacts};
 pub use sweep::{Sweep, SweepRow};
@@ -88,7 +88,10 @@ pub struct Report {
     /// What the split had to obey, as it was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<String>,
-    /// Layers that should stay together, the most bytes first.
+    /// Weights that several layers use, the most bytes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tied_weights: Vec<TiedWeightFacts>,
+    /// Layers that share variables, the most bytes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ties: Vec<Tie>,
     /// What flows from stage to stage; empty without a split.

@@ -70,17 +70,32 @@ pub struct Refusal {
     pub smallest_tile_memory: Option<u64>,
     /// The fewest IPUs on which a split fits; `null` when no number is enough.
     pub fewest_ipus: Option<u32>,
-    /// The layers of each stage of the best split that fits without the orders;
-    /// `null` when there is none or there are no orders.
-    pub without_orders: Option<Vec<LayerNames>>,
+    /// Orders and tied weights that keep layers together which are too large as
+    /// one stage.
+    pub kept_together: Vec<String>,
+    /// What would fit without some orders or with some weights untied; empty
+    /// when nothing would, or when there are neither orders nor tied weights.
+    pub relaxations: Vec<RelaxationFacts>,
+}
+
+/// Orders and tied weights that stand in the way of every split, and the best
+/// split without them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RelaxationFacts {
+    /// The orders, as they were given.
+    pub orders: Vec<String>,
+    /// The names of the weights.
+    pub weights: Vec<String>,
+    /// The layers of each stage of the best split without them.
+    pub stages: Vec<LayerNames>,
 }
 
 /// What stands in the way of a split.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalReason {
-    /// A layer, or several that orders keep together, is over the limit by
-    /// itself.
+    /// A layer, or several that orders or tied weights keep together, is over
+    /// the limit by itself.
     TooLarge,
     /// More IPUs are needed than there are.
     #[default]
@@ -107,7 +122,8 @@ pub struct OverLimit {
 /// The best split beside one that was given to be judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
-    /// Orders that the given split breaks, as they were given.
+    /// Orders that the given split breaks, as they were given, and ties of
+    /// weights.
     pub broken_orders: Vec<String>,
     /// Does the best split fit?
     pub best_fits: bool,
@@ -121,8 +137,25 @@ pub struct Judged {
     pub best_slowest_stage_cycles: Option<u64>,
 }
 
-/// Layers that use the same variables that are always live, such as tied
-/// weights. Each stage that has one of them needs a copy.
+/// A weight that several layers use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TiedWeightFacts {
+    /// The name of the weight.
+    pub weight: String,
+    /// Its bytes over all tiles.
+    pub bytes: u64,
+    /// The layers that use it, in order, `null` for In.
+    pub layers: LayerNames,
+    /// Was it untied with `--untie`? Else a split has it on one IPU.
+    pub untied: bool,
+    /// The stages of the split that use it; empty without a split. Several when
+    /// it is untied, and where a search knows nothing of tied weights or a
+    /// split was given.
+    pub stages: Vec<u32>,
+}
+
+/// Layers that use the same variables that are always live, such as constants
+/// and untied weights. Each stage that has one of them needs a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tie {
     /// The layers, in order.

@@ -102,6 +102,13 @@ pub(crate) fn report() -> Report {
         refusal: Some(refusal(limit)),
         judged: Some(judged()),
         orders: vec!["--cut-after 0".into(), "--pin 1=0".into()],
+        tied_weights: vec![TiedWeightFacts {
+            weight: "wte".into(),
+            bytes: 1024,
+            layers: vec![named("0"), named("1")],
+            untied: false,
+            stages: vec![0, 1],
+        }],
         ties: vec![Tie {
             layers: vec![named("0"), named("2")],
             bytes: 2048,
@@ -262,10 +269,15 @@ fn refusal(limit: u64) -> Refusal {
         smallest_limit: Some(700_024),
         smallest_tile_memory: Some(701_024),
         fewest_ipus: Some(3),
-        without_orders: Some(vec![
-            vec![None, name("0")],
-            vec![name("1"), name("2"), name("Out")],
-        ]),
+        kept_together: vec!["weight wte (64 bytes) of 0 and 1".into()],
+        relaxations: vec![RelaxationFacts {
+            orders: vec!["--pin 1=0".into()],
+            weights: vec!["wte".into()],
+            stages: vec![
+                vec![None, name("0")],
+                vec![name("1"), name("2"), name("Out")],
+            ],
+        }],
     }
 }
 

@@ -3,6 +3,7 @@
 use super::parts::{cell, signed, stacked, table};
 use crate::model::PseudoLayers;
 use crate::report::document::{Cut, Move, Report, Tie};
+use crate::report::tied_weights;
 use maud::{Markup, html};
 
 /// All cuts; `None` when there is none.
@@ -84,6 +85,24 @@ fn move_cells(pseudo_layers: PseudoLayers, cut: &Cut, change: &Move) -> Markup {
     }
 }
 
+/// So many tied weights are shown.
+const MAX_TIED: usize = 20;
+
+/// Weights that several layers use; `None` when there are none.
+pub(super) fn tied_weights(report: &Report) -> Option<Markup> {
+    let others = report.tied_weights.len().saturating_sub(MAX_TIED);
+    let shown = report.tied_weights.iter().take(MAX_TIED);
+    (!report.tied_weights.is_empty()).then(|| {
+        html! {
+            p { "Weights that several layers use. Frameworks put a weight on one IPU, so these layers and all between them are in one stage." }
+            ul {
+                @for tied in shown { li.name { (tied_weights::sentence(tied, report.pseudo_layers)) } }
+            }
+            @if others > 0 { p.soft { "And " (others) " more in the JSON form of the report." } }
+        }
+    })
+}
+
 /// So many groups of layers that share variables are shown.
 const MOST_TIES: usize = 20;
 
@@ -103,7 +122,7 @@ pub(super) fn ties(report: &Report) -> Option<Markup> {
     let rows = html! { @for row in rows { (row) } };
     let others = report.ties.len().saturating_sub(MOST_TIES);
     Some(html! {
-        p { "Layers that use the same variables that are always live, such as tied weights. A cut between them doubles the bytes." }
+        p { "Layers that use the same variables that are always live, such as constants. A cut between them doubles the bytes." }
         (table("Shared variables", &["Layers", "", "#Bytes"], rows))
         @if others > 0 { p.soft { "And " (others) " more in the JSON form of the report." } }
     })

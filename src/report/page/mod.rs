@@ -104,6 +104,7 @@ fn sections(report: &Report, charts: &mut Charts) -> Vec<Section> {
         section("orders", "Orders", proof::orders(report)),
         section("stages", "Stages", stages::section(report, charts)),
         section("cuts", "Cuts", cuts::section(report)),
+        section("tied-weights", "Tied weights", cuts::tied_weights(report)),
         section("ties", "Shared variables", cuts::ties(report)),
         section("proof", "Proof", proof::section(report)),
         section("sweep", "Numbers of IPUs", sweep::section(report)),

@@ -5,6 +5,7 @@ use super::parts::{cell, number, table};
 use crate::model::PseudoLayers;
 use crate::report::document::{Judged, Refusal, RefusalReason, Report, SplitFacts};
 use crate::report::text::{grouped, share, shown};
+use crate::report::tied_weights;
 use maud::{Markup, html};
 
 /// What stands in the way; `None` when something fits.
@@ -75,6 +76,9 @@ fn ranges(pseudo_layers: PseudoLayers, refusal: &Refusal) -> Markup {
             }
             (table("Layers over the limit", &columns, rows))
         }
+        @for what in &refusal.kept_together {
+            p { "Kept together by " span.name { (shown(what)) } }
+        }
         @if !refusal.cuts_after.is_empty() {
             p { "A cut was ordered after each of " span.name { (pseudo_layers.shown_list(&refusal.cuts_after)) } ", which counts as well." }
         }
@@ -117,8 +121,11 @@ fn help(report: &Report, refusal: &Refusal) -> Markup {
                 }
             }
         }
-        @if let Some(stages) = &refusal.without_orders {
-            p { "Without the orders it fits: " span.name { (report.pseudo_layers.shown_stages(stages)) } }
+        @for relaxation in &refusal.relaxations {
+            p {
+                (tied_weights::capital(&tied_weights::without(relaxation))) " it fits: "
+                span.name { (report.pseudo_layers.shown_stages(&relaxation.stages)) }
+            }
         }
     }
 }
@@ -143,7 +150,7 @@ pub(super) fn judged(report: &Report) -> Option<Markup> {
     Some(html! {
         @if !judged.broken_orders.is_empty() {
             div.notes.bad { ul {
-                @for order in &judged.broken_orders { li.name { "The split breaks an order: " code { (shown(order)) } } }
+                @for order in &judged.broken_orders { li.name { "The split breaks " code { (shown(order)) } } }
             } }
         }
         p { "The split that was given needs " (share(given_bytes(split), judged.best_fullest_tile_bytes))

@@ -24,6 +24,7 @@ fn every_section_stands_in_the_page() {
         "orders",
         "stages",
         "cuts",
+        "tied-weights",
         "ties",
         "proof",
         "sweep",
@@ -47,6 +48,7 @@ fn a_report_with_little_in_it_is_a_page_too() {
     report.refusal = None;
     report.judged = None;
     report.orders.clear();
+    report.tied_weights.clear();
     report.ties.clear();
     report.cuts.clear();
     report.liveness = None;

@@ -3,7 +3,7 @@
 use super::{Look, layers};
 use crate::model::PseudoLayers;
 use crate::report::document::{Judged, OverLimit, Refusal, RefusalReason};
-use crate::report::{Split, Units, printable, sweep};
+use crate::report::{Split, Units, printable, sweep, tied_weights};
 
 /// Some lines under the verdict.
 pub fn refusal(refusal: &Refusal, split: &Split, look: &Look) -> String {
@@ -15,10 +15,11 @@ pub fn refusal(refusal: &Refusal, split: &Split, look: &Look) -> String {
     }
     lines.extend(smallest(refusal, split, units));
     lines.extend(fewest(refusal, split));
-    if let Some(stages) = &refusal.without_orders {
-        let shown = printable(&sweep::split(stages, split.pseudo_layers));
-        lines.push(format!("without the orders it fits: [ {shown} ]"));
-    }
+    lines.extend(refusal.relaxations.iter().map(|relaxation| {
+        let shown = printable(&sweep::split(&relaxation.stages, split.pseudo_layers));
+        let without = tied_weights::without(relaxation);
+        format!("{without} it fits: [ {shown} ]")
+    }));
     lines.join("\n")
 }
 
@@ -41,6 +42,8 @@ fn certificate(refusal: &Refusal, pseudo_layers: PseudoLayers, units: Units) -> 
         let ranges = refusal.ranges.iter();
         lines.extend(ranges.map(|range| over_limit(range, pseudo_layers, units)));
     }
+    let kept = refusal.kept_together.iter();
+    lines.extend(kept.map(|what| format!("  kept together by {}", printable(what))));
     if !refusal.cuts_after.is_empty() {
         let cuts = layers(pseudo_layers, &refusal.cuts_after);
         lines.push(format!("  and a cut was ordered after each of: {cuts}"));

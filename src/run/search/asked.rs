@@ -4,8 +4,8 @@ use super::given::position;
 use crate::cli::{MemPerTile, NumIpus, Options, Solver};
 use crate::memory::RangeCosts;
 use crate::model::{Model, NoCycles, Placement, Positions};
-use crate::run::usage;
-use crate::solve::{Goal, Limit, Order, Problem, Rule};
+use crate::run::{ties, usage};
+use crate::solve::{Constraint, Goal, Limit, Problem, Rule};
 use anyhow::Result;
 
 /// How many IPUs `--num-ipus auto` goes up to.
@@ -22,7 +22,8 @@ pub(in crate::run) struct Asked {
     pub(super) is_auto: bool,
     /// Bytes that a stage may take: one for all IPUs, or one for each.
     limits: Vec<u64>,
-    pub(super) orders: Vec<Order>,
+    /// Orders, and weights that several positions use.
+    pub(super) constraints: Vec<Constraint>,
     pub(super) goal: Goal,
     /// By position, when the profile has them.
     cycles: Option<Vec<u64>>,
@@ -39,6 +40,10 @@ impl Asked {
         if options.solver == Solver::Greedy {
             refuse_greedy(options, is_auto, limits.len())?;
         }
+        let mut constraints = orders(options, &placement.positions)?;
+        if options.solver != Solver::Greedy {
+            constraints.extend(ties::constraints(placement));
+        }
         let cycles = model.layer_cycles(placement);
         if goal == Goal::Cycles && cycles.is_none() {
             return Err(usage(format!("--objective cycles: {NoCycles}")));
@@ -47,7 +52,7 @@ impl Asked {
             ipus,
             is_auto,
             limits,
-            orders: orders(options, &placement.positions)?,
+            constraints,
             goal,
             cycles: cycles.map(|cycles| cycles.by_layer),
         })
@@ -69,7 +74,7 @@ impl Asked {
                 [limit] => Limit::Same(*limit),
                 limits => Limit::PerIpu(&limits[..ipus.min(limits.len())]),
             },
-            orders: &self.orders,
+            constraints: &self.constraints,
             goal: self.goal,
         }
     }
@@ -140,9 +145,9 @@ fn refuse_greedy(options: &Options, is_auto: bool, limits: usize) -> Result<()> 
     }
 }
 
-fn orders(options: &Options, positions: &Positions) -> Result<Vec<Order>> {
+fn orders(options: &Options, positions: &Positions) -> Result<Vec<Constraint>> {
     let mut orders = Vec::new();
-    let mut add = |rule, source: String| orders.push(Order::new(rule, source));
+    let mut add = |rule, source: String| orders.push(Constraint::order(rule, source));
     for pin in &options.pin {
         let source = format!("--pin {pin}");
         let position = position(positions, &pin.layer, &source)?;

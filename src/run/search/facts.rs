@@ -4,11 +4,14 @@ use super::{Answer, Asked, explained};
 use crate::cli::Options;
 use crate::report::document::{
     CutFacts, Judged, LayerNames, Move, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
-    Refusal, RefusalReason, Sweep, SweepRow, Tie,
+    Refusal, RefusalReason, RelaxationFacts, Sweep, SweepRow, Tie,
 };
 use crate::report::{Split, free_bytes, layer_name, layer_names};
 use crate::run::subject::Subject;
-use crate::solve::{self, Cause, Goal, Limit, Needed, Objective, Plan, Problem, Refused, Solution};
+use crate::solve::{
+    self, Cause, Constraint, Goal, Infeasible, Limit, Needed, Objective, Plan, Problem, Refused,
+    Relaxation, Solution,
+};
 use anyhow::Result;
 use std::ops::Range;
 
@@ -69,8 +72,8 @@ impl Subject<'_> {
     }
 
     /// Why nothing fits, and what would help.
-    pub(super) fn refusal(&self, asked: &Asked, refusal: &solve::Refusal) -> Refusal {
-        let certificate = &refusal.certificate;
+    pub(super) fn refusal(&self, asked: &Asked, infeasible: &Infeasible) -> Refusal {
+        let certificate = &infeasible.certificate;
         let ranges = certificate.ranges.clone();
         let weighed = ranges.iter().zip(self.memory.stages(&ranges));
         let range = |(range, memory): (&Range<usize>, crate::memory::StageMemory)| OverLimit {
@@ -80,10 +83,9 @@ impl Subject<'_> {
             bytes: memory.max_tile_bytes(),
         };
         let cuts_after = certificate.cuts_after.iter();
-        let lowest = refusal.lowest_peak.as_ref().map(|best| best.score.peak);
-        let without_orders = refusal.without_orders.as_ref();
+        let lowest = infeasible.lowest_peak.as_ref().map(|best| best.score.peak);
         Refusal {
-            reason: match refusal.cause {
+            reason: match infeasible.cause {
                 Cause::TooLarge => RefusalReason::TooLarge,
                 Cause::TooFewIpus => RefusalReason::TooFewIpus,
                 Cause::PinsOrLimits => RefusalReason::PinsOrLimits,
@@ -97,8 +99,22 @@ impl Subject<'_> {
             },
             smallest_limit: lowest,
             smallest_tile_memory: lowest.map(|bytes| self.options.reserve.beside(bytes)),
-            fewest_ipus: refusal.fewest.map(|ipus| ipus as u32),
-            without_orders: without_orders.map(|best| self.stages_of(&best.plan)),
+            fewest_ipus: infeasible.fewest.map(|ipus| ipus as u32),
+            kept_together: infeasible.kept_together.iter().map(kept_by).collect(),
+            relaxations: (infeasible.relaxations.iter())
+                .map(|relaxation| self.relaxation(relaxation))
+                .collect(),
+        }
+    }
+
+    fn relaxation(&self, relaxation: &Relaxation) -> RelaxationFacts {
+        let without = || relaxation.without.iter();
+        let orders = without().filter(|constraint| constraint.weight().is_none());
+        let weights = without().filter_map(Constraint::weight);
+        RelaxationFacts {
+            orders: orders.map(said).collect(),
+            weights: weights.map(|weight| weight.name.clone()).collect(),
+            stages: self.stages_of(&relaxation.solution.plan),
         }
     }
 
@@ -224,6 +240,18 @@ impl Subject<'_> {
         let on = (at + 1 < end).then(|| moved(at + 1, at..at + 1, number));
         back.into_iter().chain(on).flatten().collect()
     }
+}
+
+/// What keeps layers together, and what lifts that.
+fn kept_by(constraint: &Constraint) -> String {
+    match constraint.weight() {
+        Some(weight) => format!("{weight}; {}", weight.one_ipu()),
+        None => said(constraint),
+    }
+}
+
+fn said(constraint: &Constraint) -> String {
+    constraint.origin.to_string()
 }
 
 /// What programs call a number.

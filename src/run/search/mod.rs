@@ -7,15 +7,15 @@ mod weigh;
 
 pub(super) use asked::limits;
 
-use super::layers;
 use super::subject::Subject;
+use super::{InternalError, layers};
 use crate::atomic;
 use crate::cli::Solver;
 use crate::memory::RangeCosts;
 use crate::progress::Unit;
 use crate::report::Split;
 use crate::report::document::SearchFacts;
-use crate::solve::{self, Plan, Problem, Solution, SolveError};
+use crate::solve::{self, Constraint, Infeasible, Plan, Problem, Solution, SolveError};
 use anyhow::{Context, Result};
 use asked::Asked;
 use std::ops::Range;
@@ -40,7 +40,7 @@ struct Weighed {
 /// The answer of a solver, or what it says when there is none.
 enum Answer {
     Best(Box<Solution>),
-    Refused(Box<solve::Refusal>),
+    Infeasible(Box<Infeasible>),
     /// The search of the original tool proves nothing.
     Greedy(Vec<Range<usize>>),
 }
@@ -115,14 +115,11 @@ impl Subject<'_> {
             *weighed = self.weigh(None)?;
         }
         let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, ipus);
-        let refusal = self.solving(|| solve::refusal(&problem))?;
-        match refusal {
-            Some(refusal) => Ok(Answer::Refused(Box::new(refusal))),
+        let infeasible = self.solving(|| solve::explain(&problem))?;
+        match infeasible {
+            Some(infeasible) => Ok(Answer::Infeasible(Box::new(infeasible))),
             // The two see the same costs, up to the limit.
-            None => anyhow::bail!(
-                "internal error: a split turned up that was not found at first; please report \
-                 this with the profile"
-            ),
+            None => Err(InternalError("a split turned up that was not found at first").into()),
         }
     }
 
@@ -157,19 +154,23 @@ impl Subject<'_> {
     ) -> Result<Found> {
         let best = match answer {
             Answer::Best(solution) => Some(&**solution),
-            Answer::Refused(refusal) => refusal.lowest_peak.as_ref(),
+            Answer::Infeasible(infeasible) => infeasible.lowest_peak.as_ref(),
             Answer::Greedy(_) => None,
         };
         let broken = match &given {
             Some(plan) => solve::judge(problem, plan).map_err(explained)?.broken,
             None => Vec::new(),
         };
-        let broken: Vec<String> = broken.into_iter().map(|order| order.source).collect();
+        let said = |broken: &Constraint| match broken.weight() {
+            Some(weight) => format!("the tie of {weight}"),
+            None => broken.origin.to_string(),
+        };
+        let broken: Vec<String> = broken.iter().map(said).collect();
         let fits = matches!(answer, Answer::Best(_));
         let facts = SearchFacts {
             proof: facts::proof(self.options, answer, given.is_some()),
             refusal: match answer {
-                Answer::Refused(refusal) => Some(self.refusal(asked, refusal)),
+                Answer::Infeasible(infeasible) => Some(self.refusal(asked, infeasible)),
                 _ => None,
             },
             judged: match (&given, best) {
@@ -181,9 +182,10 @@ impl Subject<'_> {
                 false => None,
             },
             orders: asked
-                .orders
+                .constraints
                 .iter()
-                .map(|order| order.source.clone())
+                .filter(|constraint| constraint.weight().is_none())
+                .map(|order| order.origin.to_string())
                 .collect(),
             ..SearchFacts::default()
         };
@@ -218,7 +220,8 @@ fn shown_stages(
     }
 }
 
-/// Orders that contradict each other are wrong usage; all else is not.
+/// Orders that contradict each other, or weights, are wrong usage; all else is
+/// not.
 fn explained(error: SolveError) -> anyhow::Error {
     match error {
         SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. } => {

@@ -15,7 +15,7 @@ impl Subject<'_> {
         max_stages: usize,
         limit: u64,
     ) -> Vec<Range<usize>> {
-        let found = greedy(costs, limit, max_stages, 2);
+        let found = greedy(costs, limit, max_stages);
         self.messages.summary(format_args!(
             "greedy: {} at {} of the memory of a tile and at least {} layers in a stage",
             if found.fits { "settled" } else { "gave up" },

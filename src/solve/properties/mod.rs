@@ -1,14 +1,15 @@
 //! Both programs and what stands around them against trying every split.
 
-mod refusals;
+mod explanations;
 
 use proptest::prelude::*;
 
 use super::question::Question;
 use super::testing::{Case, Rank, brute_force, case, obedient, plain_case};
 use super::{
-    BottleneckProof, Clash, Goal, Limit, Objective, Order, Plan, Problem, Refused, Score, Solution,
-    SolveError, compare, dynamic_program, greedy, integer_program, judge, refusal, solve, sweep,
+    BottleneckProof, Conflict, Constraint, Goal, Limit, Objective, Plan, Problem, Refused, Score,
+    Solution, SolveError, compare, dynamic_program, explain, greedy, integer_program, judge, solve,
+    sweep,
 };
 
 fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
@@ -20,26 +21,30 @@ fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
     Some((numbers, plan.cuts().collect()))
 }
 
-/// The answer to a case; `None` when its orders contradict each other.
+/// The answer to a case; `None` when its constraints contradict each other.
 fn solved(case: &Case) -> Option<Option<Solution>> {
     match solve(&case.problem()) {
         Ok(solution) => Some(solution),
-        Err(SolveError::Contradiction(clash)) => {
-            assert_clashes(case, &clash);
+        Err(SolveError::Contradiction(conflict)) => {
+            assert_conflicts(case, &conflict);
             None
         }
         Err(error) => panic!("{error}"),
     }
 }
 
-/// The orders that a clash names are given, and no split obeys them alone.
-fn assert_clashes(case: &Case, clash: &Clash) {
-    let named = [&clash.first].into_iter().chain(&clash.second);
-    let named: Vec<Order> = named.chain(&clash.with).cloned().collect();
-    assert!(named.iter().all(|order| case.orders.contains(order)));
+/// The constraints that a clash names are given, and no split obeys them alone.
+fn assert_conflicts(case: &Case, conflict: &Conflict) {
+    let named = [&conflict.first].into_iter().chain(&conflict.second);
+    let named: Vec<Constraint> = named.chain(&conflict.with).cloned().collect();
+    assert!(
+        named
+            .iter()
+            .all(|constraint| case.constraints.contains(constraint))
+    );
     let mut alone = case.clone();
-    alone.orders = named;
-    assert_eq!(obedient(&alone).next(), None, "{clash}");
+    alone.constraints = named;
+    assert_eq!(obedient(&alone).next(), None, "{conflict}");
 }
 
 /// Every position in exactly one stage, in order, and few enough stages.
@@ -71,34 +76,48 @@ fn capped(case: &Case, proof: &BottleneckProof) -> Case {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        max_global_rejects: 100_000,
+        ..ProptestConfig::with_cases(2_000)
+    })]
+
+    /// Each case with each objective. Cases that contradict themselves do not
+    /// count.
+    #[test]
+    fn both_programs_find_what_trying_all_splits_finds(
+        mut case in case(10),
+        most_edges in prop_oneof![0..30_usize, Just(5_000)],
+    ) {
+        for goal in Goal::ALL {
+            case.goal = goal;
+            let problem = case.problem();
+            let mut question = match Question::new(&problem) {
+                Ok(question) => question,
+                Err(SolveError::Contradiction(conflict)) => {
+                    assert_conflicts(&case, &conflict);
+                    return Err(TestCaseError::reject("a contradiction"));
+                }
+                Err(error) => panic!("{error}"),
+            };
+            prop_assert!(obedient(&case).next().is_some(), "a contradiction");
+            question.most_edges = most_edges;
+            let best = brute_force(&case);
+            let integer = integer_program::solve(&question).unwrap();
+            let integer = integer.and_then(|found| rank(&problem, &found.plan));
+            prop_assert_eq!(integer, best.clone());
+            let dynamic = dynamic_program::solve(&question);
+            let dynamic = dynamic.and_then(|plan| rank(&problem, &plan));
+            prop_assert_eq!(dynamic, best);
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_500))]
 
     #[test]
-    fn both_programs_find_what_trying_all_splits_finds(
-        case in case(10),
-        most_edges in prop_oneof![0..30_usize, Just(5_000)],
-    ) {
-        let problem = case.problem();
-        let mut question = match Question::new(&problem) {
-            Ok(question) => question,
-            Err(SolveError::Contradiction(clash)) => {
-                assert_clashes(&case, &clash);
-                return Ok(());
-            }
-            Err(error) => panic!("{error}"),
-        };
-        prop_assert!(obedient(&case).next().is_some(), "orders that contradict each other");
-        question.most_edges = most_edges;
-        let best = brute_force(&case);
-        let integer = integer_program::solve(&question).unwrap();
-        let dynamic = dynamic_program::solve(&question);
-        prop_assert_eq!(integer.as_ref().and_then(|found| rank(&problem, &found.plan)), best.clone());
-        prop_assert_eq!(dynamic.as_ref().and_then(|plan| rank(&problem, plan)), best);
-    }
-
-    #[test]
-    fn without_orders_too(case in plain_case(10)) {
-        let solution = solved(&case).expect("there are no orders");
+    fn without_constraints_too(case in plain_case(10)) {
+        let solution = solved(&case).expect("there are no constraints");
         let found = solution.and_then(|solution| rank(&case.problem(), &solution.plan));
         prop_assert_eq!(found, brute_force(&case));
     }
@@ -189,7 +208,7 @@ proptest! {
     fn greedy_is_never_below_the_integer_program(case in plain_case(10), share in 1..12_u64) {
         let highest = case.costs.iter().map(|(_, peak)| peak).max().unwrap_or(0);
         let mem_per_tile = highest / 8 * share;
-        let found = greedy(&case.costs, mem_per_tile, case.ipus, 1);
+        let found = greedy(&case.costs, mem_per_tile, case.ipus);
         let plan = Plan::new(found.stages.clone(), case.costs.layers());
         let too_many = found.stages.len() > case.ipus;
         prop_assert_eq!(found.fits, plan.is_some() && !too_many);
@@ -279,7 +298,7 @@ fn degenerate_problems_have_no_split_and_no_panic() {
                 ..Problem::new(&empty, &[], ipus, 9)
             };
             assert_eq!(solve(&problem), Ok(None));
-            assert!(refusal(&problem).unwrap().is_some());
+            assert!(explain(&problem).unwrap().is_some());
             problem.costs = &one;
             let only = Plan::new(std::iter::once(0..1).collect(), 1).filter(|_| ipus > 0);
             assert_eq!(solve(&problem).unwrap().map(|found| found.plan), only);

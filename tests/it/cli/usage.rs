@@ -64,7 +64,10 @@ fn wrong_usage_ends_with_2() {
             &["--solve", "--cut-after=In", "--memory-model=classic"],
             "the layers are None 0 1 2 3 4",
         ),
-        (&["--layers-per-ipu=2,0,3"], "IPU 1 would have nothing to do"),
+        (
+            &["--layers-per-ipu=2,0,3"],
+            "IPU 1 would have nothing to do",
+        ),
         (&["--layers-per-ipu=2,4"], "the model has 5"),
         (&["--solver=fast"], "--solver"),
         (&["--format=xml"], "--format"),

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::{cases, generate, number, open, rows};
 
 /// Fields of the contexts of a case by id, and the names of its string table.
-fn contexts(directory: &Path) -> (Vec<HashMap<String, Value>>, usize) {
+pub fn contexts(directory: &Path) -> (Vec<HashMap<String, Value>>, usize) {
     let file = std::fs::File::open(directory.join("debug.cbor")).unwrap();
     let document: Value = ciborium::from_reader(std::io::BufReader::new(file)).unwrap();
     let entries = document.into_map().unwrap();
@@ -29,7 +29,7 @@ fn contexts(directory: &Path) -> (Vec<HashMap<String, Value>>, usize) {
     (contexts.collect(), strings)
 }
 
-fn uint(value: Option<&Value>) -> Option<u64> {
+pub fn uint(value: Option<&Value>) -> Option<u64> {
     value.map(|value| value.as_integer().unwrap().try_into().unwrap())
 }
 
@@ -84,7 +84,7 @@ fn contexts_parse_and_come_before_their_parents() {
 }
 
 /// A list such as `[12,13]`.
-fn ids(context: &HashMap<String, Value>, key: &str) -> Vec<u64> {
+pub fn ids(context: &HashMap<String, Value>, key: &str) -> Vec<u64> {
     let text = context[key].as_text().unwrap();
     let inside = text.strip_prefix('[').unwrap().strip_suffix(']').unwrap();
     inside.split(',').map(|id| id.parse().unwrap()).collect()

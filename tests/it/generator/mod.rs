@@ -2,6 +2,7 @@
 //! simpler computation of what it records.
 
 mod debug_file;
+mod places;
 mod planted_json;
 mod profile_tables;
 mod recorded_sums;
@@ -41,7 +42,8 @@ fn cases() -> Vec<Vec<&'static str>> {
         "--outlined",
         "once",
     ]);
-    cases.extend(cases_with_places().map(|case| case.split(' ').collect()));
+    let small = ["--bytes-per-layer-tile", "20000"];
+    cases.extend(cases_with_places().map(|case| case.split(' ').chain(small).collect()));
     cases
 }
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::{TILES, cases, generate, number, open, pairs};
 
 /// A list of bytes by tile.
-fn by_tile(value: &Value) -> Vec<i64> {
+pub fn by_tile(value: &Value) -> Vec<i64> {
     let bytes = value.as_array().unwrap().iter();
     let bytes: Vec<i64> = bytes.map(|bytes| bytes.as_i64().unwrap()).collect();
     assert_eq!(bytes.len(), TILES);
@@ -39,7 +39,7 @@ fn needs(range: &Value) -> Vec<i64> {
     sums
 }
 
-fn planted(arguments: &[&str]) -> (TempDir, Value) {
+pub fn planted(arguments: &[&str]) -> (TempDir, Value) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("planted.json");
     let mut all = arguments.to_vec();
@@ -69,7 +69,11 @@ fn all_layers_and_overhead_are_the_recorded_memory() {
             let tile = tile as usize;
             let explained = needs[tile] + overhead[tile];
             assert!(explained <= total, "{case:?}, tile {tile}");
-            assert!(total <= explained + passing[tile], "{case:?}, tile {tile}");
+            let has_gaps = case.contains(&"--gaps");
+            assert!(
+                has_gaps || total <= explained + passing[tile],
+                "{case:?}, tile {tile}"
+            );
         }
     }
 }

@@ -42,7 +42,8 @@ impl Context {
         let outlined = numbers("outlinedDebugContextIds")?;
         let replaced = numbers("replacedDebugContextIds")?;
         assert_eq!(outlined.len(), replaced.len());
-        Some(outlined.into_iter().zip(replaced).collect())
+        let pairs: HashMap<u64, u64> = outlined.into_iter().zip(replaced).collect();
+        (!pairs.is_empty()).then_some(pairs)
     }
 }
 

@@ -89,11 +89,20 @@ impl<'a> Namer<'a> {
         let mut all: Vec<HashMap<u64, u64>> = Vec::new();
         for call in call_path {
             let chain = self.contexts.chain(self.profile.programs[call].debug_id);
-            let own = chain.into_iter().find(|context| context.pairs().is_some());
-            let context = own.and_then(|own| match innermost(&all, own.id) {
+            let own = chain.iter().copied().find(|c| c.pairs().is_some());
+            // A copy in an outlined body: what has lists, or else anything in
+            // the chain.
+            let copies = match own {
+                Some(own) => vec![own],
+                None => chain,
+            };
+            let replaces = |pairs: &HashMap<u64, u64>| {
+                copies.iter().find_map(|copy| pairs.get(&copy.id)).copied()
+            };
+            let context = match all.iter().rev().find_map(replaces) {
                 Some(replaced) => self.contexts.get(replaced),
-                None => Some(own),
-            });
+                None => own,
+            };
             let pairs = context.and_then(Context::pairs);
             all.push(pairs.unwrap_or_default());
         }

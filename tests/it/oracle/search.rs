@@ -60,14 +60,13 @@ struct Cost {
     cuts: Vec<usize>,
 }
 
-/// The best of all splits into at most `num_ipus` stages. The pseudo-layer and
-/// the first layer stand in one stage.
+/// The best of all splits into at most `num_ipus` stages.
 pub fn best(ranges: &Ranges, num_ipus: usize) -> Vec<Range<usize>> {
     let count = ranges.layers;
-    let inner = count - 2;
+    let inner = count - 1;
     let splits = (0..1u32 << inner).map(|chosen| {
         let cuts = (0..inner).filter(|cut| chosen & 1 << cut != 0);
-        cuts.map(|cut| cut + 2).collect::<Vec<usize>>()
+        cuts.map(|cut| cut + 1).collect::<Vec<usize>>()
     });
     let allowed = splits.filter(|cuts| cuts.len() < num_ipus);
     let cost = |cuts: Vec<usize>| {
@@ -91,7 +90,7 @@ fn stages(cuts: &[usize], count: usize) -> Vec<Range<usize>> {
     starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// Section 9. The pseudo-layer counts as a layer, but is no stage by itself.
+/// Section 9. The pseudo-layer counts as a layer.
 pub fn greedy(ranges: &Ranges, num_ipus: usize, mem_per_tile: u64) -> Greedy {
     let mut last = None;
     for min_layers in [3, 2, 1] {
@@ -123,9 +122,6 @@ fn fill(ranges: &Ranges, min_layers: usize, target: f64) -> (Vec<Range<usize>>, 
     while start < count {
         let left = count - start;
         let mut layers = if left < min_layers { 1 } else { min_layers };
-        if start == 0 {
-            layers = layers.max(2);
-        }
         if overflows(&(start..start + layers)) {
             return (stages, false);
         }

@@ -8,7 +8,7 @@ use popliner::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement,
 };
 use popliner::profile::Profile;
-use popliner::solve::{Goal, Limit, Order, Problem, Rule, SolveError, lp, solve};
+use popliner::solve::{Constraint, Goal, Limit, Problem, Rule, SolveError, lp, solve};
 use regex::Regex;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl Programs {
         }
     }
 
-    /// Writes the program and solves the problem; orders that contradict each
+    /// Writes the program and solves the problem; constraints that contradict each
     /// other are left out.
     fn add(&mut self, name: String, problem: &Problem<'_>) {
         let solution = match solve(problem) {
@@ -108,7 +108,7 @@ fn costs(state: &mut u64, layers: usize) -> RangeCosts {
     RangeCosts::new((0..layers).map(row).collect())
 }
 
-fn order(state: &mut u64, layers: u64, ipus: u64) -> Order {
+fn order(state: &mut u64, layers: u64, ipus: u64) -> Constraint {
     let kind = random(state, 4);
     let first = random(state, layers) as usize;
     let last = random(state, layers) as usize;
@@ -121,7 +121,7 @@ fn order(state: &mut u64, layers: u64, ipus: u64) -> Order {
         2 => Rule::CutAfter(first.min(layers as usize - 2)),
         _ => Rule::NoCutAfter(first.min(layers as usize - 2)),
     };
-    Order::new(rule, format!("{rule:?}"))
+    Constraint::order(rule, format!("{rule:?}"))
 }
 
 #[test]
@@ -138,8 +138,10 @@ fn highs_finds_the_same_optimum_for_random_problems() {
         let costs = costs(state, layers as usize);
         let cut_bytes: Vec<u64> = (1..layers).map(|_| random(state, 1000)).collect();
         let cycles: Vec<u64> = (0..layers).map(|_| random(state, 1000)).collect();
-        let orders = random(state, 4);
-        let orders: Vec<Order> = (0..orders).map(|_| order(state, layers, ipus)).collect();
+        let constraints = random(state, 4);
+        let constraints: Vec<Constraint> = (0..constraints)
+            .map(|_| order(state, layers, ipus))
+            .collect();
         let limits: Vec<u64> = (0..ipus).map(|_| 50 + random(state, 400)).collect();
         let problem = Problem {
             cycles: Some(&cycles),
@@ -147,7 +149,7 @@ fn highs_finds_the_same_optimum_for_random_problems() {
                 0 => Limit::Same(limits[0]),
                 _ => Limit::PerIpu(&limits),
             },
-            orders: &orders,
+            constraints: &constraints,
             goal: Goal::ALL[n % 8 / 2],
             ..Problem::new(&costs, &cut_bytes, ipus as usize, 0)
         };

@@ -151,7 +151,7 @@ impl Planter<'_> {
 
     /// The same for one operation.
     pub(super) fn work_of(&mut self, op: usize, bytes: u64) {
-        self.put(Group {
+        let work = self.put(Group {
             name: self.named(op, "work"),
             uses: self.last_compute(op),
             ..self.of_op(op, Role::Work, 1, bytes)
@@ -171,12 +171,13 @@ impl Planter<'_> {
             });
         }
         for number in 0..self.tree.op_stages[op].len() {
-            self.exchange_of(op, number, bytes / 15);
+            self.exchange_of(op, number, work, bytes / 15);
         }
     }
 
-    /// What the exchange of a stage sends and receives.
-    fn exchange_of(&mut self, op: usize, number: usize, bytes: u64) {
+    /// What the exchange of a stage sends and receives. Where few variables are
+    /// wanted, it sends the work memory.
+    fn exchange_of(&mut self, op: usize, number: usize, work: usize, bytes: u64) {
         let stage = &self.tree.stages[self.tree.op_stages[op][number]];
         let Some(exchange) = stage.exchange else {
             return;
@@ -185,12 +186,17 @@ impl Planter<'_> {
             stage.compute_set.is_some(),
             self.tree.exchanges[exchange].window,
         );
-        self.put(Group {
-            name: self.named(op, "rearranged"),
-            window,
-            uses: self.at(op, number, Access::Source),
-            ..self.of_op(op, Role::Rearrangement, 4, bytes / 2)
-        });
+        let source = self.at(op, number, Access::Source);
+        if self.settings.vars_per_layer_tile < 20 && self.ordinals[op] % 5 > 0 {
+            self.groups[work].uses.extend(source);
+        } else {
+            self.put(Group {
+                name: self.named(op, "rearranged"),
+                window,
+                uses: source,
+                ..self.of_op(op, Role::Rearrangement, 4, bytes / 2)
+            });
+        }
         let mut uses = self.at(op, number, Access::Destination);
         if is_computing {
             uses.extend(self.at(op, number, Access::Compute));

@@ -5,7 +5,7 @@ mod stages;
 
 use super::{
     CategoryBytes, CoverageFacts, Cut, DocumentFormat, Execution, ExecutionSource, LayerMemory,
-    Made, RecordedMemory, Report, SearchFacts, StageCycles, TileTotals, VERSION,
+    Made, RecordedMemory, Report, SearchFacts, StageCycles, TiedWeightFacts, TileTotals, VERSION,
 };
 use crate::memory::{self, MemoryModel};
 use crate::model::{CycleSource, LayerCycles, Layering, Lookup, Model, Positions};
@@ -28,6 +28,8 @@ pub struct Inputs<'a> {
     pub lookup: Option<&'a Lookup>,
     /// Bytes that a stage may take on each tile.
     pub limit: u64,
+    /// Weights that several layers use.
+    pub tied_weights: Vec<TiedWeightFacts>,
     /// The split, when one was asked for.
     pub split: Option<&'a Split>,
     /// What the search said of it.
@@ -71,6 +73,7 @@ impl Report {
             orders: inputs
                 .search
                 .map_or(Vec::new(), |search| search.orders.clone()),
+            tied_weights: inputs.tied_weights.clone(),
             ties: inputs
                 .search
                 .map_or(Vec::new(), |search| search.ties.clone()),

@@ -74,6 +74,9 @@ impl Drawing {
             return;
         }
         self.option("--mode", "training");
+        if self.has_pairs() {
+            self.drawn.labels.push("gradients without names");
+        }
         let optimiser =
             self.random
                 .one_of(&["sgd", "adam-each", "adam-each", "adam-sets", "adam-fused"]);
@@ -155,6 +158,9 @@ impl Drawing {
             "medium" => "medium ends",
             _ => "large ends",
         });
+        if self.has_pairs() && self.random.once_in(4) {
+            self.flag("head-reads-layer");
+        }
         // What is tied shows in TensorFlow by an update, in plain Poplar not at all.
         let shows = self.has_pairs() || (self.framework == "tensorflow" && self.is_training);
         if shows && self.random.once_in(4) {

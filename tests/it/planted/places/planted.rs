@@ -21,7 +21,11 @@ pub struct Planted {
 
 impl Planted {
     pub fn new(seed: u64) -> Self {
-        let drawn = drawn::model(seed);
+        Self::with(drawn::model(seed))
+    }
+
+    /// The model of these options.
+    pub fn with(drawn: Drawn) -> Self {
         let folder = TempDir::new().expect("a folder");
         let truth = synthesize::write_with_truth(folder.path(), &drawn.options);
         Self {
@@ -77,7 +81,7 @@ impl Planted {
     }
 }
 
-pub fn recorded(planted: &Planted) -> Vec<u64> {
+fn recorded(planted: &Planted) -> Vec<u64> {
     let profile = Profile::read(&planted.folder.path().join("profile.pop")).expect("a profile");
     profile
         .recorded

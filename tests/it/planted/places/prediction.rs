@@ -9,7 +9,7 @@ use popliner::model::{
     Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
-use popliner::solve::{Problem, solve};
+use popliner::solve::{Constraint, Problem, Rule, solve};
 use regex::Regex;
 
 use super::planted::Planted;
@@ -22,9 +22,21 @@ pub struct Prediction {
     pub splits: Vec<Option<Vec<Range<usize>>>>,
 }
 
-/// Weighs these ranges, and splits the model for so many IPUs with so many bytes
-/// on each tile.
-pub fn predict(planted: &Planted, ranges: &[Range<usize>], questions: &[(usize, u64)]) -> Prediction {
+/// A split that is asked for.
+pub struct Question {
+    /// How many IPUs there are.
+    pub ipus: usize,
+    /// Bytes of each of their tiles.
+    pub limit: u64,
+}
+
+/// Weighs these ranges and answers these questions; nothing where there are more
+/// or fewer positions than were planted: a tie was not found.
+pub fn predict(
+    planted: &Planted,
+    ranges: &[Range<usize>],
+    questions: &[Question],
+) -> Option<Prediction> {
     let folder = planted.folder.path();
     let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
     let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
@@ -35,22 +47,40 @@ pub fn predict(planted: &Planted, ranges: &[Range<usize>], questions: &[(usize, 
         order: LayerOrder::Natural,
     };
     let layering = Layering::new(&model.operations, &options);
-    let placement = Placement::new(&model, &layering, &PlacementOptions::default());
-    let memory = MemoryModel::full(&model, &layering, &placement).expect("memory");
+    let placement = Placement::full(&model, &layering, &PlacementOptions::default());
+    let placement = placement.expect("places");
+    let memory = MemoryModel::new(&model, &placement).expect("memory");
+    if memory.layers() != planted.positions() {
+        return None;
+    }
+    let tied = constraints(&placement);
     let stages = memory.stages(ranges);
     let bytes = stages.iter().map(|stage| {
         let tiles = stage.tiles.iter();
         tiles.map(|parts| parts.total()).collect()
     });
-    let split = |&(ipus, limit): &(usize, u64)| {
-        let costs = memory.range_costs(limit);
+    let split = |question: &Question| {
+        let &Question { ipus, limit } = question;
+        let costs = memory.range_costs(limit).expect("costs");
         let cut_bytes = memory.between().cut_bytes();
-        let problem = Problem::new(&costs, &cut_bytes, ipus, limit);
+        let problem = Problem {
+            constraints: &tied,
+            ..Problem::new(&costs, &cut_bytes, ipus, limit)
+        };
         let solution = solve(&problem).expect("an answer");
         solution.map(|solution| solution.plan.stages().to_vec())
     };
-    Prediction {
+    Some(Prediction {
         ranges: bytes.collect(),
         splits: questions.iter().map(split).collect(),
-    }
+    })
+}
+
+/// What shares a weight stays together.
+fn constraints(placement: &Placement) -> Vec<Constraint> {
+    let ties = placement.ties.iter();
+    let together = ties.filter_map(|tie| tie.binds(&placement.positions));
+    together
+        .map(|(first, last)| Constraint::order(Rule::Together { first, last }, "tied"))
+        .collect()
 }

@@ -1,9 +1,13 @@
-//! The best split in truth, by trying all.
+//! The best split in truth, by trying all, against the one that is called best.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::planted::Planted;
+use super::prediction::Question;
+
+/// More than any model needs.
+const ENOUGH: u64 = 1 << 40;
 
 /// Bytes of the fullest tile of each range that can be a stage.
 pub struct Peaks {
@@ -52,4 +56,65 @@ impl Peaks {
             .map(|(from, to)| from..to)
             .collect()
     }
+}
+
+/// What came of a question.
+#[derive(Debug)]
+pub struct SplitError {
+    /// How many IPUs there are.
+    pub ipus: usize,
+    /// Bytes of each of their tiles.
+    pub limit: u64,
+    /// The split that is called best.
+    pub stages: Option<Vec<Range<usize>>>,
+    /// How much more the split called best needs in truth than the best split;
+    /// nothing for a split that tears a weight apart.
+    pub loss: Option<f64>,
+    /// Whether it fits in truth.
+    pub fits: bool,
+    /// Whether no split was found though one fits.
+    pub is_refused: bool,
+}
+
+impl SplitError {
+    /// Whether the answer is good enough. It may say no where it is near.
+    pub fn is_right(&self) -> bool {
+        self.is_refused || (self.fits && self.loss.is_some_and(|loss| loss <= 0.02))
+    }
+}
+
+/// Two to four IPUs with enough memory, and with little more than is needed.
+pub fn questions(seed: u64, peaks: &Peaks) -> Vec<Question> {
+    let ipus = (2..=4).filter(|&ipus| ipus < peaks.positions);
+    let questions = ipus.flat_map(|ipus| {
+        let optimum = peaks.optimum(ipus).expect("a split");
+        let little = optimum * (101 + (7 * seed + ipus as u64) % 12) / 100;
+        [ENOUGH, little].map(|limit| Question { ipus, limit })
+    });
+    questions.collect()
+}
+
+/// Holds the answers against the truth.
+pub fn errors(
+    peaks: &Peaks,
+    questions: &[Question],
+    answers: &[Option<Vec<Range<usize>>>],
+) -> Vec<SplitError> {
+    let judge = |(question, answer): (&Question, &Option<Vec<Range<usize>>>)| {
+        let &Question { ipus, limit } = question;
+        let optimum = peaks.optimum(ipus).expect("a split");
+        let peak = answer.as_ref().map(|stages| peaks.of_split(stages));
+        SplitError {
+            ipus,
+            limit,
+            stages: answer.clone(),
+            loss: match peak {
+                Some(peak) => peak.map(|peak| peak as f64 / optimum as f64 - 1.0),
+                None => Some(0.0),
+            },
+            fits: peak.flatten().is_none_or(|peak| peak <= limit),
+            is_refused: answer.is_none(),
+        }
+    };
+    questions.iter().zip(answers).map(judge).collect()
 }

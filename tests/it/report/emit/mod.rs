@@ -258,7 +258,10 @@ fn a_search_that_gave_up_leaves_nothing_to_paste() {
     assert_eq!(run.code, 1, "{run:?}");
     for (name, text) in sections(&run.out) {
         assert!(text.lines().all(|line| line.starts_with("# ")), "{text}");
-        assert!(text.contains("in no stage: In 0 1 2 3 Out"), "{name}: {text}");
+        assert!(
+            text.contains("in no stage: In 0 1 2 3 Out"),
+            "{name}: {text}"
+        );
         let read: Value = serde_yaml_ng::from_str(&text).expect("YAML");
         assert_eq!(read, Value::Null);
         python("import ast, sys; ast.parse(sys.stdin.read())", &text);
@@ -271,7 +274,11 @@ fn wrong_usage_ends_with_2_before_and_after_the_search() {
         (&["--emit=poptorch"], "--module"),
         (&["--module-in=model.embedding"], "--emit"),
         (
-            &["--emit=keras", "--module-out=head", "--memory-model=classic"],
+            &[
+                "--emit=keras",
+                "--module-out=head",
+                "--memory-model=classic",
+            ],
             "has no Out",
         ),
         (&["--emit=pipeline-splits", "--solve"], "--module"),

@@ -1,34 +1,34 @@
-//! Which orders clash, and what is said of them.
+//! Which constraints clash, and what is said of them.
 
 use super::*;
 
-fn pin(position: usize, ipu: usize) -> Order {
-    Order::new(
+fn pin(position: usize, ipu: usize) -> Constraint {
+    Constraint::order(
         Rule::Pin { position, ipu },
         format!("--pin {position}={ipu}"),
     )
 }
 
-fn cut(after: usize) -> Order {
-    Order::new(Rule::CutAfter(after), format!("--cut-after {after}"))
+fn cut(after: usize) -> Constraint {
+    Constraint::order(Rule::CutAfter(after), format!("--cut-after {after}"))
 }
 
-fn no_cut(after: usize) -> Order {
-    Order::new(Rule::NoCutAfter(after), format!("--no-cut-after {after}"))
+fn no_cut(after: usize) -> Constraint {
+    Constraint::order(Rule::NoCutAfter(after), format!("--no-cut-after {after}"))
 }
 
-fn together(first: usize, last: usize) -> Order {
+fn together(first: usize, last: usize) -> Constraint {
     let source = format!("--together {first},{last}");
-    Order::new(Rule::Together { first, last }, source)
+    Constraint::order(Rule::Together { first, last }, source)
 }
 
-/// What is said of these orders, for 8 positions and 4 IPUs.
-fn said(orders: &[Order]) -> Option<String> {
-    find(orders, 8, 4).map(|clash| clash.to_string())
+/// What is said of these constraints, for 8 positions and 4 IPUs.
+fn said(constraints: &[Constraint]) -> Option<String> {
+    find(constraints, 8, 4).map(|conflict| conflict.to_string())
 }
 
-fn assert_said(orders: &[Order], begin: &str) {
-    let said = said(orders).unwrap();
+fn assert_said(constraints: &[Constraint], begin: &str) {
+    let said = said(constraints).unwrap();
     assert!(said.starts_with(begin), "{said}");
 }
 
@@ -88,5 +88,8 @@ fn there_are_ipus_for_all_cuts() {
     assert_said(&[cut(0), cut(2), cut(4), cut(6)], expected);
     let expected = "--pin 5=3 clashes with --cut-after 6:";
     assert_said(&[pin(5, 3), cut(6)], expected);
-    assert_eq!(find(&[cut(1)], 8, 1).map(|clash| clash.second), Some(None));
+    assert_eq!(
+        find(&[cut(1)], 8, 1).map(|conflict| conflict.second),
+        Some(None)
+    );
 }

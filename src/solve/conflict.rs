@@ -1,6 +1,6 @@
-//! Orders that no split can obey, whatever the memory.
+//! Constraints that no split can obey, whatever the memory.
 //!
-//! The stage number of a position is the number of cuts before it. So orders
+//! The stage number of a position is the number of cuts before it. So constraints
 //! can be obeyed exactly when no cut is both required and forbidden, and when
 //! between one pin and the next (the first position counts as pinned to IPU
 //! 0) the stages to pass are at least the required cuts and at most those that
@@ -10,25 +10,25 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::orders::{Cut, Order, Rule, cuts_after};
+use super::constraints::{Constraint, Cut, Rule, cuts_after, forbidding};
 
-/// Orders that cannot all be obeyed.
+/// Constraints that cannot all be obeyed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clash {
+pub struct Conflict {
     /// One of the pair that clashes.
-    pub first: Order,
+    pub first: Constraint,
     /// The other; `None` when the first clashes with the number of IPUs or
     /// of layers alone.
-    pub second: Option<Order>,
-    /// Further orders that take part.
-    pub with: Vec<Order>,
+    pub second: Option<Constraint>,
+    /// Further constraints that take part.
+    pub with: Vec<Constraint>,
     /// What cannot be.
-    pub kind: ClashKind,
+    pub kind: ConflictKind,
 }
 
-/// Why orders cannot all be obeyed.
+/// Why constraints cannot all be obeyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClashKind {
+pub enum ConflictKind {
     /// A pin to an IPU that is not there.
     NoSuchIpu {
         /// How many IPUs there are.
@@ -54,23 +54,31 @@ pub enum ClashKind {
     },
 }
 
-impl fmt::Display for Clash {
+impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.first.source)?;
+        self.first.origin.fmt(f)?;
         match &self.second {
-            Some(second) => write!(f, " clashes with {}", second.source)?,
+            Some(second) => write!(f, " clashes with {}", second.origin)?,
             None => f.write_str(" cannot be obeyed")?,
         }
-        for (n, order) in self.with.iter().enumerate() {
+        for (n, constraint) in self.with.iter().enumerate() {
             let join = if n == 0 { " (with " } else { ", " };
-            write!(f, "{join}{}", order.source)?;
+            write!(f, "{join}{}", constraint.origin)?;
         }
         let end = if self.with.is_empty() { "" } else { ")" };
-        write!(f, "{end}: {}", self.kind)
+        write!(f, "{end}: {}", self.kind)?;
+        let all = [&self.first]
+            .into_iter()
+            .chain(&self.second)
+            .chain(&self.with);
+        for weight in all.filter_map(Constraint::weight) {
+            write!(f, "; {}", weight.one_ipu())?;
+        }
+        Ok(())
     }
 }
 
-impl fmt::Display for ClashKind {
+impl fmt::Display for ConflictKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchIpu { ipus } => {
@@ -92,109 +100,126 @@ impl fmt::Display for ClashKind {
     }
 }
 
-/// A pin on the way through the positions; the first has no order.
+/// A pin on the way through the positions; the first has no constraint.
 #[derive(Clone, Copy)]
 struct Pinned<'a> {
     position: usize,
     ipu: usize,
-    order: Option<&'a Order>,
+    constraint: Option<&'a Constraint>,
 }
 
-/// The first clash among `orders`, whose positions are all below `layers`;
+/// The first clash among `constraints`, whose positions are all below `layers`;
 /// `None` when some split into at most `ipus` stages obeys them all.
-pub(super) fn find(orders: &[Order], layers: usize, ipus: usize) -> Option<Clash> {
-    let mut pins: Vec<Pinned<'_>> = orders.iter().filter_map(pinned).collect();
+pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
+    let mut pins: Vec<Pinned<'_>> = constraints.iter().filter_map(pinned).collect();
     let beyond = pins.iter().find(|pin| pin.ipu >= ipus);
-    if let Some(order) = beyond.and_then(|pin| pin.order) {
-        return Some(clash(ClashKind::NoSuchIpu { ipus }, order, None, vec![]));
+    if let Some(constraint) = beyond.and_then(|pin| pin.constraint) {
+        return Some(conflict(
+            ConflictKind::NoSuchIpu { ipus },
+            constraint,
+            None,
+            vec![],
+        ));
     }
-    if let Some((cut, no_cut)) = contradicted_cut(orders) {
-        return Some(clash(ClashKind::CutForbidden, cut, Some(no_cut), vec![]));
+    if let Some((cut, no_cut)) = contradicted_cut(constraints) {
+        return Some(conflict(
+            ConflictKind::CutForbidden,
+            cut,
+            Some(no_cut),
+            vec![],
+        ));
     }
     pins.sort_by_key(|pin| (pin.position, pin.ipu));
-    let cuts = cuts_after(orders, layers);
+    let cuts = cuts_after(constraints, layers);
     let mut before = Pinned {
         position: 0,
         ipu: 0,
-        order: None,
+        constraint: None,
     };
     for pin in pins {
-        if let Some(clash) = between(orders, &cuts, before, pin) {
-            return Some(clash);
+        if let Some(conflict) = between(constraints, &cuts, before, pin) {
+            return Some(conflict);
         }
         before = pin;
     }
     let left = ipus.saturating_sub(1 + before.ipu);
     let behind = before.position..layers.saturating_sub(1);
-    too_many(orders, &cuts, behind, left, [before.order, None])
+    too_many(constraints, &cuts, behind, left, [before.constraint, None])
 }
 
-fn pinned(order: &Order) -> Option<Pinned<'_>> {
-    let Rule::Pin { position, ipu } = order.rule else {
+fn pinned(constraint: &Constraint) -> Option<Pinned<'_>> {
+    let Rule::Pin { position, ipu } = constraint.rule else {
         return None;
     };
-    let order = Some(order);
+    let constraint = Some(constraint);
     Some(Pinned {
         position,
         ipu,
-        order,
+        constraint,
     })
 }
 
-/// A required cut and the order that forbids it.
-fn contradicted_cut(orders: &[Order]) -> Option<(&Order, &Order)> {
-    orders.iter().find_map(|cut| {
+/// A required cut and what forbids it.
+fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constraint)> {
+    constraints.iter().find_map(|cut| {
         let Rule::CutAfter(position) = cut.rule else {
             return None;
         };
-        Some((cut, forbids(orders, position).next()?))
-    })
-}
-
-/// The orders that forbid a cut after `position`.
-fn forbids(orders: &[Order], position: usize) -> impl Iterator<Item = &Order> {
-    orders.iter().filter(move |order| {
-        let forbidden = order.forbidden();
-        forbidden.is_some_and(|forbidden| forbidden.contains(&position))
+        Some((
+            cut,
+            *forbidding(constraints, position..position + 1).first()?,
+        ))
     })
 }
 
 /// What is wrong between two pins that follow each other.
-fn between(orders: &[Order], cuts: &[Cut], before: Pinned<'_>, pin: Pinned<'_>) -> Option<Clash> {
-    let own = pin.order?;
-    let same_place = before.order.is_some() && before.position == pin.position;
+fn between(
+    constraints: &[Constraint],
+    cuts: &[Cut],
+    before: Pinned<'_>,
+    pin: Pinned<'_>,
+) -> Option<Conflict> {
+    let own = pin.constraint?;
+    let same_place = before.constraint.is_some() && before.position == pin.position;
     if pin.ipu < before.ipu || (same_place && pin.ipu > before.ipu) {
-        return Some(clash(ClashKind::Backwards, own, before.order, vec![]));
+        return Some(conflict(
+            ConflictKind::Backwards,
+            own,
+            before.constraint,
+            vec![],
+        ));
     }
     let needed = pin.ipu - before.ipu;
     let behind = before.position..pin.position;
     let may = |position: &usize| cuts[*position] != Cut::Forbidden;
     let possible = behind.clone().filter(may).count();
     if needed > possible {
-        let kind = ClashKind::TooFewCuts { needed, possible };
-        let mut others: Vec<&Order> = before.order.into_iter().collect();
+        let kind = ConflictKind::TooFewCuts { needed, possible };
+        let mut others: Vec<&Constraint> = before.constraint.into_iter().collect();
         if needed <= behind.len() {
             // There would be positions enough: those who forbid come first.
-            for order in behind.flat_map(|position| forbids(orders, position)) {
-                if !others.contains(&order) {
-                    others.insert(0, order);
-                }
-            }
+            others.splice(0..0, forbidding(constraints, behind));
         }
         let mut others = others.into_iter();
-        return Some(clash(kind, own, others.next(), others.collect()));
+        return Some(conflict(kind, own, others.next(), others.collect()));
     }
-    too_many(orders, cuts, behind, needed, [Some(own), before.order])
+    too_many(
+        constraints,
+        cuts,
+        behind,
+        needed,
+        [Some(own), before.constraint],
+    )
 }
 
 /// More required cuts after the positions `behind` than are `allowed`.
 fn too_many(
-    orders: &[Order],
+    constraints: &[Constraint],
     cuts: &[Cut],
     behind: Range<usize>,
     allowed: usize,
-    pins: [Option<&Order>; 2],
-) -> Option<Clash> {
+    pins: [Option<&Constraint>; 2],
+) -> Option<Conflict> {
     let required: Vec<usize> = behind
         .filter(|&position| cuts[position] == Cut::Required)
         .collect();
@@ -202,10 +227,10 @@ fn too_many(
         return None;
     }
     let asks = |&position: &usize| {
-        let mut orders = orders.iter();
-        orders.find(|order| order.rule == Rule::CutAfter(position))
+        let mut constraints = constraints.iter();
+        constraints.find(|constraint| constraint.rule == Rule::CutAfter(position))
     };
-    let kind = ClashKind::TooManyCuts {
+    let kind = ConflictKind::TooManyCuts {
         required: required.len(),
         allowed,
     };
@@ -213,11 +238,16 @@ fn too_many(
     let pins = pins.into_iter().flatten();
     let mut all = pins.chain(required.iter().rev().filter_map(asks));
     let (first, second) = (all.next()?, all.next());
-    Some(clash(kind, first, second, all.collect()))
+    Some(conflict(kind, first, second, all.collect()))
 }
 
-fn clash(kind: ClashKind, first: &Order, second: Option<&Order>, with: Vec<&Order>) -> Clash {
-    Clash {
+fn conflict(
+    kind: ConflictKind,
+    first: &Constraint,
+    second: Option<&Constraint>,
+    with: Vec<&Constraint>,
+) -> Conflict {
+    Conflict {
         first: first.clone(),
         second: second.cloned(),
         with: with.into_iter().cloned().collect(),

@@ -1,0 +1,284 @@
+//! Constraints: what a plan must do besides fitting, and who says so.
+
+use std::fmt;
+use std::ops::{Range, RangeInclusive};
+
+/// One constraint, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Constraint {
+    /// What a plan must do.
+    pub rule: Rule,
+    /// Who says so. No search looks at it.
+    pub origin: Origin,
+}
+
+/// Where a constraint comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// An order: an option, as it was given.
+    Order(String),
+    /// A weight that only one IPU may have.
+    Weight(TiedWeight),
+}
+
+/// A weight that several positions use, in the words of who found it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TiedWeight {
+    /// Its name.
+    pub name: String,
+    /// Its bytes over all tiles.
+    pub bytes: u64,
+    /// The names of the positions that use it.
+    pub users: Vec<String>,
+    /// The options that lift the constraint, each by itself.
+    pub ways_out: Vec<String>,
+}
+
+/// What a plan must do. Positions are those of the range costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// The position stands on this IPU, both counted from 0.
+    Pin {
+        /// The position.
+        position: usize,
+        /// The IPU, which is also the number of the stage.
+        ipu: usize,
+    },
+    /// Both positions and all between them stand in one stage.
+    Together {
+        /// A position.
+        first: usize,
+        /// Another; the two may come in any order.
+        last: usize,
+    },
+    /// A stage ends with this position.
+    CutAfter(usize),
+    /// No stage ends with this position.
+    NoCutAfter(usize),
+}
+
+impl Constraint {
+    /// What an option orders.
+    pub fn order(rule: Rule, option: impl Into<String>) -> Self {
+        let origin = Origin::Order(option.into());
+        Self { rule, origin }
+    }
+
+    /// What keeps a weight on one IPU, used by the positions from `first` to
+    /// `last`.
+    pub fn tie(first: usize, last: usize, weight: TiedWeight) -> Self {
+        Self {
+            rule: Rule::Together { first, last },
+            origin: Origin::Weight(weight),
+        }
+    }
+
+    /// The weight that it keeps on one IPU; `None` for an order.
+    pub fn weight(&self) -> Option<&TiedWeight> {
+        match &self.origin {
+            Origin::Weight(weight) => Some(weight),
+            Origin::Order(_) => None,
+        }
+    }
+
+    /// Whether a plan with these stages keeps to it. `stage_of` is the
+    /// stage of each position.
+    pub(super) fn is_obeyed(&self, stage_of: &[usize]) -> bool {
+        let stage = |position: usize| stage_of.get(position);
+        match self.rule {
+            Rule::Pin { position, ipu } => stage(position) == Some(&ipu),
+            Rule::Together { first, last } => stage(first) == stage(last),
+            Rule::CutAfter(position) => stage(position) != stage(position + 1),
+            Rule::NoCutAfter(position) => stage(position) == stage(position + 1),
+        }
+    }
+
+    /// The last position that it speaks of.
+    pub(super) fn last_position(&self) -> usize {
+        match self.rule {
+            Rule::Pin { position, .. } => position,
+            Rule::Together { first, last } => first.max(last),
+            // There must be a position after the cut.
+            Rule::CutAfter(position) | Rule::NoCutAfter(position) => position.saturating_add(1),
+        }
+    }
+
+    /// The positions after which it forbids a cut.
+    pub(super) fn forbidden(&self) -> Option<RangeInclusive<usize>> {
+        match self.rule {
+            Rule::Together { first, last } if first != last => {
+                Some(first.min(last)..=first.max(last) - 1)
+            }
+            Rule::NoCutAfter(position) => Some(position..=position),
+            _ => None,
+        }
+    }
+
+    fn forbids(&self, position: usize) -> bool {
+        let forbidden = self.forbidden();
+        forbidden.is_some_and(|forbidden| forbidden.contains(&position))
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Order(option) => f.write_str(option),
+            Self::Weight(weight) => weight.fmt(f),
+        }
+    }
+}
+
+impl TiedWeight {
+    /// That it is on one IPU, and which options lift that.
+    pub fn one_ipu(&self) -> String {
+        match self.ways_out.join(" or ").as_str() {
+            "" => "a weight is on one IPU".to_string(),
+            ways_out => format!("a weight is on one IPU, unless {ways_out} says otherwise"),
+        }
+    }
+}
+
+/// How many users of a weight are named.
+const MAX_USERS: usize = 8;
+
+impl fmt::Display for TiedWeight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, bytes, .. } = self;
+        write!(f, "weight {name} ({bytes} bytes) of ")?;
+        let shown = &self.users[..self.users.len().min(MAX_USERS)];
+        match (shown.split_last(), self.users.len() - shown.len()) {
+            (Some((last, [])), 0) => f.write_str(last),
+            (Some((last, others)), 0) => write!(f, "{} and {last}", others.join(", ")),
+            (_, more) => write!(f, "{} and {more} more", shown.join(", ")),
+        }
+    }
+}
+
+/// What constraints say of a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Cut {
+    /// Nothing.
+    #[default]
+    Free,
+    Forbidden,
+    Required,
+}
+
+/// For each position what is said of a cut after it. Where constraints clash,
+/// the cut is required.
+pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<Cut> {
+    let mut cuts = vec![Cut::Free; layers];
+    for position in constraints
+        .iter()
+        .filter_map(Constraint::forbidden)
+        .flatten()
+    {
+        cuts[position] = Cut::Forbidden;
+    }
+    for constraint in constraints {
+        if let Rule::CutAfter(position) = constraint.rule {
+            cuts[position] = Cut::Required;
+        }
+    }
+    cuts
+}
+
+/// Constraints that forbid all the cuts after `positions` that are forbidden:
+/// none that the others make needless, and an order rather than a weight.
+pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
+    let mut found: Vec<&Constraint> = Vec::new();
+    for position in positions.clone() {
+        if !found.iter().any(|own| own.forbids(position)) {
+            let forbids = constraints.iter().filter(|own| own.forbids(position));
+            let reach = |own: &&Constraint| {
+                let last = own.forbidden().map(|forbidden| *forbidden.end());
+                (own.weight().is_none(), last)
+            };
+            // Of several that reach as far, the first.
+            found.extend(forbids.rev().max_by_key(reach));
+        }
+    }
+    // A later one may make an earlier one needless.
+    for place in (0..found.len()).rev() {
+        let own = found.remove(place);
+        let by_others = |position| found.iter().any(|other| other.forbids(position));
+        let mut forbidden = positions.clone().filter(|&position| own.forbids(position));
+        if !forbidden.all(by_others) {
+            found.insert(place, own);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_is_judged_by_the_stages_of_its_positions() {
+        let stage_of = [0, 0, 1, 1, 2];
+        let obeyed = |rule| Constraint::order(rule, "").is_obeyed(&stage_of);
+        let pin = |position, ipu| Rule::Pin { position, ipu };
+        assert!(obeyed(pin(2, 1)) && !obeyed(pin(2, 0)));
+        let together = |first, last| Rule::Together { first, last };
+        assert!(obeyed(together(2, 3)) && obeyed(together(3, 2)));
+        assert!(!obeyed(together(1, 3)));
+        assert!(obeyed(Rule::CutAfter(1)) && !obeyed(Rule::CutAfter(0)));
+        assert!(obeyed(Rule::NoCutAfter(0)) && !obeyed(Rule::NoCutAfter(1)));
+    }
+
+    #[test]
+    fn positions_that_stay_together_have_no_cut_between_them() {
+        let rules = [
+            Rule::Together { first: 3, last: 1 },
+            Rule::Together { first: 4, last: 4 },
+            Rule::CutAfter(0),
+        ];
+        let constraints = rules.map(|rule| Constraint::order(rule, ""));
+        let expected = [
+            Cut::Required,
+            Cut::Forbidden,
+            Cut::Forbidden,
+            Cut::Free,
+            Cut::Free,
+        ];
+        assert_eq!(cuts_after(&constraints, 5), expected);
+    }
+
+    #[test]
+    fn a_weight_says_who_uses_it() {
+        let weight = |users: usize| TiedWeight {
+            name: "w".into(),
+            bytes: 12,
+            users: (0..users).map(|user| user.to_string()).collect(),
+            ways_out: Vec::new(),
+        };
+        let said = |users| weight(users).to_string();
+        assert_eq!(said(2), "weight w (12 bytes) of 0 and 1");
+        assert_eq!(said(3), "weight w (12 bytes) of 0, 1 and 2");
+        assert!(said(10).ends_with("of 0, 1, 2, 3, 4, 5, 6, 7 and 2 more"));
+    }
+
+    #[test]
+    fn few_constraints_are_named_for_the_cuts_that_they_forbid() {
+        let weight = TiedWeight {
+            name: "w".into(),
+            bytes: 1,
+            users: Vec::new(),
+            ways_out: Vec::new(),
+        };
+        let order = |first, last| Constraint::order(Rule::Together { first, last }, "");
+        let all = [
+            Constraint::tie(1, 6, weight),
+            order(1, 2),
+            order(1, 3),
+            Constraint::order(Rule::CutAfter(7), ""),
+        ];
+        let named = |positions| forbidding(&all, positions);
+        assert_eq!(named(0..8), [&all[0]]);
+        assert_eq!(named(1..3), [&all[2]]);
+        assert_eq!(named(4..9), [&all[0]]);
+        assert!(named(6..9).is_empty());
+    }
+}

@@ -1,0 +1,185 @@
+//! Why there is no plan, and what would help.
+
+use super::certificate::{Certificate, Needed, certificate};
+use super::constraints::{Constraint, Cut, cuts_after, forbidding};
+use super::error::SolveError;
+use super::objectives::Goal;
+use super::problem::{Limit, Problem};
+use super::question::Question;
+use super::{Solution, dynamic_program, solve};
+
+/// What stands in the way of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Infeasible {
+    /// Why there is no plan.
+    pub cause: Cause,
+    /// The proof. It says nothing of pins and of limits that differ; see
+    /// [`Cause::PinsOrLimits`].
+    pub certificate: Certificate,
+    /// What keeps the positions together that are too large; empty when that
+    /// is a single position, and for other causes.
+    pub kept_together: Vec<Constraint>,
+    /// The plan with the lowest peak when every stage may take any number of
+    /// bytes, with the same constraints on the same IPUs: its peak is the
+    /// smallest tile memory that is enough. `None` without IPUs or positions,
+    /// and when the range costs were computed for a limit.
+    pub lowest_peak: Option<Solution>,
+    /// The fewest IPUs that would be enough, at most one for each position;
+    /// `None` when no number is. With limits by IPU only as many IPUs as have
+    /// one are considered.
+    pub fewest: Option<usize>,
+    /// Constraints without which there is a plan: orders alone, weights alone,
+    /// or, when neither is enough, some of both.
+    pub relaxations: Vec<Relaxation>,
+}
+
+/// Constraints that stand in the way, and what there is without them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relaxation {
+    /// The constraints. None of them can be kept unless another one goes; of
+    /// very many, that is not looked at for all.
+    pub without: Vec<Constraint>,
+    /// The best plan by the same goal and limits that keeps to all others.
+    pub solution: Solution,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// A single position, or several that constraints keep together, is over
+    /// every limit: no number of IPUs helps. The certificate's only range is it.
+    TooLarge,
+    /// More stages are needed than there are IPUs, as the certificate shows.
+    TooFewIpus,
+    /// There are IPUs enough for the highest limit and the constraints on cuts:
+    /// pins or the lower limits of some IPUs stand in the way.
+    PinsOrLimits,
+}
+
+/// Explains why `problem` has no plan; `None` when it has one.
+///
+/// # Errors
+/// As those of [`solve`].
+pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> {
+    if solve(problem)?.is_some() {
+        return Ok(None);
+    }
+    let certificate = certificate(problem)?;
+    let cause = match certificate.needed {
+        Needed::Unsplittable => Cause::TooLarge,
+        Needed::Stages(needed) if needed > problem.ipus => Cause::TooFewIpus,
+        Needed::Stages(_) => Cause::PinsOrLimits,
+    };
+    let unsplittable = certificate.ranges.first();
+    let unsplittable = unsplittable.filter(|_| cause == Cause::TooLarge);
+    let inside = unsplittable.map_or(0..0, |range| range.start..range.end - 1);
+    let kept_together = forbidding(problem.constraints, inside);
+    Ok(Some(Infeasible {
+        cause,
+        kept_together: kept_together.into_iter().cloned().collect(),
+        certificate,
+        lowest_peak: best_effort(problem)?,
+        fewest: fewest_stages(problem)?,
+        relaxations: relaxations(problem)?,
+    }))
+}
+
+fn relaxations(problem: &Problem<'_>) -> Result<Vec<Relaxation>, SolveError> {
+    let is_order = |constraint: &Constraint| constraint.weight().is_none();
+    let without_orders = relaxed(problem, is_order)?;
+    let without_weights = relaxed(problem, |constraint| !is_order(constraint))?;
+    let mut found: Vec<Relaxation> = without_orders.into_iter().chain(without_weights).collect();
+    if found.is_empty() {
+        found.extend(relaxed(problem, |_| true)?);
+    }
+    Ok(found)
+}
+
+/// How many constraints are tried to keep, each with a search of its own.
+const MAX_TRIED: usize = 100;
+
+/// A plan without as few as possible of the constraints that `may_go`.
+fn relaxed(
+    problem: &Problem<'_>,
+    may_go: impl Fn(&Constraint) -> bool,
+) -> Result<Option<Relaxation>, SolveError> {
+    let all = problem.constraints.iter().cloned();
+    let (candidates, mut kept): (Vec<_>, Vec<_>) = all.partition(may_go);
+    if candidates.is_empty() || !has_plan(problem, &kept)? {
+        return Ok(None);
+    }
+    let mut cuts = cuts_after(&kept, problem.layers());
+    let mut without: Vec<Constraint> = Vec::new();
+    let mut tried = 0;
+    for candidate in candidates {
+        let mut forbidden = candidate.forbidden();
+        let is_forbidden = |position| cuts[position] == Cut::Forbidden;
+        let is_implied = forbidden
+            .as_mut()
+            .is_some_and(|cuts| cuts.all(is_forbidden));
+        if is_implied {
+            kept.push(candidate);
+            continue;
+        }
+        let is_like_another = without.iter().any(|other| other.rule == candidate.rule);
+        if is_like_another || tried == MAX_TRIED {
+            without.push(candidate);
+            continue;
+        }
+        tried += 1;
+        kept.push(candidate);
+        if has_plan(problem, &kept)? {
+            cuts = cuts_after(&kept, problem.layers());
+        } else {
+            without.extend(kept.pop());
+        }
+    }
+    let solution = solve(&with(problem, &kept))?;
+    Ok(solution.map(|solution| Relaxation { without, solution }))
+}
+
+/// The same with other constraints.
+fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a> {
+    Problem {
+        constraints,
+        ..*problem
+    }
+}
+
+fn has_plan(problem: &Problem<'_>, constraints: &[Constraint]) -> Result<bool, SolveError> {
+    let question = Question::new(&with(problem, constraints))?;
+    Ok(dynamic_program::solve(&question).is_some())
+}
+
+/// The plan with the lowest peak when every stage may take any number of
+/// bytes, with the same constraints. The range costs must hold every range; a
+/// missing one stays ruled out.
+///
+/// # Errors
+/// As those of [`solve`].
+pub fn best_effort(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
+    solve(&Problem {
+        limit: Limit::Same(u64::MAX),
+        goal: Goal::Peak,
+        ..*problem
+    })
+}
+
+/// The fewest IPUs that are enough with the same limit and constraints, at most one
+/// for each position; `None` when no number is. With limits by IPU only as
+/// many IPUs as have one are considered.
+///
+/// # Errors
+/// As those of [`solve`].
+pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError> {
+    let ipus = match problem.limit {
+        Limit::Same(_) => problem.layers().max(problem.ipus),
+        Limit::PerIpu(_) => problem.ipus,
+    };
+    let solution = solve(&Problem {
+        ipus,
+        goal: Goal::Fewest,
+        ..*problem
+    })?;
+    Ok(solution.map(|solution| solution.score.stages))
+}

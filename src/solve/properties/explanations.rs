@@ -1,0 +1,164 @@
+//! Why there is no plan, and certificates, against trying every split.
+
+use proptest::prelude::*;
+
+use super::{rank, solved};
+use crate::solve::testing::{Case, brute_force, case, obedient};
+use crate::solve::{Cause, Constraint, Goal, Infeasible, Needed, Rule, certificate, explain};
+
+/// What keeps too large a range together is named, and nothing besides.
+fn check_kept_together(case: &Case, found: &Infeasible) -> Result<(), TestCaseError> {
+    let kept = &found.kept_together;
+    prop_assert!(kept.iter().all(|one| case.constraints.contains(one)));
+    if found.cause != Cause::TooLarge {
+        prop_assert!(kept.is_empty());
+        return Ok(());
+    }
+    let range = &found.certificate.ranges[0];
+    let is_kept = |kept: &[Constraint]| {
+        let named = Case {
+            constraints: kept.to_vec(),
+            ipus: case.costs.layers(),
+            ..case.clone()
+        };
+        let mut splits = obedient(&named);
+        splits.all(|cuts| {
+            !cuts
+                .iter()
+                .any(|cut| (range.start + 1..range.end).contains(cut))
+        })
+    };
+    prop_assert!(is_kept(kept));
+    for left_out in 0..kept.len() {
+        let mut others = kept.clone();
+        others.remove(left_out);
+        prop_assert!(!is_kept(&others));
+    }
+    Ok(())
+}
+
+/// Without the constraints that a relaxation names there is its plan, and none
+/// of them can stay. Orders and weights are left in peace where the others are
+/// enough.
+fn check_relaxations(case: &Case, found: &Infeasible) -> Result<(), TestCaseError> {
+    let with = |keep: &dyn Fn(&Constraint) -> bool| {
+        let mut other = case.clone();
+        other.constraints.retain(|constraint| keep(constraint));
+        brute_force(&other)
+    };
+    let is_order = |constraint: &Constraint| constraint.weight().is_none();
+    let has = |is_like: &dyn Fn(&Constraint) -> bool| {
+        let mut relaxations = found.relaxations.iter();
+        relaxations.any(|relaxation| relaxation.without.iter().all(is_like))
+    };
+    let [orders, weights] = [with(&|one| !is_order(one)), with(&|one| is_order(one))];
+    prop_assert_eq!(has(&is_order), orders.is_some());
+    prop_assert_eq!(has(&|one| !is_order(one)), weights.is_some());
+    let all = with(&|_| false).is_some();
+    prop_assert_eq!(found.relaxations.is_empty(), !all);
+    for relaxation in &found.relaxations {
+        let without = &relaxation.without;
+        let best = with(&|one| !without.contains(one));
+        prop_assert_eq!(rank(&case.problem(), &relaxation.solution.plan), best);
+        for stays in without {
+            let none = with(&|one| one == stays || !without.contains(one));
+            prop_assert_eq!(none, None);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn an_explanation_is_proven_and_its_hints_are_true(case in case(10)) {
+        let Some(solution) = solved(&case) else {
+            return Ok(());
+        };
+        let problem = case.problem();
+        let found = explain(&problem).unwrap();
+        prop_assert_eq!(found.is_some(), solution.is_none());
+        let Some(found) = found else {
+            return Ok(());
+        };
+        prop_assert_eq!(found.certificate.check(&problem), Ok(()));
+        let mut tried = Case { goal: Goal::Fewest, ..case.clone() };
+        if !case.limit_by_ipu {
+            tried.ipus = case.costs.layers().max(case.ipus);
+        }
+        let fewest = brute_force(&tried).map(|(numbers, _)| numbers[0] as usize);
+        prop_assert_eq!(found.fewest, fewest);
+        let free = Case {
+            goal: Goal::Peak,
+            limits: vec![u64::MAX],
+            limit_by_ipu: false,
+            ..case.clone()
+        };
+        let lowest = found.lowest_peak.as_ref().map(|found| u128::from(found.score.peak));
+        prop_assert_eq!(lowest, brute_force(&free).map(|(numbers, _)| numbers[0]));
+        let is_proven = match found.certificate.needed {
+            Needed::Stages(needed) => needed > case.ipus,
+            Needed::Unsplittable => true,
+        };
+        prop_assert_eq!(is_proven, found.cause != Cause::PinsOrLimits);
+        check_kept_together(&case, &found)?;
+        check_relaxations(&case, &found)?;
+    }
+
+    /// Just enough memory, or a little more: plans that send less over the cuts
+    /// often need more stages than there are IPUs. And just too little.
+    #[test]
+    fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
+        (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);
+        case.constraints.retain(|constraint| !matches!(constraint.rule, Rule::Pin { .. }));
+        let Some(Some(lowest)) = solved(&Case { goal: Goal::Peak, ..case.clone() }) else {
+            return Ok(());
+        };
+        let peak = lowest.score.peak;
+        case.limits = vec![peak + peak / 10 * slack];
+        let solution = solved(&case).flatten();
+        let found = solution.and_then(|solution| rank(&case.problem(), &solution.plan));
+        prop_assert_eq!(found, brute_force(&case));
+        let Some(below) = peak.checked_sub(1) else {
+            return Ok(());
+        };
+        case.limits = vec![below];
+        let found = explain(&case.problem()).unwrap().expect("less than the lowest peak");
+        prop_assert!(found.cause != Cause::PinsOrLimits);
+        prop_assert_eq!(found.lowest_peak.map(|lowest| lowest.score.peak), Some(peak));
+        let fewest = match found.certificate.needed {
+            Needed::Stages(needed) => Some(needed),
+            Needed::Unsplittable => None,
+        };
+        prop_assert_eq!(found.fewest, fewest);
+    }
+
+    #[test]
+    fn a_certificate_proves_exactly_the_fewest_stages(case in case(10)) {
+        if solved(&case).is_none() {
+            return Ok(());
+        }
+        let problem = case.problem();
+        let certificate = certificate(&problem).unwrap();
+        prop_assert_eq!(certificate.check(&problem), Ok(()));
+        // The highest limit on every IPU, and no pins.
+        let mut tried = case.clone();
+        tried.limits = vec![problem.limit.highest(problem.ipus)];
+        tried.limit_by_ipu = false;
+        tried.constraints.retain(|constraint| !matches!(constraint.rule, Rule::Pin { .. }));
+        tried.goal = Goal::Fewest;
+        tried.ipus = case.costs.layers();
+        let fewest = brute_force(&tried).map(|(numbers, _)| numbers[0] as usize);
+        let proven = match certificate.needed {
+            Needed::Stages(needed) => Some(needed),
+            Needed::Unsplittable => None,
+        };
+        prop_assert_eq!(proven, fewest);
+        if case.constraints.is_empty() {
+            for pair in certificate.ranges.windows(2) {
+                prop_assert_eq!(pair[0].end - 1, pair[1].start);
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Models with known places: what their files say of tensors, calls and gaps.
+
+use std::collections::{HashMap, HashSet};
+
+use ciborium::Value;
+use popliner::profile::encoding::decode_list;
+use tempfile::TempDir;
+
+use super::debug_file::{contexts, ids, uint};
+use super::planted_json::{by_tile, planted};
+use super::{generate, number, open, pairs, rows};
+
+type Context = HashMap<String, Value>;
+
+fn text<'a>(context: &'a Context, key: &str) -> Option<&'a str> {
+    context.get(key).and_then(Value::as_text)
+}
+
+/// By name of the unlowered variable: the contexts that it has, innermost first.
+fn chains(arguments: &str) -> Vec<(String, Vec<Context>)> {
+    let directory = TempDir::new().unwrap();
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    generate(directory.path(), &arguments);
+    let contexts = contexts(directory.path()).0.into_iter();
+    let by_id: HashMap<u64, Context> = contexts
+        .map(|context| (uint(context.get("id")).unwrap(), context))
+        .collect();
+    let profile = open(&directory.path().join("profile.pop"));
+    let sql = "SELECT name, ids FROM unlowered_vars JOIN debug_ids ON id = variable_id";
+    let variables = rows(&profile, sql, |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?))
+    });
+    let chain = |ids: Vec<u8>| {
+        let first = decode_list(&ids, 1).unwrap()[0];
+        let parent = |context: &&Context| by_id.get(&uint(context.get("parentId")).unwrap_or(0));
+        std::iter::successors(by_id.get(&first), parent)
+            .cloned()
+            .collect()
+    };
+    variables
+        .into_iter()
+        .map(|(name, ids)| (name, chain(ids)))
+        .collect()
+}
+
+/// The tensors of PopART that variables are of: name, type, element type.
+fn tensors(arguments: &str) -> HashSet<[String; 3]> {
+    let chains = chains(arguments);
+    let contexts = chains.iter().flat_map(|(_, chain)| chain);
+    let tensors = contexts.filter(|context| text(context, "category") == Some("tensor"));
+    let fields = ["tensorId", "type", "elementType"];
+    tensors
+        .map(|tensor| fields.map(|field| text(tensor, field).unwrap().to_string()))
+        .collect()
+}
+
+#[test]
+fn variables_lead_to_their_tensors() {
+    let training = "--framework popart --mode training --places --optimiser adam-each --constants";
+    let found = tensors(training);
+    for [name, kind, element] in [
+        ["Layer1/Attention/Query/weight", "Variable", "FLOAT16"],
+        ["Accl1___Layer1/Attention/Query/weight", "Variable", "FLOAT"],
+        ["Accl2___Layer2/FF/1/weight", "Variable", "FLOAT"],
+        ["Embedding_Dict", "Variable", "FLOAT16"],
+        ["constant_0", "Const", "FLOAT16"],
+        ["learningRate_FLOAT", "Stream", "FLOAT"],
+    ] {
+        let tensor = [name, kind, element].map(str::to_string);
+        assert!(found.contains(&tensor), "{tensor:?} in {found:?}");
+    }
+    assert!(found.iter().all(|tensor| !tensor[0].contains("onnx::")));
+}
+
+#[test]
+fn names_tell_no_layer_where_none_shall() {
+    for framework in ["popart", "poptorch", "tensorflow", "poplar"] {
+        let arguments = format!(
+            "--framework {framework} --mode training --places --optimiser adam-fused --names none"
+        );
+        let chains = chains(&arguments);
+        let is_moment = |name: &str| {
+            let ends = ["/Adam", "/Adam_1", "/m", "/v"];
+            name.starts_with("Accl") || ends.iter().any(|end| name.ends_with(end))
+        };
+        let moments = chains.iter().filter(|(name, _)| is_moment(name));
+        let names: Vec<&String> = moments.map(|(name, _)| name).collect();
+        assert!(names.len() >= 2 * 3, "{names:?}");
+        let has_layer = |name: &&&String| ["ayer", "blocks"].iter().any(|l| name.contains(l));
+        assert_eq!(names.iter().find(has_layer), None, "{framework}");
+    }
+}
+
+#[test]
+fn pairs_of_nested_calls_stand_where_they_are_asked_for() {
+    // Each of the three layers has one call and two in it; the clones of these two
+    // stand in the body.
+    for (pairs, expected) in [("on-clone", 3 + 2 * 3), ("on-replaced", 3 + 2 * 3)] {
+        let directory = TempDir::new().unwrap();
+        let arguments = ["--framework", "popart", "--outlined", "once", "--places"];
+        let nested = ["--nested", "--shuffle-pairs", "--pairs", pairs];
+        generate(directory.path(), &[&arguments[..], &nested].concat());
+        let contexts = contexts(directory.path()).0;
+        let with_pairs = contexts
+            .iter()
+            .filter(|context| context.contains_key("outlinedDebugContextIds"));
+        let with_pairs: Vec<&Context> = with_pairs.collect();
+        assert_eq!(with_pairs.len(), expected, "{pairs}");
+        let profile = open(&directory.path().join("profile.pop"));
+        let sql = "SELECT debug_id FROM programs WHERE variant =
+                   (SELECT id FROM program_types WHERE name = 'Call')";
+        let called: HashSet<i64> = rows(&profile, sql, |row| row.get(0)).into_iter().collect();
+        let is_called =
+            |context: &&&Context| called.contains(&(uint(context.get("id")).unwrap() as i64));
+        let called_with_pairs = with_pairs.iter().filter(is_called).count();
+        assert_eq!(called_with_pairs, if pairs == "on-clone" { 5 } else { 3 });
+        let shuffled = with_pairs
+            .iter()
+            .any(|call| !ids(call, "outlinedDebugContextIds").is_sorted());
+        assert!(shuffled, "{pairs}");
+    }
+}
+
+#[test]
+fn calls_tell_their_layer_or_not() {
+    for (anonymous, expected) in [("none", 6), ("half", 4), ("all", 0)] {
+        let directory = TempDir::new().unwrap();
+        let arguments = [
+            "--framework",
+            "tensorflow",
+            "--mode",
+            "training",
+            "--places",
+        ];
+        let calls = ["--outlined", "once", "--outline-backward"];
+        let anonymous = ["--anonymous-calls", anonymous];
+        generate(
+            directory.path(),
+            &[&arguments[..], &calls, &anonymous].concat(),
+        );
+        let profile = open(&directory.path().join("profile.pop"));
+        let functions = number(&profile, "SELECT count(*) FROM function_programs");
+        assert_eq!(functions, 2, "forward and backward");
+        let calls = number(&profile, "SELECT count(*) FROM program_type_call");
+        assert_eq!(calls, 6);
+        let names = contexts(directory.path()).0;
+        let names = names.iter().filter_map(|context| text(context, "op_name"));
+        let named = names.filter(|name| name.contains("/blocks/") && name.contains("call_"));
+        assert_eq!(named.count(), expected, "{anonymous:?}");
+    }
+}
+
+#[test]
+fn ranges_of_places_are_written_down() {
+    for case in super::cases_with_places() {
+        let arguments: Vec<&str> = case.split_whitespace().collect();
+        let (directory, planted) = planted(&arguments);
+        let profile = open(&directory.path().join("profile.pop"));
+        let sql = "SELECT tile, total FROM memory_by_tile ORDER BY tile";
+        let recorded = pairs(&profile, sql).into_iter();
+        let recorded: Vec<i64> = recorded.map(|(_, total)| total).collect();
+        let ranges = planted["places"]["ranges"].as_array().unwrap();
+        assert_eq!(ranges.len(), 5 * 6 / 2, "{case}");
+        let whole = ranges
+            .iter()
+            .find(|range| range["from"] == 0 && range["to"] == 4);
+        assert_eq!(by_tile(&whole.unwrap()["bytes"]), recorded, "{case}");
+        let ties = planted["places"]["ties"].as_array().unwrap();
+        assert_eq!(ties.len(), usize::from(case.contains("--tied")), "{case}");
+    }
+}
