@@ -38,7 +38,6 @@ pub struct StageFacts {
     /// All its layers, in order.
     pub layers: Vec<Option<String>>,
     /// Where they stand among the layers of the report, the end exclusive.
-    #[serde(default)]
     pub positions: Range<u32>,
     /// All its bytes: the sum over all tiles, each at its own peak.
     pub total: u64,

@@ -87,8 +87,22 @@ fn layers_of_another_model_of_memory_differ_with_a_warning() {
     assert!(run.err.contains(warning), "{}", run.err);
     let layers = rows(&run, "compare-layers");
     assert!(layers.iter().any(|row| row[1] == "grew"), "{layers:?}");
+    let come_and_gone: Vec<[&str; 2]> = layers
+        .iter()
+        .map(|row| [row[0].as_str(), row[1].as_str()])
+        .filter(|row| ["new", "gone"].contains(&row[1]))
+        .collect();
+    assert_eq!(
+        come_and_gone,
+        [["In", "new"], ["Out", "new"], ["None", "gone"]]
+    );
+    let around = "what stands around the layers was None before them and is In before them";
+    assert!(run.err.contains(around), "{}", run.err);
+    let layers = layers
+        .iter()
+        .filter(|row| !["new", "gone"].contains(&&*row[1]));
     let number = |cell: &str| cell.parse::<i64>().expect("a number");
-    for row in &layers {
+    for row in layers {
         assert_eq!(
             number(&row[3]) - number(&row[2]),
             number(&row[4]),

@@ -338,7 +338,7 @@ fn a_given_split_is_judged_without_a_search() {
         .all(|stage| facts.peaks[stage] <= facts.limit);
     assert_eq!(run.code, if fits { 0 } else { 1 });
     let counts = [
-        "--layers-per-ipu=[3, 1, 3]",
+        "--layers-per-ipu=[2, 1, 2]",
         "--num-ipus=3",
         "--solve",
         "-q",
@@ -381,7 +381,7 @@ fn what_cannot_be_asked_is_wrong_usage() {
         (&["--check-splits=2,1"], "in the order of the model"),
         (
             &["--layers-per-ipu=1,1"],
-            "adds up to 2 layers, but the model has 7",
+            "add up to 2 layers, but the model has 5",
         ),
         (
             &["--layers-per-ipu=5", "--check-splits=1"],
