@@ -20,7 +20,7 @@
 //! * [`memory`] weighs layers: the bytes of any range of them, tile by tile.
 //! * [`solve`] finds the best split into stages, by an integer program and by
 //!   a dynamic program that must agree, for any [`Goal`](solve::Goal) and
-//!   [`Order`](solve::Order)s; it says why nothing fits, with a certificate,
+//!   [`Constraint`](solve::Constraint)s; it says why nothing fits, with a certificate,
 //!   and writes its integer program out for other solvers.
 //! * [`report`] turns what was found into one [`Report`](report::Report), and
 //!   that into the forms people and programs read: JSON, tables, Markdown, a

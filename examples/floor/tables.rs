@@ -90,8 +90,12 @@ pub const TABLES: &[(&str, &[&str])] = &[
             "size_bytes",
             "category",
             "equivalence_class",
+            "name_base_id",
+            "unlowered_var_id",
         ],
     ),
+    ("vars_string_table", &["id", "string"]),
+    ("debug_ids", &["variable_id", "ids"]),
     ("exchange_regions", &["id", "var_id"]),
     (
         "memory_by_tile",

@@ -269,7 +269,7 @@ mod tests {
             let drawn = table(&split(), &on_screen(width, true), Some(&curves));
             let widest = drawn.lines().map(display_width).max();
             assert!(width < 64 || widest <= Some(width), "{width}:\n{drawn}");
-            assert_eq!(drawn.contains('│'), width >= 81, "{width}:\n{drawn}");
+            assert_eq!(drawn.contains('│'), width >= 80, "{width}:\n{drawn}");
         }
     }
 

@@ -324,12 +324,14 @@ fn what_reaches_over_the_model_adds_no_place() {
     let gradients = training.gradients.clone();
     training.uses(norm, &gradients);
     let partial = training.case.passing(&[norm], "");
+    let other = training.case.passing(&[norm], "");
     let sum = training.case.passing(&[norm], "");
     training.case.programs.push((
         norm,
         vec![
             vec![gradients[2], partial],
-            vec![partial, sum],
+            vec![gradients[3], other],
+            vec![partial, other, sum],
             gradients.clone(),
         ],
     ));
@@ -339,8 +341,9 @@ fn what_reaches_over_the_model_adds_no_place() {
         assert_eq!(placed.variable(gradient), PLACES[place]);
     }
     assert_eq!(placed.variable(partial), "2");
+    assert_eq!(placed.variable(other), "3");
     assert_eq!(placed.variable(sum), "In 1 2 3 Out");
-    assert_eq!(placed.programs(norm), ["2", "2", "In 1 2 3 Out"]);
+    assert_eq!(placed.programs(norm), ["2", "3", "2 3", "In 1 2 3 Out"]);
     let by_touch = &placed.placement.by_touch;
     assert!(by_touch[placed.set_of[sum] as usize] && !by_touch[placed.set_of[partial] as usize]);
 }
@@ -406,11 +409,11 @@ fn what_nobody_uses_is_in_every_stage() {
 #[test]
 fn others_go_with_what_they_use_or_with_the_operation_before() {
     let mut case = Case::default();
-    let [first, dropout, cast, second] =
-        case.operations(["layer/1/x", "dropout", "cast", "layer/2/x"]);
+    let [first, dropout, cast, more, second] =
+        case.operations(["layer/1/x", "dropout", "cast", "cast more", "layer/2/x"]);
     let weight = case.lasting(&[second, dropout], "");
     let own = case.passing(&[dropout], "");
-    let alone = case.passing(&[cast], "");
+    let alone = case.passing(&[cast, more], "");
     case.passing(&[first], "");
     let placed = case.placed(&PlacementOptions::default());
     assert_eq!(placed.operation(dropout), ("2".into(), Reason::Variables));

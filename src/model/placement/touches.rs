@@ -1,5 +1,6 @@
 //! Which places an operation touches with its variables.
 
+use super::ends::IN;
 use super::place_sets::{PlaceSet, PlaceSets, TooManyPlaces};
 use crate::model::{Model, TensorKind};
 use rayon::prelude::*;
@@ -137,15 +138,16 @@ impl Touches {
         &self.by_body[body as usize]
     }
 
-    /// Does what it touches belong to more than two neighbouring places? In and
-    /// Out may share a weight, and count as neighbours. Variables of many
-    /// places, such as a mask, have no say in it.
+    /// Does what it touches belong to more than two neighbouring layers? In and
+    /// Out may use anything of each other, and variables of many places, such as
+    /// a mask, have no say in it.
     pub(super) fn reaches_over(&self, body: u32, out: u32) -> bool {
         let local = self.of(body).iter().filter(|touch| touch.local.all > 0);
-        let places: Vec<u32> = local.map(|touch| touch.place).collect();
-        match places[..] {
+        let layers = local.filter(|touch| touch.place != IN && touch.place != out);
+        let layers: Vec<u32> = layers.map(|touch| touch.place).collect();
+        match layers[..] {
             [] | [_] => false,
-            [a, b] => b != a + 1 && (a, b) != (0, out),
+            [a, b] => b != a + 1,
             _ => true,
         }
     }

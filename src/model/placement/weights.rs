@@ -60,7 +60,7 @@ impl Untied {
 
 /// The weights that several places use, the largest first. A weight is a
 /// variable of the framework by its context or, in profiles without such
-/// contexts, an always-live variable that an update uses.
+/// contexts, an always-live variable that one update and two places use.
 pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],
@@ -81,10 +81,15 @@ pub(super) fn ties(
         let is_weight = if has_kinds {
             label.kind == TensorKind::Variable
         } else {
-            label.kind != TensorKind::Constant && updates[set as usize]
+            // What several updates use, such as a learning rate, is no weight.
+            let has_one_update = updates[set as usize] == 1;
+            let places = sets.places(of_set[set as usize]);
+            label.kind != TensorKind::Constant && has_one_update && places.len() == 2
         };
         let name = label.weight_name();
-        if !is_weight || name.is_empty() {
+        // Others of the same name are not the same weight.
+        let places = sets.places(of_set[set as usize]);
+        if !is_weight || name.is_empty() || places.len() < 2 {
             continue;
         }
         let tie = weights.entry(name).or_insert_with(|| Tie {
@@ -94,28 +99,27 @@ pub(super) fn ties(
             is_untied: untied.has(name),
         });
         tie.bytes += bytes.parameters;
-        tie.places
-            .extend_from_slice(sets.places(of_set[set as usize]));
+        tie.places.extend_from_slice(places);
     }
     let mut ties: Vec<Tie> = weights.into_values().collect();
     for tie in &mut ties {
         tie.places.sort_unstable();
         tie.places.dedup();
     }
-    ties.retain(|tie| tie.places.len() > 1);
     ties.sort_by_key(|tie| Reverse(tie.bytes));
     ties
 }
 
-/// By set of bodies: does an update use what they use?
-fn used_by_updates(model: &Model) -> Vec<bool> {
+/// By set of bodies: how many updates use what they use, up to 2.
+fn used_by_updates(model: &Model) -> Vec<u8> {
     let mut is_update = vec![false; model.bodies.len()];
     for operation in &model.operations {
         is_update[operation.body as usize] |= operation.is_update;
     }
-    let mut of_set = vec![false; model.body_sets.len()];
+    let mut of_set = vec![0u8; model.body_sets.len()];
     for (set, smaller, body) in model.body_sets.iter() {
-        of_set[set as usize] = of_set[smaller as usize] || is_update[body as usize];
+        let own = u8::from(is_update[body as usize]);
+        of_set[set as usize] = (of_set[smaller as usize] + own).min(2);
     }
     of_set
 }

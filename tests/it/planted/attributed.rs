@@ -19,7 +19,8 @@ const USER_DATA: [&str; 5] = [
 /// The parts of a stage of all layers, summed over all tiles.
 fn attributed(subject: &Subject, profile: Profile) -> Parts {
     let model = subject.changed(profile);
-    let placement = subject.placement(Layerless::Assign);
+    // What operations own is then apart from what every stage needs.
+    let placement = subject.placement(Layerless::First);
     let memory = MemoryModel::new(&model, &placement).expect("few sets");
     memory.stages(std::slice::from_ref(&(0..memory.layers())))[0].sums()
 }

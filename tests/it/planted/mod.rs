@@ -7,6 +7,5 @@ mod growth;
 mod layer_cycles;
 mod once;
 mod places;
-mod ranges;
 mod subject;
 mod whole;

@@ -1,4 +1,6 @@
 //! The best split, and the program that is written for other solvers.
 
+mod facts;
 mod lp_files;
 mod objectives;
+mod ties;

@@ -1,138 +1,9 @@
 //! What the command answers to objectives and orders, against all splits of the
 //! fixtures tried one by one.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-
-use crate::support::{self, FIXTURES, debug, profile, root, run_fixture};
-use popliner::debug_info::DebugInfo;
-use popliner::memory::MemoryModel;
-use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
-    Placement, PlacementOptions, Positions,
-};
-use popliner::profile::Profile;
-use regex::Regex;
+use crate::search::facts::{Facts, printed};
+use crate::support::{self, FIXTURES, run_fixture};
 use serde_json::Value;
-
-/// Everything that a split of a fixture is judged by, in positions of the layer
-/// order.
-struct Facts {
-    positions: Positions,
-    /// By first position and end (exclusive): bytes on the fullest tile.
-    peaks: BTreeMap<(usize, usize), u64>,
-    /// By position: bytes over a cut after it.
-    cut_bytes: Vec<u64>,
-    cycles: Option<Vec<u64>>,
-    limit: u64,
-}
-
-impl Facts {
-    fn new(fixture: &str) -> Self {
-        let read = Profile::read(&root().join(profile(fixture))).expect("a profile");
-        let contexts = DebugInfo::read(&root().join(debug(fixture))).expect("contexts");
-        let model = Model::build(read, &contexts, false).expect("a model");
-        let options = LayerOptions {
-            layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
-            inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
-            order: LayerOrder::Steps,
-        };
-        let layering = Layering::new(&model.operations, &options);
-        let options = PlacementOptions::default();
-        let placement = Placement::full(&model, &layering, &options).expect("few sets");
-        let memory = MemoryModel::new(&model, &placement).expect("few sets");
-        let layers = placement.positions.len();
-        let pairs = (0..layers).flat_map(|start| (start + 1..=layers).map(move |end| (start, end)));
-        let pairs: Vec<(usize, usize)> = pairs.collect();
-        let ranges: Vec<Range<usize>> = pairs.iter().map(|&(start, end)| start..end).collect();
-        let weighed = memory.stages(&ranges);
-        let peaks = weighed.iter().map(|stage| stage.max_tile_bytes());
-        let cycles = model.layer_cycles(&placement);
-        Self {
-            peaks: pairs.into_iter().zip(peaks).collect(),
-            cut_bytes: memory.cut_bytes(),
-            cycles: cycles.map(|cycles| cycles.by_layer),
-            positions: placement.positions,
-            limit: model.target.bytes_per_tile,
-        }
-    }
-
-    /// The position that a report names so; it has no name for what runs before
-    /// the layers.
-    fn position(&self, name: &Value) -> usize {
-        match name.as_str() {
-            Some(name) => self.positions.find(name).expect("a layer"),
-            None => 0,
-        }
-    }
-
-    /// All splits into at most so many stages, as the ends of their stages.
-    fn splits(&self, ipus: usize) -> Vec<Vec<usize>> {
-        let layers = self.positions.len();
-        let ends = |bits: usize| -> Vec<usize> {
-            let cuts = (1..layers).filter(|cut| bits >> (cut - 1) & 1 == 1);
-            cuts.chain([layers]).collect()
-        };
-        let all = (0..1usize << (layers - 1)).map(ends);
-        all.filter(|ends| ends.len() <= ipus).collect()
-    }
-
-    fn stages(&self, ends: &[usize]) -> Vec<(usize, usize)> {
-        let starts = [0].into_iter().chain(ends.iter().copied());
-        starts.zip(ends.iter().copied()).collect()
-    }
-
-    /// The numbers of a split by which `objective` compares, and its ends.
-    fn rank(&self, objective: &str, ends: &[usize]) -> (Vec<u128>, Vec<usize>) {
-        let stages = self.stages(ends);
-        let peaks: Vec<u128> = stages
-            .iter()
-            .map(|stage| self.peaks[stage].into())
-            .collect();
-        let peak = peaks.iter().copied().max().unwrap();
-        let count = stages.len() as u128;
-        let squares: u128 = peaks.iter().map(|peak| peak * peak).sum();
-        let cuts = ends[..ends.len() - 1].iter();
-        let cut_bytes: u128 = cuts.map(|&end| u128::from(self.cut_bytes[end - 1])).sum();
-        let slowest = || {
-            let cycles = self.cycles.as_ref().expect("cycles");
-            let of = |&(start, end): &(usize, usize)| -> u64 { cycles[start..end].iter().sum() };
-            stages.iter().map(of).max().unwrap().into()
-        };
-        let numbers = match objective {
-            "peak" => vec![peak, count, squares, cut_bytes],
-            "fewest" => vec![count, peak, squares, cut_bytes],
-            "communication" => vec![cut_bytes, peak, count, squares],
-            "cycles" => vec![slowest(), peak, count, squares, cut_bytes],
-            other => panic!("{other}"),
-        };
-        (numbers, ends.to_vec())
-    }
-
-    /// The best split within `limits` (by IPU) that `obeys`.
-    fn best(
-        &self,
-        objective: &str,
-        limits: &[u64],
-        obeys: impl Fn(&[usize]) -> bool,
-    ) -> Option<Vec<usize>> {
-        let fits = |ends: &Vec<usize>| {
-            let stages = self.stages(ends);
-            let mut stages = stages.iter().zip(limits);
-            stages.all(|(stage, &limit)| self.peaks[stage] <= limit)
-        };
-        let splits = self.splits(limits.len()).into_iter();
-        let allowed = splits.filter(|ends| fits(ends) && obeys(ends));
-        allowed.min_by_key(|ends| self.rank(objective, ends))
-    }
-}
-
-/// The ends of the stages that the command printed.
-fn printed(facts: &Facts, out: &str) -> Vec<usize> {
-    let stages: Value = serde_json::from_str(out).expect("stages");
-    let last = |stage: &Value| facts.position(&stage["layer_to"]) + 1;
-    stages.as_array().unwrap().iter().map(last).collect()
-}
 
 /// Runs the command and compares it with all splits.
 fn compare(fixture: &str, facts: &Facts, options: &[&str], best: Option<Vec<usize>>) {
@@ -257,7 +128,7 @@ fn a_sweep_has_the_best_split_for_each_number_of_ipus() {
     }
 }
 
-/// Each range over the limit, ranges that meet at their ends only, and as many
+/// Each range over the limit, ranges that no cut has in common, and as many
 /// as there must be.
 #[test]
 fn a_refusal_proves_what_it_says() {
@@ -296,16 +167,17 @@ fn a_refusal_proves_what_it_says() {
 }
 
 fn check_refusal(facts: &Facts, refusal: &Value, ipus: usize, memory: u64, fewest: Option<usize>) {
-    let mut behind = 0;
+    let mut counted = 0;
     let ranges = refusal["ranges"].as_array().unwrap();
     for range in ranges {
-        let layers = range["layers"].as_array().unwrap();
-        let first = facts.position(&layers[0]);
-        let last = facts.position(&layers[layers.len() - 1]);
-        assert!(first >= behind && last >= first, "{refusal}");
+        let first = facts.position(&range["layers"][0]);
+        let last = facts.last(&range["layers"]);
         assert_eq!(range["bytes"], facts.peaks[&(first, last + 1)], "{refusal}");
         assert!(facts.peaks[&(first, last + 1)] > memory, "{refusal}");
-        behind = last;
+        // No cut serves two ranges.
+        let mut cuts = (first + 1..=last).filter(|&cut| facts.may_cut(cut));
+        assert!(cuts.all(|cut| cut > counted), "{refusal}");
+        counted = last;
     }
     match fewest {
         Some(fewest) => {

@@ -1,0 +1,164 @@
+//! What every split of a model is judged by, and the best of all of them, tried
+//! one by one.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use crate::support::{debug, profile, root};
+use popliner::debug_info::DebugInfo;
+use popliner::memory::MemoryModel;
+use popliner::model::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
+    Placement, PlacementOptions, Positions,
+};
+use popliner::profile::Profile;
+use regex::Regex;
+use serde_json::Value;
+
+/// Everything that a split of a fixture is judged by, in positions of the layer
+/// order.
+pub struct Facts {
+    pub positions: Positions,
+    /// By first position and end (exclusive): bytes on the fullest tile.
+    pub peaks: BTreeMap<(usize, usize), u64>,
+    /// By position: bytes over a cut after it.
+    pub cut_bytes: Vec<u64>,
+    pub cycles: Option<Vec<u64>>,
+    pub limit: u64,
+    /// First and last position of those that share a weight.
+    pub ties: Vec<(usize, usize)>,
+}
+
+impl Facts {
+    /// Those of a fixture.
+    pub fn new(fixture: &str) -> Self {
+        let files = [profile(fixture), debug(fixture)].map(|file| root().join(file));
+        Self::of(&files[0], &files[1], &PlacementOptions::default())
+    }
+
+    /// Those of any model.
+    pub fn of(profile: &Path, debug: &Path, options: &PlacementOptions) -> Self {
+        let read = Profile::read(profile).expect("a profile");
+        let contexts = DebugInfo::read(debug).expect("contexts");
+        let model = Model::build(read, &contexts, false).expect("a model");
+        let layer_options = LayerOptions {
+            layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
+            inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
+            order: LayerOrder::Steps,
+        };
+        let layering = Layering::new(&model.operations, &layer_options);
+        let placement = Placement::full(&model, &layering, options).expect("few sets");
+        let memory = MemoryModel::new(&model, &placement).expect("few sets");
+        let layers = placement.positions.len();
+        let pairs = (0..layers).flat_map(|start| (start + 1..=layers).map(move |end| (start, end)));
+        let pairs: Vec<(usize, usize)> = pairs.collect();
+        let ranges: Vec<Range<usize>> = pairs.iter().map(|&(start, end)| start..end).collect();
+        let weighed = memory.stages(&ranges);
+        let peaks = weighed.iter().map(|stage| stage.max_tile_bytes());
+        let cycles = model.layer_cycles(&placement);
+        let ties = placement.ties.iter();
+        let ties = ties.filter_map(|tie| tie.binds(&placement.positions));
+        Self {
+            ties: ties.collect(),
+            peaks: pairs.into_iter().zip(peaks).collect(),
+            cut_bytes: memory.cut_bytes(),
+            cycles: cycles.map(|cycles| cycles.by_layer),
+            positions: placement.positions,
+            limit: model.target.bytes_per_tile,
+        }
+    }
+
+    /// May a stage end before this position, for all that weights ask?
+    pub fn may_cut(&self, position: usize) -> bool {
+        let mut ties = self.ties.iter();
+        !ties.any(|&(first, last)| first < position && position <= last)
+    }
+
+    fn keeps_ties(&self, ends: &[usize]) -> bool {
+        ends.iter().all(|&end| self.may_cut(end))
+    }
+
+    /// The last position of a list of names. Out may come last and yet be in the
+    /// first position.
+    pub fn last(&self, names: &Value) -> usize {
+        let names = names.as_array().expect("a list").iter();
+        names.map(|name| self.position(name)).max().expect("a name")
+    }
+
+    /// The position that a report names so; it has no name for what runs before
+    /// the layers.
+    pub fn position(&self, name: &Value) -> usize {
+        match name.as_str() {
+            Some(name) => self.positions.find(name).expect("a layer"),
+            None => 0,
+        }
+    }
+
+    /// All splits into at most so many stages, as the ends of their stages.
+    pub fn splits(&self, ipus: usize) -> Vec<Vec<usize>> {
+        let layers = self.positions.len();
+        let ends = |bits: usize| -> Vec<usize> {
+            let cuts = (1..layers).filter(|cut| bits >> (cut - 1) & 1 == 1);
+            cuts.chain([layers]).collect()
+        };
+        let all = (0..1usize << (layers - 1)).map(ends);
+        all.filter(|ends| ends.len() <= ipus).collect()
+    }
+
+    pub fn stages(&self, ends: &[usize]) -> Vec<(usize, usize)> {
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        starts.zip(ends.iter().copied()).collect()
+    }
+
+    /// The numbers of a split by which `objective` compares, and its ends.
+    pub fn rank(&self, objective: &str, ends: &[usize]) -> (Vec<u128>, Vec<usize>) {
+        let stages = self.stages(ends);
+        let peaks: Vec<u128> = stages
+            .iter()
+            .map(|stage| self.peaks[stage].into())
+            .collect();
+        let peak = peaks.iter().copied().max().unwrap();
+        let count = stages.len() as u128;
+        let squares: u128 = peaks.iter().map(|peak| peak * peak).sum();
+        let cuts = ends[..ends.len() - 1].iter();
+        let cut_bytes: u128 = cuts.map(|&end| u128::from(self.cut_bytes[end - 1])).sum();
+        let slowest = || {
+            let cycles = self.cycles.as_ref().expect("cycles");
+            let of = |&(start, end): &(usize, usize)| -> u64 { cycles[start..end].iter().sum() };
+            stages.iter().map(of).max().unwrap().into()
+        };
+        let numbers = match objective {
+            "peak" => vec![peak, count, squares, cut_bytes],
+            "fewest" => vec![count, peak, squares, cut_bytes],
+            "communication" => vec![cut_bytes, peak, count, squares],
+            "cycles" => vec![slowest(), peak, count, squares, cut_bytes],
+            other => panic!("{other}"),
+        };
+        (numbers, ends.to_vec())
+    }
+
+    /// The best split within `limits` (by IPU) that `obeys`.
+    pub fn best(
+        &self,
+        objective: &str,
+        limits: &[u64],
+        obeys: impl Fn(&[usize]) -> bool,
+    ) -> Option<Vec<usize>> {
+        let fits = |ends: &Vec<usize>| {
+            let stages = self.stages(ends);
+            let mut stages = stages.iter().zip(limits);
+            stages.all(|(stage, &limit)| self.peaks[stage] <= limit)
+        };
+        let splits = self.splits(limits.len()).into_iter();
+        let allowed = splits.filter(|ends| fits(ends) && self.keeps_ties(ends) && obeys(ends));
+        allowed.min_by_key(|ends| self.rank(objective, ends))
+    }
+}
+
+/// The ends of the stages that the command printed.
+pub fn printed(facts: &Facts, out: &str) -> Vec<usize> {
+    let stages: Value = serde_json::from_str(out).expect("stages");
+    let last = |stage: &Value| facts.last(&stage["layers"]) + 1;
+    stages.as_array().unwrap().iter().map(last).collect()
+}
