@@ -65,15 +65,18 @@ fn check_layers(name: &str, found: &LayerCycles, planted: &Value, runs: u64) {
     let mut by_layer = found.by_layer[1..=layers.len()].to_vec();
     by_layer[0] += found.by_layer[0];
     by_layer[layers.len() - 1] += found.by_layer[layers.len() + 1];
-    let mut exact = 0;
     for (layer, &truth) in layers.iter().enumerate() {
         let (found, truth) = (by_layer[layer], truth.div_ceil(runs));
         assert!(
             found.abs_diff(truth) * 100 < truth * 12,
             "{name} layer {layer}: {found} of {truth}"
         );
-        exact += usize::from(found == truth);
     }
-    // What misses is an operation whose home is off by a layer.
-    assert!(exact * 2 >= layers.len(), "{name}: only {exact} are exact");
+    // What misses is the part of operations that reach over the model, which
+    // each place has in equal parts; none is lost.
+    let all = found.by_layer.iter().sum::<u64>() + found.unplaced;
+    let nowhere = planted["nowhere"].as_u64().unwrap();
+    let truth = (layers.iter().sum::<u64>() + nowhere).div_ceil(runs);
+    let rounded = found.by_layer.len() as u64 + 1;
+    assert!(all.abs_diff(truth) <= rounded, "{name}: {all} of {truth}");
 }
