@@ -266,9 +266,9 @@ fn what_runs_around_the_layers_is_in_and_out() {
     // The backward passes of both are with them.
     assert_eq!(placed.operation(5), ("Out".into(), Reason::AfterLayers));
     assert_eq!(placed.operation(9), ("In".into(), Reason::BeforeLayers));
-    for place in 0..5 {
-        assert_eq!(placed.variable(training.weights[place]), PLACES[place]);
-        assert_eq!(placed.variable(training.gradients[place]), PLACES[place]);
+    for (place, name) in PLACES.into_iter().enumerate() {
+        assert_eq!(placed.variable(training.weights[place]), name);
+        assert_eq!(placed.variable(training.gradients[place]), name);
     }
 }
 
@@ -454,7 +454,7 @@ fn a_tied_weight_brings_the_head_to_the_embedding() {
         places: vec![0, 4],
         is_untied: false,
     };
-    assert_eq!(placed.placement.ties, [tie.clone()]);
+    assert_eq!(placed.placement.ties, std::slice::from_ref(&tie));
     assert_eq!(tie.binds(&placed.placement.positions), None);
     let options = PlacementOptions {
         out_on: OutOn::Last,

@@ -187,7 +187,7 @@ impl Planter<'_> {
             self.tree.exchanges[exchange].window,
         );
         let source = self.at(op, number, Access::Source);
-        if self.settings.vars_per_layer_tile < 20 && self.ordinals[op] % 5 > 0 {
+        if self.settings.vars_per_layer_tile < 20 && !self.ordinals[op].is_multiple_of(5) {
             self.groups[work].uses.extend(source);
         } else {
             self.put(Group {

@@ -40,7 +40,7 @@ impl Peaks {
     /// The lowest peak of all splits into at most so many stages.
     pub fn optimum(&self, ipus: usize) -> Option<u64> {
         let cuts = 0..1usize << (self.positions - 1);
-        let splits = cuts.filter(|cuts| cuts.count_ones() as usize <= ipus - 1);
+        let splits = cuts.filter(|cuts| (cuts.count_ones() as usize) < ipus);
         splits
             .filter_map(|cuts| self.of_split(&self.stages(cuts)))
             .min()
