@@ -1,6 +1,6 @@
 //! Writes `profile.pop` and `debug.cbor` of a planted model.
 //!
-//! Decided first, in memory ([`plan`]): operations, programs, steps, classes and
+//! Decided first, in memory (`plan`): operations, programs, steps, classes and
 //! variables by *group* (an unlowered variable over its tiles). Written then,
 //! row by row: sizes and classes of the lowered variables are hashes of the
 //! seed, so that 10^7 of them need no more than their ids in memory. The truth
