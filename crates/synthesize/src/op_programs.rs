@@ -25,26 +25,31 @@ impl Builder<'_> {
             _ => parent,
         };
         // The results of a call are copied after it.
-        let results = match op.call {
-            Some(_) if self.settings.has_places() => 1,
-            _ => 0,
-        };
-        for stage in 0..op.stages.saturating_sub(results) {
+        let results = u32::from(op.call.is_some() && self.settings.has_places());
+        let before = op.stages.saturating_sub(results);
+        for stage in 0..before {
             self.stage(parent, index, stage);
         }
         if let Some(site) = op.call {
-            let row = self.tree.calls.len();
-            self.tree.calls.push(model.calls[site].function);
-            let debug_id = match op.name.is_empty() {
-                true => self.contexts.ops[index].op,
-                false => poplibs,
-            };
-            self.add_row(parent, Type::Call, debug_id, row);
+            self.call_program(parent, index, model.calls[site].function);
         }
-        for stage in op.stages.saturating_sub(results)..op.stages {
+        for stage in before..op.stages {
             self.stage(parent, index, stage);
         }
         self.op = None;
+    }
+
+    /// The program of a call. PopART's has the context of the operation.
+    fn call_program(&mut self, parent: u32, index: usize, function: usize) {
+        let row = self.tree.calls.len();
+        self.tree.calls.push(function);
+        let contexts = &self.contexts.ops[index];
+        let debug_id = if self.model.ops[index].name.is_empty() {
+            contexts.op
+        } else {
+            contexts.poplibs
+        };
+        self.add_row(parent, Type::Call, debug_id, row);
     }
 
     /// The places of a stage: those of its operation, or of the weights that it
@@ -95,17 +100,21 @@ impl Builder<'_> {
             self.execute(parent, debug_id, set)
         });
         let last = self.tree.programs.len() as u32 - 1;
-        for program in &mut self.tree.programs[first as usize..] {
-            program.places = Some(share.places);
-        }
-        self.tree.op_stages[index].push(self.tree.stages.len());
-        self.tree.stages.push(Stage {
+        self.finish_stage(Stage {
             op: index,
             exchange,
             compute_set,
             programs: (first, last),
             share,
         });
+    }
+
+    fn finish_stage(&mut self, stage: Stage) {
+        for program in &mut self.tree.programs[stage.programs.0 as usize..] {
+            program.places = Some(stage.share.places);
+        }
+        self.tree.op_stages[stage.op].push(self.tree.stages.len());
+        self.tree.stages.push(stage);
     }
 
     fn execute(&mut self, parent: u32, debug_id: u32, set: ComputeSet) -> usize {

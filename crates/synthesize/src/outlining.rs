@@ -50,27 +50,17 @@ impl Builder<'_> {
             self.model.functions.push(Function::default());
             self.model.functions.len() - 1
         });
-        let forward = self.calls_of_layers[layer as usize];
         let op = self.call_op(function, layer, Vec::new());
-        let name = match (self.framework(), op.name.is_empty()) {
-            (Framework::Tensorflow, _) => format!("gradient_tape/{}", op.name),
-            _ => op.name.clone(),
-        };
-        let mut inputs = vec![format!("Gradient___{}", self.last_output())];
-        if layer.is_multiple_of(2) {
-            let path = templates::of(self.framework())[0].path;
-            inputs.push(format!(
-                "{}:0",
-                templates::name(self.framework(), layer, path)
-            ));
-        }
         let call = self.run(Op {
-            name,
+            name: match self.framework() {
+                Framework::Tensorflow => format!("gradient_tape/{}", op.name),
+                _ => op.name.clone(),
+            },
             phase: Phase::Backward,
             outputs: vec![format!("Gradient___{}", op.outputs[0])],
-            inputs,
+            inputs: self.inputs_of_gradients(layer),
             activation: self.outlined_shares()[1],
-            partner: Some(forward),
+            partner: Some(self.calls_of_layers[layer as usize]),
             ..op
         });
         for (slot, template) in templates::of(self.framework()).iter().enumerate() {
@@ -78,6 +68,16 @@ impl Builder<'_> {
                 self.gradient_of(call, Part::Layer(layer), slot);
             }
         }
+    }
+
+    fn inputs_of_gradients(&self, layer: u32) -> Vec<String> {
+        let mut inputs = vec![format!("Gradient___{}", self.last_output())];
+        if layer.is_multiple_of(2) {
+            let path = templates::of(self.framework())[0].path;
+            let saved = templates::name(self.framework(), layer, path);
+            inputs.push(format!("{saved}:0"));
+        }
+        inputs
     }
 
     fn call_op(&mut self, function: usize, layer: u32, stood_here: Vec<usize>) -> Op {

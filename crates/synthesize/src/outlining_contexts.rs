@@ -59,9 +59,10 @@ impl Contexts {
                 .collect();
             (self.own(&model.functions[call.function].ops), replaced)
         });
-        let parent = match own.name.is_empty() {
-            true => self.bare,
-            false => self.onnx_chain(settings, op as u32, layer),
+        let parent = if own.name.is_empty() {
+            self.bare
+        } else {
+            self.onnx_chain(settings, op as u32, layer)
         };
         let id = self.push(parent, "", Body::Popart, op as u32);
         self.list[id as usize - 1].layer = layer;

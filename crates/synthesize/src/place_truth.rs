@@ -120,9 +120,10 @@ impl Tile {
     }
 
     fn variable(&mut self, plan: &Plan, places: Places, class: u32, bytes: u64) {
-        match plan.classes.always[class as usize] {
-            true => *self.always.entry(places).or_default() += bytes,
-            false => *self.passing.entry((places, class)).or_default() += bytes,
+        if plan.classes.always[class as usize] {
+            *self.always.entry(places).or_default() += bytes
+        } else {
+            *self.passing.entry((places, class)).or_default() += bytes
         }
     }
 
@@ -151,9 +152,10 @@ impl Tile {
             }
             let share = &own.share;
             let parts = share.parts.iter().filter(|part| part.1.holds(tile));
-            let places = match share.parts.is_empty() {
-                true => share.places,
-                false => parts.fold(Places::NONE, |all, part| all | part.0),
+            let places = if share.parts.is_empty() {
+                share.places
+            } else {
+                parts.fold(Places::NONE, |all, part| all | part.0)
             };
             for &kind in &plan.code.sets[set] {
                 *types.entry(kind).or_default() |= places;
@@ -189,9 +191,10 @@ impl Tile {
         let code: u64 = self.code_alone(plan, tile);
         let mut rest = 0;
         for extra in overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile) {
-            match plan.classes.always[extra.class as usize] {
-                true => rest += extra.bytes,
-                false => self.variable(plan, Places::EVERY, extra.class, extra.bytes),
+            if plan.classes.always[extra.class as usize] {
+                rest += extra.bytes
+            } else {
+                self.variable(plan, Places::EVERY, extra.class, extra.bytes)
             }
         }
         self.always(Places::EVERY, rest - code);

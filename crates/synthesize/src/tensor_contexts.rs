@@ -82,9 +82,10 @@ impl Contexts {
     }
 
     fn plant_tensor(&mut self, settings: &Settings, of: TensorOf, tensor: Tensor) {
-        let parent = match is_popart(settings) {
-            true => self.push(0, "", Body::Tensor, NONE),
-            false => 0,
+        let parent = if is_popart(settings) {
+            self.push(0, "", Body::Tensor, NONE)
+        } else {
+            0
         };
         let variable = match (of, is_popart(settings)) {
             // Some variables have the tensor's own context, others one below.

@@ -72,9 +72,10 @@ impl State {
     /// What a weight has of these.
     pub fn all(settings: &Settings) -> &'static [State] {
         let moments = settings.training() && settings.features.optimiser.has_moments();
-        match moments {
-            true => &[State::Value, State::First, State::Second],
-            false => &[State::Value],
+        if moments {
+            &[State::Value, State::First, State::Second]
+        } else {
+            &[State::Value]
         }
     }
 

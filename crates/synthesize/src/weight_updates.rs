@@ -30,9 +30,10 @@ impl Builder<'_> {
     /// By stage: the weights that its compute set works on.
     fn sets_over_weights(&self, whole: bool) -> Vec<Vec<usize>> {
         let all: Vec<usize> = (0..self.model.weights.len()).collect();
-        match whole {
-            true => vec![all],
-            false => all.into_iter().map(|weight| vec![weight]).collect(),
+        if whole {
+            vec![all]
+        } else {
+            all.into_iter().map(|weight| vec![weight]).collect()
         }
     }
 
@@ -44,10 +45,7 @@ impl Builder<'_> {
         (kind, op_type): (Kind, &'static str),
         works_on: Vec<Vec<usize>>,
     ) -> Op {
-        let name = match self.nameless_gradients() {
-            true => "",
-            false => name,
-        };
+        let name = if self.nameless_gradients() { "" } else { name };
         let op = self.outside(Phase::Optimiser, name, kind, [0, 0]);
         let weights = self.model.weights.iter();
         Op {

@@ -124,6 +124,38 @@ const EMIT: &[&str] = &[
     "--module=model.bert.encoder.layer[{}]",
 ];
 
+/// In and Out in stages of their own, without names for their modules.
+const IN_AND_OUT_ALONE: &[&str] = &[
+    "--layers-per-ipu=0,2,2,1,0",
+    "--num-ipus=5",
+    "--solve",
+    "--emit=layers-per-ipu",
+    "--emit=poptorch",
+    "--emit=popart",
+    "--emit=keras",
+    "--emit=pipeline-splits",
+    "--module=model.layer[{}]",
+];
+
+/// In and Out on the first IPU, in every form.
+const OUT_WITH_IN: &[&str] = &[
+    "--out-on=first",
+    "--num-ipus=3",
+    "--solve",
+    "--explain",
+    "--emit=layers-per-ipu",
+    "--emit=poptorch",
+    "--emit=popart",
+    "--emit=keras",
+    "--emit=pipeline-splits",
+    "--module=model.layer[{}]",
+    "--module-in=model.embedding",
+    "--module-out=model.head",
+    "--layer-breakdown",
+    "--export-csv=-",
+    "--export-markdown=-",
+];
+
 /// Options whose output is long or says nothing new elsewhere.
 const FEW: &[(&str, &str, &[&str])] = &[
     (
@@ -147,6 +179,8 @@ const FEW: &[(&str, &str, &[&str])] = &[
         "emit-greedy",
         &["--emit=popart", "--solver=greedy"],
     ),
+    ("poplar-mlp", "in-and-out-alone", IN_AND_OUT_ALONE),
+    ("poplar-mlp", "out-with-in", OUT_WITH_IN),
     (
         "popart-bert-inference",
         "operation-breakdown",

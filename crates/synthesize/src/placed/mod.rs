@@ -66,9 +66,10 @@ impl Planter<'_> {
 
     /// What sizes and tiles are drawn by: the same in equal layers.
     fn key(&self, op: usize, role: Role, number: u64) -> u64 {
-        match self.settings.features.equal_layers {
-            true => 1_000_000 + 1000 * self.ordinals[op] + 10 * number + role as u64,
-            false => self.groups.len() as u64,
+        if self.settings.features.equal_layers {
+            1_000_000 + 1000 * self.ordinals[op] + 10 * number + role as u64
+        } else {
+            self.groups.len() as u64
         }
     }
 

@@ -37,9 +37,10 @@ impl Planter<'_> {
         } else {
             480
         };
-        let bytes = match self.model.mask == Some(op) {
-            true => self.layer_bytes / 12,
-            false => self.rest_of(op) * per_mille / 1000 * self.activation_share(op) / 1000,
+        let bytes = if self.model.mask == Some(op) {
+            self.layer_bytes / 12
+        } else {
+            self.rest_of(op) * per_mille / 1000 * self.activation_share(op) / 1000
         };
         let mut uses = self.written(op);
         let mut places = own.places;

@@ -53,36 +53,35 @@ impl Planter<'_> {
 
     fn gathered(&mut self, norm: usize, gather: usize) {
         let one_tile = Window { first: 0, count: 1 };
-        let mut everywhere = self.at(norm, gather + 1, Access::Destination);
-        let stages = &self.tree.op_stages[norm][gather + 2..];
-        everywhere.extend(stages.iter().map(|&stage| (stage, Access::Compute)));
         let gathered = [Access::Destination, Access::Compute]
             .iter()
             .flat_map(|&access| self.at(norm, gather, access));
+        let mut gathered = self.everywhere_needed(norm, "gathered", gathered.collect());
+        gathered.window = one_tile;
+        gathered.bytes = 4 * self.model.weights.len() as u64;
+        self.put(gathered);
         let mut result = self.at(norm, gather, Access::Compute);
         result.extend(self.at(norm, gather + 1, Access::Source));
-        let bytes = 4 * self.model.weights.len() as u64;
-        let groups = [
-            (
-                "gathered",
-                Role::Message,
-                one_tile,
-                bytes,
-                gathered.collect(),
-            ),
-            ("norm", Role::Work, one_tile, 4, result),
-            ("broadcast", Role::Message, self.everywhere(), 4, everywhere),
-        ];
-        for (what, role, window, bytes, uses) in groups {
-            self.put(Group {
-                name: self.named(norm, what),
-                window,
-                bytes,
-                places: Places::EVERY,
-                is_float: true,
-                uses,
-                ..Group::new(norm, role)
-            });
+        let mut result = self.everywhere_needed(norm, "norm", result);
+        result.window = one_tile;
+        self.put(result);
+        let mut broadcast = self.at(norm, gather + 1, Access::Destination);
+        let stages = &self.tree.op_stages[norm][gather + 2..];
+        broadcast.extend(stages.iter().map(|&stage| (stage, Access::Compute)));
+        let broadcast = self.everywhere_needed(norm, "broadcast", broadcast);
+        self.put(broadcast);
+    }
+
+    /// A number on all tiles.
+    fn everywhere_needed(&self, norm: usize, what: &str, uses: Vec<(usize, Access)>) -> Group {
+        Group {
+            name: self.named(norm, what),
+            window: self.everywhere(),
+            bytes: 4,
+            places: Places::EVERY,
+            is_float: true,
+            uses,
+            ..Group::new(norm, Role::Message)
         }
     }
 }

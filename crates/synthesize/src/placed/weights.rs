@@ -78,9 +78,10 @@ impl Planter<'_> {
         uses.extend(self.stages_over(weight, Kind::Norm));
         uses.extend(self.stages_over(weight, Kind::Elementwise));
         let op = own.gradients[0];
-        let name = match self.model.ops[op].name.is_empty() {
-            true => format!("Gradient___{}", own.name),
-            false => self.named(op, "gradient"),
+        let name = if self.model.ops[op].name.is_empty() {
+            format!("Gradient___{}", own.name)
+        } else {
+            self.named(op, "gradient")
         };
         self.put(Group {
             name,

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 /// Errors by label, each a part of what is true.
 #[derive(Default)]
-pub struct Distribution(BTreeMap<&'static str, Vec<f64>>);
+pub struct Distribution(BTreeMap<String, Vec<f64>>);
 
 impl Distribution {
     /// Adds an error of a model with these labels.
-    pub fn add(&mut self, labels: &[&'static str], error: f64) {
-        for &label in labels.iter().chain(&["all"]) {
-            self.0.entry(label).or_default().push(error);
+    pub fn add(&mut self, labels: &[String], error: f64) {
+        for label in labels.iter().map(String::as_str).chain(["all"]) {
+            self.0.entry(label.to_string()).or_default().push(error);
         }
     }
 

@@ -7,7 +7,7 @@ pub struct Drawn {
     /// Options of the generator.
     pub options: Vec<String>,
     /// Its features, to say where errors come from.
-    pub labels: Vec<&'static str>,
+    pub labels: Vec<String>,
 }
 
 const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
@@ -46,7 +46,11 @@ impl Drawing {
 
     fn flag(&mut self, name: &'static str) {
         self.drawn.options.push(format!("--{name}"));
-        self.drawn.labels.push(name);
+        self.label(name);
+    }
+
+    fn label(&mut self, label: impl ToString) {
+        self.drawn.labels.push(label.to_string());
     }
 
     fn has_pairs(&self) -> bool {
@@ -63,40 +67,34 @@ impl Drawing {
         self.option("--seed", seed);
         self.option("--page-size", 4096);
         self.option("--framework", self.framework);
-        self.drawn.labels.push(self.framework);
+        self.label(self.framework);
         self.drawn.options.push("--places".to_string());
     }
 
     fn mode(&mut self) {
         self.is_training = !self.random.once_in(4);
         if !self.is_training {
-            self.drawn.labels.push("inference");
+            self.label("inference");
             return;
         }
         self.option("--mode", "training");
         if self.has_pairs() {
-            self.drawn.labels.push("gradients without names");
+            self.label("gradients without names");
         }
-        let optimiser =
-            self.random
-                .one_of(&["sgd", "adam-each", "adam-each", "adam-sets", "adam-fused"]);
+        self.optimiser();
+        self.norm_and_scaling();
+    }
+
+    fn optimiser(&mut self) {
+        let optimisers = ["sgd", "adam-each", "adam-each", "adam-sets", "adam-fused"];
+        let optimiser = self.random.one_of(&optimisers);
         let names = self.random.one_of(&["operation", "variable", "none"]);
         self.option("--optimiser", optimiser);
         self.option("--names", names);
-        self.drawn.labels.push(match (optimiser, names) {
-            ("sgd", "operation") => "sgd, names in operations",
-            ("sgd", "variable") => "sgd, names in variables",
-            ("sgd", _) => "sgd, no names",
-            ("adam-each", "operation") => "adam-each, names in operations",
-            ("adam-each", "variable") => "adam-each, names in variables",
-            ("adam-each", _) => "adam-each, no names",
-            ("adam-sets", "operation") => "adam-sets, names in operations",
-            ("adam-sets", "variable") => "adam-sets, names in variables",
-            ("adam-sets", _) => "adam-sets, no names",
-            (_, "operation") => "adam-fused, names in operations",
-            (_, "variable") => "adam-fused, names in variables",
-            _ => "adam-fused, no names",
-        });
+        self.label(format!("{optimiser}, names: {names}"));
+    }
+
+    fn norm_and_scaling(&mut self) {
         let mut reaches = false;
         for feature in ["gradient-norm", "loss-scaling"] {
             if self.random.once_in(3) {
@@ -115,10 +113,7 @@ impl Drawing {
         if outlined == "none" {
             return;
         }
-        self.drawn.labels.push(match outlined {
-            "once" => "outlined, listed once",
-            _ => "outlined, listed per call",
-        });
+        self.label(format!("outlined, listed {outlined}"));
         if self.is_training && self.random.once_in(2) {
             self.flag("outline-backward");
         }
@@ -127,11 +122,7 @@ impl Drawing {
         } else {
             let anonymous = self.random.one_of(&["none", "half", "all"]);
             self.option("--anonymous-calls", anonymous);
-            self.drawn.labels.push(match anonymous {
-                "none" => "calls with names",
-                "half" => "half of the calls anonymous",
-                _ => "all calls anonymous",
-            });
+            self.label(format!("anonymous calls: {anonymous}"));
         }
     }
 
@@ -140,10 +131,7 @@ impl Drawing {
             self.drawn.options.push("--nested".to_string());
             let pairs = self.random.one_of(&["on-clone", "on-replaced"]);
             self.option("--pairs", pairs);
-            self.drawn.labels.push(match pairs {
-                "on-clone" => "nested, pairs on the clone",
-                _ => "nested, pairs on the replaced",
-            });
+            self.label(format!("nested, pairs {pairs}"));
         }
         if self.random.once_in(2) {
             self.flag("shuffle-pairs");
@@ -153,11 +141,7 @@ impl Drawing {
     fn ends(&mut self) {
         let ends = self.random.one_of(&["small", "medium", "large"]);
         self.option("--ends", ends);
-        self.drawn.labels.push(match ends {
-            "small" => "small ends",
-            "medium" => "medium ends",
-            _ => "large ends",
-        });
+        self.label(format!("{ends} ends"));
         if self.has_pairs() && self.random.once_in(4) {
             self.flag("head-reads-layer");
         }
@@ -168,11 +152,7 @@ impl Drawing {
                 .random
                 .one_of(&["ends", "ends", "neighbours", "distant"]);
             self.option("--tied", tied);
-            self.drawn.labels.push(match tied {
-                "ends" => "tied ends",
-                "neighbours" => "tied neighbours",
-                _ => "tied distant layers",
-            });
+            self.label(format!("tied: {tied}"));
         }
     }
 
@@ -188,12 +168,12 @@ impl Drawing {
         if self.random.once_in(2) {
             let percent = 1 + self.random.below(18);
             self.option("--gaps", percent);
-            self.drawn.labels.push("gaps");
+            self.label("gaps");
         }
         if self.random.once_in(3) {
             let part = 20 + self.random.below(100);
             self.option("--compiler-made", part);
-            self.drawn.labels.push("compiler-made");
+            self.label("compiler-made");
         }
     }
 }

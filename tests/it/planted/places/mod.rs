@@ -25,7 +25,7 @@ use splits::{Peaks, SplitError};
 
 /// All errors of one model.
 struct Errors {
-    labels: Vec<&'static str>,
+    labels: Vec<String>,
     name: String,
     /// Whether the library finds the places that are there.
     has_places: bool,

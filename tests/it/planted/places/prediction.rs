@@ -1,6 +1,7 @@
 //! What the library predicts.
 
 use std::ops::Range;
+use std::path::Path;
 
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
@@ -37,16 +38,8 @@ pub fn predict(
     ranges: &[Range<usize>],
     questions: &[Question],
 ) -> Option<Prediction> {
-    let folder = planted.folder.path();
-    let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
-    let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
-    let model = Model::build(profile, &contexts, false).expect("a model");
-    let options = LayerOptions {
-        layer_regex: Regex::new(DEFAULT_LAYER_REGEX).expect("a regex"),
-        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).expect("a regex"),
-        order: LayerOrder::Natural,
-    };
-    let layering = Layering::new(&model.operations, &options);
+    let model = model(planted.folder.path());
+    let layering = layering(&model);
     let placement = Placement::full(&model, &layering, &PlacementOptions::default());
     let placement = placement.expect("places");
     let memory = MemoryModel::new(&model, &placement).expect("memory");
@@ -54,26 +47,47 @@ pub fn predict(
         return None;
     }
     let tied = constraints(&placement);
+    let split = |question| split(&memory, &tied, question);
     let stages = memory.stages(ranges);
     let bytes = stages.iter().map(|stage| {
         let tiles = stage.tiles.iter();
         tiles.map(|parts| parts.total()).collect()
     });
-    let split = |question: &Question| {
-        let &Question { ipus, limit } = question;
-        let costs = memory.range_costs(limit).expect("costs");
-        let cut_bytes = memory.between().cut_bytes();
-        let problem = Problem {
-            constraints: &tied,
-            ..Problem::new(&costs, &cut_bytes, ipus, limit)
-        };
-        let solution = solve(&problem).expect("an answer");
-        solution.map(|solution| solution.plan.stages().to_vec())
-    };
     Some(Prediction {
         ranges: bytes.collect(),
         splits: questions.iter().map(split).collect(),
     })
+}
+
+fn model(folder: &Path) -> Model {
+    let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
+    let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
+    Model::build(profile, &contexts, false).expect("a model")
+}
+
+fn layering(model: &Model) -> Layering {
+    let options = LayerOptions {
+        layer_regex: Regex::new(DEFAULT_LAYER_REGEX).expect("a regex"),
+        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).expect("a regex"),
+        order: LayerOrder::Natural,
+    };
+    Layering::new(&model.operations, &options)
+}
+
+fn split(
+    memory: &MemoryModel<'_>,
+    tied: &[Constraint],
+    question: &Question,
+) -> Option<Vec<Range<usize>>> {
+    let &Question { ipus, limit } = question;
+    let costs = memory.range_costs(limit).expect("costs");
+    let cut_bytes = memory.between().cut_bytes();
+    let problem = Problem {
+        constraints: tied,
+        ..Problem::new(&costs, &cut_bytes, ipus, limit)
+    };
+    let solution = solve(&problem).expect("an answer");
+    solution.map(|solution| solution.plan.stages().to_vec())
 }
 
 /// What shares a weight stays together.
