@@ -18,13 +18,8 @@ pub(super) fn refine(
     let label = |variable: usize| profile.variables.label(variable as u32);
     apart(set_of, sets, label);
     let partners = partners(profile, bodies, computes, set_of, sets);
-    if partners.is_empty() {
-        return;
-    }
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    let mut paired: Vec<(u32, u32)> = partners.into_iter().collect();
-    paired.sort_unstable();
-    for (variable, companion) in paired {
+    for (variable, companion) in partners.sorted() {
         let set = &mut set_of[variable as usize];
         let label = sets.label(*set);
         *set = *known
@@ -64,6 +59,31 @@ fn apart(set_of: &mut [u32], sets: &mut BodySets, label: impl Fn(usize) -> u32) 
     }
 }
 
+/// By variable: the set of its partner, or [`NO_PARTNER`] where several are.
+#[derive(Default)]
+struct Partners(FxHashMap<u32, u32>);
+
+/// The set of no variable that is used.
+const NO_PARTNER: u32 = 0;
+
+impl Partners {
+    /// What has different partners in several compute sets, such as a norm, has
+    /// none.
+    fn add(&mut self, variable: u32, partner: u32) {
+        let known = self.0.entry(variable).or_insert(partner);
+        if *known != partner {
+            *known = NO_PARTNER;
+        }
+    }
+
+    fn sorted(self) -> Vec<(u32, u32)> {
+        let found = self.0.into_iter().filter(|&(_, set)| set != NO_PARTNER);
+        let mut found: Vec<(u32, u32)> = found.collect();
+        found.sort_unstable();
+        found
+    }
+}
+
 /// A compute set over the whole model uses variables of at least so many other
 /// sets; that of an operation of a layer has fewer.
 const MIN_PARTNERS: usize = 8;
@@ -77,13 +97,13 @@ fn partners(
     computes: &[bool],
     set_of: &[u32],
     sets: &BodySets,
-) -> FxHashMap<u32, u32> {
+) -> Partners {
     let mut users = vec![0u8; sets.len()];
     for (set, smaller, body) in sets.iter() {
         let own = u8::from(computes[body as usize]);
         users[set as usize] = users[smaller as usize].saturating_add(own);
     }
-    let mut found = FxHashMap::default();
+    let mut found = Partners::default();
     for body in bodies {
         let is_compute_set = |&&program: &&u32| {
             let kind = &profile.programs.all[program as usize].kind;
@@ -110,7 +130,7 @@ fn partners(
                     .map(|&variable| set_of[variable as usize]);
                 let partner = others.min_by_key(|&set| (users[set as usize], set));
                 for variable in used.own {
-                    found.entry(variable).or_insert(partner.unwrap_or(0));
+                    found.add(variable, partner.unwrap_or(NO_PARTNER));
                 }
             }
         }
@@ -156,25 +176,34 @@ impl Used {
     }
 }
 
-/// Bytes of an element against those of its partner's, as (times, parts), in
-/// the order in which they are tried: a moment is as wide as its weight, or two
-/// or four times as wide.
+/// Bytes of an element against those of its partner's, as (times, parts): a
+/// moment is as wide as its weight, or two or four times as wide.
 const WIDTHS: [(u32, u32); 4] = [(1, 1), (2, 1), (4, 1), (1, 2)];
 
-/// Pairs the variables of each tile, those of one size in turn.
+/// A tile, and bytes on it.
+type Place = (u16, u32);
+
+/// The place of a partner of this width.
+fn partner_of((tile, bytes): Place, (times, parts): (u32, u32)) -> Option<Place> {
+    let width = bytes.checked_mul(parts)?;
+    width.is_multiple_of(times).then_some((tile, width / times))
+}
+
+/// Pairs the variables of each tile, those of one size in turn. State and
+/// temporaries take turns apart from each other.
 fn pair(
     profile: &Profile,
     set_of: &[u32],
     mut own: Vec<u32>,
     mut others: Vec<u32>,
-    found: &mut FxHashMap<u32, u32>,
+    found: &mut Partners,
 ) {
-    let place = |&variable: &u32| {
+    let place = |&variable: &u32| -> Place {
         let (tiles, bytes) = (&profile.variables.tiles, &profile.variables.bytes);
         (tiles[variable as usize], bytes[variable as usize])
     };
     others.sort_unstable_by_key(|variable| (place(variable), set_of[*variable as usize]));
-    let mut by_place: FxHashMap<(u16, u32), Vec<u32>> = FxHashMap::default();
+    let mut by_place: FxHashMap<Place, Vec<u32>> = FxHashMap::default();
     for variable in others {
         by_place
             .entry(place(&variable))
@@ -182,20 +211,36 @@ fn pair(
             .push(set_of[variable as usize]);
     }
     own.sort_unstable();
-    // State and temporaries of one size take turns apart from each other.
-    let mut next: FxHashMap<(u16, u32, bool), usize> = FxHashMap::default();
-    for variable in own {
-        let (tile, bytes) = place(&variable);
-        let partners = WIDTHS.iter().find_map(|&(times, parts)| {
-            let width = bytes.checked_mul(parts)?;
-            let partners = by_place.get(&(tile, width / times))?;
-            (width % times == 0).then_some(partners)
-        });
-        if let Some(partners) = partners {
-            let lasts = profile.variables.label(variable) != 0;
-            let turn = next.entry((tile, bytes, lasts)).or_default();
-            found.insert(variable, partners[*turn % partners.len()]);
-            *turn += 1;
+    let lasts = |variable: &u32| profile.variables.label(*variable) != 0;
+    let (state, temporaries): (Vec<u32>, Vec<u32>) = own.into_iter().partition(lasts);
+    for own in [state, temporaries] {
+        let places = own.iter().map(place);
+        let widths = widths(places.clone(), &by_place);
+        let mut next: FxHashMap<Place, usize> = FxHashMap::default();
+        for (variable, place) in own.iter().zip(places) {
+            let mut partners = widths.iter().filter_map(|&width| partner_of(place, width));
+            if let Some(partners) = partners.find_map(|place| by_place.get(&place)) {
+                let turn = next.entry(place).or_default();
+                found.add(*variable, partners[*turn % partners.len()]);
+                *turn += 1;
+            }
         }
     }
+}
+
+/// The widths, first those that find a partner for most variables: another
+/// weight of the same tile may by chance have the size that is looked for.
+fn widths(
+    places: impl Iterator<Item = Place> + Clone,
+    by_place: &FxHashMap<Place, Vec<u32>>,
+) -> [(u32, u32); 4] {
+    let mut widths = WIDTHS;
+    let found = |&width: &(u32, u32)| {
+        let partners = places.clone().filter_map(|place| partner_of(place, width));
+        partners
+            .filter(|place| by_place.contains_key(place))
+            .count()
+    };
+    widths.sort_by_cached_key(|width| std::cmp::Reverse(found(width)));
+    widths
 }

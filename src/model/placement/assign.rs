@@ -3,13 +3,23 @@
 use super::by_layer::{of_named, of_sets};
 use super::ends::{self, Ends, IN, Layered, Part, Parts};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
-use super::touches::{SetBytes, Touches, apart, bytes_of_sets};
+use super::touches::{SetBytes, Touches, apart, bytes_of_sets, in_shared_functions};
 use super::variables::Variables;
 use super::{
     OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, Tie, calls, code,
     weights,
 };
-use crate::model::{Layering, Model, NO_CALL, Note};
+use crate::model::{Layering, Model, NO_CALL, Note, Operation};
+
+/// What is known before anything has a place.
+pub(super) struct Known {
+    /// By set of bodies: its bytes.
+    pub(super) bytes: Vec<SetBytes>,
+    /// By body: does it share nothing with others?
+    pub(super) apart: Vec<bool>,
+    /// By body: is it in a function that several operations call?
+    pub(super) shared: Vec<bool>,
+}
 
 /// Gives everything its places.
 pub(super) fn assign(
@@ -17,17 +27,20 @@ pub(super) fn assign(
     layering: &Layering,
     options: &PlacementOptions,
 ) -> Result<Placement, TooManyPlaces> {
-    let mut sets = PlaceSets::default();
     let out = layering.names.len() as u32;
+    let mut sets = PlaceSets::new(out);
     let bytes = bytes_of_sets(model);
     let mut operations = layered(model, layering, &bytes, &mut sets)?;
-    let apart = apart(model, &bytes)?;
-    let known = (&bytes[..], &apart[..]);
-    let (firm, parts) = firm(model, layering, known, &mut operations, out, &mut sets)?;
+    let known = Known {
+        apart: apart(model, &bytes)?,
+        shared: in_shared_functions(model),
+        bytes,
+    };
+    let (firm, parts) = firm(model, layering, &known, &mut operations, out, &mut sets)?;
     let parts = parts.as_ref();
     let near = others(
         model,
-        known,
+        &known,
         (&firm, parts),
         &mut operations,
         out,
@@ -37,17 +50,23 @@ pub(super) fn assign(
         model,
         layering,
         &operations,
-        (&bytes, &near),
+        (&known, &near),
         firm,
         &mut sets,
     )?;
-    let (of_body, of_piece) = code::places(model, &operations, &variables, &bytes, &mut sets)?;
+    let (of_body, of_piece) =
+        code::places(model, &operations, &variables, &known.bytes, &mut sets)?;
     for (operation, own) in model.operations.iter().zip(&mut operations) {
         if own.reason == Reason::Touched {
             own.places = of_body[operation.body as usize];
         }
     }
-    let ties = weights::ties(model, &bytes, (&sets, &variables.firm), &options.untie);
+    let ties = weights::ties(
+        model,
+        &known.bytes,
+        (&sets, &variables.firm),
+        &options.untie,
+    );
     let out_is_first = match options.out_on {
         OutOn::First => true,
         OutOn::Last => false,
@@ -145,14 +164,14 @@ fn open() -> OperationPlace {
 fn firm(
     model: &Model,
     layering: &Layering,
-    known: (&[SetBytes], &[bool]),
+    known: &Known,
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
 ) -> Result<(Vec<PlaceSet>, Option<Parts>), TooManyPlaces> {
     let named = named(layering, operations);
     let by_name: Vec<PlaceSet> = named.iter().map(|own| own.places).collect();
-    let touches = touches_of_named(model, known.0, (named, operations), out, sets)?;
+    let touches = touches_of_named(model, &known.bytes, (named, operations), out, sets)?;
     let parts = parts(model, (&by_name, operations), &touches, out);
     let Some(parts) = parts else {
         return Ok((sets_of(model, operations, sets)?, None));
@@ -162,7 +181,7 @@ fn firm(
         parts: &parts,
         by_layer: &by_name,
         touches: &touches,
-        apart: known.1,
+        known,
         out,
     };
     for (own, end) in operations.iter_mut().zip(ends.around_layers()) {
@@ -177,7 +196,7 @@ fn firm(
     let of_body = of_bodies(model, operations, sets)?;
     let of_set = of_sets(&model.body_sets, &of_body, sets)?;
     let is_open = |body: u32| of_body[body as usize] == NOWHERE;
-    let touches = Touches::new(model, known.0, (sets, &of_set), is_open)?;
+    let touches = Touches::new(model, &known.bytes, (sets, &of_set), is_open)?;
     ends.touches = &touches;
     for (own, is_backward) in operations.iter_mut().zip(ends.backward_before_layers()) {
         if is_backward && own.places == NOWHERE {
@@ -220,14 +239,15 @@ fn parts(
     out: u32,
 ) -> Option<Parts> {
     let all: Vec<PlaceSet> = operations.iter().map(|own| own.places).collect();
-    let is_apart = |operation: usize| {
-        let mut touched = touches.of(model.operations[operation].body).iter();
-        touched.all(|touch| touch.place != out)
+    let is_of_a_layer = |operation: usize| {
+        let body = model.operations[operation].body;
+        let uses_out = touches.of(body).iter().any(|touch| touch.place == out);
+        !uses_out || touches.has_parameters(body, |place| place != out)
     };
     let layered = Layered {
         named: by_name,
         all: &all,
-        is_apart: &is_apart,
+        is_of_a_layer: &is_of_a_layer,
     };
     Parts::new(model, &layered)
 }
@@ -282,58 +302,93 @@ fn sets_of(
 /// the place that it is near to in the program.
 fn others(
     model: &Model,
-    (bytes, apart): (&[SetBytes], &[bool]),
+    known: &Known,
     (firm, parts): (&[PlaceSet], Option<&Parts>),
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
     let mut is_open = vec![false; model.bodies.len()];
-    let mut calls = vec![0u32; model.bodies.len()];
     for (operation, own) in model.operations.iter().zip(&*operations) {
         is_open[operation.body as usize] |= own.places == NOWHERE;
-        calls[operation.body as usize] += 1;
     }
-    let touches = Touches::new(model, bytes, (sets, firm), |body| is_open[body as usize])?;
+    let is_open = |body: u32| is_open[body as usize];
+    let touches = Touches::new(model, &known.bytes, (sets, firm), is_open)?;
     let ends = [sets.one(IN)?, sets.one(out)?];
-    let mut before = ends[0];
+    let (mut before, mut caller) = (ends[0], ends[0]);
     let mut near = Vec::with_capacity(operations.len());
     for (number, own) in operations.iter_mut().enumerate() {
+        let operation = &model.operations[number];
+        let is_shared = known.shared[operation.body as usize];
         if own.places != NOWHERE {
             before = own.places;
         }
         let part = parts.map_or(Part::Before, |parts| parts.of(number));
         near.push(match part {
+            // What its body touches is that of all places that call it.
+            _ if is_shared => caller,
             Part::Before => ends[0],
             Part::AfterForward => ends[1],
             Part::Layers | Part::AfterBackward => before,
         });
-        let operation = &model.operations[number];
-        let is_outside = match part {
-            Part::Before => true,
-            Part::AfterBackward => !operation.is_backward,
-            Part::Layers | Part::AfterForward => false,
-        };
-        if own.places != NOWHERE {
-            continue;
-        } else if (operation.is_anonymous || apart[operation.body as usize])
-            && touches.of(operation.body).is_empty()
-        {
-            own.places = EVERYWHERE;
-            own.reason = Reason::EveryStage;
-        } else if operation.is_nested && calls[operation.body as usize] > 1 {
-            // What its body touches is that of all places that call it.
-            own.places = near[number];
-            own.reason = Reason::Neighbour;
-        } else if is_outside || touches.reaches_over(operation.body, out) {
-            continue;
-        } else if let Some(place) = touches.most(operation.body) {
-            own.places = sets.one(place)?;
-            own.reason = Reason::Variables;
-        } else {
-            own.places = near[number];
-            own.reason = Reason::Neighbour;
+        if own.places == NOWHERE {
+            let other = Other {
+                operation,
+                part,
+                is_shared,
+                is_apart: known.apart[operation.body as usize],
+                near: near[number],
+            };
+            *own = other.place(&touches, out, sets)?;
+        }
+        if !operation.is_nested {
+            caller = near[number];
+            if own.places != NOWHERE {
+                caller = own.places;
+            }
         }
     }
     Ok(near)
+}
+
+/// An operation that neither a layer nor In or Out has.
+struct Other<'a> {
+    operation: &'a Operation,
+    part: Part,
+    /// Is it in a function that several operations call?
+    is_shared: bool,
+    is_apart: bool,
+    /// The place that it is near to.
+    near: PlaceSet,
+}
+
+impl Other<'_> {
+    fn place(
+        &self,
+        touches: &Touches,
+        out: u32,
+        sets: &mut PlaceSets,
+    ) -> Result<OperationPlace, TooManyPlaces> {
+        let body = self.operation.body;
+        let touches_nothing = touches.of(body).is_empty();
+        let is_outside = match self.part {
+            Part::Before => true,
+            Part::AfterBackward => !self.operation.is_backward,
+            Part::Layers | Part::AfterForward => false,
+        };
+        let is_nested = self.operation.is_nested && !self.operation.is_anonymous;
+        let is_compilers = self.operation.is_anonymous || self.is_apart;
+        let (places, reason) = if self.is_shared || (is_nested && touches_nothing) {
+            (self.near, Reason::Neighbour)
+        } else if is_compilers && touches_nothing {
+            (EVERYWHERE, Reason::EveryStage)
+        } else if is_outside || touches.reaches_over(body, out) {
+            return Ok(open());
+        } else if let Some(place) = touches.most(body, sets.only(self.near)) {
+            (sets.one(place)?, Reason::Variables)
+        } else {
+            (self.near, Reason::Neighbour)
+        };
+        Ok(OperationPlace { places, reason })
+    }
 }

@@ -64,7 +64,7 @@ fn by_layer(
     layering: &Layering,
     with_layerless: bool,
 ) -> Result<Placement, TooManyPlaces> {
-    let mut sets = PlaceSets::default();
+    let mut sets = PlaceSets::new(layering.names.len() as u32);
     let place = |operation: usize| {
         let layer = layering.layers[operation];
         (layer != NO_LAYER || with_layerless).then_some(layer)

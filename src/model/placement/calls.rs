@@ -93,7 +93,7 @@ fn between(model: &Model, direct: &[Option<u32>], found: &mut [Option<u32>]) {
     let layered = Layered {
         named: &placed,
         all: &placed,
-        is_apart: &|_| true,
+        is_of_a_layer: &|_| true,
     };
     let Some(parts) = Parts::new(model, &layered) else {
         return;

@@ -1,5 +1,6 @@
 //! In and Out: what runs before the layers, and after them.
 
+use super::assign::Known;
 use super::place_sets::{NOWHERE, PlaceSet};
 use super::touches::Touches;
 use crate::model::Model;
@@ -56,7 +57,8 @@ impl Parts {
             .last();
         let backward = |operation: usize| {
             let own = &model.operations[operation];
-            operation >= turn && (own.is_backward || layered.named[operation] != NOWHERE)
+            let is_named = layered.named[operation] != NOWHERE && !own.is_update;
+            operation >= turn && (own.is_backward || is_named)
         };
         let backward: Vec<usize> = all.into_iter().filter(|&own| backward(own)).collect();
         let returns = |operation: &usize| layered.is_of_a_layer(*operation);
@@ -100,15 +102,15 @@ pub(super) struct Layered<'a> {
     /// The same with those that its inputs say.
     pub(super) all: &'a [PlaceSet],
     /// By operation: its body uses no variable of what comes after the last
-    /// layer.
-    pub(super) is_apart: &'a dyn Fn(usize) -> bool,
+    /// layer, or a weight of a layer.
+    pub(super) is_of_a_layer: &'a dyn Fn(usize) -> bool,
 }
 
 impl Layered<'_> {
     /// Inputs of a layer are also those of what comes after it, in its forward
     /// and backward pass; this uses variables of its own.
     fn is_of_a_layer(&self, operation: usize) -> bool {
-        self.named[operation] != NOWHERE || (self.is_apart)(operation)
+        self.named[operation] != NOWHERE || (self.is_of_a_layer)(operation)
     }
 }
 
@@ -202,8 +204,7 @@ pub(super) struct Ends<'a> {
     /// What operations touch of the variables of layers, and of what comes
     /// after them for certain.
     pub(super) touches: &'a Touches,
-    /// By body: does it share nothing with others?
-    pub(super) apart: &'a [bool],
+    pub(super) known: &'a Known,
     /// The position of Out.
     pub(super) out: u32,
 }
@@ -251,7 +252,7 @@ impl Ends<'_> {
     }
 
     fn is_apart(&self, operation: usize) -> bool {
-        self.apart[self.model.operations[operation].body as usize]
+        self.known.apart[self.model.operations[operation].body as usize]
     }
 
     /// Is it part of the model but of no layer: does it neither reach over the
@@ -262,6 +263,7 @@ impl Ends<'_> {
         self.by_layer[operation] == NOWHERE
             && computes(self.model, operation)
             && !own.is_update
+            && !self.known.shared[own.body as usize]
             && !self.touches.reaches_over(own.body, self.out)
             && !self
                 .touches

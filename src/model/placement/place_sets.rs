@@ -20,6 +20,7 @@ pub struct PlaceSets {
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
     /// How many more places the sets may have together.
     left: usize,
+    out: u32,
 }
 
 /// How many places all sets may have together. Real models have some 10^6; few
@@ -34,8 +35,10 @@ const MAX_PLACES: usize = 1 << 24;
 )]
 pub struct TooManyPlaces;
 
-impl Default for PlaceSets {
-    fn default() -> Self {
+impl PlaceSets {
+    /// No sets yet. `out` is the place after all layers, which shares weights
+    /// with place 0 in many models: these two count as neighbours.
+    pub fn new(out: u32) -> Self {
         let nowhere: Arc<[u32]> = [].into();
         // No list of places means every stage.
         Self {
@@ -43,11 +46,10 @@ impl Default for PlaceSets {
             ids: [(nowhere, NOWHERE)].into_iter().collect(),
             unions: FxHashMap::default(),
             left: MAX_PLACES,
+            out,
         }
     }
-}
 
-impl PlaceSets {
     /// The number of a set of places, which must ascend.
     ///
     /// # Errors
@@ -89,7 +91,7 @@ impl PlaceSets {
     pub fn is_local(&self, set: PlaceSet) -> bool {
         match *self.places(set) {
             [_] => true,
-            [a, b] => b == a + 1,
+            [a, b] => b == a + 1 || (a, b) == (0, self.out),
             _ => false,
         }
     }
@@ -167,6 +169,7 @@ impl PlaceSets {
             ids,
             unions: FxHashMap::default(),
             left: self.left,
+            out: self.out,
         }
     }
 }

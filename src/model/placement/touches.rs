@@ -64,6 +64,20 @@ pub(super) fn apart(model: &Model, bytes: &[SetBytes]) -> Result<Vec<bool>, TooM
     Ok(apart)
 }
 
+/// By body: is it in a function that several operations call?
+pub(super) fn in_shared_functions(model: &Model) -> Vec<bool> {
+    let mut runs = vec![0u8; model.bodies.len()];
+    let inner = model.operations.iter();
+    for operation in inner.filter(|own| own.is_nested && !own.is_anonymous) {
+        let runs = &mut runs[operation.body as usize];
+        *runs = runs.saturating_add(1);
+    }
+    runs.into_iter().map(|runs| runs > 1).collect()
+}
+
+/// How many times the bytes of a neighbour a place has clearly more.
+const CLEARLY_MORE: u64 = 2;
+
 /// A place that an operation touches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Touch {
@@ -153,10 +167,20 @@ impl Touches {
     }
 
     /// The place that most bytes of its variables are of; the first of several.
-    pub(super) fn most(&self, body: u32) -> Option<u32> {
-        let touches = self.of(body).iter().rev();
-        let most = touches.max_by_key(|touch| touch.local.all)?;
-        Some(most.place)
+    /// `near` is preferred to a neighbour with less than [`CLEARLY_MORE`] times
+    /// its bytes and without a weight that it uses: what is between two layers
+    /// uses as much of one as of the other.
+    pub(super) fn most(&self, body: u32, near: Option<u32>) -> Option<u32> {
+        let touches = self.of(body).iter();
+        let most = touches.clone().rev().max_by_key(|touch| touch.local.all)?;
+        let is_as_good = |touch: &&Touch| {
+            let is_much = touch.local.all.saturating_mul(CLEARLY_MORE) > most.local.all;
+            let has_weight = touch.local.parameters > 0 || most.local.parameters == 0;
+            touch.place.abs_diff(most.place) == 1 && is_much && has_weight
+        };
+        let mut near = touches.filter(|touch| Some(touch.place) == near);
+        let near = near.find(is_as_good);
+        Some(near.unwrap_or(most).place)
     }
 
     /// Does it use variables of one of these places that are no parameters?

@@ -1,6 +1,6 @@
 //! Where variables count.
 
-use super::assign::of_bodies;
+use super::assign::{Known, of_bodies};
 use super::by_layer::of_sets;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches};
@@ -26,7 +26,8 @@ impl Variables {
     /// layers, In and Out. What has none there goes, by the first rule that
     /// applies,
     ///
-    /// 1. to the operations with a place of their own that use it;
+    /// 1. to the operations with a place of their own that use it, and to all
+    ///    callers of a function that does;
     /// 2. to the layer that its own name gives, or the place of the weight that
     ///    it is named after;
     /// 3. to the place of the other variables of an operation that uses it,
@@ -43,19 +44,25 @@ impl Variables {
         model: &Model,
         layering: &Layering,
         operations: &[OperationPlace],
-        (bytes, near): (&[SetBytes], &[PlaceSet]),
+        (known, near): (&Known, &[PlaceSet]),
         firm: Vec<PlaceSet>,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
+        let Known { bytes, shared, .. } = known;
         let own = of_bodies(model, operations, sets)?;
         let local: Vec<PlaceSet> = own.iter().map(|&own| without_every_stage(own)).collect();
         let by_operation = by_users(model, |body| local[body], sets)?;
+        let of_functions = |body: usize| if shared[body] { local[body] } else { NOWHERE };
+        let of_functions = by_users(model, of_functions, sets)?;
+        let counted = firm.iter().zip(of_functions);
+        let counted = counted.map(|(&firm, callers)| sets.union(firm, callers));
+        let counted = counted.collect::<Result<_, _>>()?;
         let mut rules = Rules {
             model,
             layering,
             by_operation: &by_operation,
             reaching: Reaching::new(model, operations, bytes, &firm, sets)?,
-            counted: firm.clone(),
+            counted,
         };
         rules.decide(sets)?;
         // What is decided by now tells of what it is used with.

@@ -64,8 +64,9 @@ impl Planter<'_> {
         last == Some(&op)
     }
 
-    /// The operation that comes next, those of the backward pass that need what
-    /// the forward pass made, the layers that a mask is for, and the residual
+    /// The operation that comes next (past gradients of weights, which read it
+    /// too but hand nothing on), those of the backward pass that need what the
+    /// forward pass made, the layers that a mask is for, and the residual
     /// connection around the first half of the next layer.
     fn users_of_output(&self, op: usize) -> Vec<usize> {
         let model = self.model;
@@ -82,9 +83,39 @@ impl Planter<'_> {
             let own = &model.ops[**op];
             !matches!(own.phase, Phase::Optimiser | Phase::Compiler) && model.mask != Some(**op)
         };
-        users.extend(after.iter().find(is_pass));
+        for &next in after.iter().filter(is_pass) {
+            users.push(next);
+            if !self.is_weight_gradient(next) {
+                break;
+            }
+        }
         users.extend(self.residual(op));
+        users.extend(self.residual_sum(op));
         users
+    }
+
+    /// What sums the gradients of the two ways around a residual connection: it
+    /// takes that of the addition, and what comes last in the layer.
+    fn residual_sum(&self, op: usize) -> Option<usize> {
+        let own = &self.model.ops[op];
+        let layer = own.made_for.filter(|_| own.phase == Phase::Backward)?;
+        let adds = self.addition()?;
+        let forward = self.model.forward[layer as usize][adds];
+        let is_sum = |sum: &usize| {
+            let sum = &self.model.ops[*sum];
+            sum.op_type == "Sum" && sum.made_for == Some(layer)
+        };
+        let sums = self.model.order.iter().copied().find(is_sum);
+        sums.filter(|_| own.partner == Some(forward))
+    }
+
+    /// The slot of the addition of a layer's residual connection.
+    fn addition(&self) -> Option<usize> {
+        let templates = templates::of(self.settings.framework).iter();
+        let mut slots = templates.enumerate();
+        let adds =
+            slots.find(|(_, template)| template.kind == Kind::Elementwise && !template.outlined);
+        adds.map(|(slot, _)| slot)
     }
 
     /// What adds the input of a layer to what it made of it: takes the output of
@@ -99,10 +130,7 @@ impl Planter<'_> {
         let at = self.model.order.iter().position(|&other| other == op)?;
         let after = self.model.order[at + 1..].iter();
         let after = after.copied().find(|&op| self.model.mask != Some(op));
-        let templates = templates::of(self.settings.framework);
-        let adds = templates
-            .iter()
-            .position(|template| template.kind == Kind::Elementwise && !template.outlined)?;
+        let adds = self.addition()?;
         (after == Some(next[0])).then_some(next[adds])
     }
 

@@ -54,6 +54,23 @@ impl Errors {
         }
     }
 
+    /// What is wrong with this model, as sentences.
+    fn misses(&self) -> Vec<String> {
+        let mut misses = Vec::new();
+        if !self.has_places {
+            misses.push("other places".to_owned());
+        }
+        for range in self.ranges.iter().filter(|range| range.under > 0.01) {
+            let (range, under) = (&range.range, 100.0 * range.under);
+            misses.push(format!("{range:?} {under:.2} % under"));
+        }
+        for split in self.splits.iter().filter(|split| !split.is_right()) {
+            misses.push(format!("{split:?}"));
+        }
+        let named = misses.into_iter();
+        named.map(|miss| format!("{miss}, {}", self.name)).collect()
+    }
+
     fn worst(&self, of: impl Fn(&RangeError) -> f64) -> f64 {
         self.ranges.iter().map(of).fold(0.0, f64::max)
     }
@@ -120,51 +137,19 @@ fn worst(all: &[Errors], title: &str, measure: impl Fn(&Errors) -> f64) {
     }
 }
 
-/// What is asked of every model: a range at most 1 % under on any tile, 3 % where
-/// only the position of an operation tells its place; 95 % of all ranges at most
-/// 5 % over; and the split that is called best fits, and is at most 2 % worse
-/// than the best. The models that miss it are printed; what holds by now is
-/// held here, so that it can only get better.
+/// A range is at most 1 % under on any tile; 95 % of all ranges are at most 5 %
+/// over; and the split that is called best fits, and is at most 2 % worse than
+/// the best.
 #[test]
-fn nearly_all_ranges_and_splits_are_what_was_planted() {
+fn ranges_and_splits_are_what_was_planted() {
     let all = models();
     print(&all);
-    let [mut under, mut over, mut loss] = [(); 3].map(|()| Distribution::default());
-    for model in &all {
-        assert!(model.has_places, "other places, {}", model.name);
-        let allowed = ranges::allowed_under(&model.labels);
-        for range in &model.ranges {
-            under.add(&[], range.under);
-            over.add(&[], range.over);
-            if range.under > allowed {
-                let (range, under) = (&range.range, 100.0 * range.under);
-                println!("{range:?} {under:.2} % under, {}", model.name);
-            }
-        }
-        for split in &model.splits {
-            loss.add(&[], split.loss.unwrap_or(0.0));
-            if !split.is_right() {
-                let SplitError {
-                    ipus,
-                    limit,
-                    stages,
-                    loss,
-                    ..
-                } = split;
-                println!("{ipus} IPUs, {limit}: {stages:?} {loss:?}, {}", model.name);
-            }
-        }
+    let misses: Vec<String> = all.iter().flat_map(Errors::misses).collect();
+    assert!(misses.is_empty(), "{}", misses.join("\n"));
+    let mut over = Distribution::default();
+    for range in all.iter().flat_map(|model| &model.ranges) {
+        over.add(&[], range.over);
     }
-    for (what, errors, part, allowed) in [
-        ("under", &under, 990, 0.01),
-        ("under", &under, 1000, 0.15),
-        ("over", &over, 950, 0.07),
-        ("lost", &loss, 950, 0.02),
-    ] {
-        let found = errors.per_mille("all", part);
-        assert!(
-            found <= allowed,
-            "{part} per mille are up to {found} {what}"
-        );
-    }
+    let over = over.per_mille("all", 950);
+    assert!(over <= 0.05, "5 % of the ranges are more than {over} over");
 }

@@ -56,19 +56,3 @@ pub fn errors(planted: &Planted, predicted: &[Vec<u64>]) -> Vec<RangeError> {
         })
         .collect()
 }
-
-/// Features with operations that have neither a name nor a weight of a layer:
-/// where they count, their position alone can tell.
-const BY_POSITION: [&str; 1] = ["gradients without names"];
-
-/// How far under the truth a range of a model with these features may be.
-pub fn allowed_under(labels: &[String]) -> f64 {
-    if labels
-        .iter()
-        .any(|label| BY_POSITION.contains(&label.as_str()))
-    {
-        0.03
-    } else {
-        0.01
-    }
-}
