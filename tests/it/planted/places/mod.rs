@@ -65,7 +65,7 @@ impl Errors {
             misses.push(format!("{range:?} {under:.2} % under"));
         }
         for split in self.splits.iter().filter(|split| !split.is_right()) {
-            misses.push(format!("{split:?}"));
+            misses.push(split.to_string());
         }
         let named = misses.into_iter();
         named.map(|miss| format!("{miss}, {}", self.name)).collect()
@@ -101,7 +101,7 @@ fn models() -> Vec<Errors> {
 fn print(all: &[Errors]) {
     if let [model] = all {
         model.ranges.iter().for_each(|range| println!("{range}"));
-        model.splits.iter().for_each(|split| println!("{split:?}"));
+        model.splits.iter().for_each(|split| println!("{split}"));
         return;
     }
     let [mut under, mut over, mut loss] = [(); 3].map(|()| Distribution::default());

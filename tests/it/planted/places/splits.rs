@@ -59,7 +59,6 @@ impl Peaks {
 }
 
 /// What came of a question.
-#[derive(Debug)]
 pub struct SplitError {
     /// How many IPUs there are.
     pub ipus: usize,
@@ -74,6 +73,24 @@ pub struct SplitError {
     pub fits: bool,
     /// Whether no split was found though one fits.
     pub is_refused: bool,
+}
+
+impl std::fmt::Display for SplitError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (ipus, limit) = (self.ipus, self.limit);
+        let fits = if self.fits { "fits" } else { "does not fit" };
+        match (&self.stages, self.loss) {
+            (None, _) => write!(f, "{ipus} IPUs of {limit} bytes: refused"),
+            (Some(stages), None) => write!(f, "{ipus} IPUs: {stages:?} tears a weight apart"),
+            (Some(stages), Some(loss)) => {
+                let loss = 100.0 * loss;
+                write!(
+                    f,
+                    "{ipus} IPUs of {limit} bytes: {stages:?} {fits}, {loss:.2} % lost"
+                )
+            }
+        }
+    }
 }
 
 impl SplitError {
