@@ -319,7 +319,7 @@ fn others(
     let mut near = Vec::with_capacity(operations.len());
     for (number, own) in operations.iter_mut().enumerate() {
         let operation = &model.operations[number];
-        let is_shared = known.shared[operation.body as usize];
+        let is_shared = operation.is_nested && known.shared[operation.body as usize];
         if own.places != NOWHERE {
             before = own.places;
         }
@@ -376,12 +376,12 @@ impl Other<'_> {
             Part::AfterBackward => !self.operation.is_backward,
             Part::Layers | Part::AfterForward => false,
         };
-        let is_nested = self.operation.is_nested && !self.operation.is_anonymous;
-        let is_compilers = self.operation.is_anonymous || self.is_apart;
-        let (places, reason) = if self.is_shared || (is_nested && touches_nothing) {
-            (self.near, Reason::Neighbour)
-        } else if is_compilers && touches_nothing {
+        let is_anonymous = self.operation.is_anonymous;
+        let is_compilers = is_anonymous || (self.is_apart && !self.operation.is_nested);
+        let (places, reason) = if is_compilers && touches_nothing {
             (EVERYWHERE, Reason::EveryStage)
+        } else if self.is_shared || (self.is_apart && touches_nothing) {
+            (self.near, Reason::Neighbour)
         } else if is_outside || touches.reaches_over(body, out) {
             return Ok(open());
         } else if let Some(place) = touches.most(body, sets.only(self.near)) {

@@ -246,9 +246,18 @@ impl Ends<'_> {
                         .uses_passing(own.body, |place| place != self.out)
             };
             let is_free = is_after && is_backward && !self.is_apart(operation);
-            is_free && self.is_own(operation, |place| place == IN)
+            is_free && self.is_own(operation, |place| place == IN) && !self.ends_layers(own.body)
         };
         (0..self.by_layer.len()).map(is_one).collect()
+    }
+
+    /// Does it use variables of the layers but none of In: is it what sums the
+    /// gradients of the first layer?
+    fn ends_layers(&self, body: u32) -> bool {
+        let touched = self.touches.of(body).iter();
+        let local = touched.filter(|touch| touch.local.all > 0);
+        let places: Vec<u32> = local.map(|touch| touch.place).collect();
+        !places.is_empty() && !places.contains(&IN)
     }
 
     fn is_apart(&self, operation: usize) -> bool {

@@ -67,8 +67,7 @@ pub(super) fn apart(model: &Model, bytes: &[SetBytes]) -> Result<Vec<bool>, TooM
 /// By body: is it in a function that several operations call?
 pub(super) fn in_shared_functions(model: &Model) -> Vec<bool> {
     let mut runs = vec![0u8; model.bodies.len()];
-    let inner = model.operations.iter();
-    for operation in inner.filter(|own| own.is_nested && !own.is_anonymous) {
+    for operation in model.operations.iter().filter(|own| own.is_nested) {
         let runs = &mut runs[operation.body as usize];
         *runs = runs.saturating_add(1);
     }

@@ -48,14 +48,12 @@ impl Variables {
         firm: Vec<PlaceSet>,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let Known { bytes, shared, .. } = known;
+        let bytes = &known.bytes;
         let own = of_bodies(model, operations, sets)?;
         let local: Vec<PlaceSet> = own.iter().map(|&own| without_every_stage(own)).collect();
         let by_operation = by_users(model, |body| local[body], sets)?;
-        let of_functions = |body: usize| if shared[body] { local[body] } else { NOWHERE };
-        let of_functions = by_users(model, of_functions, sets)?;
-        let counted = firm.iter().zip(of_functions);
-        let counted = counted.map(|(&firm, callers)| sets.union(firm, callers));
+        let counted = firm.iter().zip(&by_operation);
+        let counted = counted.map(|(&firm, &others)| sets.union(firm, others));
         let counted = counted.collect::<Result<_, _>>()?;
         let mut rules = Rules {
             model,
