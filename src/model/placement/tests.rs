@@ -466,6 +466,74 @@ fn a_tied_weight_brings_the_head_to_the_embedding() {
     assert_eq!(placed.ties, [tie]);
 }
 
+#[test]
+fn without_kinds_a_weight_is_what_one_update_uses() {
+    let mut training = Training::new();
+    let step = training.case.operation("update");
+    let layers = training.forward[1..4].to_vec();
+    let tied = training.case.lasting(&layers, "shared");
+    training.uses(step, &[tied]);
+    let placed = training.placed();
+    let ties = &placed.placement.ties;
+    assert_eq!(ties.len(), 1);
+    assert_eq!(ties[0].places, [1, 2, 3]);
+    // A learning rate is used by several.
+    let other = training.case.operation("update");
+    training.uses(other, &[tied]);
+    assert_eq!(training.placed().placement.ties, []);
+}
+
+#[test]
+fn what_works_on_a_tied_weight_is_where_that_is() {
+    let mut training = Training::new();
+    let users = [training.embedding, training.head];
+    let tied = training.case.lasting(&users, "weight of words");
+    let rate = training.case.lasting(&training.forward.clone(), "rate");
+    let step = training.case.operation("update");
+    training.uses(step, &[tied, rate]);
+    let moment = training.case.lasting(&[step], "moment");
+    let placed = training.placed();
+    assert_eq!(placed.variable(moment), "In Out");
+}
+
+#[test]
+fn what_sums_gradients_between_two_layers_is_of_the_one_before_it() {
+    let mut training = Training::new();
+    let sum = training.case.operation("grad sum");
+    // After the gradients of layer 2, and before those of layer 1.
+    let at = training.forward.len() + 3;
+    let operation = training.case.operations.remove(sum);
+    training.case.operations.insert(at, operation);
+    let derivative = training.case.passing(&[sum, 7], "");
+    let result = training.case.passing(&[sum, 8], "");
+    let placed = training.placed();
+    assert_eq!(placed.operation(at), ("2".into(), Reason::Variables));
+    assert_eq!(placed.variable(derivative), "2");
+    assert_eq!(placed.variable(result), "1 2");
+}
+
+#[test]
+fn a_function_and_its_arguments_are_where_its_calls_are() {
+    let mut training = Training::new();
+    let body = training.case.operation("grad of a function");
+    let inner = training.case.operations.remove(body);
+    let argument = training.case.passing(&[body, 6], "");
+    let own = training.case.passing(&[body], "");
+    for place in [8, 7] {
+        let nested = Operation {
+            is_nested: true,
+            ..inner.clone()
+        };
+        training.case.operations.insert(place, nested);
+    }
+    let placed = training.placed();
+    // The gradients of layers 3 and 2 call it, of which 3 alone reads a name.
+    assert_eq!(placed.operation(7), ("3".into(), Reason::Neighbour));
+    assert_eq!(placed.operation(9), ("2".into(), Reason::Neighbour));
+    assert_eq!(placed.variable(argument), "2 3");
+    assert_eq!(placed.variable(own), "2 3");
+}
+
 /// A function that layers 1 to 3 call, with a body whose name says layer 1.
 fn functions(around: [&[usize]; 3], weights: [usize; 3], mut case: Case) -> (Case, Vec<usize>) {
     let (model, set_of) = case.model();

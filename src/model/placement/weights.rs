@@ -60,7 +60,7 @@ impl Untied {
 
 /// The weights that several places use, the largest first. A weight is a
 /// variable of the framework by its context or, in profiles without such
-/// contexts, an always-live variable that one update and two places use.
+/// contexts, an always-live variable that one update uses.
 pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],
@@ -82,9 +82,7 @@ pub(super) fn ties(
             label.kind == TensorKind::Variable
         } else {
             // What several updates use, such as a learning rate, is no weight.
-            let has_one_update = updates[set as usize] == 1;
-            let places = sets.places(of_set[set as usize]);
-            label.kind != TensorKind::Constant && has_one_update && places.len() == 2
+            label.kind != TensorKind::Constant && updates[set as usize] == 1
         };
         let name = label.weight_name();
         // Others of the same name are not the same weight.
