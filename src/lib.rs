@@ -85,6 +85,7 @@ pub mod interrupt;
 pub mod memory;
 pub mod messages;
 pub mod model;
+pub mod numbers;
 pub mod profile;
 pub mod progress;
 pub mod report;

@@ -1,19 +1,8 @@
 //! Numbers and names in text for people.
 
-use crate::model::PseudoLayers;
+pub use crate::numbers::grouped;
 
-/// A number with its digits in groups of three: `638,976`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
+use crate::model::PseudoLayers;
 
 /// Does a terminal do something else with this character than show it? Control
 /// characters, and those that turn the direction of what follows.

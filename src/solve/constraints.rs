@@ -1,5 +1,6 @@
 //! Constraints: what a plan must do besides fitting, and who says so.
 
+use crate::numbers::grouped;
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
@@ -144,7 +145,7 @@ const MAX_USERS: usize = 8;
 
 impl fmt::Display for TiedWeight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, bytes, .. } = self;
+        let (name, bytes) = (&self.name, grouped(self.bytes));
         write!(f, "weight {name} ({bytes} bytes) of ")?;
         let shown = &self.users[..self.users.len().min(MAX_USERS)];
         match (shown.split_last(), self.users.len() - shown.len()) {

@@ -156,6 +156,18 @@ const OUT_WITH_IN: &[&str] = &[
     "--export-markdown=-",
 ];
 
+/// Fixtures whose ends have sizes of their own.
+const PLACES: &[&str] = &[
+    "--num-ipus=3",
+    "--solve",
+    "--sweep",
+    "--explain",
+    "--emit=poptorch",
+    "--module=layer[{}]",
+    "--module-in=embedding",
+    "--module-out=head",
+];
+
 /// Options whose output is long or says nothing new elsewhere.
 const FEW: &[(&str, &str, &[&str])] = &[
     (
@@ -181,6 +193,18 @@ const FEW: &[(&str, &str, &[&str])] = &[
     ),
     ("poplar-mlp", "in-and-out-alone", IN_AND_OUT_ALONE),
     ("poplar-mlp", "out-with-in", OUT_WITH_IN),
+    ("large-embedding", "places", PLACES),
+    ("tied-weights", "places", PLACES),
+    (
+        "tied-weights",
+        "untied",
+        &["--solve", "--num-ipus=3", "--untie=all"],
+    ),
+    (
+        "tied-weights",
+        "out-on-last",
+        &["--solve", "--num-ipus=3", "--out-on=last"],
+    ),
     (
         "popart-bert-inference",
         "operation-breakdown",
