@@ -3,7 +3,7 @@
 //! one subject.
 //!
 //! - `cli`: the command as users meet it, and every option byte for byte
-//! - `documents`: the README, the example for CI, the list that the floor reads
+//! - `documents`: README and docs, the example for CI, the list that the floor reads
 //! - `numbers`: what is printed, against a second analyser (`oracle`)
 //! - `planted`: the full memory model, against what was planted and recorded
 //! - `search`: splits, against all of them tried one by one and another solver

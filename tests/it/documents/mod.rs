@@ -2,4 +2,4 @@
 
 mod ci_example;
 mod floor_tables;
-mod readme;
+mod pages;

@@ -1,0 +1,185 @@
+//! The README and the pages in `docs` against the tool: their commands are run,
+//! and what they print must be what is below them. Their options are those of
+//! `--help`, and their links lead somewhere.
+//!
+//! A block that begins with three backticks and `console` is a session: lines
+//! after `$ ` are commands for `sh`, the others are what is printed, standard
+//! error included. A line `...` stands for at least one line that is left out.
+//! Where the tool prints tabs, a page may have any spaces.
+
+#![cfg(unix)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::support::{Run, finish, piped, popliner, root};
+use regex::Regex;
+
+/// Options that the pages have of other commands.
+const OF_OTHERS: [&str; 4] = ["--growth", "--path", "--release", "--test"];
+
+/// The README and what it leads to: paths below the root, and texts.
+fn pages() -> Vec<(String, String)> {
+    let docs = std::fs::read_dir(root().join("docs")).expect("a folder");
+    let docs = docs.map(|file| format!("docs/{}", file.expect("a file").file_name().display()));
+    let docs = docs.filter(|path| path.ends_with(".md"));
+    let mut paths: Vec<String> = docs.chain(["README.md".to_owned()]).collect();
+    paths.sort_unstable();
+    let text = |path: &String| std::fs::read_to_string(root().join(path)).expect("a page");
+    let texts: Vec<String> = paths.iter().map(text).collect();
+    paths.into_iter().zip(texts).collect()
+}
+
+/// A command of a session and the lines that it should print.
+struct Step<'a> {
+    command: &'a str,
+    lines: Vec<&'a str>,
+}
+
+/// All sessions, one after the other.
+fn steps(page: &str) -> Vec<Step<'_>> {
+    let mut steps: Vec<Step<'_>> = Vec::new();
+    let mut in_session = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            in_session = line == "```console";
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| in_session) {
+            let lines = Vec::new();
+            steps.push(Step { command, lines });
+        } else if in_session {
+            let step = steps.last_mut().expect("a command before its output");
+            step.lines.push(line);
+        }
+    }
+    steps
+}
+
+/// Runs a command line in `folder`, with the tool on the path.
+fn run(command: &str, folder: &Path) -> Run {
+    let tool = Path::new(env!("CARGO_BIN_EXE_popliner"));
+    let tools = tool.parent().expect("a folder").to_path_buf();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(tools).chain(std::env::split_paths(&path));
+    let mut shell = piped("sh");
+    shell
+        .args(["-c", &format!("exec 2>&1\n{command}")])
+        .current_dir(folder)
+        .env("PATH", std::env::join_paths(all).expect("a path"));
+    finish(&mut shell)
+}
+
+/// Is this the line that a page has?
+fn is_line(expected: &str, found: &str) -> bool {
+    match found.contains('\t') {
+        true => expected.split_whitespace().eq(found.split_whitespace()),
+        false => expected == found,
+    }
+}
+
+/// Do the lines agree, with `...` for one line or more?
+fn agree(expected: &[&str], found: &[&str]) -> bool {
+    match (expected, found) {
+        ([], found) => found.is_empty(),
+        (["...", rest @ ..], found) => (1..=found.len()).any(|skip| agree(rest, &found[skip..])),
+        ([first, rest @ ..], [line, others @ ..]) => is_line(first, line) && agree(rest, others),
+        ([_, ..], []) => false,
+    }
+}
+
+#[test]
+fn their_commands_print_what_they_show() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fixtures = folder.path().join("fixtures");
+    std::os::unix::fs::symlink(root().join("fixtures"), fixtures).expect("a link");
+    for (path, page) in pages() {
+        let steps = steps(&page);
+        for Step { command, lines } in &steps {
+            let run = run(command, folder.path());
+            let found: Vec<&str> = run.out.lines().collect();
+            assert_eq!(run.code, 0, "{path}: {command}\n{}", run.out);
+            assert!(
+                agree(lines, &found),
+                "{path}: {command} prints\n{}",
+                run.out
+            );
+        }
+        let commands = page.matches("popliner fixtures/").count();
+        assert_eq!(
+            commands,
+            steps.len(),
+            "a command is in no session of {path}"
+        );
+    }
+}
+
+#[test]
+fn they_have_all_options_and_no_others() {
+    let option = Regex::new(r"--[a-z][a-z-]*[a-z0-9]").expect("a regex");
+    let options = |text: &str| -> BTreeSet<String> {
+        let found = option.find_iter(text);
+        found.map(|found| found.as_str().to_string()).collect()
+    };
+    let mut known = options(&popliner(["--help"]).out);
+    let found: BTreeSet<String> = pages().iter().flat_map(|(_, page)| options(page)).collect();
+    let missing: Vec<&String> = known.difference(&found).collect();
+    assert_eq!(missing, ["--version"], "on no page");
+    known.extend(OF_OTHERS.map(str::to_string));
+    let unknown: Vec<&String> = found.difference(&known).collect();
+    assert!(unknown.is_empty(), "only on a page: {unknown:?}");
+}
+
+/// What the hosts of repositories make of a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -".contains(*c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn their_links_lead_to_files_and_headings() {
+    let link = Regex::new(r"\]\(([^)#]*)(?:#([^)]*))?\)").expect("a regex");
+    for (path, page) in pages() {
+        let own = root().join(&path);
+        let targets = link
+            .captures_iter(&page)
+            .filter(|target| !target[1].contains("://"));
+        for target in targets {
+            let file = match &target[1] {
+                "" => own.clone(),
+                file => own.parent().expect("a folder").join(file),
+            };
+            assert!(file.exists(), "{path} has a link to {}", &target[1]);
+            let Some(wanted) = target.get(2) else {
+                continue;
+            };
+            let text = std::fs::read_to_string(&file).expect("a page");
+            let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+            let mut anchors = headings.map(|line| anchor(line.trim_start_matches('#').trim()));
+            let wanted = wanted.as_str();
+            assert!(
+                anchors.any(|anchor| anchor == wanted),
+                "{path} has a link to #{wanted}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_readme_is_read_in_one_go() {
+    let pages = pages();
+    let (_, readme) = pages
+        .iter()
+        .find(|(path, _)| path == "README.md")
+        .expect("one");
+    assert!(readme.lines().count() <= 200);
+}
+
+#[test]
+fn lines_are_left_out_where_it_says_so() {
+    assert!(agree(&["a", "...", "d"], &["a", "b", "c", "d"]));
+    assert!(agree(&["...", "b"], &["a", "b"]) && agree(&["a", "..."], &["a", "b"]));
+    assert!(!agree(&["a", "...", "b"], &["a", "b"]));
+    assert!(!agree(&["a"], &["a", "b"]) && !agree(&["a", "b"], &["a"]));
+    assert!(agree(&["a  b"], &["a\tb"]) && !agree(&["a  b"], &["a b"]));
+}
