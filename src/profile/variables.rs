@@ -6,6 +6,7 @@ use super::groups::{Groups, GroupsBuilder};
 use super::ids::Ids;
 use super::labels::{LabelKeys, VariableLabel};
 use super::{LiveClasses, ProfileError, Target};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The class of a variable that was never allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
@@ -226,11 +227,12 @@ pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
 ) -> Result<Groups, ProfileError> {
-    let mut groups = GroupsBuilder::default();
+    let members = AtomicUsize::new(0);
     let most = MOST_MEMBERS.max(variables.len().saturating_mul(MEMBERS_OF_VARIABLE));
     let columns = &["compute_set", "var_ids_diff_rle"];
-    database.scan("compute_sets", columns, |row| {
+    let parts = database.scan_chunks("compute_sets", columns, |row, groups: &mut GroupsBuilder| {
         let id = row.unsigned(0)?;
+        let before = groups.len();
         let mut var_id = 0u64;
         let mut left = variables.len() as u64;
         for run in Runs::new(row.blob(1)?) {
@@ -247,7 +249,8 @@ pub(super) fn read_compute_sets(
                     .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
                 groups.push(id, known(variables, var_id).map_err(|p| row.problem(1, p))?);
             }
-            if groups.len() > most {
+            let own = groups.len() - before;
+            if members.load(Ordering::Relaxed).saturating_add(own) > most {
                 let problem = format!(
                     "with this row, compute sets have more than {most} variables together, more \
                      than any real model has"
@@ -255,9 +258,10 @@ pub(super) fn read_compute_sets(
                 return Err(row.problem(1, problem));
             }
         }
+        members.fetch_add(groups.len() - before, Ordering::Relaxed);
         Ok(())
     })?;
-    Ok(groups.finish())
+    Ok(GroupsBuilder::join(parts).finish())
 }
 
 /// The variables of each region set (`exchange_regions`).
@@ -272,10 +276,7 @@ pub(super) fn read_regions(
         groups.push(row.unsigned(0)?, member);
         Ok(())
     })?;
-    let mut parts = parts.into_iter();
-    let mut groups = parts.next().unwrap_or_default();
-    parts.for_each(|part| groups.append(part));
-    Ok(groups.finish())
+    Ok(GroupsBuilder::join(parts).finish())
 }
 
 fn known(variables: &Variables, var_id: u64) -> Result<u32, String> {
