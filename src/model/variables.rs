@@ -183,6 +183,17 @@ impl VariableItems {
     /// and the items of all tiles, on each by class, then by set. `None` when
     /// the numbers do not add up or a tile is not in order.
     pub fn from_sorted(counts: &[u32], items: Vec<Item>) -> Option<Self> {
+        let found = Self::from_ordered(counts, items)?;
+        let is_sorted = |tile| {
+            let items = found.on_tile(tile);
+            items.is_sorted_by_key(|item| (item.class, item.set))
+        };
+        let fine = (0..found.tiles()).into_par_iter().all(is_sorted);
+        fine.then_some(found)
+    }
+
+    /// The same for items that cannot but be in order, without a look at each.
+    pub(crate) fn from_ordered(counts: &[u32], items: Vec<Item>) -> Option<Self> {
         let mut starts = Vec::with_capacity(counts.len() + 1);
         let mut end = 0u32;
         starts.push(end);
@@ -193,13 +204,7 @@ impl VariableItems {
         if end as usize != items.len() {
             return None;
         }
-        let found = Self { starts, items };
-        let is_sorted = |tile| {
-            let items = found.on_tile(tile);
-            items.is_sorted_by_key(|item| (item.class, item.set))
-        };
-        let fine = (0..found.tiles()).into_par_iter().all(is_sorted);
-        fine.then_some(found)
+        Some(Self { starts, items })
     }
 
     /// Those that some body uses.
