@@ -2,35 +2,44 @@
 //! they are paired with (pipeline.md, section 11): only then can a variable
 //! count where its name or its partner says.
 
+use super::group_sets::GroupSets;
+use super::operations::FoundBody;
 use super::variables::{BodySets, members};
 use crate::profile::{Profile, ProgramKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-/// Gives variables with different labels or companions different sets.
-/// `computes` says of a body whether it computes.
+/// Gives variables with different labels or companions different sets; gives
+/// back which sets each compute set and region has then. `computes` says of a
+/// body whether it computes.
 pub(super) fn refine(
     profile: &Profile,
-    bodies: &[super::operations::FoundBody],
+    bodies: &[FoundBody],
     computes: &[bool],
     set_of: &mut [u32],
     sets: &mut BodySets,
-) {
+) -> GroupSets {
     let label = |variable: usize| profile.variables.label(variable as u32);
     apart(set_of, sets, label);
-    let partners = partners(profile, bodies, computes, set_of, sets);
+    let mut group_sets = GroupSets::new(profile, set_of, sets.len());
+    let partners = partners(profile, bodies, computes, (set_of, sets, &group_sets));
     if partners.is_empty() {
-        return;
+        return group_sets;
     }
+    let mut is_changed = vec![false; sets.len()];
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut paired: Vec<(u32, u32)> = partners.into_iter().collect();
-    paired.sort_unstable();
+    paired.par_sort_unstable();
     for (variable, companion) in paired {
         let set = &mut set_of[variable as usize];
+        is_changed[*set as usize] = true;
         let label = sets.label(*set);
         *set = *known
             .entry((*set, companion))
             .or_insert_with(|| sets.push_alike(*set, label, companion));
     }
+    group_sets.renew(profile, set_of, sets.len(), |set| is_changed[set as usize]);
+    group_sets
 }
 
 /// Splits the sets whose variables have different labels.
@@ -65,137 +74,169 @@ fn apart(set_of: &mut [u32], sets: &mut BodySets, label: impl Fn(usize) -> u32) 
 }
 
 /// A compute set over the whole model uses variables of at least so many other
-/// sets; that of an operation of a layer has fewer.
+/// sets; that of an operation of a layer mostly has fewer.
 const MIN_PARTNERS: usize = 8;
+
+/// An operation over the whole model has at least so many compute sets, where
+/// it has one for each weight; that of a layer has fewer.
+const MIN_COMPUTE_SETS: usize = 8;
 
 /// For each variable that a compute set over the whole model has for itself,
 /// such as a moment: the set of a variable with as many elements on the same
 /// tile that others compute with too, such as its weight.
 fn partners(
     profile: &Profile,
-    bodies: &[super::operations::FoundBody],
+    bodies: &[FoundBody],
     computes: &[bool],
-    set_of: &[u32],
-    sets: &BodySets,
+    (set_of, sets, group_sets): (&[u32], &BodySets, &GroupSets),
 ) -> FxHashMap<u32, u32> {
     let mut users = vec![0u8; sets.len()];
     for (set, smaller, body) in sets.iter() {
         let own = u8::from(computes[body as usize]);
         users[set as usize] = users[smaller as usize].saturating_add(own);
     }
+    let pairing = Pairing {
+        profile,
+        set_of,
+        users,
+        group_sets,
+    };
+    let of_bodies = bodies.par_iter().map(|body| pairing.of_body(body));
+    let of_bodies: Vec<Partners> = of_bodies.collect();
     let mut found = FxHashMap::default();
-    for body in bodies {
-        let is_compute_set = |&&program: &&u32| {
-            let kind = &profile.programs.all[program as usize].kind;
-            matches!(kind, ProgramKind::OnTileExecute(_))
-        };
-        let compute_sets: Vec<u32> = body
-            .programs
-            .iter()
-            .filter(is_compute_set)
-            .copied()
-            .collect();
-        for &program in &compute_sets {
-            let mut used = Used::new(profile, program, set_of, &users);
-            if used.own.is_empty() || used.others.is_empty() {
-                continue;
+    for (variable, partner) in of_bodies.into_iter().flatten() {
+        match partner {
+            Partner::Alike(set) => {
+                found.insert(variable, set);
             }
-            if used.count_shared(set_of) >= MIN_PARTNERS {
-                used.keep_lasting(profile);
-                pair(profile, set_of, used.own, used.others, &mut found);
-            } else if compute_sets.len() >= MIN_COMPUTE_SETS {
-                let others = used
-                    .others
-                    .iter()
-                    .map(|&variable| set_of[variable as usize]);
-                let partner = others.min_by_key(|&set| (users[set as usize], set));
-                for variable in used.own {
-                    found.entry(variable).or_insert(partner.unwrap_or(0));
-                }
+            Partner::Only(set) => {
+                found.entry(variable).or_insert(set);
             }
         }
     }
     found
 }
 
-/// An operation over the whole model has at least so many compute sets, where
-/// it has one for each weight; that of a layer has fewer.
-const MIN_COMPUTE_SETS: usize = 8;
-
-/// The variables of a compute set.
-struct Used {
-    /// Those that nothing else computes with.
-    own: Vec<u32>,
-    /// All others.
-    others: Vec<u32>,
+/// How a variable got its partner, and the partner's set.
+#[derive(Clone, Copy)]
+enum Partner {
+    /// It is on the same tile and has as many elements. The last one counts.
+    Alike(u32),
+    /// It is the one that the whole compute set has. The first one counts.
+    Only(u32),
 }
 
-impl Used {
-    fn new(profile: &Profile, program: u32, set_of: &[u32], users: &[u8]) -> Self {
-        let used = members(profile, &[program]).into_iter().flatten().copied();
-        let is_shared = |&variable: &u32| users[set_of[variable as usize] as usize] > 1;
-        let (others, own) = used.partition(is_shared);
-        Self { own, others }
+/// By variable.
+type Partners = FxHashMap<u32, Partner>;
+
+/// What pairing needs to know.
+struct Pairing<'a> {
+    profile: &'a Profile,
+    set_of: &'a [u32],
+    /// By set: how many bodies compute with its variables.
+    users: Vec<u8>,
+    group_sets: &'a GroupSets,
+}
+
+impl Pairing<'_> {
+    /// The partners of what the compute sets of a body have for themselves.
+    fn of_body(&self, body: &FoundBody) -> Partners {
+        let is_compute_set = |program: &u32| {
+            let kind = &self.profile.programs.all[*program as usize].kind;
+            matches!(kind, ProgramKind::OnTileExecute(_))
+        };
+        let programs = body.programs.iter().copied();
+        let compute_sets: Vec<u32> = programs.filter(is_compute_set).collect();
+        let mut found = Partners::default();
+        for &program in &compute_sets {
+            let sets = self.group_sets.of_program(self.profile, program);
+            let (others, own): (Vec<u32>, Vec<u32>) =
+                sets.into_iter().partition(|&set| self.is_shared(set));
+            if own.is_empty() || others.is_empty() {
+                continue;
+            }
+            if others.len() >= MIN_PARTNERS {
+                self.pair(program, &mut found);
+            } else if compute_sets.len() >= MIN_COMPUTE_SETS {
+                let partner = others.iter().copied();
+                let partner = partner.min_by_key(|&set| (self.users[set as usize], set));
+                for variable in self.used(program).filter(|&v| !self.has_shared_set(v)) {
+                    let partner = Partner::Only(partner.unwrap_or(0));
+                    found.entry(variable).or_insert(partner);
+                }
+            }
+        }
+        found
     }
 
-    fn count_shared(&self, set_of: &[u32]) -> usize {
-        let sets = self
-            .others
-            .iter()
-            .map(|&variable| set_of[variable as usize]);
-        sets.collect::<FxHashSet<u32>>().len()
+    /// Do several bodies compute with the variables of this set?
+    fn is_shared(&self, set: u32) -> bool {
+        self.users[set as usize] > 1
     }
 
-    /// Each weight comes once, but gradients may have copies: where there are
-    /// weights, they are the partners.
-    fn keep_lasting(&mut self, profile: &Profile) {
-        let lasts = |variable: &u32| profile.variables.label(*variable) != 0;
-        if self.others.iter().any(lasts) {
-            self.others.retain(lasts);
+    fn has_shared_set(&self, variable: u32) -> bool {
+        self.is_shared(self.set_of[variable as usize])
+    }
+
+    /// The variables of a program.
+    fn used(&self, program: u32) -> impl Iterator<Item = u32> {
+        let used = members(self.profile, &[program]).into_iter();
+        used.flatten().copied()
+    }
+
+    /// Tile and bytes of a variable.
+    fn place(&self, variable: u32) -> Place {
+        let (tiles, bytes) = (&self.profile.variables.tiles, &self.profile.variables.bytes);
+        (tiles[variable as usize], bytes[variable as usize])
+    }
+
+    /// Is it a weight, or other state? Each weight comes once, but gradients
+    /// may have copies: where there are weights, they are the partners.
+    fn lasts(&self, variable: u32) -> bool {
+        self.profile.variables.label(variable) != 0
+    }
+
+    /// Pairs the variables of each tile, those of one size in turn.
+    fn pair(&self, program: u32, found: &mut Partners) {
+        let (mut others, mut own): (Vec<u32>, Vec<u32>) =
+            self.used(program).partition(|&v| self.has_shared_set(v));
+        if others.iter().any(|&variable| self.lasts(variable)) {
+            others.retain(|&variable| self.lasts(variable));
+        }
+        let with_set = |&variable: &u32| (self.place(variable), self.set_of[variable as usize]);
+        let mut others: Vec<(Place, u32)> = others.iter().map(with_set).collect();
+        others.sort_unstable();
+        own.sort_unstable();
+        // State and temporaries of one size take turns apart from each other.
+        let mut next: FxHashMap<(Place, bool), usize> = FxHashMap::default();
+        for variable in own {
+            let place = self.place(variable);
+            if let Some(partners) = alike(&others, place) {
+                let turn = next.entry((place, self.lasts(variable))).or_default();
+                let (_, set) = partners[*turn % partners.len()];
+                found.insert(variable, Partner::Alike(set));
+                *turn += 1;
+            }
         }
     }
 }
+
+/// Tile and bytes.
+type Place = (u16, u32);
 
 /// Bytes of an element against those of its partner's, as (times, parts), in
 /// the order in which they are tried: a moment is as wide as its weight, or two
 /// or four times as wide.
 const WIDTHS: [(u32, u32); 4] = [(1, 1), (2, 1), (4, 1), (1, 2)];
 
-/// Pairs the variables of each tile, those of one size in turn.
-fn pair(
-    profile: &Profile,
-    set_of: &[u32],
-    mut own: Vec<u32>,
-    mut others: Vec<u32>,
-    found: &mut FxHashMap<u32, u32>,
-) {
-    let place = |&variable: &u32| {
-        let (tiles, bytes) = (&profile.variables.tiles, &profile.variables.bytes);
-        (tiles[variable as usize], bytes[variable as usize])
-    };
-    others.sort_unstable_by_key(|variable| (place(variable), set_of[*variable as usize]));
-    let mut by_place: FxHashMap<(u16, u32), Vec<u32>> = FxHashMap::default();
-    for variable in others {
-        by_place
-            .entry(place(&variable))
-            .or_default()
-            .push(set_of[variable as usize]);
-    }
-    own.sort_unstable();
-    // State and temporaries of one size take turns apart from each other.
-    let mut next: FxHashMap<(u16, u32, bool), usize> = FxHashMap::default();
-    for variable in own {
-        let (tile, bytes) = place(&variable);
-        let partners = WIDTHS.iter().find_map(|&(times, parts)| {
-            let width = bytes.checked_mul(parts)?;
-            let partners = by_place.get(&(tile, width / times))?;
-            (width % times == 0).then_some(partners)
-        });
-        if let Some(partners) = partners {
-            let lasts = profile.variables.label(variable) != 0;
-            let turn = next.entry((tile, bytes, lasts)).or_default();
-            found.insert(variable, partners[*turn % partners.len()]);
-            *turn += 1;
-        }
-    }
+/// Those of `others`, which are in order, that have as many elements as what
+/// takes so many bytes on its tile.
+fn alike(others: &[(Place, u32)], (tile, bytes): Place) -> Option<&[(Place, u32)]> {
+    WIDTHS.iter().find_map(|&(times, parts)| {
+        let width = bytes.checked_mul(parts)?;
+        let wanted = (tile, width / times);
+        let behind = &others[others.partition_point(|&(place, _)| place < wanted)..];
+        let partners = &behind[..behind.partition_point(|&(place, _)| place == wanted)];
+        (width % times == 0 && !partners.is_empty()).then_some(partners)
+    })
 }

@@ -17,6 +17,16 @@ pub struct Groups {
 }
 
 impl Groups {
+    /// How many groups have a member.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Has no group a member?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The position of the group with this id; `None` when it has no member.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
