@@ -207,11 +207,16 @@ impl Pairing<'_> {
         let mut others: Vec<(Place, u32)> = others.iter().map(with_set).collect();
         others.sort_unstable();
         own.sort_unstable();
+        let mut of_tile = (u16::MAX, &others[..0]);
         // State and temporaries of one size take turns apart from each other.
         let mut next: FxHashMap<(Place, bool), usize> = FxHashMap::default();
         for variable in own {
             let place = self.place(variable);
-            if let Some(partners) = alike(&others, place) {
+            // Variables mostly stand by tile.
+            if of_tile.0 != place.0 || of_tile.1.is_empty() {
+                of_tile = (place.0, on_tile(&others, place.0));
+            }
+            if let Some(partners) = alike(of_tile.1, place) {
                 let turn = next.entry((place, self.lasts(variable))).or_default();
                 let (_, set) = partners[*turn % partners.len()];
                 found.insert(variable, Partner::Alike(set));
@@ -229,8 +234,14 @@ type Place = (u16, u32);
 /// or four times as wide.
 const WIDTHS: [(u32, u32); 4] = [(1, 1), (2, 1), (4, 1), (1, 2)];
 
-/// Those of `others`, which are in order, that have as many elements as what
-/// takes so many bytes on its tile.
+/// Those of `others`, which are in order, on a tile.
+fn on_tile(others: &[(Place, u32)], tile: u16) -> &[(Place, u32)] {
+    let behind = &others[others.partition_point(|&((own, _), _)| own < tile)..];
+    &behind[..behind.partition_point(|&((own, _), _)| own == tile)]
+}
+
+/// Those of `others`, which are in order and of one tile, that have as many
+/// elements as what takes so many bytes there.
 fn alike(others: &[(Place, u32)], (tile, bytes): Place) -> Option<&[(Place, u32)]> {
     WIDTHS.iter().find_map(|&(times, parts)| {
         let width = bytes.checked_mul(parts)?;
