@@ -50,17 +50,39 @@ struct Part {
 }
 
 impl Part {
-    fn with_capacity(rows: usize) -> Self {
-        Self {
-            var_ids: Vec::with_capacity(rows),
+    /// All but the ids of all chunks.
+    fn join(parts: Vec<Self>) -> Self {
+        let rows = parts.iter().map(|part| part.tiles.len()).sum();
+        let mut all = Self {
+            var_ids: Vec::new(),
             tiles: Vec::with_capacity(rows),
             bytes: Vec::with_capacity(rows),
             classes: Vec::with_capacity(rows),
             categories: Vec::with_capacity(rows),
             label_of: Vec::with_capacity(rows),
             labels: LabelKeys::default(),
+        };
+        for mut part in parts {
+            all.tiles.append(&mut part.tiles);
+            all.bytes.append(&mut part.bytes);
+            all.categories.append(&mut part.categories);
+            all.classes.append(&mut part.classes);
+            let numbers = all.labels.take(part.labels);
+            let label_of = part.label_of.into_iter();
+            all.label_of
+                .extend(label_of.map(|label| numbers[label as usize]));
         }
+        all
     }
+}
+
+/// The ids of all chunks, and where each stands.
+fn join_ids(parts: Vec<Vec<u64>>) -> Result<(Ids, Vec<u64>), ProfileError> {
+    let mut var_ids = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+    for mut part in parts {
+        var_ids.append(&mut part);
+    }
+    Ok((Ids::of(TABLE, "var_id", &var_ids)?, var_ids))
 }
 
 const TABLE: &str = "vars_info";
@@ -127,28 +149,19 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Puts the chunks of the table behind each other.
+    /// Puts the chunks of the table behind each other; the ids, which take a
+    /// third of the bytes, beside all else.
     fn join(
-        parts: Vec<Part>,
+        mut parts: Vec<Part>,
         category_names: Vec<String>,
         database: &Database,
     ) -> Result<Self, ProfileError> {
-        let rows = parts.iter().map(|part| part.tiles.len()).sum();
-        let mut all = Part::with_capacity(rows);
-        for mut part in parts {
-            all.var_ids.append(&mut part.var_ids);
-            all.tiles.append(&mut part.tiles);
-            all.bytes.append(&mut part.bytes);
-            all.categories.append(&mut part.categories);
-            all.classes.append(&mut part.classes);
-            let numbers = all.labels.take(part.labels);
-            let label_of = part.label_of.into_iter();
-            all.label_of
-                .extend(label_of.map(|label| numbers[label as usize]));
-        }
-        let ids = Ids::of(TABLE, "var_id", &all.var_ids)?;
+        let take = |part: &mut Part| std::mem::take(&mut part.var_ids);
+        let var_ids: Vec<Vec<u64>> = parts.iter_mut().map(take).collect();
+        let (ids, all) = rayon::join(|| join_ids(var_ids), || Part::join(parts));
+        let (ids, var_ids) = ids?;
         Ok(Self {
-            var_ids: Some(all.var_ids).filter(|_| !ids.is_dense()),
+            var_ids: Some(var_ids).filter(|_| !ids.is_dense()),
             ids,
             tiles: all.tiles,
             bytes: all.bytes,
