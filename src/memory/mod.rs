@@ -62,11 +62,13 @@ impl<'a> MemoryModel<'a> {
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
         let mut sets = placement.sets.clone();
-        let code = code::collect(model, placement, &mut sets)?;
-        let overhead = match rules {
+        let code = || code::collect(model, placement, &mut sets);
+        let overhead = || match rules {
             Rules::Classic => Overhead::none(model),
             Rules::Full => Overhead::new(model),
         };
+        let (code, overhead) = rayon::join(code, overhead);
+        let code = code?;
         Ok(Self {
             model,
             placement,

@@ -2,6 +2,7 @@
 
 use super::ModelError;
 use crate::profile::{ComputeSet, ProgramKind, Programs, Target, TileBytes};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// What a piece of memory that programs carry holds.
@@ -70,7 +71,7 @@ pub struct BodyCode {
 
 impl BodyCode {
     /// Sums over `body`, distinct programs of the operation context `uid`.
-    pub(super) fn new(
+    fn new(
         programs: &Programs,
         body: &[u32],
         uid: u64,
@@ -115,6 +116,30 @@ impl BodyCode {
     }
 }
 
+/// How many bodies' code is summed up side by side before it is counted: with
+/// more of them, more than the budget could come together.
+const AT_ONCE: usize = 16;
+
+/// The code of each of `bodies`, each with its uid and its distinct programs.
+pub(super) fn of_all(
+    programs: &Programs,
+    bodies: &[(u64, &[u32])],
+    target: &Target,
+    budget: &mut Budget,
+) -> Result<Vec<BodyCode>, ModelError> {
+    let mut codes = Vec::with_capacity(bodies.len());
+    for bodies in bodies.chunks(AT_ONCE) {
+        let code = |&(uid, body): &(u64, &[u32])| BodyCode::new(programs, body, uid, target);
+        let found: Vec<Result<_, _>> = bodies.par_iter().map(code).collect();
+        for code in found {
+            let code = code?;
+            budget.take(&code)?;
+            codes.push(code);
+        }
+    }
+    Ok(codes)
+}
+
 /// How many runs the code of all bodies may have together: at least so many,
 /// and so many times as many as the profile has. Each program is part of one
 /// body, so more are there only when many programs point to few rows.
@@ -139,7 +164,7 @@ impl Budget {
         Self { most, left: most }
     }
 
-    pub(super) fn take(&mut self, code: &BodyCode) -> Result<(), ModelError> {
+    fn take(&mut self, code: &BodyCode) -> Result<(), ModelError> {
         let types = code.vertex_types.iter().map(|(_, tiles)| tiles);
         let all = types.chain([
             &code.vertex_state,

@@ -12,6 +12,7 @@ mod code;
 mod contexts;
 mod cycles;
 mod error;
+mod group_sets;
 mod labels;
 mod layers;
 mod lookup;
@@ -164,33 +165,35 @@ impl Model {
         let steps = windows::StepIndex::new(&profile.programs, &profile.steps);
         let (mut operations, with_pairs) = names::name_all(&found, &profile.programs, debug_info)?;
         let mut budget = code::Budget::new(&profile.programs);
-        let mut bodies: Vec<Body> = found
+        let own = found
             .bodies
             .iter()
-            .map(|body| {
-                let code =
-                    BodyCode::new(&profile.programs, &body.programs, body.uid, &profile.target)?;
-                budget.take(&code)?;
-                Ok(Body {
-                    uid: body.uid,
-                    window: steps.window(&body.programs, &found.walk.paths, body.path),
-                    code,
-                    pieces: Vec::new(),
-                })
+            .map(|body| (body.uid, &body.programs[..]));
+        let own: Vec<(u64, &[u32])> = own.collect();
+        let codes = code::of_all(&profile.programs, &own, &profile.target, &mut budget)?;
+        let with_code = found.bodies.iter().zip(codes);
+        let mut bodies: Vec<Body> = with_code
+            .map(|(body, code)| Body {
+                uid: body.uid,
+                window: steps.window(&body.programs, &found.walk.paths, body.path),
+                code,
+                pieces: Vec::new(),
             })
-            .collect::<Result<_, ModelError>>()?;
+            .collect();
         let (mut set_of, mut body_sets) = variables::sets_of_variables(&profile, &found.bodies)?;
         let computes = bodies.iter().map(|body| !body.code.vertex_types.is_empty());
         let computes: Vec<bool> = computes.collect();
-        refine::refine(
+        let group_sets = refine::refine(
             &profile,
             &found.bodies,
             &computes,
             &mut set_of,
             &mut body_sets,
         );
-        let pieces = pieces::find(&profile, &found.bodies, &set_of, &mut budget)?;
-        for (body, pieces) in bodies.iter_mut().zip(pieces) {
+        let collect = || variables::collect(&profile, &set_of);
+        let pieces = || pieces::find(&profile, &found.bodies, &group_sets, &mut budget);
+        let (collected, pieces) = rayon::join(collect, pieces);
+        for (body, pieces) in bodies.iter_mut().zip(pieces?) {
             body.pieces = pieces;
         }
         let has_pairs = |path| with_pairs.contains(&path);
@@ -198,7 +201,6 @@ impl Model {
         let calls = call_sites::find(&profile, &found, sets, has_pairs, &mut operations);
         let labels = profile.variables.labels.iter();
         let labels = labels.map(|label| Label::new(label, debug_info)).collect();
-        let collected = variables::collect(&profile, &set_of);
         let bottleneck = with_bottleneck
             .then(|| Bottleneck::new(&profile, &collected, &set_of))
             .transpose()?;

@@ -1,9 +1,9 @@
 //! Parts of an operation's programs that use different variables.
 
 use super::ModelError;
-use super::code::{BodyCode, Budget};
+use super::code::{self, BodyCode, Budget};
+use super::group_sets::GroupSets;
 use super::operations::FoundBody;
-use super::variables::members;
 use crate::profile::Profile;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -26,51 +26,40 @@ const SETS_OF_PROGRAM: usize = 64;
 pub(super) fn find(
     profile: &Profile,
     bodies: &[FoundBody],
-    set_of: &[u32],
+    group_sets: &GroupSets,
     budget: &mut Budget,
 ) -> Result<Vec<Vec<Piece>>, ModelError> {
     let programs = &profile.programs;
     let split: Vec<Split> = bodies
         .par_iter()
-        .map(|body| split(profile, body, set_of))
+        .map(|body| split(profile, body, group_sets))
         .collect();
     let max = MIN_SETS.max(programs.all.len().saturating_mul(SETS_OF_PROGRAM));
-    let mut left = max;
-    let mut found = Vec::with_capacity(bodies.len());
-    for (body, split) in bodies.iter().zip(split) {
-        let mut pieces = Vec::with_capacity(split.len());
-        for (sets, own) in split {
-            left = left
-                .checked_sub(sets.len())
-                .ok_or(ModelError::TooManyPieces { max })?;
-            let code = BodyCode::new(programs, &own, body.uid, &profile.target)?;
-            budget.take(&code)?;
-            pieces.push(Piece { sets, code });
-        }
-        found.push(pieces);
+    let sets = split.iter().flat_map(Split::keys);
+    if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
+        return Err(ModelError::TooManyPieces { max });
     }
-    Ok(found)
+    let uids = bodies.iter().map(|body| body.uid);
+    let own = |(uid, split)| Split::values(split).map(move |own: &Vec<u32>| (uid, &own[..]));
+    let own: Vec<(u64, &[u32])> = uids.zip(&split).flat_map(own).collect();
+    let mut codes = code::of_all(programs, &own, &profile.target, budget)?.into_iter();
+    let found = split.into_iter().map(|split| {
+        let pieces = split.into_keys().zip(&mut codes);
+        pieces.map(|(sets, code)| Piece { sets, code }).collect()
+    });
+    Ok(found.collect())
 }
 
 /// Programs by the sets that they use.
 type Split = BTreeMap<Box<[u32]>, Vec<u32>>;
 
-fn split(profile: &Profile, body: &FoundBody, set_of: &[u32]) -> Split {
+fn split(profile: &Profile, body: &FoundBody, group_sets: &GroupSets) -> Split {
     let mut split = Split::new();
     if body.programs.len() < 2 {
         return split;
     }
     for &program in &body.programs {
-        let used = members(profile, &[program]);
-        let mut sets: Vec<u32> = Vec::new();
-        for &variable in used.into_iter().flatten() {
-            let set = set_of[variable as usize];
-            if sets.last() != Some(&set) {
-                sets.push(set);
-            }
-        }
-        sets.sort_unstable();
-        sets.dedup();
+        let sets = group_sets.of_program(profile, program);
         split.entry(sets.into()).or_default().push(program);
     }
     if split.len() < 2 {

@@ -2,30 +2,42 @@
 //! they are paired with (pipeline.md, section 11): only then can a variable
 //! count where its name or its partner says.
 
+use super::group_sets::GroupSets;
+use super::operations::FoundBody;
 use super::variables::{BodySets, members};
 use crate::profile::{Profile, ProgramKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-/// Gives variables with different labels or companions different sets.
-/// `computes` says of a body whether it computes.
+/// Gives variables with different labels or companions different sets; gives
+/// back which sets each compute set and region has then. `computes` says of a
+/// body whether it computes.
 pub(super) fn refine(
     profile: &Profile,
-    bodies: &[super::operations::FoundBody],
+    bodies: &[FoundBody],
     computes: &[bool],
     set_of: &mut [u32],
     sets: &mut BodySets,
-) {
+) -> GroupSets {
     let label = |variable: usize| profile.variables.label(variable as u32);
     apart(set_of, sets, label);
-    let partners = partners(profile, bodies, computes, set_of, sets);
+    let mut group_sets = GroupSets::new(profile, set_of, sets.len());
+    let partners = partners(profile, bodies, computes, (set_of, sets, &group_sets));
+    if partners.is_empty() {
+        return group_sets;
+    }
+    let mut is_changed = vec![false; sets.len()];
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    for (variable, companion) in partners.sorted() {
+    for (variable, companion) in partners {
         let set = &mut set_of[variable as usize];
+        is_changed[*set as usize] = true;
         let label = sets.label(*set);
         *set = *known
             .entry((*set, companion))
             .or_insert_with(|| sets.push_alike(*set, label, companion));
     }
+    group_sets.renew(profile, set_of, sets.len(), |set| is_changed[set as usize]);
+    group_sets
 }
 
 /// Splits the sets whose variables have different labels.
@@ -75,172 +87,189 @@ impl Partners {
             *known = NO_PARTNER;
         }
     }
-
-    fn sorted(self) -> Vec<(u32, u32)> {
-        let found = self.0.into_iter().filter(|&(_, set)| set != NO_PARTNER);
-        let mut found: Vec<(u32, u32)> = found.collect();
-        found.sort_unstable();
-        found
-    }
 }
 
 /// A compute set over the whole model uses variables of at least so many other
-/// sets; that of an operation of a layer has fewer.
+/// sets; that of an operation of a layer mostly has fewer.
 const MIN_PARTNERS: usize = 8;
-
-/// For each variable that a compute set over the whole model has for itself,
-/// such as a moment: the set of a variable with as many elements on the same
-/// tile that others compute with too, such as its weight.
-fn partners(
-    profile: &Profile,
-    bodies: &[super::operations::FoundBody],
-    computes: &[bool],
-    set_of: &[u32],
-    sets: &BodySets,
-) -> Partners {
-    let mut users = vec![0u8; sets.len()];
-    for (set, smaller, body) in sets.iter() {
-        let own = u8::from(computes[body as usize]);
-        users[set as usize] = users[smaller as usize].saturating_add(own);
-    }
-    let mut found = Partners::default();
-    for body in bodies {
-        let is_compute_set = |&&program: &&u32| {
-            let kind = &profile.programs.all[program as usize].kind;
-            matches!(kind, ProgramKind::OnTileExecute(_))
-        };
-        let compute_sets: Vec<u32> = body
-            .programs
-            .iter()
-            .filter(is_compute_set)
-            .copied()
-            .collect();
-        for &program in &compute_sets {
-            let mut used = Used::new(profile, program, set_of, &users);
-            if used.own.is_empty() || used.others.is_empty() {
-                continue;
-            }
-            if used.count_shared(set_of) >= MIN_PARTNERS {
-                used.keep_lasting(profile);
-                pair(profile, set_of, used.own, used.others, &mut found);
-            } else if compute_sets.len() >= MIN_COMPUTE_SETS {
-                let others = used
-                    .others
-                    .iter()
-                    .map(|&variable| set_of[variable as usize]);
-                let partner = others.min_by_key(|&set| (users[set as usize], set));
-                for variable in used.own {
-                    found.add(variable, partner.unwrap_or(NO_PARTNER));
-                }
-            }
-        }
-    }
-    found
-}
 
 /// An operation over the whole model has at least so many compute sets, where
 /// it has one for each weight; that of a layer has fewer.
 const MIN_COMPUTE_SETS: usize = 8;
 
-/// The variables of a compute set.
-struct Used {
-    /// Those that nothing else computes with.
-    own: Vec<u32>,
-    /// All others.
-    others: Vec<u32>,
-}
-
-impl Used {
-    fn new(profile: &Profile, program: u32, set_of: &[u32], users: &[u8]) -> Self {
-        let used = members(profile, &[program]).into_iter().flatten().copied();
-        let is_shared = |&variable: &u32| users[set_of[variable as usize] as usize] > 1;
-        let (others, own) = used.partition(is_shared);
-        Self { own, others }
-    }
-
-    fn count_shared(&self, set_of: &[u32]) -> usize {
-        let sets = self
-            .others
-            .iter()
-            .map(|&variable| set_of[variable as usize]);
-        sets.collect::<FxHashSet<u32>>().len()
-    }
-
-    /// Each weight comes once, but gradients may have copies: where there are
-    /// weights, they are the partners.
-    fn keep_lasting(&mut self, profile: &Profile) {
-        let lasts = |variable: &u32| profile.variables.label(*variable) != 0;
-        if self.others.iter().any(lasts) {
-            self.others.retain(lasts);
-        }
-    }
-}
-
-/// Bytes of an element against those of its partner's, as (times, parts): a
-/// moment is as wide as its weight, or two or four times as wide.
-const WIDTHS: [(u32, u32); 4] = [(1, 1), (2, 1), (4, 1), (1, 2)];
-
-/// A tile, and bytes on it.
-type Place = (u16, u32);
-
-/// The place of a partner of this width.
-fn partner_of((tile, bytes): Place, (times, parts): (u32, u32)) -> Option<Place> {
-    let width = bytes.checked_mul(parts)?;
-    width.is_multiple_of(times).then_some((tile, width / times))
-}
-
-/// Pairs the variables of each tile, those of one size in turn. State and
-/// temporaries take turns apart from each other.
-fn pair(
+/// For each variable that a compute set over the whole model has for itself,
+/// such as a moment: the set of a variable with as many elements on the same
+/// tile that others compute with too, such as its weight. In their order.
+fn partners(
     profile: &Profile,
-    set_of: &[u32],
-    mut own: Vec<u32>,
-    mut others: Vec<u32>,
-    found: &mut Partners,
-) {
-    let place = |&variable: &u32| -> Place {
-        let (tiles, bytes) = (&profile.variables.tiles, &profile.variables.bytes);
-        (tiles[variable as usize], bytes[variable as usize])
-    };
-    others.sort_unstable_by_key(|variable| (place(variable), set_of[*variable as usize]));
-    let mut by_place: FxHashMap<Place, Vec<u32>> = FxHashMap::default();
-    for variable in others {
-        by_place
-            .entry(place(&variable))
-            .or_default()
-            .push(set_of[variable as usize]);
+    bodies: &[FoundBody],
+    computes: &[bool],
+    (set_of, sets, group_sets): (&[u32], &BodySets, &GroupSets),
+) -> Vec<(u32, u32)> {
+    let mut users = vec![0u8; sets.len()];
+    for (set, smaller, body) in sets.iter() {
+        let own = u8::from(computes[body as usize]);
+        users[set as usize] = users[smaller as usize].saturating_add(own);
     }
-    own.sort_unstable();
-    let lasts = |variable: &u32| profile.variables.label(*variable) != 0;
-    let (state, temporaries): (Vec<u32>, Vec<u32>) = own.into_iter().partition(lasts);
-    for own in [state, temporaries] {
-        let places = own.iter().map(place);
-        let widths = widths(places.clone(), &by_place);
-        let mut next: FxHashMap<Place, usize> = FxHashMap::default();
-        for (variable, place) in own.iter().zip(places) {
-            let mut partners = widths.iter().filter_map(|&width| partner_of(place, width));
-            if let Some(partners) = partners.find_map(|place| by_place.get(&place)) {
-                let turn = next.entry(place).or_default();
-                found.add(*variable, partners[*turn % partners.len()]);
-                *turn += 1;
+    let pairing = Pairing {
+        profile,
+        set_of,
+        users,
+        group_sets,
+    };
+    let of_bodies = bodies.par_iter().map(|body| pairing.of_body(body).0);
+    // What a body has for itself, no other has.
+    let found = of_bodies.flatten_iter();
+    let mut found: Vec<(u32, u32)> = found.filter(|&(_, set)| set != NO_PARTNER).collect();
+    found.par_sort_unstable();
+    found
+}
+
+/// What pairing needs to know.
+struct Pairing<'a> {
+    profile: &'a Profile,
+    set_of: &'a [u32],
+    /// By set: how many bodies compute with its variables.
+    users: Vec<u8>,
+    group_sets: &'a GroupSets,
+}
+
+impl Pairing<'_> {
+    /// The partners of what the compute sets of a body have for themselves.
+    fn of_body(&self, body: &FoundBody) -> Partners {
+        let is_compute_set = |program: &u32| {
+            let kind = &self.profile.programs.all[*program as usize].kind;
+            matches!(kind, ProgramKind::OnTileExecute(_))
+        };
+        let programs = body.programs.iter().copied();
+        let compute_sets: Vec<u32> = programs.filter(is_compute_set).collect();
+        let mut found = Partners::default();
+        for &program in &compute_sets {
+            let sets = self.group_sets.of_program(self.profile, program);
+            let (others, own): (Vec<u32>, Vec<u32>) =
+                sets.into_iter().partition(|&set| self.is_shared(set));
+            if own.is_empty() || others.is_empty() {
+                continue;
+            }
+            if others.len() >= MIN_PARTNERS {
+                self.pair(program, &mut found);
+            } else if compute_sets.len() >= MIN_COMPUTE_SETS {
+                let partner = others.iter().copied();
+                let partner = partner.min_by_key(|&set| (self.users[set as usize], set));
+                for variable in self.used(program).filter(|&v| !self.has_shared_set(v)) {
+                    found.add(variable, partner.unwrap_or(NO_PARTNER));
+                }
+            }
+        }
+        found
+    }
+
+    /// Do several bodies compute with the variables of this set?
+    fn is_shared(&self, set: u32) -> bool {
+        self.users[set as usize] > 1
+    }
+
+    fn has_shared_set(&self, variable: u32) -> bool {
+        self.is_shared(self.set_of[variable as usize])
+    }
+
+    /// The variables of a program.
+    fn used(&self, program: u32) -> impl Iterator<Item = u32> {
+        let used = members(self.profile, &[program]).into_iter();
+        used.flatten().copied()
+    }
+
+    /// Tile and bytes of a variable.
+    fn place(&self, variable: u32) -> Place {
+        let (tiles, bytes) = (&self.profile.variables.tiles, &self.profile.variables.bytes);
+        (tiles[variable as usize], bytes[variable as usize])
+    }
+
+    /// Is it a weight, or other state? Each weight comes once, but gradients
+    /// may have copies: where there are weights, they are the partners.
+    fn lasts(&self, variable: u32) -> bool {
+        self.profile.variables.label(variable) != 0
+    }
+
+    /// Pairs the variables of each tile, those of one size in turn. State and
+    /// temporaries take turns apart from each other.
+    fn pair(&self, program: u32, found: &mut Partners) {
+        let (mut others, mut own): (Vec<u32>, Vec<u32>) =
+            self.used(program).partition(|&v| self.has_shared_set(v));
+        if others.iter().any(|&variable| self.lasts(variable)) {
+            others.retain(|&variable| self.lasts(variable));
+        }
+        let with_set = |&variable: &u32| (self.place(variable), self.set_of[variable as usize]);
+        let mut others: Vec<(Place, u32)> = others.iter().map(with_set).collect();
+        others.sort_unstable();
+        own.sort_unstable();
+        let (state, temporaries): (Vec<u32>, Vec<u32>) =
+            own.into_iter().partition(|&variable| self.lasts(variable));
+        for own in [state, temporaries] {
+            let places: Vec<Place> = own.iter().map(|&variable| self.place(variable)).collect();
+            let partners = partners_of(&places, &others);
+            let mut next: FxHashMap<Place, usize> = FxHashMap::default();
+            for ((variable, place), partners) in own.into_iter().zip(places).zip(partners) {
+                if !partners.is_empty() {
+                    let turn = next.entry(place).or_default();
+                    found.add(variable, partners[*turn % partners.len()].1);
+                    *turn += 1;
+                }
             }
         }
     }
 }
 
-/// The widths, first those that find a partner for most variables: another
-/// weight of the same tile may by chance have the size that is looked for.
-fn widths(
-    places: impl Iterator<Item = Place> + Clone,
-    by_place: &FxHashMap<Place, Vec<u32>>,
-) -> [(u32, u32); 4] {
-    let mut widths = WIDTHS;
-    let found = |&width: &(u32, u32)| {
-        let partners = places.clone().filter_map(|place| partner_of(place, width));
+/// Tile and bytes.
+type Place = (u16, u32);
+
+/// Bytes of an element against those of its partner's, as (times, parts): a
+/// moment is as wide as its weight, or two or four times as wide.
+const WIDTHS: [(u32, u32); 4] = [(1, 1), (2, 1), (4, 1), (1, 2)];
+
+/// For each place those of `others`, which are in order, on the same tile with
+/// as many elements, of the width that most places find some of: another weight
+/// of the tile may by chance have the size that is looked for.
+fn partners_of<'a>(places: &[Place], others: &'a [(Place, u32)]) -> Vec<&'a [(Place, u32)]> {
+    let of_width = |width: (u32, u32)| -> Vec<&[(Place, u32)]> {
+        let mut of_tile = (u16::MAX, &others[..0]);
+        let mut partners = Vec::with_capacity(places.len());
+        for &place in places {
+            // Variables are mostly in the order of the tiles.
+            if of_tile.0 != place.0 || of_tile.1.is_empty() {
+                of_tile = (place.0, on_tile(others, place.0));
+            }
+            partners.push(alike(of_tile.1, place, width));
+        }
         partners
-            .filter(|place| by_place.contains_key(place))
-            .count()
     };
-    widths.sort_by_cached_key(|width| std::cmp::Reverse(found(width)));
-    widths
+    let mut by_width = WIDTHS.map(of_width);
+    by_width.sort_by_cached_key(|found| found.iter().filter(|own| own.is_empty()).count());
+    let first = |index: usize| {
+        let mut found = by_width.iter().map(|found| found[index]);
+        found.find(|own| !own.is_empty()).unwrap_or_default()
+    };
+    (0..places.len()).map(first).collect()
+}
+
+/// Those of `others`, which are in order, on a tile.
+fn on_tile(others: &[(Place, u32)], tile: u16) -> &[(Place, u32)] {
+    let rest = &others[others.partition_point(|&((own, _), _)| own < tile)..];
+    &rest[..rest.partition_point(|&((own, _), _)| own == tile)]
+}
+
+/// Those of `others`, which are in order and of one tile, that have as many
+/// elements of this width as what takes so many bytes there.
+fn alike(
+    others: &[(Place, u32)],
+    (tile, bytes): Place,
+    (times, parts): (u32, u32),
+) -> &[(Place, u32)] {
+    let width = bytes.checked_mul(parts);
+    let Some(width) = width.filter(|width| width.is_multiple_of(times)) else {
+        return &[];
+    };
+    let wanted = (tile, width / times);
+    let rest = &others[others.partition_point(|&(place, _)| place < wanted)..];
+    &rest[..rest.partition_point(|&(place, _)| place == wanted)]
 }

@@ -183,6 +183,17 @@ impl VariableItems {
     /// and the items of all tiles, on each by class, then by set. `None` when
     /// the numbers do not add up or a tile is not in order.
     pub fn from_sorted(counts: &[u32], items: Vec<Item>) -> Option<Self> {
+        let found = Self::from_ordered(counts, items)?;
+        let is_sorted = |tile| {
+            let items = found.on_tile(tile);
+            items.is_sorted_by_key(|item| (item.class, item.set))
+        };
+        let fine = (0..found.tiles()).into_par_iter().all(is_sorted);
+        fine.then_some(found)
+    }
+
+    /// The same for items that cannot but be in order, without a look at each.
+    pub(crate) fn from_ordered(counts: &[u32], items: Vec<Item>) -> Option<Self> {
         let mut starts = Vec::with_capacity(counts.len() + 1);
         let mut end = 0u32;
         starts.push(end);
@@ -193,13 +204,7 @@ impl VariableItems {
         if end as usize != items.len() {
             return None;
         }
-        let found = Self { starts, items };
-        let is_sorted = |tile| {
-            let items = found.on_tile(tile);
-            items.is_sorted_by_key(|item| (item.class, item.set))
-        };
-        let fine = (0..found.tiles()).into_par_iter().all(is_sorted);
-        fine.then_some(found)
+        Some(Self { starts, items })
     }
 
     /// Those that some body uses.
@@ -290,25 +295,31 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Collected {
         let wanted = (0..variables.len()).filter(is_wanted).map(item);
         VariableItems::new(profile.target.num_tiles, wanted)
     };
+    let of_code = || (items(true), recorded_code(profile, &kinds));
+    let (data, (code, recorded_code)) = rayon::join(|| items(false), of_code);
     Collected {
-        data: items(false),
-        code: items(true),
-        recorded_code: CodeKind::ALL.map(|wanted| {
-            let of_kind = (0..variables.len()).filter(|&position| kind(position) == Some(wanted));
-            by_tile(profile, of_kind)
-        }),
+        data,
+        code,
+        recorded_code,
     }
 }
 
-/// The bytes of these variables by tile; what passes 4 GiB is cut off there.
-fn by_tile(profile: &Profile, positions: impl Iterator<Item = usize>) -> TileBytes {
+/// By kind of code: the bytes of its variables by tile; what passes 4 GiB is
+/// cut off there. `kinds` has the kind of each category.
+fn recorded_code(profile: &Profile, kinds: &[Option<CodeKind>]) -> [TileBytes; 4] {
     let variables = &profile.variables;
-    let mut bytes = vec![0u32; profile.target.num_tiles as usize];
-    for position in positions.filter(|&position| variables.classes[position] != NEVER_LIVE) {
-        let sum = &mut bytes[usize::from(variables.tiles[position])];
-        *sum = sum.saturating_add(variables.bytes[position]);
+    let tiles = profile.target.num_tiles as usize;
+    let mut recorded = [(); 4].map(|()| vec![0u32; tiles]);
+    for (position, &category) in variables.categories.iter().enumerate() {
+        if let Some(kind) = kinds[usize::from(category)]
+            && variables.classes[position] != NEVER_LIVE
+        {
+            let tile = usize::from(variables.tiles[position]);
+            let sum = &mut recorded[kind as usize][tile];
+            *sum = sum.saturating_add(variables.bytes[position]);
+        }
     }
-    bytes.into_iter().collect()
+    recorded.map(|bytes| bytes.into_iter().collect())
 }
 
 /// How many different sets there may be: at least so many, and in large models
@@ -372,7 +383,7 @@ pub(super) fn sets_of_variables(
 
 /// The variables of all these programs, group by group, each group once.
 pub(super) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
-    let (of_sets, of_regions) = positions(profile, programs);
+    let (of_sets, of_regions) = groups_of(profile, programs);
     let members = |groups: &'a Groups, positions: Vec<u32>| {
         positions
             .into_iter()
@@ -383,8 +394,8 @@ pub(super) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u3
         .collect()
 }
 
-/// The distinct groups of compute sets and of regions.
-fn positions(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
+/// The distinct groups of compute sets and of regions, by position.
+pub(super) fn groups_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let Programs {
         all, compute_sets, ..
     } = &profile.programs;

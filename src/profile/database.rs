@@ -29,7 +29,7 @@ impl Database {
         let connection = source.connect()?;
         let schema = Schema::read(&connection)?;
         let tables = LARGE_TABLES.iter();
-        let rows = tables.fold(0u64, |rows, table| {
+        let rows = tables.fold(0u64, |rows, (table, _)| {
             rows.saturating_add(rows_at_most(&connection, table))
         });
         Ok(Self {
@@ -117,7 +117,10 @@ impl Database {
             )?;
             Ok(filled)
         };
-        chunks(first, last).into_par_iter().map(chunk).collect()
+        let large = LARGE_TABLES.iter().find(|&&(name, _)| name == table);
+        let small = large.map_or(i128::MAX, |&(_, rows)| rows);
+        let chunks = chunks(first, last, small);
+        chunks.into_par_iter().map(chunk).collect()
     }
 
     /// The smallest and largest rowid of `table`; `None` when it is empty.
@@ -137,9 +140,15 @@ fn rowid_bounds(connection: &Connection, table: &str) -> rusqlite::Result<Option
     Ok(bound("min")?.zip(bound("max")?))
 }
 
-/// The tables that are scanned in chunks; nearly all of the time goes there,
-/// so only their rows count as progress.
-const LARGE_TABLES: [&str; 2] = ["vars_info", "exchange_regions"];
+/// The tables that are scanned in chunks, each with the number of rowids below
+/// which it is read in one go: a compute set is a row with thousands of
+/// variables. Nearly all of the time goes there, so only these rows count as
+/// progress.
+const LARGE_TABLES: [(&str, i128); 3] = [
+    ("vars_info", 100_000),
+    ("exchange_regions", 100_000),
+    ("compute_sets", 1_000),
+];
 
 /// How many rows the table can have by its rowids, 0 when there is no telling:
 /// whatever is wrong with it comes out when it is read.
@@ -177,16 +186,15 @@ fn scan(
     Ok(())
 }
 
-/// Below so many rowids a table is read in one go.
-const SMALL: i128 = 100_000;
 /// Into how many chunks a large table is cut: several for each thread, since
 /// the threads have other work too.
 const CHUNKS: i128 = 8;
 
-/// Stretches of rowids, both ends inclusive, that cover `first..=last`.
-fn chunks(first: i64, last: i64) -> Vec<(i64, i64)> {
+/// Stretches of rowids, both ends inclusive, that cover `first..=last`: one
+/// where there are fewer than `small`.
+fn chunks(first: i64, last: i64, small: i128) -> Vec<(i64, i64)> {
     let rows = i128::from(last) - i128::from(first) + 1;
-    let count = if rows < SMALL { 1 } else { CHUNKS };
+    let count = if rows < small { 1 } else { CHUNKS };
     let bound = |n: i128| (i128::from(first) + rows * n / count) as i64;
     (0..count)
         .map(|n| {
@@ -329,7 +337,7 @@ mod tests {
     #[test]
     fn chunks_cover_every_rowid_once() {
         for (first, last) in [(0, 5), (1, 1), (-7, 1_000_003), (i64::MIN, i64::MAX)] {
-            let chunks = chunks(first, last);
+            let chunks = chunks(first, last, 100_000);
             assert_eq!((chunks[0].0, chunks[chunks.len() - 1].1), (first, last));
             assert!(chunks.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
         }

@@ -17,6 +17,16 @@ pub struct Groups {
 }
 
 impl Groups {
+    /// How many groups have a member.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Has no group a member?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The position of the group with this id; `None` when it has no member.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
@@ -56,8 +66,18 @@ impl GroupsBuilder {
         self.members.len()
     }
 
-    /// Puts the members that another builder took behind these.
-    pub(super) fn append(&mut self, mut other: Self) {
+    /// Puts the members that several builders took behind each other.
+    pub(super) fn join(parts: Vec<Self>) -> Self {
+        let members = parts.iter().map(Self::len).sum();
+        let mut all = Self {
+            members: Vec::with_capacity(members),
+            stretches: Vec::new(),
+        };
+        parts.into_iter().for_each(|part| all.append(part));
+        all
+    }
+
+    fn append(&mut self, mut other: Self) {
         let moved = self.members.len() as u32;
         let stretches = other.stretches.iter();
         self.stretches
@@ -119,8 +139,7 @@ mod tests {
         first.push(1, 10);
         second.push(1, 11);
         second.push(2, 12);
-        first.append(second);
-        let groups = first.finish();
+        let groups = GroupsBuilder::join(vec![first, second]).finish();
         let all = |id| -> Vec<u32> {
             let position = groups.position(id).unwrap();
             groups.members(position).flatten().copied().collect()

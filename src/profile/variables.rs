@@ -6,6 +6,7 @@ use super::groups::{Groups, GroupsBuilder};
 use super::ids::Ids;
 use super::labels::{LabelKeys, VariableLabel};
 use super::{LiveClasses, ProfileError, Target};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The class of a variable that was never allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
@@ -49,17 +50,39 @@ struct Part {
 }
 
 impl Part {
-    fn with_capacity(rows: usize) -> Self {
-        Self {
-            var_ids: Vec::with_capacity(rows),
+    /// All but the ids of all chunks.
+    fn join(parts: Vec<Self>) -> Self {
+        let rows = parts.iter().map(|part| part.tiles.len()).sum();
+        let mut all = Self {
+            var_ids: Vec::new(),
             tiles: Vec::with_capacity(rows),
             bytes: Vec::with_capacity(rows),
             classes: Vec::with_capacity(rows),
             categories: Vec::with_capacity(rows),
             label_of: Vec::with_capacity(rows),
             labels: LabelKeys::default(),
+        };
+        for mut part in parts {
+            all.tiles.append(&mut part.tiles);
+            all.bytes.append(&mut part.bytes);
+            all.categories.append(&mut part.categories);
+            all.classes.append(&mut part.classes);
+            let numbers = all.labels.take(part.labels);
+            let label_of = part.label_of.into_iter();
+            all.label_of
+                .extend(label_of.map(|label| numbers[label as usize]));
         }
+        all
     }
+}
+
+/// The ids of all chunks, and where each stands.
+fn join_ids(parts: Vec<Vec<u64>>) -> Result<(Ids, Vec<u64>), ProfileError> {
+    let mut var_ids = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+    for mut part in parts {
+        var_ids.append(&mut part);
+    }
+    Ok((Ids::of(TABLE, "var_id", &var_ids)?, var_ids))
 }
 
 const TABLE: &str = "vars_info";
@@ -126,28 +149,19 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Puts the chunks of the table behind each other.
+    /// Puts the chunks of the table behind each other; the ids, which take a
+    /// third of the bytes, beside all else.
     fn join(
-        parts: Vec<Part>,
+        mut parts: Vec<Part>,
         category_names: Vec<String>,
         database: &Database,
     ) -> Result<Self, ProfileError> {
-        let rows = parts.iter().map(|part| part.tiles.len()).sum();
-        let mut all = Part::with_capacity(rows);
-        for mut part in parts {
-            all.var_ids.append(&mut part.var_ids);
-            all.tiles.append(&mut part.tiles);
-            all.bytes.append(&mut part.bytes);
-            all.categories.append(&mut part.categories);
-            all.classes.append(&mut part.classes);
-            let numbers = all.labels.take(part.labels);
-            let label_of = part.label_of.into_iter();
-            all.label_of
-                .extend(label_of.map(|label| numbers[label as usize]));
-        }
-        let ids = Ids::of(TABLE, "var_id", &all.var_ids)?;
+        let take = |part: &mut Part| std::mem::take(&mut part.var_ids);
+        let var_ids: Vec<Vec<u64>> = parts.iter_mut().map(take).collect();
+        let (ids, all) = rayon::join(|| join_ids(var_ids), || Part::join(parts));
+        let (ids, var_ids) = ids?;
         Ok(Self {
-            var_ids: Some(all.var_ids).filter(|_| !ids.is_dense()),
+            var_ids: Some(var_ids).filter(|_| !ids.is_dense()),
             ids,
             tiles: all.tiles,
             bytes: all.bytes,
@@ -226,11 +240,12 @@ pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
 ) -> Result<Groups, ProfileError> {
-    let mut groups = GroupsBuilder::default();
+    let members = AtomicUsize::new(0);
     let most = MOST_MEMBERS.max(variables.len().saturating_mul(MEMBERS_OF_VARIABLE));
     let columns = &["compute_set", "var_ids_diff_rle"];
-    database.scan("compute_sets", columns, |row| {
+    let parts = database.scan_chunks("compute_sets", columns, |row, groups: &mut GroupsBuilder| {
         let id = row.unsigned(0)?;
+        let before = groups.len();
         let mut var_id = 0u64;
         let mut left = variables.len() as u64;
         for run in Runs::new(row.blob(1)?) {
@@ -247,7 +262,8 @@ pub(super) fn read_compute_sets(
                     .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
                 groups.push(id, known(variables, var_id).map_err(|p| row.problem(1, p))?);
             }
-            if groups.len() > most {
+            let own = groups.len() - before;
+            if members.load(Ordering::Relaxed).saturating_add(own) > most {
                 let problem = format!(
                     "with this row, compute sets have more than {most} variables together, more \
                      than any real model has"
@@ -255,9 +271,10 @@ pub(super) fn read_compute_sets(
                 return Err(row.problem(1, problem));
             }
         }
+        members.fetch_add(groups.len() - before, Ordering::Relaxed);
         Ok(())
     })?;
-    Ok(groups.finish())
+    Ok(GroupsBuilder::join(parts).finish())
 }
 
 /// The variables of each region set (`exchange_regions`).
@@ -272,10 +289,7 @@ pub(super) fn read_regions(
         groups.push(row.unsigned(0)?, member);
         Ok(())
     })?;
-    let mut parts = parts.into_iter();
-    let mut groups = parts.next().unwrap_or_default();
-    parts.for_each(|part| groups.append(part));
-    Ok(groups.finish())
+    Ok(GroupsBuilder::join(parts).finish())
 }
 
 fn known(variables: &Variables, var_id: u64) -> Result<u32, String> {

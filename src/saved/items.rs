@@ -177,8 +177,8 @@ pub(super) fn read(
             let input = Input::new(Kind::Items.name(), buffer);
             read_span(input, counts, &uses, part)
         })?;
-    VariableItems::from_sorted(&counts, all)
-        .ok_or_else(|| SavedError::invalid("the items of a tile are not in order"))
+    VariableItems::from_ordered(&counts, all)
+        .ok_or_else(|| SavedError::invalid("the items of a tile are not as many as stated"))
 }
 
 /// Room for so many items. Threads fill it side by side, because the first

@@ -152,6 +152,8 @@ pub struct Settings {
     pub variables: Option<u64>,
     /// Part of the user variables that several layers use.
     pub shared_fraction: f64,
+    /// Whether weights are among what several layers use.
+    pub shares_weights: bool,
     /// Equivalence classes to aim at.
     pub classes: usize,
     /// Liveness steps to aim at.
@@ -180,6 +182,7 @@ struct Defaults {
     bytes_per_layer_tile: u64,
     variables: Option<u64>,
     shared_fraction: f64,
+    shares_weights: bool,
     classes: usize,
     steps: usize,
     contexts: usize,
@@ -192,20 +195,24 @@ const SMALL: Defaults = Defaults {
     bytes_per_layer_tile: 60_000,
     variables: None,
     shared_fraction: 0.25,
+    shares_weights: true,
     classes: 0,
     steps: 0,
     contexts: 0,
 };
 
-/// The shared fraction is that of user variables; of all variables it is a
-/// quarter.
+/// The shared fraction is that of user variables without weights; of all
+/// variables it is a quarter. Each layer has weights of its own, as in a BERT:
+/// weights of two layers would have to be on one IPU, and with many of them no
+/// split would fit.
 const BIG: Defaults = Defaults {
     layers: 48,
     mode: Mode::Training,
     outlined: Outlined::Once,
     bytes_per_layer_tile: 82_000,
     variables: Some(10_000_000),
-    shared_fraction: 0.37,
+    shared_fraction: 0.44,
+    shares_weights: false,
     classes: 100_000,
     steps: 20_000,
     contexts: 1_000_000,
@@ -232,6 +239,7 @@ impl Options {
             bytes_per_layer_tile: self.layer_bytes(&defaults),
             variables: self.variables.or(defaults.variables),
             shared_fraction: shared_fraction.clamp(0.0, 1.0),
+            shares_weights: defaults.shares_weights,
             classes: self.classes.unwrap_or(defaults.classes),
             steps: self.steps.unwrap_or(defaults.steps),
             contexts: self.contexts.unwrap_or(defaults.contexts),

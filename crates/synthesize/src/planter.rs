@@ -115,7 +115,8 @@ impl Planter<'_> {
         let spread = u64::from(self.settings.tiles) * 1000 / u64::from(window.count);
         let mut uses = self.users(section, role, op, number as usize);
         let share = (self.settings.shared_fraction * 1200.0) as u64;
-        if random.chance(share, [topic::SHARED, index as u64, 0, 0]) {
+        let may_share = role != Role::Weight || self.settings.shares_weights;
+        if may_share && random.chance(share, [topic::SHARED, index as u64, 0, 0]) {
             self.share(section, role, index, &mut uses);
         }
         uses.sort_unstable_by_key(|&(stage, access)| (stage, access as u8));

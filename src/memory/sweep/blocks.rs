@@ -23,6 +23,13 @@ pub(super) struct Blocks<B> {
     /// By layer, then block: its rises alone, which bound what can be live
     /// within it beyond its first place.
     rises: Vec<u64>,
+    /// By layer, then block: what is live before its first place.
+    before: Vec<B>,
+    /// By layer, then block: the most that can be live in it, `before` and
+    /// `rises` together.
+    bounds: Vec<u64>,
+    /// By layer: did anything enter since these two were summed up?
+    is_stale: Vec<bool>,
     range: Range<B>,
 }
 
@@ -32,12 +39,11 @@ struct Range<B> {
     start: usize,
     /// One more than its last layer.
     end: usize,
-    /// By block: changes and rises of all its layers.
-    sums: Vec<B>,
-    rises: Vec<u64>,
-    /// By block: what is live before its first place.
+    /// By block: the most that can be live in it, of all its layers.
+    bounds: Vec<u64>,
+    /// Of the layers before `seen`, which is by block: what is live before the
+    /// first place of the block, and by place the changes.
     before: Vec<B>,
-    /// By place: changes of the layers before `seen`, which is by block.
     changes: Vec<B>,
     seen: Vec<usize>,
     /// The block that had the highest sum.
@@ -53,6 +59,9 @@ impl<B: Bytes> Blocks<B> {
         zeros(&mut self.changes, blocks * (layers + 1) * BLOCK);
         zeros(&mut self.sums, blocks * (layers + 1));
         zeros(&mut self.rises, blocks * (layers + 1));
+        zeros(&mut self.before, blocks * (layers + 1));
+        zeros(&mut self.bounds, blocks * (layers + 1));
+        zeros(&mut self.is_stale, layers + 1);
         zeros(&mut self.range.before, blocks);
         zeros(&mut self.range.changes, blocks * BLOCK);
         self.range.highest = 0;
@@ -73,17 +82,33 @@ impl<B: Bytes> Blocks<B> {
         rise(&mut self.sums[of_layer + from / BLOCK], bytes);
         fall(&mut self.sums[of_layer + to / BLOCK], bytes);
         self.rises[of_layer + from / BLOCK] += bytes.into();
+        self.is_stale[layer] = true;
+    }
+
+    /// Sums up what is live before each block of a layer.
+    fn sum_up(&mut self, layer: usize) {
+        let blocks = layer * self.blocks..(layer + 1) * self.blocks;
+        let mut live = B::default();
+        for block in blocks {
+            self.before[block] = live;
+            self.bounds[block] = live.into() + self.rises[block];
+            live = live.plus(self.sums[block]);
+        }
+        self.is_stale[layer] = false;
     }
 
     /// Begins with an empty range before the layer `start`.
     pub(super) fn begin(&mut self, start: usize) {
+        for layer in start..=self.layers {
+            if self.is_stale[layer] {
+                self.sum_up(layer);
+            }
+        }
         let everywhere = self.layers * self.blocks..(self.layers + 1) * self.blocks;
         let range = &mut self.range;
         (range.start, range.end) = (start, start);
-        range.sums.clear();
-        range.sums.extend_from_slice(&self.sums[everywhere.clone()]);
-        range.rises.clear();
-        range.rises.extend_from_slice(&self.rises[everywhere]);
+        range.bounds.clear();
+        range.bounds.extend_from_slice(&self.bounds[everywhere]);
         range.seen.clear();
         range.seen.resize(self.blocks, UNSEEN);
     }
@@ -92,28 +117,20 @@ impl<B: Bytes> Blocks<B> {
     pub(super) fn add(&mut self, layer: usize) {
         let of_layer = layer * self.blocks..(layer + 1) * self.blocks;
         self.range.end = layer + 1;
-        for (sum, &own) in self.range.sums.iter_mut().zip(&self.sums[of_layer.clone()]) {
-            *sum = sum.plus(own);
-        }
-        for (rises, own) in self.range.rises.iter_mut().zip(&self.rises[of_layer]) {
-            *rises += own;
+        for (bound, own) in self.range.bounds.iter_mut().zip(&self.bounds[of_layer]) {
+            *bound += own;
         }
     }
 
     /// The highest sum of the range within `window` (places, end exclusive) if
     /// it is above `known`, else `known`.
     pub(super) fn highest(&mut self, window: (usize, usize), known: u64) -> u64 {
-        let mut live = B::default();
-        for (before, &sum) in self.range.before.iter_mut().zip(&self.range.sums) {
-            *before = live;
-            live = live.plus(sum);
-        }
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known;
         // Where a shorter range had most, this one has much.
         let first = Some(self.range.highest).filter(|first| blocks.contains(first));
         for block in first.into_iter().chain(blocks) {
-            if self.range.before[block].into() + self.range.rises[block] > highest {
+            if self.range.bounds[block] > highest {
                 let found = self.look(block, window);
                 if found > highest {
                     highest = found;
@@ -126,32 +143,48 @@ impl<B: Bytes> Blocks<B> {
 
     /// The highest sum in the part of a block that lies within `window`.
     fn look(&mut self, block: usize, window: (usize, usize)) -> u64 {
+        self.catch_up(block);
         let from = block * BLOCK;
-        let of_layers = block * (self.layers + 1);
         let range = &mut self.range;
-        let changes = &mut range.changes[from..from + BLOCK];
+        let mut live = range.before[block];
+        let mut sums = [B::default(); BLOCK];
+        for (sum, &change) in sums.iter_mut().zip(&range.changes[from..from + BLOCK]) {
+            live = live.plus(change);
+            *sum = live;
+        }
+        // From here on, only layers that are still to come can add to this.
+        range.bounds[block] = sums.into_iter().max().unwrap_or_default().into();
+        let within = window.0.max(from) - from..window.1.min(from + BLOCK) - from;
+        let highest = sums[within].iter().copied().max();
+        highest.unwrap_or_default().into()
+    }
+
+    /// Takes the layers that were added to the range since the last look at a
+    /// block.
+    fn catch_up(&mut self, block: usize) {
+        let range = &mut self.range;
+        let changes = &mut range.changes[block * BLOCK..(block + 1) * BLOCK];
+        let own = |layer: usize| {
+            let first = (block * (self.layers + 1) + layer) * BLOCK;
+            let before = self.before[layer * self.blocks + block];
+            (before, &self.changes[first..first + BLOCK])
+        };
+        let before = &mut range.before[block];
         let seen = &mut range.seen[block];
         if *seen == UNSEEN {
-            let everywhere = (of_layers + self.layers) * BLOCK;
-            changes.copy_from_slice(&self.changes[everywhere..everywhere + BLOCK]);
+            let everywhere = own(self.layers);
+            *before = everywhere.0;
+            changes.copy_from_slice(everywhere.1);
             *seen = range.start;
         }
-        let new = (of_layers + *seen) * BLOCK..(of_layers + range.end) * BLOCK;
-        for own in self.changes[new].chunks_exact(BLOCK) {
-            for (change, &own) in changes.iter_mut().zip(own) {
+        for layer in *seen..range.end {
+            let own = own(layer);
+            *before = before.plus(own.0);
+            for (change, &own) in changes.iter_mut().zip(own.1) {
                 *change = change.plus(own);
             }
         }
         *seen = range.end;
-        let mut live = range.before[block];
-        let mut highest = B::default();
-        for (place, &change) in (from..).zip(changes.iter()) {
-            live = live.plus(change);
-            if (window.0..window.1).contains(&place) {
-                highest = highest.max(live);
-            }
-        }
-        highest.into()
     }
 }
 

@@ -31,7 +31,6 @@ use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
 use blocks::Blocks;
 use code::CodeByTile;
-use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tile::Tile;
@@ -83,17 +82,14 @@ impl MemoryModel<'_> {
         Ok(RangeCosts::new((0..layers).map(row).collect()))
     }
 
-    /// All tiles by the bytes of their variables.
+    /// All tiles by what the compiler recorded of them. The costs are the same
+    /// in any order, so it does not matter whether that is right.
     fn heaviest_first(&self) -> Vec<u32> {
-        let variables = &self.model.variables;
-        let bytes = |tile| -> u64 {
-            let items = variables.on_tile(tile).iter();
-            items.map(|item| u64::from(item.bytes)).sum()
-        };
-        let tiles = (0..variables.tiles()).into_par_iter();
-        let mut order: Vec<_> = tiles.map(|tile| (Reverse(bytes(tile)), tile)).collect();
-        order.sort_unstable();
-        order.into_iter().map(|(_, tile)| tile).collect()
+        let recorded = &self.model.recorded.tiles;
+        let bytes = |tile: u32| recorded.get(tile as usize).map_or(0, |own| own.total);
+        let mut order: Vec<u32> = (0..self.model.variables.tiles()).collect();
+        order.sort_by_key(|&tile| Reverse(bytes(tile)));
+        order
     }
 }
 

@@ -21,13 +21,15 @@ pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     let last = model.steps().saturating_sub(1);
     let stays = |class| classes.is_live(class, 0) && classes.is_live(class, last);
     let stays: Vec<bool> = (0..classes.len() as u32).map(stays).collect();
+    let sets = 0..model.body_sets.len() as u32;
+    let is_weight = |set| model.label_of(set).kind == TensorKind::Variable;
+    let is_weight: Vec<bool> = sets.map(is_weight).collect();
     let none = || vec![SetBytes::default(); model.body_sets.len()];
     let add = |mut sums: Vec<SetBytes>, tile| {
         for item in model.variables.on_tile(tile) {
             let sum = &mut sums[item.set as usize];
-            let is_weight = model.label_of(item.set).kind == TensorKind::Variable;
             sum.all += u64::from(item.bytes);
-            if is_weight || stays[item.class as usize] {
+            if is_weight[item.set as usize] || stays[item.class as usize] {
                 sum.parameters += u64::from(item.bytes);
             }
         }
@@ -41,7 +43,7 @@ pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
         a
     };
     let tiles = (0..model.variables.tiles()).into_par_iter();
-    tiles.with_min_len(256).fold(none, add).reduce(none, join)
+    tiles.with_min_len(64).fold(none, add).reduce(none, join)
 }
 
 /// By body: does it compute, and with nothing that another operation computes

@@ -192,7 +192,13 @@ impl Subject<'_> {
         let mut found = Found { split: None, facts };
         if self.options.wants_split() {
             let stages = shown_stages(&given, answer, best);
-            found.split = Some(self.judged(asked, &stages, problem.ipus, given.is_some(), &broken));
+            found.split = Some(self.judged(
+                asked,
+                &stages,
+                (problem.costs, problem.ipus),
+                given.is_some(),
+                &broken,
+            ));
         }
         if self.options.wants_report() {
             let ties = self.memory.ties();

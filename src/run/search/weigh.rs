@@ -30,7 +30,7 @@ impl Subject<'_> {
         &self,
         asked: &Asked,
         stages: &[Range<usize>],
-        max_stages: usize,
+        (costs, max_stages): (&RangeCosts, usize),
         is_given: bool,
         broken: &[String],
     ) -> Split {
@@ -52,20 +52,25 @@ impl Subject<'_> {
             too_large: Vec::new(),
         };
         if !split.fits() {
-            split.too_large = self.too_large(split.limit);
+            split.too_large = self.too_large(costs, split.limit);
         }
         split
     }
 
-    /// The positions that are over the limit by themselves.
-    fn too_large(&self, limit: u64) -> Vec<Layer> {
+    /// The positions that are over the limit by themselves, as `costs` say:
+    /// few or none, so only they are weighed in full.
+    fn too_large(&self, costs: &RangeCosts, limit: u64) -> Vec<Layer> {
         let names = &self.placement.positions;
-        let ranges: Vec<_> = (0..names.len()).map(|layer| layer..layer + 1).collect();
-        let weighed = self.memory.stages(&ranges).into_iter().enumerate();
+        let alone = (0..names.len()).map(|layer| layer..layer + 1);
+        let is_over = |range: &Range<usize>| {
+            let peak = costs.peak(range.clone());
+            peak.is_none_or(|peak| peak > limit)
+        };
+        let ranges: Vec<_> = alone.filter(is_over).collect();
+        let weighed = ranges.iter().zip(self.memory.stages(&ranges));
         weighed
-            .filter(|(_, stage)| stage.max_tile_bytes() > limit)
-            .map(|(layer, stage)| Layer {
-                name: layer_name(names, layer),
+            .map(|(range, stage)| Layer {
+                name: layer_name(names, range.start),
                 mem: Memory::of(&stage),
                 max_tile: stage.max_tile(),
             })
