@@ -30,7 +30,7 @@ fn schemas_that_run_code() {
         Case::new().sql(&sql).refused(table, &parts);
         let sql = format!(
             "ALTER TABLE {table} RENAME TO elsewhere;
-             CREATE VIRTUAL TABLE {table} USING fts5(id, name)"
+             CREATE VIRTUAL TABLE {table} USING dbstat"
         );
         let parts = [&*format!("`{table}` is a virtual table"), "is not run"];
         Case::new().sql(&sql).refused(table, &parts);
