@@ -3,3 +3,4 @@
 mod ci_example;
 mod floor_tables;
 mod pages;
+mod security;

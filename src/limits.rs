@@ -1,0 +1,212 @@
+//! What the files that are read may ask for.
+//!
+//! A few bytes of a file can name a table, a list or a loop of any size. Each
+//! bound here is far above what real models have, and what is over it is refused
+//! with an error that says so. Where large models need more, the bound grows
+//! with the file. SECURITY.md has [`table`], and a test holds it against that.
+
+use crate::numbers::grouped;
+
+/// A bound that grows with the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Growing {
+    /// So much is allowed in any file.
+    pub least: usize,
+    /// So much is allowed for each of what the file has.
+    pub each: usize,
+}
+
+impl Growing {
+    /// How much a file may ask for that has `count` of what the bound grows with.
+    pub const fn of(self, count: usize) -> usize {
+        let grown = count.saturating_mul(self.each);
+        if grown > self.least {
+            grown
+        } else {
+            self.least
+        }
+    }
+}
+
+// --- profile.pop ---
+
+/// Tiles of a machine: 256 IPUs of 1,472 tiles have 376,832.
+pub const TILES: u64 = 1 << 20;
+/// Tiles of an IPU. The largest has 1,472, and everything that works on a model
+/// takes memory for each.
+pub const TILES_OF_IPU: u32 = 1 << 12;
+/// Bytes of a tile.
+pub const BYTES_OF_TILE: u64 = u32::MAX as u64;
+/// Variables of all compute sets together, for each variable. A few bytes can
+/// name all variables, again in each row; in real models a variable is in a
+/// handful of compute sets.
+pub const MEMBERS: Growing = Growing {
+    least: 1 << 24,
+    each: 256,
+};
+/// Contexts of one variable; real ones have a handful.
+pub const CONTEXTS_OF_VARIABLE: usize = 1 << 12;
+
+// --- debug.cbor ---
+
+/// Items inside each other.
+pub const NESTED_ITEMS: usize = 1 << 20;
+/// Contexts above a context. Real chains have some ten; they are walked for each
+/// program.
+pub const CONTEXTS_ABOVE: usize = 1024;
+
+// --- The model ---
+
+/// Visits of programs, for each program: calls in calls can be unfolded without
+/// end. Real models have some 10^5.
+pub const VISITS: Growing = Growing {
+    least: 1 << 18,
+    each: 64,
+};
+/// Calls inside each other.
+pub const NESTED_CALLS: usize = 64;
+/// Loops in loops of a damaged file count no further. Small enough that sums
+/// over all visits, times any cycles, fit 128 bits.
+pub const EXECUTIONS: u64 = 1 << 36;
+/// Bytes of the names and inputs of all operations together. Those of one
+/// context come back on each call path.
+pub const TEXT: usize = 1 << 28;
+/// Different sets of bodies that use variables, for each variable. Real models
+/// have some 10^4.
+pub const SETS: Growing = Growing {
+    least: 1 << 20,
+    each: 4,
+};
+/// Uses of variables by bodies, for each variable.
+pub const USES: Growing = Growing {
+    least: 1 << 27,
+    each: 1 << 10,
+};
+/// Sets of the pieces of all bodies together, for each program.
+pub const SETS_OF_PIECES: Growing = Growing {
+    least: 1 << 22,
+    each: 64,
+};
+/// Runs of the code of all bodies together, for each run of the profile. Each
+/// program is part of one body, so there are more only when many programs point
+/// to few rows.
+pub const CODE_RUNS: Growing = Growing {
+    least: 1 << 22,
+    each: 16,
+};
+/// Layers; with more, ranges of layers do not fit into memory.
+pub const LAYERS: usize = 2048;
+/// Uses of variables by bodies that are looked at to find places; real models
+/// have some 10^6.
+pub const LOOKS: usize = 1 << 28;
+/// Pairs of a layer and a body that share variables; real models have some 10^4.
+pub const PAIRS: usize = 1 << 22;
+/// Places of all sets of places together; real models have some 10^6.
+pub const PLACES: usize = 1 << 24;
+
+// --- Memory ---
+
+/// Entries of variables, and of code, into ranges of layers on one tile: 128 MB.
+/// Models of 10^7 variables come to some 10^5.
+pub const ENTRIES: usize = 1 << 23;
+/// Layers times steps that can hold a peak, on one tile: 128 MB for each thread.
+/// Large models come to some 10^6.
+pub const CELLS: usize = 1 << 25;
+
+// --- Saved files ---
+
+/// Bytes of a frame.
+pub const FRAME: usize = 1 << 30;
+/// Bytes that a part unpacks to, for each of its own.
+pub const RATIO: usize = 8;
+/// The same for parts of variables.
+pub const RATIO_OF_VARIABLES: usize = 32;
+/// Steps; real models have some 10^5. A file can state any number without a
+/// byte for each step.
+pub const STEPS: u64 = 1 << 22;
+/// Steps times tiles; real models have some 10^8.
+pub const STEPS_AND_TILES: u64 = 1 << 32;
+
+// --- Other files ---
+
+/// Bytes of a report for `--compare`. One of 1,000 layers has some megabytes.
+pub const REPORT: u64 = 1 << 24;
+/// Bytes of a JSON file beside the profile. Real ones have some kilobytes.
+pub const BESIDE: u64 = 1 << 20;
+
+/// What is limited, and to how much: the rows of the table in SECURITY.md.
+pub fn table() -> Vec<(&'static str, String)> {
+    let number = |number: usize| {
+        if number.is_power_of_two() && number > 1 << 12 {
+            format!("2^{}", number.ilog2())
+        } else {
+            grouped(number as u64)
+        }
+    };
+    let growing = |bound: Growing, of: &str| {
+        let (least, each) = (number(bound.least), number(bound.each));
+        format!("{least}, or {each} for each {of}")
+    };
+    let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+    let tile = BYTES_OF_TILE.div_ceil(1 << 30);
+    vec![
+        ("tiles of all IPUs", number(TILES as usize)),
+        (
+            "tiles of an IPU, bytes of a tile",
+            format!("{}; {tile} GiB", number(TILES_OF_IPU as usize)),
+        ),
+        (
+            "variables of all compute sets together",
+            growing(MEMBERS, "variable"),
+        ),
+        ("contexts of a variable", number(CONTEXTS_OF_VARIABLE)),
+        ("items inside each other, contexts above a context", {
+            format!("{}; {}", number(NESTED_ITEMS), number(CONTEXTS_ABOVE))
+        }),
+        ("visits of programs, Calls inside each other", {
+            format!("{}; {}", growing(VISITS, "program"), number(NESTED_CALLS))
+        }),
+        ("bytes of names and inputs of all operations", number(TEXT)),
+        ("uses of variables by operations", growing(USES, "variable")),
+        (
+            "different groups of operations that share variables",
+            growing(SETS, "variable"),
+        ),
+        (
+            "such groups in all pieces of operations",
+            growing(SETS_OF_PIECES, "program"),
+        ),
+        (
+            "runs of tiles in the code of all operations",
+            growing(CODE_RUNS, "one of the profile"),
+        ),
+        ("layers", number(LAYERS)),
+        ("uses of variables that places are found by", number(LOOKS)),
+        (
+            "pairs of a layer and an operation without one that share variables",
+            number(PAIRS),
+        ),
+        ("layers in all groups of layers", number(PLACES)),
+        (
+            "entries of variables and of code into ranges of layers, on one tile",
+            format!("{} each", number(ENTRIES)),
+        ),
+        (
+            "layers times steps that can hold a peak, on one tile",
+            number(CELLS),
+        ),
+        ("bytes that a part of a saved file unpacks to", {
+            let (any, frame) = (number(RATIO), number(FRAME));
+            let variables = number(RATIO_OF_VARIABLES);
+            format!("{frame}; {any} for each of its own, {variables} for variables")
+        }),
+        ("steps of a saved file, steps times tiles", {
+            let cells = number(STEPS_AND_TILES as usize);
+            format!("{}; {cells}", number(STEPS as usize))
+        }),
+        (
+            "a report for `--compare`; a JSON file beside the profile",
+            format!("{}; {}", mib(REPORT), mib(BESIDE)),
+        ),
+    ]
+}
