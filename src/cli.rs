@@ -1,20 +1,20 @@
 //! The command line, as one plain struct.
 
-mod asked;
+mod command;
 mod search;
 mod values;
 
-pub use asked::Asked;
-pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Objective, Pin, Together};
-pub use values::{
-    Accounting, Emit, Generate, Order, Place, Reserve, ShownUnits, Solver, TableFormat, Tiles,
-};
+pub use command::Command;
+pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Pin, Together};
+pub use values::{Generate, Reserve, Solver, Tiles};
 
 use crate::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, OutOn, PlacementOptions,
-    Untied,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless, OutOn,
+    PlacementOptions, Rules, Untied,
 };
 use crate::report::emit::{Form, ModuleName, ModuleTemplate};
+use crate::report::{Format, Units};
+use crate::solve::Goal;
 use clap::{ArgAction, Parser};
 use regex::Regex;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ pub struct Options {
     /// configuration: layers_per_ipu (YAML), lines for PopTorch, PopART or Keras
     /// (Python), or pipeline_splits (YAML). May be given several times
     #[arg(long, value_name = "FORM", help_heading = "Results")]
-    pub emit: Vec<Emit>,
+    pub emit: Vec<Form>,
 
     /// What the model's code calls the module of a layer, with {} for the layer,
     /// such as 'model.bert.encoder.layer[{}]'; --emit poptorch and
@@ -152,7 +152,7 @@ pub struct Options {
         default_value = "tsv",
         help_heading = "Results"
     )]
-    pub format: TableFormat,
+    pub format: Format,
 
     /// Write the whole report as JSON, for programs; its schema is
     /// schema/report-v1.schema.json. '-' is standard output
@@ -219,7 +219,7 @@ pub struct Options {
         default_value = "full",
         help_heading = "Limits"
     )]
-    pub memory_model: Accounting,
+    pub memory_model: Rules,
 
     /// How to search: the integer program, which proves its answer, or the
     /// greedy search of the original tool, which knows neither objectives nor
@@ -239,7 +239,7 @@ pub struct Options {
         default_value = "peak",
         help_heading = "Search"
     )]
-    pub objective: Objective,
+    pub objective: Goal,
 
     /// Keep this layer on this IPU; IPUs are counted from 0, and each has one
     /// stage. In stands for what runs before the layers, Out for what runs after
@@ -318,7 +318,7 @@ pub struct Options {
         default_value = "steps",
         help_heading = "Layers"
     )]
-    pub layer_order: Order,
+    pub layer_order: LayerOrder,
 
     /// Where operations without a layer count, in the full memory model: each in
     /// In, in Out or in the layers that it belongs to, all in one place before the
@@ -329,7 +329,7 @@ pub struct Options {
         default_value = "assign",
         help_heading = "Layers"
     )]
-    pub layerless: Place,
+    pub layerless: Layerless,
 
     /// Print a manual page, or completions for a shell; needs no PROFILE, and
     /// nothing else goes with it
@@ -350,7 +350,7 @@ pub struct Options {
         default_value = "bytes",
         help_heading = "Messages"
     )]
-    pub units: ShownUnits,
+    pub units: Units,
 
     /// Only report errors
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Messages")]
@@ -368,9 +368,8 @@ pub struct Options {
 impl Options {
     /// The forms in which the split is to be printed, each once.
     pub fn forms(&self) -> Vec<Form> {
-        let wanted: Vec<Form> = self.emit.iter().map(|&form| form.into()).collect();
         let mut forms = Form::ALL.to_vec();
-        forms.retain(|form| wanted.contains(form));
+        forms.retain(|form| self.emit.contains(form));
         forms
     }
 
@@ -422,7 +421,7 @@ impl Options {
     /// Where operations without a layer count.
     pub fn placement(&self) -> PlacementOptions {
         PlacementOptions {
-            layerless: self.layerless.into(),
+            layerless: self.layerless,
             out_on: self.out_on,
             untie: match self.untie.as_slice() {
                 [] => Untied::Nothing,
@@ -437,10 +436,7 @@ impl Options {
         LayerOptions {
             layer_regex: self.layer_name_regex.clone(),
             inputs_regex: self.inputs_regex_layer_0.clone(),
-            order: match self.layer_order {
-                Order::Natural => LayerOrder::Natural,
-                Order::Steps => LayerOrder::Steps,
-            },
+            order: self.layer_order,
         }
     }
 }

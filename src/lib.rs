@@ -82,6 +82,7 @@ pub mod cli;
 pub mod debug_info;
 pub mod generate;
 pub mod interrupt;
+pub mod limits;
 pub mod memory;
 pub mod messages;
 pub mod model;

@@ -1,6 +1,6 @@
 //! The command: parses, runs, and turns the outcome into an exit code.
 
-use popliner::cli::Asked;
+use popliner::cli::Command;
 use popliner::run::{Exit, Results, run};
 use popliner::{generate, interrupt, messages};
 use std::io::{self, BufWriter, Write};
@@ -8,11 +8,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let line = std::env::args_os();
-    let asked = Asked::parse_from(line).unwrap_or_else(|error| error.exit());
+    let command = Command::parse_from(line).unwrap_or_else(|error| error.exit());
     // Without it, Ctrl-C still ends the run; a temporary file could stay.
     let _ = interrupt::install();
     let mut out = Results::new(BufWriter::new(io::stdout().lock()));
-    let outcome = answer(&asked, &mut out).and_then(|exit| {
+    let outcome = answer(&command, &mut out).and_then(|exit| {
         out.flush()?;
         Ok(exit)
     });
@@ -23,10 +23,10 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-fn answer(asked: &Asked, out: &mut impl Write) -> anyhow::Result<Exit> {
-    match asked {
-        Asked::Run(options) => run(options, out),
-        Asked::Generate(what) => {
+fn answer(command: &Command, out: &mut impl Write) -> anyhow::Result<Exit> {
+    match command {
+        Command::Run(options) => run(options, out),
+        Command::Generate(what) => {
             out.write_all(&generate::text(*what)?)?;
             Ok(Exit::Done)
         }

@@ -1,7 +1,7 @@
 //! What people read while the tool runs: everything goes to standard error.
 
 use crate::progress::{Progress, bars};
-use crate::report::terminal::{Look, Screen, Tone};
+use crate::report::terminal::{Screen, Severity, TextStyle};
 use crate::report::{Units, printable};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal, Write};
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,
-    look: Look,
+    look: TextStyle,
 }
 
 impl Messages {
@@ -19,7 +19,7 @@ impl Messages {
     /// Amounts are given in `units`.
     pub fn new(quiet: bool, verbose: u8, units: Units) -> Self {
         let level = if quiet { -1 } else { verbose.min(2) as i8 };
-        let look = Look {
+        let look = TextStyle {
             units,
             screen: screen(),
         };
@@ -27,13 +27,13 @@ impl Messages {
     }
 
     /// How results for people are to look.
-    pub fn look(&self) -> &Look {
+    pub fn look(&self) -> &TextStyle {
         &self.look
     }
 
     /// Something is wrong with the input, but not so that it cannot be used.
     pub fn warning(&self, text: impl Display) {
-        let warning = self.look.toned(Tone::Notable, "warning:");
+        let warning = self.look.toned(Severity::Notable, "warning:");
         self.write(0, format_args!("{warning} {text}"));
     }
 
@@ -68,14 +68,18 @@ impl Messages {
 
 /// Reports why the run ended; not even `-q` silences it.
 pub fn error(error: &anyhow::Error) {
-    let look = Look {
+    let look = TextStyle {
         screen: screen(),
-        ..Look::default()
+        ..TextStyle::default()
     };
     // It may hold names from a file, but also line ends of its own.
     let text = format!("{error:#}");
     let lines: Vec<String> = text.split('\n').map(printable).collect();
-    let text = format!("{} {}", look.toned(Tone::Bad, "error:"), lines.join("\n"));
+    let text = format!(
+        "{} {}",
+        look.toned(Severity::Bad, "error:"),
+        lines.join("\n")
+    );
     let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
 }
 

@@ -6,14 +6,14 @@ use std::ffi::OsString;
 
 /// What a command line asks for.
 #[derive(Debug, Clone)]
-pub enum Asked {
+pub enum Command {
     /// To print something about the command itself.
     Generate(Generate),
     /// To read a profile.
     Run(Box<Options>),
 }
 
-impl Asked {
+impl Command {
     /// Reads a command line, the name of the command first.
     ///
     /// # Errors
@@ -26,14 +26,14 @@ impl Asked {
         let matches = Options::command().try_get_matches_from(&line)?;
         // Options has a profile, and this does not.
         match matches.get_one::<Generate>("generate") {
-            Some(&what) => Ok(Asked::Generate(what)),
+            Some(&what) => Ok(Command::Generate(what)),
             None => {
                 let mut options = Options::from_arg_matches(&matches)?;
                 let arguments = line.iter().skip(1);
                 options.arguments = arguments
                     .map(|argument| argument.to_string_lossy().into_owned())
                     .collect();
-                Ok(Asked::Run(Box::new(options)))
+                Ok(Command::Run(Box::new(options)))
             }
         }
     }
@@ -45,14 +45,14 @@ mod tests {
 
     #[test]
     fn something_about_the_command_needs_no_profile_and_takes_none() {
-        let asked = Asked::parse_from(["popliner", "--generate", "man"]);
-        assert!(matches!(asked, Ok(Asked::Generate(Generate::Man))));
+        let command = Command::parse_from(["popliner", "--generate", "man"]);
+        assert!(matches!(command, Ok(Command::Generate(Generate::Man))));
         for more in ["profile.pop", "--solve", "--units=KiB"] {
-            let asked = Asked::parse_from(["popliner", "--generate=complete-zsh", more]);
-            assert!(asked.is_err(), "{more}");
+            let command = Command::parse_from(["popliner", "--generate=complete-zsh", more]);
+            assert!(command.is_err(), "{more}");
         }
-        let asked = Asked::parse_from(["popliner", "profile.pop"]);
-        assert!(matches!(asked, Ok(Asked::Run(_))));
-        assert!(Asked::parse_from(["popliner"]).is_err());
+        let command = Command::parse_from(["popliner", "profile.pop"]);
+        assert!(matches!(command, Ok(Command::Run(_))));
+        assert!(Command::parse_from(["popliner"]).is_err());
     }
 }

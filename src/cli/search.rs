@@ -1,7 +1,5 @@
 //! The values of options that guide the search.
 
-use crate::solve::Goal;
-use clap::ValueEnum;
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,7 +14,7 @@ pub enum NumIpus {
 
 /// No pod has more IPUs that one program can span by far, and a larger number
 /// is a mistake.
-const MOST_IPUS: usize = 4096;
+const MAX_IPUS: usize = 4096;
 
 impl FromStr for NumIpus {
     type Err = String;
@@ -24,34 +22,8 @@ impl FromStr for NumIpus {
     fn from_str(number: &str) -> Result<Self, String> {
         match number.parse() {
             _ if number == "auto" => Ok(Self::Auto),
-            Ok(ipus) if (1..=MOST_IPUS).contains(&ipus) => Ok(Self::Exactly(ipus)),
-            _ => Err(format!("write a number from 1 to {MOST_IPUS}, or auto")),
-        }
-    }
-}
-
-/// Values of `--objective`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Objective {
-    /// The lowest memory on the fullest tile; then fewest stages, evenness, and
-    /// fewest bytes over the cuts.
-    Peak,
-    /// The fewest stages; then as peak.
-    Fewest,
-    /// The fewest bytes over the cuts; then as peak.
-    Communication,
-    /// The fewest cycles of the slowest stage, executed or as the compiler
-    /// estimates; then as peak.
-    Cycles,
-}
-
-impl From<Objective> for Goal {
-    fn from(objective: Objective) -> Self {
-        match objective {
-            Objective::Peak => Goal::Peak,
-            Objective::Fewest => Goal::Fewest,
-            Objective::Communication => Goal::Communication,
-            Objective::Cycles => Goal::Cycles,
+            Ok(ipus) if (1..=MAX_IPUS).contains(&ipus) => Ok(Self::Exactly(ipus)),
+            _ => Err(format!("write a number from 1 to {MAX_IPUS}, or auto")),
         }
     }
 }

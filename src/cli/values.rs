@@ -1,8 +1,6 @@
 //! The values that options take.
 
-use crate::model::Layerless;
-use crate::report::emit::Form;
-use crate::report::{Format, Units};
+use crate::limits;
 use clap::ValueEnum;
 use std::str::FromStr;
 
@@ -13,33 +11,6 @@ pub enum Solver {
     Ilp,
     /// The search of the original tool.
     Greedy,
-}
-
-/// Values of `--emit`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Emit {
-    /// How many layers each IPU gets, as YAML.
-    LayersPerIpu,
-    /// A block for each stage, as Python.
-    Poptorch,
-    /// Session options and annotations by layer, as Python.
-    Popart,
-    /// A pipeline stage for each layer, as Python.
-    Keras,
-    /// The modules that start a new IPU, as YAML.
-    PipelineSplits,
-}
-
-impl From<Emit> for Form {
-    fn from(form: Emit) -> Self {
-        match form {
-            Emit::LayersPerIpu => Form::LayersPerIpu,
-            Emit::Poptorch => Form::Poptorch,
-            Emit::Popart => Form::Popart,
-            Emit::Keras => Form::Keras,
-            Emit::PipelineSplits => Form::PipelineSplits,
-        }
-    }
 }
 
 /// Values of `--generate`.
@@ -55,56 +26,9 @@ pub enum Generate {
     CompleteFish,
 }
 
-/// Values of `--units`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ShownUnits {
-    /// Bytes, which are exact.
-    Bytes,
-    /// 1,024 bytes.
-    #[value(name = "KiB", alias = "kib")]
-    KiB,
-    /// 1,048,576 bytes.
-    #[value(name = "MiB", alias = "mib")]
-    MiB,
-    /// The largest that goes with the amount.
-    Auto,
-}
-
-impl From<ShownUnits> for Units {
-    fn from(units: ShownUnits) -> Self {
-        match units {
-            ShownUnits::Bytes => Units::Bytes,
-            ShownUnits::KiB => Units::KiB,
-            ShownUnits::MiB => Units::MiB,
-            ShownUnits::Auto => Units::Auto,
-        }
-    }
-}
-
-/// Values of `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TableFormat {
-    /// Columns apart by tabs.
-    Tsv,
-    /// Columns apart by commas.
-    Csv,
-}
-
-impl From<TableFormat> for Format {
-    fn from(format: TableFormat) -> Self {
-        match format {
-            TableFormat::Tsv => Format::Tsv,
-            TableFormat::Csv => Format::Csv,
-        }
-    }
-}
-
 /// The tiles of `--tiles`, in the order given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tiles(pub Vec<u32>);
-
-/// No machine has more tiles, so a longer list is a mistake.
-const MOST_TILES: usize = 1 << 20;
 
 impl FromStr for Tiles {
     type Err = String;
@@ -121,42 +45,12 @@ impl FromStr for Tiles {
                 Some((from, to)) => (number(from)?, number(to)?),
                 None => (number(part)?, number(part)?),
             };
-            if from > to || tiles.len() + (to - from) as usize >= MOST_TILES {
+            if from > to || tiles.len() + (to - from) as usize >= limits::TILES as usize {
                 return Err(format!("'{part}' is no range of tiles"));
             }
             tiles.extend(from..=to);
         }
         Ok(Self(tiles))
-    }
-}
-
-/// Values of `--memory-model`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Accounting {
-    /// All that the compiler recorded.
-    Full,
-    /// What the original tool counted.
-    Classic,
-}
-
-/// Values of `--layerless`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Place {
-    /// Each in the places that it belongs to.
-    Assign,
-    /// All in one place before the layers.
-    First,
-    /// Nowhere.
-    Ignore,
-}
-
-impl From<Place> for Layerless {
-    fn from(place: Place) -> Self {
-        match place {
-            Place::Assign => Layerless::Assign,
-            Place::First => Layerless::First,
-            Place::Ignore => Layerless::Ignore,
-        }
     }
 }
 
@@ -212,15 +106,6 @@ impl FromStr for Reserve {
         }
         Ok(Reserve::PerCent((percent * 1000.0).round() as u64))
     }
-}
-
-/// Values of `--layer-order`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Order {
-    /// By name, with numbers compared as numbers.
-    Natural,
-    /// That of the first appearance in the program.
-    Steps,
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub struct Truncation {
 
 /// Counts of what a sound file does not have.
 #[derive(Debug, Default)]
-pub(super) struct Oddities {
+pub(super) struct Anomalies {
     /// The array of contexts was read to its end.
     pub contexts_complete: bool,
     /// The string table was read to its end.
@@ -39,7 +39,7 @@ pub(super) struct Oddities {
     pub trailing: Option<u64>,
 }
 
-impl Oddities {
+impl Anomalies {
     /// The text of these bytes, with U+FFFD where they are no UTF-8.
     pub fn utf8<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
         match std::str::from_utf8(bytes) {

@@ -4,13 +4,11 @@
 //! slides over the file, so that texts are looked at where they lie and what
 //! nobody asks for is stepped over without being copied.
 
+use crate::limits;
 use std::io::{self, Read};
 
 use super::item::{BadItem, Item};
 use super::window::Window;
-
-/// Nesting beyond this is called malformed; it bounds the room for `outer`.
-const MAX_DEPTH: usize = 1 << 20;
 
 /// Why no further item can be had.
 #[derive(Debug)]
@@ -191,7 +189,7 @@ impl<R: Read> Items<R> {
                 let Some(inner) = self.enter(item)? else {
                     continue;
                 };
-                if self.outer.len() == MAX_DEPTH {
+                if self.outer.len() == limits::NESTED_ITEMS {
                     return Err(Fault::Syntax(self.offset()));
                 }
                 self.outer.push(std::mem::replace(&mut open, inner));

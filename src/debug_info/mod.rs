@@ -5,13 +5,13 @@
 //! name and the few texts listed in [`Field`]. A file that was cut off gives
 //! what arrived before the cut, see [`DebugInfo::truncation`].
 
+mod anomalies;
 mod cbor;
 mod chain;
 mod context;
 mod error;
 mod index;
 mod item;
-mod oddities;
 mod outlining;
 mod reader;
 mod strings;
@@ -28,10 +28,10 @@ use context::{NO_NAME, Record};
 use index::IdIndex;
 use strings::Texts;
 
+pub use anomalies::Truncation;
 pub use chain::Chain;
 pub use context::{Field, Layer};
 pub use error::DebugInfoError;
-pub use oddities::Truncation;
 
 /// Where a context stands in a [`DebugInfo`], from 0 in the order of the file.
 ///

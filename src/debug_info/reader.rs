@@ -1,12 +1,13 @@
 //! The document: its shape, and where it may break off.
 
+use crate::limits;
 use std::io::Read;
 
+use super::anomalies::{Anomalies, Truncation};
 use super::cbor::{Count, Fault, Items};
 use super::context::{Draft, Field, NO_NAME, Record};
 use super::error::{DebugInfoError, looks_like};
 use super::item::Item;
-use super::oddities::{Oddities, Truncation};
 use super::strings::{Interner, Texts};
 use super::{DebugInfo, index};
 
@@ -17,10 +18,6 @@ const HEAD: usize = 64;
 /// The longest key of the document that is looked at, in bytes.
 const LONGEST_KEY: u64 = "stringTable".len() as u64;
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
-
-/// How many contexts may stand above one. Real chains have some ten; they are
-/// walked for each program, so without a bound a small file takes for ever.
-const MOST_ABOVE: usize = 1024;
 
 /// Why reading ends before the document does.
 enum Stop {
@@ -91,7 +88,7 @@ struct Collected {
     names: Texts,
     saw_contexts: bool,
     saw_other_key: bool,
-    oddities: Oddities,
+    oddities: Anomalies,
 }
 
 impl Collected {
@@ -211,8 +208,8 @@ impl Collected {
     fn finish(mut self, stop: Option<StoppedAt>) -> Result<DebugInfo, DebugInfoError> {
         let (index, duplicates) = index::IdIndex::build(&mut self.records);
         index::mark_cycles(&mut self.records, &index);
-        if let Some(id) = index::too_deep(&self.records, &index, MOST_ABOVE) {
-            let limit = MOST_ABOVE;
+        if let Some(id) = index::too_deep(&self.records, &index, limits::CONTEXTS_ABOVE) {
+            let limit = limits::CONTEXTS_ABOVE;
             return Err(DebugInfoError::TooDeep { id, limit });
         }
         self.oddities.duplicates = duplicates;

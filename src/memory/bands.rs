@@ -15,7 +15,7 @@ pub struct Band {
 }
 
 /// More bands than this are drawn coarser.
-const MOST_BANDS: usize = 600;
+const MAX_BANDS: usize = 600;
 
 impl MemoryModel<'_> {
     /// The steps of each layer, in the order of the steps. A step belongs to
@@ -27,10 +27,10 @@ impl MemoryModel<'_> {
     pub fn bands(&self) -> Vec<Band> {
         let layers = self.layers_of_steps();
         let bands = runs(&layers);
-        if bands.len() <= MOST_BANDS {
+        if bands.len() <= MAX_BANDS {
             return bands;
         }
-        let stretch = layers.len().div_ceil(MOST_BANDS);
+        let stretch = layers.len().div_ceil(MAX_BANDS);
         let mut coarse = Vec::with_capacity(layers.len());
         for steps in layers.chunks(stretch) {
             let layer = most_frequent(steps);

@@ -7,33 +7,29 @@
 //! ([`MemoryModel::between`]).
 
 mod bands;
-mod between;
 mod breakdown;
 mod code;
 mod costs;
 mod coverage;
 mod curve;
-mod marks;
-#[cfg(test)]
-mod once;
 mod overhead;
 mod peak;
-#[cfg(test)]
-mod plain;
 mod stage;
+mod step_set;
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod traffic;
 
 pub use crate::model::Rules;
 pub use bands::Band;
-pub use between::Between;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{Curve, Curves};
 pub use overhead::Overhead;
 pub use stage::{Parts, StageMemory};
+pub use traffic::LayerTraffic;
 
 use crate::model::{Item, Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces};
 use code::CodeItem;

@@ -126,7 +126,7 @@ impl StageMemory {
 
 /// How many stages times steps or tiles are weighed at once, which bounds the
 /// memory of each thread; large models have some 10^6.
-const MOST_CELLS: usize = 1 << 23;
+const MAX_CELLS: usize = 1 << 23;
 
 impl MemoryModel<'_> {
     /// The memory of each of `stages`, ranges of layer positions (end
@@ -144,7 +144,7 @@ impl MemoryModel<'_> {
 
     fn weigh(&self, stages: &[Range<usize>], with_overhead: bool) -> Vec<StageMemory> {
         let longest = (self.model.steps() + 2).max(self.model.target.num_tiles);
-        let at_once = (MOST_CELLS / longest as usize).max(1);
+        let at_once = (MAX_CELLS / longest as usize).max(1);
         let parts = stages.chunks(at_once);
         parts
             .flat_map(|part| self.weigh_at_once(part, with_overhead))

@@ -2,9 +2,9 @@
 
 /// A set of steps, one bit each.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Vec<u64>);
+pub(super) struct StepSet(Vec<u64>);
 
-impl Marks {
+impl StepSet {
     /// Empties the set and makes room for steps below `count`.
     pub(super) fn restart(&mut self, count: usize) {
         self.0.clear();
@@ -22,7 +22,7 @@ impl Marks {
 
 /// Calls `visit` with each step that is in one of `sets`, in ascending order,
 /// and with which of them it is in. The sets have the same room.
-pub(super) fn visit<const N: usize>(sets: [&Marks; N], mut visit: impl FnMut(u32, [bool; N])) {
+pub(super) fn visit<const N: usize>(sets: [&StepSet; N], mut visit: impl FnMut(u32, [bool; N])) {
     let words = sets.iter().map(|set| set.0.len()).min().unwrap_or(0);
     for index in 0..words {
         let words = sets.map(|set| set.0[index]);
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn steps_come_in_order_with_the_sets_they_are_in() {
-        let mut sets = [Marks::default(), Marks::default()];
+        let mut sets = [StepSet::default(), StepSet::default()];
         sets.iter_mut().for_each(|set| set.restart(130));
         [129, 0, 64].iter().for_each(|&step| sets[0].add(step));
         [64, 63].iter().for_each(|&step| sets[1].add(step));

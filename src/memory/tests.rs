@@ -1,13 +1,15 @@
 //! The sweep, single stages and flows against the rules applied literally.
 
-use super::plain::{
-    BODIES, Plain, PlainVariable, TILES, by_tile, classic, costs, full, memory, plain, ranges,
-};
 use super::*;
 use crate::profile::LiveClasses;
 use proptest::prelude::*;
+use reference_model::{
+    BODIES, Plain, PlainVariable, TILES, by_tile, classic, costs, full, memory, plain, ranges,
+};
 
 mod curves;
+mod no_double_count;
+pub(super) mod reference_model;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]

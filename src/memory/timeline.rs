@@ -1,6 +1,6 @@
 //! Sums of live bytes of several stages on one tile, step by step.
 
-use super::marks::{self, Marks};
+use super::step_set::{self, StepSet};
 use crate::model::Item;
 use crate::profile::LiveClasses;
 
@@ -10,9 +10,9 @@ use crate::profile::LiveClasses;
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     /// The steps that have a place.
-    begins: Marks,
+    begins: StepSet,
     /// The steps behind live ranges and windows.
-    ends: Marks,
+    ends: StepSet,
     /// By step that is marked: how many places lie before it.
     rank: Vec<u32>,
     /// By place: its step.
@@ -46,7 +46,7 @@ impl Timeline {
         }
         self.rank.resize(count, 0);
         self.steps.clear();
-        marks::visit([&self.begins, &self.ends], |step, [is_place, _]| {
+        step_set::visit([&self.begins, &self.ends], |step, [is_place, _]| {
             self.rank[step as usize] = self.steps.len() as u32;
             if is_place {
                 self.steps.push(step);

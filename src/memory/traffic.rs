@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 /// Bytes shared between layers. Rows and columns are positions of the layer
 /// order, the pseudo-layer included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Between {
+pub struct LayerTraffic {
     layers: usize,
     windows: Vec<Option<(u32, u32)>>,
     shared: Vec<Shared>,
@@ -26,11 +26,11 @@ pub type Matrix = Vec<Vec<u64>>;
 
 impl MemoryModel<'_> {
     /// Gathers the variables that layers use, over all tiles.
-    pub fn between(&self) -> Between {
+    pub fn between(&self) -> LayerTraffic {
         self.used_by(1)
     }
 
-    /// By boundary of the layer order: see [`Between::cut_bytes`].
+    /// By boundary of the layer order: see [`LayerTraffic::cut_bytes`].
     pub fn cut_bytes(&self) -> Vec<u64> {
         // What one layer has for itself crosses no boundary, and it is most.
         self.used_by(2).cut_bytes()
@@ -55,7 +55,7 @@ impl MemoryModel<'_> {
     }
 
     /// Gathers the variables that at least so many layers use.
-    fn used_by(&self, layers: usize) -> Between {
+    fn used_by(&self, layers: usize) -> LayerTraffic {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let add = |mut sums: FxHashMap<(u32, u32), u64>, tile| {
             for item in self.items(tile) {
@@ -81,7 +81,7 @@ impl MemoryModel<'_> {
             ranges: self.model.classes.ranges(class).into(),
             bytes,
         });
-        Between {
+        LayerTraffic {
             layers: self.layers(),
             windows: self.windows.clone(),
             shared: shared.collect(),
@@ -89,7 +89,7 @@ impl MemoryModel<'_> {
     }
 }
 
-impl Between {
+impl LayerTraffic {
     /// Bytes of the variables that the row's and the column's layer both use;
     /// on the diagonal, of those that the layer uses.
     pub fn affinity(&self) -> Matrix {

@@ -1,6 +1,7 @@
 //! Code and vertex state of operations, by tile (analysis.md, section 7).
 
 use super::ModelError;
+use crate::limits;
 use crate::profile::{ComputeSet, ProgramKind, Programs, Target, TileBytes};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -140,12 +141,6 @@ pub(super) fn of_all(
     Ok(codes)
 }
 
-/// How many runs the code of all bodies may have together: at least so many,
-/// and so many times as many as the profile has. Each program is part of one
-/// body, so more are there only when many programs point to few rows.
-const LEAST_RUNS: usize = 1 << 22;
-const TIMES_RUNS: usize = 16;
-
 /// How many more runs the code of bodies may have.
 pub(super) struct Budget {
     most: usize,
@@ -160,7 +155,7 @@ impl Budget {
         let exact = sets.filter_map(|set| set.memory.as_ref());
         let all = control.chain(vertices).chain(exact);
         let runs: usize = all.map(|bytes| bytes.runs().len()).sum();
-        let most = LEAST_RUNS.max(runs.saturating_mul(TIMES_RUNS));
+        let most = limits::CODE_RUNS.of(runs);
         Self { most, left: most }
     }
 

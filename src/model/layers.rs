@@ -1,6 +1,7 @@
 //! Operations to layers (analysis.md, section 6).
 
 use super::{Label, Operation};
+use clap::ValueEnum;
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
@@ -11,14 +12,14 @@ pub const DEFAULT_LAYER_REGEX: &str = r"(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_
 /// The regex for inputs of the first layer that the original tool had.
 pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
 
-/// In which order layers stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The order of the layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum LayerOrder {
-    /// That of their first appearance in the program.
-    #[default]
-    Steps,
     /// By name, with numbers compared as numbers.
     Natural,
+    /// That of the first appearance in the program.
+    #[default]
+    Steps,
 }
 
 /// How layers are found.

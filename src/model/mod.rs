@@ -5,23 +5,23 @@
 //! depends on how layers are named, so one model serves any number of
 //! [`Layering`]s (section 6).
 
-mod agreement;
 mod bottleneck;
 mod call_sites;
 mod code;
+mod consistency;
 mod contexts;
 mod cycles;
 mod error;
 mod group_sets;
 mod labels;
 mod layers;
-mod lookup;
 mod names;
 mod operations;
 mod owners;
 mod pieces;
 mod placement;
 mod refine;
+mod variable_lookup;
 mod variables;
 mod walk;
 mod windows;
@@ -35,7 +35,6 @@ pub use labels::{Label, TensorKind};
 pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
 };
-pub use lookup::{LivePlace, LiveVariables, Lookup};
 pub use owners::{OwnedKind, OwnedProgram};
 pub use pieces::Piece;
 pub use placement::{
@@ -43,10 +42,11 @@ pub use placement::{
     PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, Tie, TooManyPlaces,
     Untied,
 };
+pub use variable_lookup::{LivePlace, LiveVariables, Lookup};
 pub use variables::{BodySets, Item, NO_BODY, VariableItems};
 
 use crate::debug_info::DebugInfo;
-use crate::profile::{FormatVersion, LiveClasses, Made, Profile, Recorded, Target, TileBytes};
+use crate::profile::{BuildInfo, FormatVersion, LiveClasses, Profile, Recorded, Target, TileBytes};
 
 /// A model as it was compiled: operations and what each costs.
 #[derive(Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub struct Model {
     /// The report format of the profile.
     pub version: FormatVersion,
     /// How the profile came about.
-    pub made: Made,
+    pub made: BuildInfo,
     /// Where the whole model takes most memory, if that was asked for.
     pub bottleneck: Option<Bottleneck>,
     /// What was unusual, as sentences.
@@ -205,7 +205,7 @@ impl Model {
             .then(|| Bottleneck::new(&profile, &collected, &set_of))
             .transpose()?;
         let mut warnings = profile.warnings.clone();
-        warnings.extend(agreement::warnings(&profile, &collected));
+        warnings.extend(consistency::warnings(&profile, &collected));
         let programs = owners::find(&profile.programs, &found.bodies);
         let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
         let names = profile.names();

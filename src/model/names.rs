@@ -5,13 +5,9 @@ use super::operations::{Found, FoundOperation};
 use super::walk::Path;
 use super::{ModelError, NO_CALL, Operation};
 use crate::debug_info::{DebugInfo, Field, Layer, Position};
+use crate::limits;
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// How many bytes the names and inputs of all operations may have together.
-/// Those of one context come back on each call path, so a small file could ask
-/// for any number.
-const MOST_TEXT: usize = 1 << 28;
 
 /// Names all operations, in order. With them come the call paths on which
 /// contexts say what outlined operations stand for.
@@ -29,11 +25,11 @@ pub(super) fn name_all(
         with_pairs: FxHashMap::default(),
         bases: FxHashMap::default(),
     };
-    let mut left = MOST_TEXT;
+    let mut left = limits::TEXT;
     let mut named = |operation| {
         let operation = namer.operation(operation);
         let length = operation.name.len() + operation.inputs.len();
-        let too_much = ModelError::TooMuchText { most: MOST_TEXT };
+        let too_much = ModelError::TooMuchText { most: limits::TEXT };
         left = left.checked_sub(length).ok_or(too_much)?;
         Ok(operation)
     };

@@ -4,6 +4,7 @@ use super::ModelError;
 use super::code::{self, BodyCode, Budget};
 use super::group_sets::GroupSets;
 use super::operations::FoundBody;
+use crate::limits;
 use crate::profile::Profile;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -17,11 +18,6 @@ pub struct Piece {
     pub code: BodyCode,
 }
 
-/// How many sets the pieces of all bodies may have together: at least so many,
-/// and so many for each program. Few bytes of a file can ask for any number.
-const MIN_SETS: usize = 1 << 22;
-const SETS_OF_PROGRAM: usize = 64;
-
 /// By body: its pieces; none where all of its programs use the same sets.
 pub(super) fn find(
     profile: &Profile,
@@ -34,7 +30,7 @@ pub(super) fn find(
         .par_iter()
         .map(|body| split(profile, body, group_sets))
         .collect();
-    let max = MIN_SETS.max(programs.all.len().saturating_mul(SETS_OF_PROGRAM));
+    let max = limits::SETS_OF_PIECES.of(programs.all.len());
     let sets = split.iter().flat_map(Split::keys);
     if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
         return Err(ModelError::TooManyPieces { max });

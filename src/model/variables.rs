@@ -2,6 +2,7 @@
 
 use super::operations::FoundBody;
 use super::{CodeKind, ModelError};
+use crate::limits;
 use crate::profile::{Groups, NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes};
 use rayon::prelude::*;
 
@@ -322,24 +323,14 @@ fn recorded_code(profile: &Profile, kinds: &[Option<CodeKind>]) -> [TileBytes; 4
     recorded.map(|bytes| bytes.into_iter().collect())
 }
 
-/// How many different sets there may be: at least so many, and in large models
-/// so many for each variable. Real models have some 10^4; a small file can be
-/// made to ask for any number.
-const LEAST_SETS: usize = 1 << 20;
-const SETS_OF_VARIABLE: usize = 4;
-
-/// How often bodies may use variables, in the same way.
-const LEAST_USES: usize = 1 << 27;
-const USES_OF_VARIABLE: usize = 1 << 10;
-
 /// The set of bodies that use each variable, by its position.
 pub(super) fn sets_of_variables(
     profile: &Profile,
     bodies: &[FoundBody],
 ) -> Result<(Vec<u32>, BodySets), ModelError> {
     let count = profile.variables.len();
-    let most_sets = LEAST_SETS.max(count.saturating_mul(SETS_OF_VARIABLE));
-    let most_uses = LEAST_USES.max(count.saturating_mul(USES_OF_VARIABLE));
+    let most_sets = limits::SETS.of(count);
+    let most_uses = limits::USES.of(count);
     let mut uses = 0;
     let mut sets = BodySets::default();
     let mut set_of = vec![NO_BODY; profile.variables.len()];

@@ -1,6 +1,7 @@
 //! The walk over the program tree (analysis.md, section 2).
 
 use super::ModelError;
+use crate::limits;
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::FxHashMap;
 
@@ -63,15 +64,6 @@ impl CallPaths {
     }
 }
 
-/// So many programs are visited at least, and in large models so many times as
-/// many as there are: calls in calls can be unfolded without end, and real
-/// models have some 10^5 visits.
-const LEAST_VISITS: usize = 1 << 18;
-const VISITS_OF_PROGRAM: usize = 64;
-
-/// How deep Calls may be nested.
-const MOST_NESTED: usize = 64;
-
 /// A walk that was made: every visit, in order.
 pub(super) struct Walk {
     pub(super) paths: CallPaths,
@@ -107,7 +99,7 @@ impl Walk {
     /// How often each visit's program runs on its call path when every root
     /// runs once: the body of a Repeat as often as `repeats` says (by program;
     /// once when it does not), every other child once for each place that it
-    /// has, be it in a branch. No count is larger than [`MOST_EXECUTIONS`].
+    /// has, be it in a branch. No count is larger than [`limits::EXECUTIONS`].
     pub(super) fn executions(
         &self,
         programs: &Programs,
@@ -117,7 +109,7 @@ impl Walk {
         let add = |path, program, more: u64, counts: &mut [u64]| {
             if let Some(&number) = self.numbers.get(&(path, program)) {
                 let count = &mut counts[number as usize];
-                *count = count.saturating_add(more).min(MOST_EXECUTIONS);
+                *count = count.saturating_add(more).min(limits::EXECUTIONS);
             }
         };
         for &root in &programs.roots {
@@ -149,10 +141,6 @@ impl Walk {
     }
 }
 
-/// Loops in loops of a damaged file count no further. Small enough that sums
-/// over all visits, times any cycles, fit 128 bits.
-const MOST_EXECUTIONS: u64 = 1 << 36;
-
 /// A program on the way from the root to the current one.
 struct Frame {
     program: u32,
@@ -176,7 +164,7 @@ pub(super) fn walk(
         ended: Vec::new(),
     };
     let mut on_way = vec![false; programs.all.len()];
-    let most = LEAST_VISITS.max(programs.all.len().saturating_mul(VISITS_OF_PROGRAM));
+    let most = limits::VISITS.of(programs.all.len());
     for &root in &programs.roots {
         let mut way: Vec<Frame> = Vec::new();
         let mut next = Some((NO_CALL, root));
@@ -219,10 +207,10 @@ fn check_nesting(
 ) -> Result<(), ModelError> {
     let program = &programs.all[program as usize];
     let is_call = matches!(program.kind, ProgramKind::Call(_));
-    match is_call && paths.depth(path) >= MOST_NESTED {
+    match is_call && paths.depth(path) >= limits::NESTED_CALLS {
         true => Err(ModelError::NestedTooDeep {
             program: program.id,
-            most: MOST_NESTED,
+            most: limits::NESTED_CALLS,
         }),
         false => Ok(()),
     }

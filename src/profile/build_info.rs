@@ -8,7 +8,7 @@ use super::database::{Cells, Database};
 /// it, so whatever a profile lacks is `None` or empty. All of these tables were
 /// seen in a real profile (report format 3.8.0).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct BuildInfo {
     /// The version of Poplar that wrote it, such as `3.3.0 (de1f8de2a7)`
     /// (`poplar_version`).
     pub poplar: Option<String>,
@@ -36,7 +36,7 @@ pub struct ChosenOption {
     pub value: String,
 }
 
-impl Made {
+impl BuildInfo {
     /// Reads what there is, and says as sentences what cannot be understood.
     pub(super) fn read(database: &Database) -> (Self, Vec<String>) {
         let mut warnings = Vec::new();

@@ -4,6 +4,7 @@
 use super::ProfileError;
 use super::database::Database;
 use super::encoding::decode_list;
+use crate::limits;
 use rustc_hash::FxHashMap;
 
 /// Where the name and the contexts of a variable are found: `name_base_id`, and
@@ -77,7 +78,7 @@ impl LabelKeys {
                     return Ok(());
                 };
                 for &number in by_variable.get(&variable).into_iter().flatten() {
-                    let ids = decode_list(row.blob(1)?, MAX_CONTEXTS);
+                    let ids = decode_list(row.blob(1)?, limits::CONTEXTS_OF_VARIABLE);
                     labels[number as usize].debug_ids = ids.map_err(row.bad_blob(1))?;
                 }
                 Ok(())
@@ -89,6 +90,3 @@ impl LabelKeys {
 
 const STRINGS: &str = "vars_string_table";
 const CONTEXTS: &str = "debug_ids";
-
-/// How many contexts one variable may have; real ones have a handful.
-const MAX_CONTEXTS: usize = 1 << 12;

@@ -6,6 +6,7 @@
 //! here, in memory, by the ids of the tables. The sources of the rules are the
 //! notes on the format; what was checked there was checked on a real profile.
 
+mod build_info;
 mod cycles;
 mod database;
 pub mod encoding;
@@ -14,7 +15,6 @@ mod groups;
 mod ids;
 mod labels;
 mod liveness;
-mod made;
 mod names;
 mod open;
 mod program_types;
@@ -26,13 +26,13 @@ mod tile_bytes;
 mod variables;
 mod vertices;
 
+pub use build_info::{BuildInfo, ChosenOption};
 pub use cycles::{Cycles, Executed};
 pub use error::ProfileError;
 pub use groups::Groups;
 pub use ids::Ids;
 pub use labels::VariableLabel;
 pub use liveness::{LiveClasses, Step};
-pub use made::{ChosenOption, Made};
 pub use names::VariableNames;
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
 pub use recorded::{Recorded, RecordedTile};
@@ -68,7 +68,7 @@ pub struct Profile {
     /// What executions and the compiler say of cycles.
     pub cycles: Cycles,
     /// How the file came about.
-    pub made: Made,
+    pub made: BuildInfo,
     /// What was unusual but could be read, as sentences.
     pub warnings: Vec<String>,
     path: PathBuf,
@@ -96,7 +96,7 @@ impl Profile {
         let mut target = Target::read(&database)?;
         let one_replica = target.take_one_replica(&database)?;
         target.check_single_ipu()?;
-        let (made, of_made) = Made::read(&database);
+        let (made, of_made) = BuildInfo::read(&database);
         let programs = Programs::read(&database, &target)?;
         let (cycles, of_cycles) = Cycles::read(&database, &programs, &target);
         let steps = liveness::read_steps(&database, &programs)?;

@@ -39,7 +39,7 @@ impl RecordedTile {
 }
 
 /// As many as `var_categories` may have.
-const MOST_CATEGORIES: usize = u8::MAX as usize;
+const MAX_CATEGORIES: usize = u8::MAX as usize;
 
 impl Recorded {
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
@@ -119,7 +119,7 @@ fn read_categories(
         if categories.iter().any(|(known, _)| *known == name) {
             return Err(row.problem(0, "it stands there twice"));
         }
-        if categories.len() > MOST_CATEGORIES {
+        if categories.len() > MAX_CATEGORIES {
             return Err(row.problem(0, "a profile has at most 256 categories"));
         }
         let kind =

@@ -2,6 +2,7 @@
 
 use super::ProfileError;
 use super::database::Database;
+use crate::limits;
 use std::fmt;
 
 /// Version of the report format, from `version_info`.
@@ -75,16 +76,6 @@ pub struct Target {
     pub architecture: String,
 }
 
-/// No machine has more tiles than this (256 IPUs of 1472 tiles have 376,832).
-const MOST_TILES: u64 = 1 << 20;
-
-/// No IPU has more tiles than this. The largest has 1,472, and whoever works on
-/// a model takes memory for each.
-const MOST_TILES_OF_IPU: u32 = 1 << 12;
-
-/// No tile has more bytes than this: sizes on a tile are kept in 32 bits.
-const MOST_BYTES_OF_TILE: u64 = u32::MAX as u64;
-
 impl Target {
     pub(super) fn read(database: &Database) -> Result<Self, ProfileError> {
         let table = "target_info";
@@ -102,7 +93,7 @@ impl Target {
                 return Err(ProfileError::SeveralRows { table });
             }
             for column in 0..2 {
-                if !(1..=MOST_TILES).contains(&row.unsigned(column)?) {
+                if !(1..=limits::TILES).contains(&row.unsigned(column)?) {
                     return Err(row.problem(column, "no machine has that many tiles"));
                 }
             }
@@ -166,10 +157,10 @@ impl Target {
             let problem = format!("no machine has {what}");
             Err(ProfileError::cell("target_info", column, value, problem))
         };
-        if !(1..=MOST_BYTES_OF_TILE).contains(&self.bytes_per_tile) {
+        if !(1..=limits::BYTES_OF_TILE).contains(&self.bytes_per_tile) {
             return unlike("bytes_per_tile", self.bytes_per_tile, "tiles of that size");
         }
-        if self.tiles_per_ipu > MOST_TILES_OF_IPU {
+        if self.tiles_per_ipu > limits::TILES_OF_IPU {
             let tiles = u64::from(self.tiles_per_ipu);
             return unlike("tiles_per_ipu", tiles, "IPUs of that many tiles");
         }

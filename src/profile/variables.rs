@@ -6,6 +6,7 @@ use super::groups::{Groups, GroupsBuilder};
 use super::ids::Ids;
 use super::labels::{LabelKeys, VariableLabel};
 use super::{LiveClasses, ProfileError, Target};
+use crate::limits;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The class of a variable that was never allocated to a tile.
@@ -228,20 +229,13 @@ fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), ProfileErr
     Ok((ids, names))
 }
 
-/// Compute sets of small profiles may have so many variables together, and
-/// those of large ones so many for each variable that there is. A few bytes can
-/// name all variables, again in each row, so a small file could ask for any
-/// amount of memory; in real models a variable is in a handful of compute sets.
-const MOST_MEMBERS: usize = 1 << 24;
-const MEMBERS_OF_VARIABLE: usize = 256;
-
 /// The variables of each compute set (`compute_sets.var_ids_diff_rle`).
 pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
 ) -> Result<Groups, ProfileError> {
     let members = AtomicUsize::new(0);
-    let most = MOST_MEMBERS.max(variables.len().saturating_mul(MEMBERS_OF_VARIABLE));
+    let most = limits::MEMBERS.of(variables.len());
     let columns = &["compute_set", "var_ids_diff_rle"];
     let parts = database.scan_chunks("compute_sets", columns, |row, groups: &mut GroupsBuilder| {
         let id = row.unsigned(0)?;

@@ -1,7 +1,7 @@
 //! Names that want to be something else stay text in every form.
 
 use super::document::{Report, testing::report};
-use super::{markdown, page, spreadsheet, text::is_obeyed};
+use super::{csv, html, markdown, text::is_obeyed};
 use serde_json::Value;
 
 const HOSTILE: [&str; 4] = [
@@ -34,7 +34,7 @@ fn replace(value: &mut Value, name: &str) {
 #[test]
 fn in_the_page() {
     for name in HOSTILE {
-        let page = page::text(&hostile(name));
+        let page = html::text(&hostile(name));
         assert!(
             !page.contains("<img") && !page.contains("\" onload"),
             "{name}"
@@ -66,10 +66,10 @@ fn in_markdown() {
 fn in_the_spreadsheet_form() {
     for name in HOSTILE {
         let mut out = Vec::new();
-        spreadsheet::write(&hostile(name), &mut out).unwrap();
+        csv::write(&hostile(name), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(!text.chars().any(|c| is_obeyed(c) && c != '\n'), "{name}");
-        let mut reader = csv::ReaderBuilder::new();
+        let mut reader = ::csv::ReaderBuilder::new();
         let mut reader = reader.flexible(true).from_reader(text.as_bytes());
         for record in reader.records() {
             for cell in &record.unwrap() {

@@ -6,19 +6,19 @@
 
 pub mod breakdown;
 pub mod compare;
+pub mod csv;
 pub mod diagnosis;
 pub mod document;
 pub mod emit;
 #[cfg(test)]
 mod hostile;
+pub mod html;
 pub mod json;
 mod layer_names;
 pub mod markdown;
-pub mod page;
 #[cfg(test)]
 mod pseudo_layer_forms;
 pub mod split;
-pub mod spreadsheet;
 pub mod sweep;
 mod tables;
 pub mod terminal;

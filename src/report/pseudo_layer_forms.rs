@@ -1,8 +1,8 @@
 //! Every form by each kind of pseudo-layers.
 
 use super::document::{Report, testing::report};
-use super::terminal::{Look, explain};
-use super::{markdown, page, spreadsheet, sweep};
+use super::terminal::{TextStyle, explain};
+use super::{csv, html, markdown, sweep};
 use crate::model::PseudoLayers;
 
 /// The report with Out in one place with In, or with None in place of both.
@@ -28,17 +28,17 @@ fn with(pseudo_layers: PseudoLayers) -> Report {
 
 /// All forms for people, each with its name.
 fn forms(report: &Report) -> [(&'static str, String); 5] {
-    let mut csv = Vec::new();
-    spreadsheet::write(report, &mut csv).unwrap();
+    let mut written = Vec::new();
+    csv::write(report, &mut written).unwrap();
     let mut tsv = Vec::new();
     let table = sweep::table(report.sweep.as_ref().unwrap(), report.pseudo_layers);
     table.write(Default::default(), &mut tsv).unwrap();
     [
-        ("csv", String::from_utf8(csv).unwrap()),
+        ("csv", String::from_utf8(written).unwrap()),
         ("sweep", String::from_utf8(tsv).unwrap()),
         ("markdown", markdown::text(report)),
-        ("explain", explain(report, &Look::default())),
-        ("page", page::text(report)),
+        ("explain", explain(report, &TextStyle::default())),
+        ("page", html::text(report)),
     ]
 }
 
@@ -91,7 +91,7 @@ fn none_in_the_classic_model() {
 #[test]
 fn the_page_groups_layers_by_the_places_of_stages() {
     for pseudo_layers in [PseudoLayers::OutWithIn, PseudoLayers::NoneFirst] {
-        let page = page::text(&with(pseudo_layers));
+        let page = html::text(&with(pseudo_layers));
         // Two of four columns each.
         let band = "x=\"50%\" width=\"50%\"";
         assert!(page.contains(band), "{pseudo_layers:?}: {page}");

@@ -1,11 +1,12 @@
 //! Tables for programs: TSV or CSV on standard output.
 
 use super::text::is_obeyed;
+use clap::ValueEnum;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// How tables are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
     /// Columns apart by tabs.
     #[default]

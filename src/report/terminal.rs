@@ -2,14 +2,14 @@
 
 mod bars;
 mod explain;
-mod look;
 mod proof;
 mod refusal;
+mod text_style;
 
 pub use explain::explain;
-pub use look::{Look, Screen, Tone};
 pub use proof::proof;
 pub use refusal::{beside, refusal};
+pub use text_style::{Screen, Severity, TextStyle};
 
 use super::document::TiedWeightFacts;
 use super::text::share;
@@ -25,7 +25,7 @@ const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 /// One row for each stage; on a screen that has room, with a bar of its memory.
 /// `curves` has the bytes by step on the fullest tile of each stage, nothing for
 /// a stage without steps: on a screen they are drawn below.
-pub fn table(split: &Split, look: &Look, curves: Option<&[Vec<u64>]>) -> String {
+pub fn table(split: &Split, look: &TextStyle, curves: Option<&[Vec<u64>]>) -> String {
     let mut table = plain_table(split, look.units.for_bytes(split.limit));
     let Some(screen) = look.screen else {
         return table.trim_fmt();
@@ -68,7 +68,7 @@ fn plain_table(split: &Split, units: Units) -> Table {
 
 /// Puts a bar behind each row of a table whose first line is its header, if
 /// they are not too wide.
-fn add_bars(lines: &mut [String], split: &Split, look: &Look, width: usize) {
+fn add_bars(lines: &mut [String], split: &Split, look: &TextStyle, width: usize) {
     let taken = lines.iter().map(|line| display_width(line)).max();
     let taken = taken.unwrap_or(0) + 2;
     let room = width.saturating_sub(taken).min(*BAR.end());
@@ -96,7 +96,7 @@ fn add_bars(lines: &mut [String], split: &Split, look: &Look, width: usize) {
 /// A line for each curve: the stage, and live bytes over steps.
 fn drawn<'a>(
     curves: &'a [Vec<u64>],
-    look: &'a Look,
+    look: &'a TextStyle,
     screen: Screen,
 ) -> impl Iterator<Item = String> + 'a {
     let drawn = curves.iter().enumerate();
@@ -114,16 +114,16 @@ fn drawn<'a>(
 }
 
 /// `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with what is missing.
-pub fn verdict(split: &Split, look: &Look) -> String {
+pub fn verdict(split: &Split, look: &TextStyle) -> String {
     let stages = split.stages.iter();
     let names = |stage: &Stage| names(split.pseudo_layers, &stage.layers).join(" ");
     let stages: Vec<String> = stages.map(names).collect();
     let shown = format!("[ {} ]", stages.join(" | "));
     if split.fits() {
-        return format!("{} {shown}", look.toned(Tone::Good, "SUCCESS:"));
+        return format!("{} {shown}", look.toned(Severity::Good, "SUCCESS:"));
     }
     let units = look.units.for_bytes(split.limit);
-    let failure = look.toned(Tone::Bad, "FAILURE:");
+    let failure = look.toned(Severity::Bad, "FAILURE:");
     let mut lines = format!("{failure} {shown} {}", shortfall(split, units));
     lines.extend(too_large(split, units));
     lines
@@ -171,7 +171,7 @@ pub fn tied_weights(tied: &[TiedWeightFacts], pseudo_layers: PseudoLayers) -> Op
 
 /// One line about how much of the fullest tile is explained, and by what; and
 /// how much of it counts in several places only because it is touched there.
-pub fn coverage(coverage: &Coverage, look: &Look) -> String {
+pub fn coverage(coverage: &Coverage, look: &TextStyle) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
         format!("{:.2} %", hundredths as f64 / 100.0)
@@ -233,18 +233,18 @@ mod tests {
     use super::*;
     use crate::report::split::tests::split;
 
-    const PLAIN: Look = Look {
+    const PLAIN: TextStyle = TextStyle {
         units: Units::Bytes,
         screen: None,
     };
 
-    fn on_screen(width: usize, colour: bool) -> Look {
+    fn on_screen(width: usize, colour: bool) -> TextStyle {
         let screen = Screen {
             width,
             colour,
             unicode: true,
         };
-        Look {
+        TextStyle {
             units: Units::Auto,
             screen: Some(screen),
         }

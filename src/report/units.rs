@@ -1,18 +1,21 @@
 //! In what units people read bytes.
 
 use super::grouped;
+use clap::ValueEnum;
 
 /// Units of bytes in text for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Units {
     /// Bytes, which are exact.
     #[default]
     Bytes,
     /// 1,024 bytes.
+    #[value(name = "KiB", alias = "kib")]
     KiB,
     /// 1,048,576 bytes.
+    #[value(name = "MiB", alias = "mib")]
     MiB,
-    /// The largest of them that makes one or more.
+    /// The largest that goes with the amount.
     Auto,
 }
 

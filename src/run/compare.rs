@@ -3,6 +3,7 @@
 use super::input::{Shown, read_bounded};
 use super::sections::Sections;
 use crate::cli::Options;
+use crate::limits;
 use crate::messages::Messages;
 use crate::report::Report;
 use crate::report::compare::{Comparison, read as read_report};
@@ -16,12 +17,9 @@ pub(super) fn read(options: &Options) -> Result<Option<Report>> {
     };
     let shown = || format!("--compare {}", Shown(path));
     let bytes =
-        read_bounded(path, MOST_BYTES, ", and no report is that large").with_context(shown)?;
+        read_bounded(path, limits::REPORT, ", and no report is that large").with_context(shown)?;
     read_report(&bytes).map(Some).with_context(shown)
 }
-
-/// A report of 1,000 layers has some megabytes.
-const MOST_BYTES: u64 = 1 << 24;
 
 /// How many sections a comparison has.
 pub(super) fn sections(options: &Options) -> usize {

@@ -1,16 +1,18 @@
 //! The report, written to files in the forms that were asked for.
 
 use super::input::{Shown, debug_path, read_bounded};
-use super::search::{self, Found};
+use super::search::{self, SearchResult};
 use super::sections::Sections;
 use super::subject::Subject;
 use super::{ties, usage};
 use crate::atomic;
-use crate::cli::{Accounting, Options};
+use crate::cli::Options;
+use crate::limits;
+use crate::model::Rules;
 use crate::profile;
 use crate::progress::Unit;
 use crate::report::document::{BuildOption, Files, Inputs, Made, TargetFacts};
-use crate::report::{Report, json, markdown, page, spreadsheet};
+use crate::report::{Report, csv, html, json, markdown};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::io::{self, Write};
@@ -112,7 +114,7 @@ fn place(path: &Path) -> PathBuf {
 /// form is missing when one cannot be made.
 pub(super) fn write(
     subject: &Subject<'_>,
-    found: Option<&Found>,
+    found: Option<&SearchResult>,
     sections: &mut Sections<'_, impl Write>,
 ) -> Result<Report> {
     let messages = subject.messages;
@@ -140,15 +142,20 @@ fn rendered(report: &Report, form: Form) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match form {
         Form::Json => json::write_report(report, &mut bytes)?,
-        Form::Csv => spreadsheet::write(report, &mut bytes)?,
+        Form::Csv => csv::write(report, &mut bytes)?,
         Form::Markdown => bytes.extend(markdown::text(report).into_bytes()),
-        Form::Html => bytes.extend(page::text(report).into_bytes()),
+        Form::Html => bytes.extend(html::text(report).into_bytes()),
     }
     Ok(bytes)
 }
 
 impl Subject<'_> {
-    fn report(&self, found: Option<&Found>, made: Made, warnings: Vec<String>) -> Result<Report> {
+    fn report(
+        &self,
+        found: Option<&SearchResult>,
+        made: Made,
+        warnings: Vec<String>,
+    ) -> Result<Report> {
         let model = &self.input.model;
         let inputs = Inputs {
             model,
@@ -199,8 +206,8 @@ impl Subject<'_> {
                 saved_model: options.load_from_file,
             },
             memory_model: match options.memory_model {
-                Accounting::Full => "full".to_string(),
-                Accounting::Classic => "classic".to_string(),
+                Rules::Full => "full".to_string(),
+                Rules::Classic => "classic".to_string(),
             },
             target: TargetFacts {
                 architecture: target.architecture.clone(),
@@ -219,7 +226,7 @@ impl Subject<'_> {
 }
 
 /// The options that are not their defaults.
-fn chosen(made: &profile::Made) -> Vec<BuildOption> {
+fn chosen(made: &profile::BuildInfo) -> Vec<BuildOption> {
     let option = |of: &str, option: &profile::ChosenOption| BuildOption {
         of: of.to_string(),
         name: option.name.clone(),
@@ -233,15 +240,12 @@ fn chosen(made: &profile::Made) -> Vec<BuildOption> {
         .collect()
 }
 
-/// The files of real runs have some kilobytes.
-const MOST_BYTES: u64 = 1 << 20;
-
 /// A small JSON file beside the profile; `None` when there is none.
 fn read_beside(profile: &Path, name: &str) -> Result<Option<Value>> {
     let path = profile.parent().unwrap_or(Path::new("")).join(name);
     if !path.is_file() {
         return Ok(None);
     }
-    let bytes = read_bounded(&path, MOST_BYTES, "")?;
+    let bytes = read_bounded(&path, limits::BESIDE, "")?;
     Ok(Some(serde_json::from_slice(&bytes)?))
 }

@@ -2,6 +2,7 @@
 
 use super::usage;
 use crate::cli::Options;
+use crate::limits;
 use crate::messages::Messages;
 use crate::model::{Layering, Model};
 use crate::report::printable;
@@ -22,22 +23,20 @@ pub(super) fn describe(model: &Model, layering: &Layering, messages: Messages) {
     }
 }
 
-/// With more layers, ranges of layers do not fit into memory.
-const MOST_LAYERS: usize = 2048;
-
 pub(super) fn check(layering: &Layering, options: &Options) -> Result<()> {
     let layers = layering.len() - 1;
-    if layers <= MOST_LAYERS {
+    if layers <= limits::LAYERS {
         return Ok(());
     }
     let names = layering.names[1..].iter().take(3);
     let names: Vec<String> = names.map(|name| shortened(name)).collect();
     Err(usage(format!(
-        "the layer regex {} finds {layers} layers ({}, ...), and {MOST_LAYERS} are the most; set \
+        "the layer regex {} finds {layers} layers ({}, ...), and {} are the most; set \
          --layer-name-regex to a regex whose capture group is the same for all operations of a \
          layer",
         options.layer_name_regex,
-        names.join(", ")
+        names.join(", "),
+        limits::LAYERS
     )))
 }
 

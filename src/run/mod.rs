@@ -1,11 +1,11 @@
 //! One run of the tool: the only place where all rooms meet.
 
-mod answers;
 mod compare;
 mod emit;
 mod export;
 mod input;
 mod layers;
+mod outputs;
 mod results;
 mod search;
 mod sections;
@@ -15,14 +15,14 @@ mod ties;
 
 pub use results::Results;
 
-use crate::cli::{Accounting, Options};
+use crate::cli::Options;
 use crate::memory::MemoryModel;
 use crate::messages::Messages;
-use crate::model::{Layering, Placement};
+use crate::model::{Layering, Placement, Rules};
 use crate::report::terminal;
 use crate::solve::SolveError;
-use answers::Answers;
 use anyhow::{Context, Result};
+use outputs::Outputs;
 use std::io::Write;
 use std::process::ExitCode;
 use subject::Subject;
@@ -86,7 +86,7 @@ fn usage(text: impl Into<String>) -> anyhow::Error {
 /// With the name of the file or option that is at fault; [`Exit::of`] has the
 /// exit code.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
-    let messages = Messages::new(options.quiet, options.verbose, options.units.into());
+    let messages = Messages::new(options.quiet, options.verbose, options.units);
     emit::check(options)?;
     export::check(options)?;
     let earlier = compare::read(options)?;
@@ -97,8 +97,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     layers::describe(model, &layering, messages);
     let file = || input::Shown(&options.profile).to_string();
     let placement = match options.memory_model {
-        Accounting::Classic => Placement::classic(model, &layering),
-        Accounting::Full => Placement::full(model, &layering, &options.placement()),
+        Rules::Classic => Placement::classic(model, &layering),
+        Rules::Full => Placement::full(model, &layering, &options.placement()),
     };
     let placement = placement.with_context(file)?;
     ties::check(options, &placement)?;
@@ -111,7 +111,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         memory: &memory,
         messages,
     };
-    let exit = Answers::new(&subject)?.print(&subject, earlier.as_ref(), out)?;
+    let exit = Outputs::new(&subject)?.print(&subject, earlier.as_ref(), out)?;
     cover(&memory, messages);
     Ok(exit)
 }

@@ -1,6 +1,6 @@
 //! All results of a run, printed in their order.
 
-use super::search::Found;
+use super::search::SearchResult;
 use super::sections::Sections;
 use super::subject::Subject;
 use super::{Exit, compare, emit, export, tables, ties};
@@ -9,13 +9,13 @@ use anyhow::Result;
 use std::io::Write;
 
 /// What a run has to show, beside the report.
-pub(super) struct Answers {
+pub(super) struct Outputs {
     tables: Vec<Table>,
-    found: Option<Found>,
+    found: Option<SearchResult>,
     diagnosis: Vec<Table>,
 }
 
-impl Answers {
+impl Outputs {
     pub(super) fn new(subject: &Subject<'_>) -> Result<Self> {
         Ok(Self {
             tables: tables::tables(subject)?,
@@ -46,7 +46,7 @@ impl Answers {
     ) -> Result<Exit> {
         let options = subject.options;
         let count = self.count(subject);
-        let mut sections = Sections::new(out, options.format.into(), count);
+        let mut sections = Sections::new(out, options.format, count);
         for table in &self.tables {
             sections.table(table)?;
         }
@@ -81,7 +81,7 @@ impl Answers {
 /// Prints what the search found; the exit code says whether it fits.
 fn print_found(
     subject: &Subject<'_>,
-    found: &Found,
+    found: &SearchResult,
     sections: &mut Sections<'_, impl Write>,
 ) -> Result<Exit> {
     let options = subject.options;

@@ -2,8 +2,8 @@
 
 use super::subject::Subject;
 use super::usage;
-use crate::cli::{Accounting, Options};
-use crate::model::Model;
+use crate::cli::Options;
+use crate::model::{Model, Rules};
 use crate::profile::RecordedTile;
 use crate::report::{Table, breakdown, diagnosis};
 use anyhow::Result;
@@ -22,8 +22,8 @@ pub(super) fn tables(subject: &Subject<'_>) -> Result<Vec<Table>> {
     if options.operation_breakdown {
         let bodies = memory.bodies();
         tables.push(match options.memory_model {
-            Accounting::Classic => breakdown::operations(model, layering, &bodies),
-            Accounting::Full => breakdown::assigned(model, layering, placement, &bodies),
+            Rules::Classic => breakdown::operations(model, layering, &bodies),
+            Rules::Full => breakdown::assigned(model, layering, placement, &bodies),
         });
     }
     if options.layer_breakdown {

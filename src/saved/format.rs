@@ -1,6 +1,7 @@
 //! The file around the sections: header, table, frames, checksum.
 
 use super::SavedError;
+use crate::limits::{self, FRAME};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The first bytes. One has its high bit set and a line end of each kind
@@ -26,11 +27,12 @@ const CHECKSUM: usize = 8;
 /// else up to 40.
 fn most_ratio(kind: u32) -> usize {
     let of_variables = Kind::Uses as u32..=Kind::Items as u32;
-    if of_variables.contains(&kind) { 32 } else { 8 }
+    if of_variables.contains(&kind) {
+        limits::RATIO_OF_VARIABLES
+    } else {
+        limits::RATIO
+    }
 }
-
-/// No frame holds more bytes than this.
-const MOST_BYTES: usize = 1 << 30;
 
 /// The level matters little: from 1 to 6, files of 10^7 items shrink by 3 %,
 /// loading takes 5 % more processor time, and saving 30 % more.
@@ -114,9 +116,9 @@ pub(super) struct Frame {
 impl Frame {
     /// Compresses `raw`.
     pub(super) fn new(kind: Kind, raw: &[u8]) -> Result<Self, SavedError> {
-        if raw.len() > MOST_BYTES {
+        if raw.len() > FRAME {
             let (name, length) = (kind.name(), raw.len());
-            let problem = format!("the {name} takes {length} bytes, more than {MOST_BYTES}");
+            let problem = format!("the {name} takes {length} bytes, more than {FRAME}");
             return Err(SavedError::TooLarge(problem));
         }
         let mut stored = zstd::bulk::compress(raw, LEVEL)?;
@@ -250,7 +252,7 @@ impl<'a> Section<'a> {
     fn read(entry: &[u8], rest: &mut &'a [u8]) -> Result<Self, SavedError> {
         let (kind, stored, raw) = (word(&entry[..4]), word(&entry[4..8]), word(&entry[8..]));
         let (stored, raw) = (stored as usize, raw as usize);
-        if raw > MOST_BYTES || raw > stored.saturating_mul(most_ratio(kind)) {
+        if raw > FRAME || raw > stored.saturating_mul(most_ratio(kind)) {
             let problem = format!("{stored} bytes of a frame cannot hold {raw}");
             return Err(SavedError::Invalid(problem));
         }

@@ -4,11 +4,11 @@ use super::SavedError;
 use super::columns::{Input, Output};
 use super::shape::Shape;
 use crate::model::{CycleSource, OperationCycles};
-use crate::profile::{ChosenOption, FormatVersion, Made};
+use crate::profile::{BuildInfo, ChosenOption, FormatVersion};
 
 /// The three numbers of the report format; each fact as 0, or 1 and what it
 /// is; the options, of each list their number, names and values.
-pub(super) fn write(version: FormatVersion, made: &Made, output: &mut Output) {
+pub(super) fn write(version: FormatVersion, made: &BuildInfo, output: &mut Output) {
     for number in [version.major, version.minor, version.point] {
         output.number(number);
     }
@@ -27,14 +27,14 @@ pub(super) fn write(version: FormatVersion, made: &Made, output: &mut Output) {
     }
 }
 
-pub(super) fn read(mut input: Input<'_>) -> Result<(FormatVersion, Made), SavedError> {
+pub(super) fn read(mut input: Input<'_>) -> Result<(FormatVersion, BuildInfo), SavedError> {
     let version = FormatVersion {
         major: input.number()?,
         minor: input.number()?,
         point: input.number()?,
     };
     let text = |input: &mut Input<'_>| Ok(input.text()?.to_owned());
-    let made = Made {
+    let made = BuildInfo {
         poplar: read_optional(&mut input, text)?,
         time: read_optional(&mut input, text)?,
         device: read_optional(&mut input, text)?,

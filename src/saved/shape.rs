@@ -2,21 +2,14 @@
 
 use super::SavedError;
 use super::columns::{Input, Output};
+use crate::limits;
 use crate::model::{Bottleneck, Model};
 use crate::profile::Target;
-
-/// More steps than this are not saved or loaded; real models have some 10^5.
-/// A file can state any number without a byte for each step, but whoever works
-/// on the model takes a few bytes for each, and looks at each on every tile.
-const MOST_STEPS: u64 = 1 << 22;
-
-/// Nor are more steps times tiles; real models have some 10^8.
-const MOST_STEPS_AND_TILES: u64 = 1 << 32;
 
 /// Are there more steps than a model can have?
 fn is_too_long(steps: u32, tiles: u32) -> bool {
     let steps = u64::from(steps);
-    steps > MOST_STEPS || steps * u64::from(tiles) > MOST_STEPS_AND_TILES
+    steps > limits::STEPS || steps * u64::from(tiles) > limits::STEPS_AND_TILES
 }
 
 /// What other sections refer to, as the file states it before anything else.

@@ -12,17 +12,17 @@ use super::problem::Problem;
 
 /// With so many edges the integer program takes some hundredths of a second;
 /// with ten times as many, seconds.
-const MOST_EDGES: usize = 5_000;
+const MAX_EDGES: usize = 5_000;
 
 /// A checked problem for some number of IPUs.
 #[derive(Debug, Clone)]
-pub(super) struct Question<'a> {
+pub(super) struct CheckedProblem<'a> {
     pub problem: Problem<'a>,
     pub goal: Goal,
     /// The highest number of stages that there are IPUs and positions for.
     pub stages: usize,
     /// Of larger networks, only a part is given to the integer program.
-    pub most_edges: usize,
+    pub max_edges: usize,
     /// Cycles of all positions before each; empty when none are known.
     cycles_before: Vec<u128>,
     cuts_after: Vec<Cut>,
@@ -35,7 +35,7 @@ pub(super) struct Question<'a> {
     has_pins: bool,
 }
 
-impl<'a> Question<'a> {
+impl<'a> CheckedProblem<'a> {
     /// Checks `problem` and its constraints.
     pub(super) fn new(problem: &Problem<'a>) -> Result<Self, SolveError> {
         problem.check()?;
@@ -56,7 +56,7 @@ impl<'a> Question<'a> {
             problem: *problem,
             goal: problem.goal,
             stages: problem.ipus.min(most_stages(&pins)),
-            most_edges: MOST_EDGES,
+            max_edges: MAX_EDGES,
             cycles_before: [0].into_iter().chain(cycles).collect(),
             required_until: required_until(&cuts_after),
             cuts_after,

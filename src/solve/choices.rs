@@ -1,17 +1,17 @@
 //! The columns that the solver is given to minimise a sum.
 
-use super::model::Choice;
+use super::formulation::Choice;
 use super::network::Network;
-use super::sums::Sums;
+use super::potentials::Potentials;
 
 /// The edges with their shifted costs, without those that no path has.
 /// Without any path there is nothing to shift by: all edges, at no cost.
 ///
-/// Of more than the question's `most_edges` only those with the best paths are taken. The
+/// Of more than `max_edges` only those with the best paths are taken. The
 /// optimum of these is that of all: shifted costs are never negative, so that
 /// no edge that is left out can lower a sum of 0.
-pub(super) fn choices(network: &Network<'_>, sums: Option<&Sums>) -> Vec<Choice> {
-    let most = sums.map(|sums| most_excess(&sums.excess, network.question.most_edges));
+pub(super) fn choices(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<Choice> {
+    let most = sums.map(|sums| most_excess(&sums.excess, network.checked.max_edges));
     let edges = network.edges().enumerate();
     let choices = edges.filter_map(|(index, edge)| {
         let cost = match (sums, most) {

@@ -1,7 +1,7 @@
 //! The same question answered by an exact dynamic program, in integers.
 //!
 //! It shares with the integer program only what a range counts and where it
-//! may stand ([`Question`]): neither the search for bottlenecks nor networks.
+//! may stand ([`CheckedProblem`]): neither the search for bottlenecks nor networks.
 //!
 //! `rest[from]` for stage k is the best of the positions from `from` on when
 //! stage k starts there. Sums may be compared one after the other in one pass,
@@ -12,9 +12,9 @@
 
 use std::ops::Range;
 
+use super::checked_problem::CheckedProblem;
 use super::objectives::Objective;
 use super::plan::Plan;
-use super::question::Question;
 
 /// The most objectives that one pass compares.
 const MOST: usize = 4;
@@ -24,20 +24,20 @@ type Key = [u128; MOST];
 
 /// The best plan by the question's goal, among equals that with the earliest
 /// cuts; `None` when there is no split.
-pub(super) fn solve(question: &Question<'_>) -> Option<Plan> {
+pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     let mut caps = Vec::new();
     let mut sums = Vec::new();
-    for &objective in question.goal.order() {
+    for &objective in checked.goal.order() {
         if objective.is_bottleneck() {
             let objectives = [sums.as_slice(), &[objective]].concat();
-            let best = Pass::new(question, &objectives, &caps).run()?.0;
+            let best = Pass::new(checked, &objectives, &caps).run()?.0;
             caps.push((objective, best[sums.len()]));
         } else {
             sums.push(objective);
         }
     }
-    let (_, stages) = Pass::new(question, &sums, &caps).run()?;
-    Plan::new(stages, question.layers())
+    let (_, stages) = Pass::new(checked, &sums, &caps).run()?;
+    Plan::new(stages, checked.layers())
 }
 
 /// A range that may be a stage and what it counts.
@@ -49,7 +49,7 @@ struct Candidate {
 
 /// One pass over all stages, from the last to the first.
 struct Pass<'a> {
-    question: &'a Question<'a>,
+    checked: &'a CheckedProblem<'a>,
     /// Whether the last objective is a bottleneck, and where it is.
     bottleneck: Option<usize>,
     /// By start: the ranges that may be a stage on some IPU.
@@ -59,28 +59,28 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     /// A pass over ranges that count at most as much as `caps` allow.
     fn new(
-        question: &'a Question<'a>,
+        checked: &'a CheckedProblem<'a>,
         objectives: &[Objective],
         caps: &[(Objective, u128)],
     ) -> Self {
         let last = objectives.len() - 1;
         let bottleneck = objectives[last].is_bottleneck().then_some(last);
-        let from = |start| candidates(question, objectives, caps, start);
+        let from = |start| candidates(checked, objectives, caps, start);
         Self {
-            question,
+            checked,
             bottleneck,
-            candidates: (0..question.layers()).map(from).collect(),
+            candidates: (0..checked.layers()).map(from).collect(),
         }
     }
 
     /// The best numbers and the stages that reach them.
     fn run(&self) -> Option<(Key, Vec<Range<usize>>)> {
-        let layers = self.question.layers();
+        let layers = self.checked.layers();
         let mut rest: Vec<Option<Key>> = vec![None; layers + 1];
         rest[layers] = Some(Key::default());
         // By stage and start, from the last stage to the first.
         let mut ends = Vec::new();
-        for stage in (0..self.question.stages).rev() {
+        for stage in (0..self.checked.stages).rev() {
             let mut ends_here = vec![layers; layers];
             // Every stage before has a position, and the first has the first.
             let starts = if stage == 0 { 0..1 } else { stage..layers };
@@ -121,7 +121,7 @@ impl<'a> Pass<'a> {
                 continue;
             };
             let is_better = best.is_none_or(|(best, _)| total < best);
-            if is_better && self.question.may_stand(stage, &(start..*end), *peak) {
+            if is_better && self.checked.may_stand(stage, &(start..*end), *peak) {
                 best = Some((total, *end));
             }
         }
@@ -143,26 +143,26 @@ impl<'a> Pass<'a> {
 /// The ranges from `start` that obey the constraints on cuts and count at most as
 /// much as `caps` allow, by end.
 fn candidates(
-    question: &Question<'_>,
+    checked: &CheckedProblem<'_>,
     objectives: &[Objective],
     caps: &[(Objective, u128)],
     start: usize,
 ) -> Vec<Candidate> {
     let mut candidates = Vec::new();
-    for end in start + 1..=question.problem.costs.reach(start) {
+    for end in start + 1..=checked.problem.costs.reach(start) {
         let range = start..end;
-        let peak = question.problem.costs.peak(range.clone());
-        let Some(peak) = peak.filter(|&peak| peak <= question.highest_limit()) else {
+        let peak = checked.problem.costs.peak(range.clone());
+        let Some(peak) = peak.filter(|&peak| peak <= checked.highest_limit()) else {
             break;
         };
-        let over = |&(objective, cap)| question.value(objective, &range, peak) > cap;
+        let over = |&(objective, cap)| checked.value(objective, &range, peak) > cap;
         if caps.iter().any(over) {
             break;
         }
-        if question.obeys_cuts(&range) {
+        if checked.obeys_cuts(&range) {
             let mut key = Key::default();
             for (number, &objective) in key.iter_mut().zip(objectives) {
-                *number = question.value(objective, &range, peak);
+                *number = checked.value(objective, &range, peak);
             }
             candidates.push(Candidate { end, peak, key });
         }
@@ -179,7 +179,7 @@ mod tests {
 
     fn cuts(costs: &RangeCosts, cut_bytes: &[u64], ipus: usize, limit: u64) -> Option<Vec<usize>> {
         let problem = Problem::new(costs, cut_bytes, ipus, limit);
-        let plan = solve(&Question::new(&problem).unwrap());
+        let plan = solve(&CheckedProblem::new(&problem).unwrap());
         plan.map(|plan| plan.cuts().collect())
     }
 

@@ -1,11 +1,11 @@
 //! Why there is no plan, and what would help.
 
 use super::certificate::{Certificate, Needed, certificate};
+use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, Cut, cuts_after, forbidding};
 use super::error::SolveError;
 use super::objectives::Goal;
 use super::problem::{Limit, Problem};
-use super::question::Question;
 use super::{Solution, dynamic_program, solve};
 
 /// What stands in the way of a plan.
@@ -147,8 +147,8 @@ fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a>
 }
 
 fn has_plan(problem: &Problem<'_>, constraints: &[Constraint]) -> Result<bool, SolveError> {
-    let question = Question::new(&with(problem, constraints))?;
-    Ok(dynamic_program::solve(&question).is_some())
+    let checked = CheckedProblem::new(&with(problem, constraints))?;
+    Ok(dynamic_program::solve(&checked).is_some())
 }
 
 /// The plan with the lowest peak when every stage may take any number of

@@ -3,8 +3,9 @@
 //! A bottleneck is found by bisection over the numbers that ranges count, with
 //! an exact count of stages at each. The integer program then shows that the
 //! next lower number is not enough; that the number itself is, the next
-//! objective shows. Each sum is minimised by the integer program over the
-//! ranges of the plans that are best so far.
+//! objective shows. The least sum of an objective is known exactly before
+//! (`potentials`); the integer program, over the ranges of the plans that are
+//! best so far, must find a plan that has it.
 //!
 //! Most problems are solved over the compact network. It knows nothing of how
 //! many stages a path has, which is enough as long as the fewest will do: for
@@ -19,14 +20,14 @@
 //! (`choices`); to show that there is no path, edges into a node that none
 //! leaves must be 0 (`refuse`).
 
+use super::checked_problem::CheckedProblem;
 use super::choices::choices;
 use super::error::SolveError;
-use super::model;
+use super::formulation;
 use super::network::Network;
 use super::objectives::Objective;
 use super::plan::Plan;
-use super::question::Question;
-use super::sums::Sums;
+use super::potentials::Potentials;
 
 /// What shows that no lower peak, or no fewer cycles of the slowest stage,
 /// are possible.
@@ -61,23 +62,23 @@ pub(super) struct Answer {
 
 /// The best plan by the question's goal, among equals that with the earliest
 /// cuts; `None` when the integer program proves that there is no split.
-pub(super) fn solve(question: &Question<'_>) -> Result<Option<Answer>, SolveError> {
-    if question.layers() == 0 {
+pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, SolveError> {
+    if checked.layers() == 0 {
         return Ok(None);
     }
-    if !question.is_numbered() {
-        match search(Network::compact(question))? {
+    if !checked.is_numbered() {
+        match search(Network::compact(checked))? {
             Search::Found(answer) => return Ok(Some(answer)),
             Search::None => return Ok(None),
             Search::CountBinds => {}
         }
     }
-    match search(Network::numbered(question))? {
+    match search(Network::numbered(checked))? {
         Search::Found(answer) => Ok(Some(answer)),
         Search::None => Ok(None),
         Search::CountBinds => {
             let reason = "too many stages were numbered".to_owned();
-            Err(unproven(question.goal.main(), reason))
+            Err(unproven(checked.goal.main(), reason))
         }
     }
 }
@@ -93,14 +94,14 @@ enum Search {
 /// Takes one objective after the other, and keeps only the edges of the best
 /// plans.
 fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
-    let question = network.question;
-    let main = question.goal.main();
+    let checked = network.checked;
+    let main = checked.goal.main();
     if !has_path(&network, Objective::Peak, u128::MAX) {
         refuse(&network, main)?;
         return Ok(Search::None);
     }
     let mut proofs = Vec::new();
-    for &objective in question.goal.order() {
+    for &objective in checked.goal.order() {
         if objective.is_bottleneck() {
             let (lowest, proof) = lowest(&network, objective)?;
             network = lowest;
@@ -113,7 +114,7 @@ fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
         }
     }
     let stages = network.earliest_path();
-    let plan = Plan::new(stages, question.layers())
+    let plan = Plan::new(stages, checked.layers())
         .ok_or_else(|| unproven(main, "the best ranges are no split".to_owned()))?;
     Ok(Search::Found(Answer { plan, proofs }))
 }
@@ -121,7 +122,7 @@ fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
 /// Whether few enough edges that count at most `threshold` reach the end.
 fn has_path(network: &Network<'_>, objective: Objective, threshold: u128) -> bool {
     let fewest = network.fewest_edges(objective, threshold);
-    fewest.is_some_and(|stages| stages <= network.question.stages)
+    fewest.is_some_and(|stages| stages <= network.checked.stages)
 }
 
 /// Keeps the edges up to the lowest number that is enough in `objective`, and
@@ -153,11 +154,11 @@ fn refuse(network: &Network<'_>, objective: Objective) -> Result<Refused, SolveE
     let mut reachable = network.clone();
     reachable.close_unreachable();
     if network.fewest_edges(Objective::Peak, u128::MAX).is_none() {
-        reachable.close_dead_ends(network.question.most_edges);
+        reachable.close_dead_ends(network.checked.max_edges);
     }
     match keep_best(&mut reachable, Objective::Stages)? {
         None => Ok(Refused::Infeasible),
-        Some(needed) if needed > network.question.stages as u128 => {
+        Some(needed) if needed > network.checked.stages as u128 => {
             Ok(Refused::TooManyStages(needed as usize))
         }
         Some(needed) => {
@@ -171,19 +172,19 @@ fn refuse(network: &Network<'_>, objective: Objective) -> Result<Refused, SolveE
 /// edges of all paths that reach the least; `None` when it is infeasible.
 fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u128>, SolveError> {
     let fail = |reason: String| unproven(objective, reason);
-    let sums = Sums::new(network, objective);
+    let sums = Potentials::new(network, objective);
     let choices = choices(network, sums.as_ref());
-    let path = model::cheapest_path(network.sink(), &choices).map_err(fail)?;
+    let path = formulation::cheapest_path(network.sink(), &choices).map_err(fail)?;
     let (path, sums) = match (path, sums) {
         (Some(path), Some(sums)) => (path, sums),
         (None, None) => return Ok(None),
         (Some(_), None) => return Err(fail("a split found against the exact sums".to_owned())),
         (None, Some(_)) => return Err(fail("no split found against the exact sums".to_owned())),
     };
-    let question = network.question;
-    let plan = Plan::new(path, question.layers())
+    let checked = network.checked;
+    let plan = Plan::new(path, checked.layers())
         .ok_or_else(|| fail("the chosen ranges are no split".to_owned()))?;
-    let found = sum_of(question, objective, &plan);
+    let found = sum_of(checked, objective, &plan);
     if found != Some(sums.best) {
         let best = sums.best;
         return Err(fail(format!("{found:?} found, but {best} is the bound")));
@@ -194,10 +195,10 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
 
 /// What `plan` sums up to in `objective`; `None` when a stage of it is not
 /// among the range costs.
-fn sum_of(question: &Question<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
+fn sum_of(checked: &CheckedProblem<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
     let costs = plan.stages().iter().map(|stage| {
-        let peak = question.problem.costs.peak(stage.clone())?;
-        Some(question.value(objective, stage, peak))
+        let peak = checked.problem.costs.peak(stage.clone())?;
+        Some(checked.value(objective, stage, peak))
     });
     costs.sum()
 }
@@ -217,7 +218,7 @@ mod tests {
     fn answer(costs: &RangeCosts, ipus: usize, limit: u64) -> Option<Answer> {
         let cut_bytes = vec![0; costs.layers() - 1];
         let problem = Problem::new(costs, &cut_bytes, ipus, limit);
-        solve(&Question::new(&problem).unwrap()).unwrap()
+        solve(&CheckedProblem::new(&problem).unwrap()).unwrap()
     }
 
     #[test]
@@ -261,10 +262,10 @@ mod tests {
                 goal: Goal::Communication,
                 ..Problem::new(&costs, &[1, 5, 1, 5, 1], ipus, 2)
             };
-            let question = Question::new(&problem).unwrap();
-            let compact = search(Network::compact(&question)).unwrap();
+            let checked = CheckedProblem::new(&problem).unwrap();
+            let compact = search(Network::compact(&checked)).unwrap();
             let binds = matches!(compact, Search::CountBinds);
-            let plan = solve(&question).unwrap().unwrap().plan;
+            let plan = solve(&checked).unwrap().unwrap().plan;
             (binds, plan.cuts().collect::<Vec<_>>())
         };
         assert_eq!(best(4), (false, vec![1, 3, 5]));

@@ -13,12 +13,12 @@ mod terms;
 
 use std::fmt::{self, Display};
 
+use super::checked_problem::CheckedProblem;
 use super::constraints::Origin;
 use super::error::SolveError;
 use super::network::{Edge, Network};
 use super::objectives::{Goal, Objective};
 use super::problem::Problem;
-use super::question::Question;
 use terms::Terms;
 
 /// Of a name, so many characters are shown.
@@ -33,10 +33,10 @@ const NAME: usize = 100;
 /// A problem or constraints that contradict themselves, as in
 /// [`solve`](super::solve).
 pub fn lp(problem: &Problem<'_>, names: &[String]) -> Result<String, SolveError> {
-    let question = Question::new(problem)?;
-    let network = match question.is_numbered() {
-        true => Network::numbered(&question),
-        false => Network::compact(&question),
+    let checked = CheckedProblem::new(problem)?;
+    let network = match checked.is_numbered() {
+        true => Network::numbered(&checked),
+        false => Network::compact(&checked),
     };
     let program = Program {
         network: &network,
@@ -59,7 +59,7 @@ impl Display for Program<'_> {
         self.conservation(f)?;
         if !self.network.is_numbered() {
             let stages = self.network.edges().map(|edge| (1, Some(edge)));
-            let bound = format!("<= {}", self.network.question.stages);
+            let bound = format!("<= {}", self.network.checked.stages);
             row(f, "stages", stages.map(term), &bound)?;
         }
         if let Some(bottleneck) = self.bottleneck() {
@@ -78,7 +78,7 @@ impl Program<'_> {
     /// The name of the variable that stands for the bottleneck, if the goal
     /// is one.
     fn bottleneck(&self) -> Option<&'static str> {
-        match self.network.question.goal {
+        match self.network.checked.goal {
             Goal::Peak => Some("peak"),
             Goal::Cycles => Some("cycles"),
             Goal::Fewest | Goal::Communication => None,
@@ -86,21 +86,21 @@ impl Program<'_> {
     }
 
     fn main(&self) -> Objective {
-        self.network.question.goal.main()
+        self.network.checked.goal.main()
     }
 
     fn comments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let question = self.network.question;
-        let (main, ipus) = (self.main(), question.problem.ipus);
+        let checked = self.network.checked;
+        let (main, ipus) = (self.main(), checked.problem.ipus);
         writeln!(f, "\\ Stages of layers on at most {ipus} IPUs: {main}.")?;
         writeln!(f, "\\ x_A_B is 1 when positions A to B are one stage,")?;
         writeln!(f, "\\ x_A_B_on_N when that stage stands on IPU N.")?;
-        for (position, name) in (0..question.layers()).zip(self.names) {
+        for (position, name) in (0..checked.layers()).zip(self.names) {
             let shown = name.chars().filter(|c| !c.is_control()).take(NAME);
             let shown: String = shown.collect();
             writeln!(f, "\\ position {position}: {shown}")?;
         }
-        for constraint in question.problem.constraints {
+        for constraint in checked.problem.constraints {
             let kind = match constraint.origin {
                 Origin::Order(_) => "ordered",
                 Origin::Weight(_) => "on one IPU",
@@ -134,7 +134,7 @@ impl Program<'_> {
             nodes[edge.to].push((-1, Some(edge)));
         }
         nodes.pop();
-        let layers = self.network.question.layers().max(1);
+        let layers = self.network.checked.layers().max(1);
         for (node, ends) in nodes.into_iter().enumerate() {
             let (stage, boundary) = (node / layers, node % layers);
             if node == 0 {
@@ -154,7 +154,7 @@ impl Program<'_> {
     /// One row for each position: the bottleneck is at least what the chosen
     /// range over it counts.
     fn covers(&self, f: &mut fmt::Formatter<'_>, bottleneck: &str) -> fmt::Result {
-        for position in 0..self.network.question.layers() {
+        for position in 0..self.network.checked.layers() {
             let mut terms = Terms::new(f, &format!("{bottleneck}_of_{position}"))?;
             terms.add(1, bottleneck)?;
             for edge in self.network.edges() {

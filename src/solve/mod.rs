@@ -4,19 +4,23 @@
 //! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)), the bytes
 //! that a cut at each boundary would send, how many IPUs there are, what a
 //! stage may take on each of them ([`Limit`]), what a plan must do besides
-//! ([`Constraint`]), and what is wanted most ([`Goal`]). A [`Plan`] is an answer,
-//! and [`Score`] what it is judged by, in the order that the goal says
+//! ([`Constraint`]), and what is wanted first ([`Goal`]). A [`Plan`] is an answer,
+//! and [`Score`] what it is compared by, in the order that the goal says
 //! ([`Goal::order`]); equal scores go to the earliest cuts.
 //!
-//! [`solve`] answers twice. The *integer program* has a binary for each range
-//! that may be a stage and conserves flow over the layer boundaries (`model`).
-//! It takes one objective after the other (`integer_program`): a bottleneck by
-//! bisection, proven from both sides; each sum over stages among the ranges
-//! that can still be in a best plan. Floating point only ever picks ranges:
-//! bounds, costs and scores are exact integers (`sums`). The *dynamic program*
-//! (`dynamic_program`) answers the same question without the model. What the
-//! two say is compared objective by objective, and a difference is
-//! [`SolveError::Disagreement`], never an answer.
+//! [`solve`] finds and proves each optimum in three ways, which must agree:
+//!
+//! 1. *Exact sums* over a network of the ranges that may be stages (`network`):
+//!    a bottleneck by bisection, counting the fewest stages at each number; the
+//!    least sum over stages by the sums from each node to the end (`potentials`).
+//! 2. *The integer program* has a binary for each range and conserves flow over
+//!    the layer boundaries (`formulation`). Its costs are shifted by those sums,
+//!    so that the numbers are small enough for floating point; it must find a
+//!    path with exactly the least sum, and none with a bottleneck below the
+//!    lowest (`integer_program`). What it chooses is counted again in integers.
+//! 3. *The dynamic program* knows neither network nor sums (`dynamic_program`).
+//!    It is compared with the others objective by objective, and a difference is
+//!    [`SolveError::Disagreement`], never an answer.
 //!
 //! The integer program is solved over one of two networks (`network`). The
 //! compact one has a binary for each range. It is enough unless the IPU that a
@@ -27,29 +31,29 @@
 //!
 //! Around that: [`sweep`] answers for each number of IPUs, [`explain`] says why
 //! there is no plan and what would help, with a [`Certificate`] that can be
-//! checked by hand, [`judge`] judges a given plan, and [`lp`] writes the
+//! checked by hand, [`evaluate`] judges a given plan, and [`lp`] writes the
 //! integer program out for other solvers. [`greedy`] is the original tool's
 //! search, for comparison.
 
 mod certificate;
+mod checked_problem;
 mod choices;
 mod conflict;
 mod constraints;
 mod dynamic_program;
 mod error;
+mod formulation;
 mod greedy;
 mod infeasible;
 mod integer_program;
 mod lp;
-mod model;
 mod network;
 mod objectives;
 mod plan;
+mod potentials;
 mod problem;
 #[cfg(test)]
 mod properties;
-mod question;
-mod sums;
 mod sweep;
 #[cfg(test)]
 mod testing;
@@ -63,11 +67,11 @@ pub use infeasible::{Cause, Infeasible, Relaxation, best_effort, explain, fewest
 pub use integer_program::{BottleneckProof, Refused};
 pub use lp::lp;
 pub use objectives::{Goal, Objective};
-pub use plan::{Judgement, Plan, Score, judge};
+pub use plan::{Judgement, Plan, Score, evaluate};
 pub use problem::{Limit, Problem};
 pub use sweep::sweep;
 
-use question::Question;
+use checked_problem::CheckedProblem;
 
 /// The best plan, and what shows that it is the best.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,18 +107,18 @@ pub struct Proof {
 /// ([`SolveError::Contradiction`]), costs too large for exact arithmetic, a
 /// solver that gives no proof, and two programs that do not agree.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    answer(&Question::new(problem)?)
+    answer(&CheckedProblem::new(problem)?)
 }
 
 /// Both programs' answer.
-fn answer(question: &Question<'_>) -> Result<Option<Solution>, SolveError> {
-    let integer = integer_program::solve(question)?;
-    let dynamic = dynamic_program::solve(question);
+fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
+    let integer = integer_program::solve(checked)?;
+    let dynamic = dynamic_program::solve(checked);
     let (integer, bottlenecks) = match integer {
         Some(answer) => (Some(answer.plan), answer.proofs),
         None => (None, Vec::new()),
     };
-    let compared = compare(question, integer, dynamic)?;
+    let compared = compare(checked, integer, dynamic)?;
     Ok(compared.map(|solution| Solution {
         bottlenecks,
         ..solution
@@ -123,14 +127,14 @@ fn answer(question: &Question<'_>) -> Result<Option<Solution>, SolveError> {
 
 /// The common answer, or the first objective in which the plans differ.
 fn compare(
-    question: &Question<'_>,
+    checked: &CheckedProblem<'_>,
     integer: Option<Plan>,
     dynamic: Option<Plan>,
 ) -> Result<Option<Solution>, SolveError> {
-    let scored = |plan: &Option<Plan>| plan.as_ref().map(|plan| score(question, plan)).transpose();
+    let scored = |plan: &Option<Plan>| plan.as_ref().map(|plan| score(checked, plan)).transpose();
     let (integer_score, dynamic_score) = (scored(&integer)?, scored(&dynamic)?);
     let mut proofs = Vec::new();
-    for &objective in question.goal.order() {
+    for &objective in checked.goal.order() {
         let value = |score: Option<Score>| score.and_then(|score| score.value(objective));
         let both = (value(integer_score), value(dynamic_score));
         agree(objective, both.0, both.1)?;
@@ -156,12 +160,12 @@ fn compare(
 }
 
 /// The numbers of a plan that a program chose.
-fn score(question: &Question<'_>, plan: &Plan) -> Result<Score, SolveError> {
-    let problem = &question.problem;
-    let is_allowed = question.allows(plan);
+fn score(checked: &CheckedProblem<'_>, plan: &Plan) -> Result<Score, SolveError> {
+    let problem = &checked.problem;
+    let is_allowed = checked.allows(plan);
     let score = Score::of(problem, plan).filter(|_| is_allowed);
     score.ok_or_else(|| SolveError::Unproven {
-        objective: question.goal.main(),
+        objective: checked.goal.main(),
         reason: "a split was chosen that is over a limit or breaks a constraint".to_owned(),
     })
 }

@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
+use super::checked_problem::CheckedProblem;
 use super::objectives::Objective;
-use super::question::Question;
 
 /// A range that may be a stage, with its peak in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct Edge<'a> {
 /// edges between them that are still open. There is at least one position.
 #[derive(Debug, Clone)]
 pub(super) struct Network<'q> {
-    pub question: &'q Question<'q>,
+    pub checked: &'q CheckedProblem<'q>,
     /// By start, then by end.
     columns: Vec<Column>,
     is_numbered: bool,
@@ -46,11 +46,11 @@ pub(super) struct Network<'q> {
 impl<'q> Network<'q> {
     /// One edge for each range that is within the highest limit and obeys the
     /// constraints on cuts.
-    pub(super) fn compact(question: &'q Question<'q>) -> Self {
-        let columns = columns(question);
+    pub(super) fn compact(checked: &'q CheckedProblem<'q>) -> Self {
+        let columns = columns(checked);
         let open = vec![true; columns.len()];
         Self {
-            question,
+            checked,
             columns,
             is_numbered: false,
             open,
@@ -59,26 +59,26 @@ impl<'q> Network<'q> {
 
     /// One edge for each such range on each IPU where it may stand and where
     /// the stages before can leave off at its start.
-    pub(super) fn numbered(question: &'q Question<'q>) -> Self {
-        let columns = columns(question);
-        let layers = question.layers();
+    pub(super) fn numbered(checked: &'q CheckedProblem<'q>) -> Self {
+        let columns = columns(checked);
+        let layers = checked.layers();
         let mut starts = vec![false; layers + 1];
         starts[0] = true;
-        let mut open = Vec::with_capacity(question.stages * columns.len());
-        for stage in 0..question.stages {
+        let mut open = Vec::with_capacity(checked.stages * columns.len());
+        for stage in 0..checked.stages {
             let mut ends = vec![false; layers + 1];
-            let is_last = stage + 1 == question.stages;
+            let is_last = stage + 1 == checked.stages;
             for Column { range, peak } in &columns {
                 let has_next = range.end == layers || !is_last;
                 let stands = starts[range.start] && has_next;
-                let stands = stands && question.may_stand(stage, range, *peak);
+                let stands = stands && checked.may_stand(stage, range, *peak);
                 ends[range.end] |= stands;
                 open.push(stands);
             }
             starts = ends;
         }
         Self {
-            question,
+            checked,
             columns,
             is_numbered: true,
             open,
@@ -92,15 +92,15 @@ impl<'q> Network<'q> {
     /// The node where all positions are placed: the last.
     pub(super) fn sink(&self) -> usize {
         match self.is_numbered {
-            true => self.question.stages.max(1) * self.question.layers(),
-            false => self.question.layers(),
+            true => self.checked.stages.max(1) * self.checked.layers(),
+            false => self.checked.layers(),
         }
     }
 
     /// The open edges. Those that enter a node come before those that leave
     /// it.
     pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = Edge<'_>> {
-        let layers = self.question.layers();
+        let layers = self.checked.layers();
         let stages = self.open.chunks(self.columns.len().max(1)).enumerate();
         stages.flat_map(move |(stage, open)| {
             let open = open.iter().zip(&self.columns).enumerate();
@@ -146,7 +146,7 @@ impl<'q> Network<'q> {
     /// What choosing `edge` counts in `objective`.
     pub(super) fn value(&self, objective: Objective, edge: &Edge<'_>) -> u128 {
         let Column { range, peak } = edge.column;
-        self.question.value(objective, range, *peak)
+        self.checked.value(objective, range, *peak)
     }
 
     /// The fewest edges of any path over edges that count at most `threshold`
@@ -205,7 +205,7 @@ impl<'q> Network<'q> {
                     open[edge.index % self.columns.len()] = true;
                 }
                 let open = self.columns.iter().zip(open).filter(|(_, open)| *open);
-                open.map(|(column, _)| self.question.value(objective, &column.range, column.peak))
+                open.map(|(column, _)| self.checked.value(objective, &column.range, column.peak))
                     .collect()
             }
             false => self
@@ -233,16 +233,16 @@ impl<'q> Network<'q> {
     }
 }
 
-fn columns(question: &Question<'_>) -> Vec<Column> {
-    let limit = question.highest_limit();
-    let rows = (0..question.layers()).flat_map(|from| {
-        let peaks = question.problem.costs.peaks_from(from).iter().copied();
+fn columns(checked: &CheckedProblem<'_>) -> Vec<Column> {
+    let limit = checked.highest_limit();
+    let rows = (0..checked.layers()).flat_map(|from| {
+        let peaks = checked.problem.costs.peaks_from(from).iter().copied();
         let fit = peaks.take_while(move |&peak| peak <= limit).enumerate();
         fit.map(move |(n, peak)| {
             let range = from..from + n + 1;
             Column { range, peak }
         })
     });
-    rows.filter(|column| question.obeys_cuts(&column.range))
+    rows.filter(|column| checked.obeys_cuts(&column.range))
         .collect()
 }

@@ -1,5 +1,6 @@
 //! What makes one split better than another, and in which order.
 
+use clap::ValueEnum;
 use std::fmt;
 
 /// One thing that a split is judged by. Less is better in all of them.
@@ -21,18 +22,18 @@ pub enum Objective {
 
 /// What is asked for above all. The best plan is always sought among those
 /// that are within the limits and obey the constraints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum Goal {
-    /// The lowest peak; then the fewest stages, the most even ones, the
+    /// The lowest memory on the fullest tile; then fewest stages, evenness, and
     /// fewest bytes over the cuts.
     #[default]
     Peak,
-    /// The fewest stages; then peak, evenness, bytes over the cuts.
+    /// The fewest stages; then as peak.
     Fewest,
-    /// The fewest bytes over the cuts; then peak, stages, evenness.
+    /// The fewest bytes over the cuts; then as peak.
     Communication,
-    /// The fastest slowest stage; then peak, stages, evenness, bytes over the
-    /// cuts.
+    /// The fewest cycles of the slowest stage, executed or as the compiler
+    /// estimates; then as peak.
     Cycles,
 }
 

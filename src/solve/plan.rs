@@ -134,7 +134,7 @@ impl Judgement {
 /// # Errors
 /// A problem that contradicts itself, and a plan for another layer order.
 /// Constraints may contradict each other; the plan then breaks some.
-pub fn judge(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveError> {
+pub fn evaluate(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveError> {
     problem.check()?;
     let end = plan.stages.last().map_or(0, |stage| stage.end);
     let layers = problem.layers();
@@ -221,7 +221,7 @@ mod tests {
             ..Problem::new(&costs, &[0, 0], 2, 0)
         };
         let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
-        let judged = judge(&problem, &plan).unwrap();
+        let judged = evaluate(&problem, &plan).unwrap();
         assert_eq!(judged.score.map(|score| score.peak), Some(4));
         assert_eq!(
             (judged.too_large.clone(), judged.missing_ipus),
@@ -231,6 +231,6 @@ mod tests {
         assert!(!judged.is_allowed());
         let other = Plan::new(vec![0..1, 1..2], 2).unwrap();
         let error = SolveError::OtherPlan { end: 2, layers: 3 };
-        assert_eq!(judge(&problem, &other), Err(error));
+        assert_eq!(evaluate(&problem, &other), Err(error));
     }
 }

@@ -11,7 +11,7 @@ use super::objectives::Objective;
 
 /// Exact sums of one objective over the paths through each open edge.
 #[derive(Debug)]
-pub(super) struct Sums {
+pub(super) struct Potentials {
     /// The least sum of any path.
     pub best: u128,
     /// For each open edge, what it adds in shifted costs: never negative, 0
@@ -23,8 +23,8 @@ pub(super) struct Sums {
     pub excess: Vec<Option<u128>>,
 }
 
-impl Sums {
-    /// Sums of `objective`; `None` when there is no path at all.
+impl Potentials {
+    /// The potentials of `objective`; `None` when there is no path at all.
     pub(super) fn new(network: &Network<'_>, objective: Objective) -> Option<Self> {
         let to_end = sums_to_end(network, objective);
         let from_start = sums_from_start(network, objective);
@@ -79,17 +79,17 @@ fn lower(least: &mut Option<u128>, sum: Option<u128>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::solve::checked_problem::CheckedProblem;
     use crate::solve::problem::Problem;
-    use crate::solve::question::Question;
     use crate::solve::testing::additive;
     use std::ops::Range;
 
     #[test]
     fn every_path_through_an_edge_is_at_least_its_excess_above_the_best() {
         let costs = additive(&[3, 1, 4, 1], 8);
-        let question = Question::new(&Problem::new(&costs, &[7, 7, 7], 4, 5)).unwrap();
-        let network = Network::compact(&question);
-        let sums = Sums::new(&network, Objective::Squares).unwrap();
+        let checked = CheckedProblem::new(&Problem::new(&costs, &[7, 7, 7], 4, 5)).unwrap();
+        let network = Network::compact(&checked);
+        let sums = Potentials::new(&network, Objective::Squares).unwrap();
         // Cuts after every layer: 9 + 1 + 16 + 1.
         assert_eq!(sums.best, 27);
         let mut ranges = network.edges().map(|edge| &edge.column.range);
@@ -110,9 +110,9 @@ mod tests {
     #[test]
     fn without_a_path_there_are_no_sums() {
         let costs = additive(&[1, 9, 1], 5);
-        let question = Question::new(&Problem::new(&costs, &[0, 0], 3, 5)).unwrap();
-        let network = Network::compact(&question);
+        let checked = CheckedProblem::new(&Problem::new(&costs, &[0, 0], 3, 5)).unwrap();
+        let network = Network::compact(&checked);
         assert_eq!(network.edges().count(), 2);
-        assert!(Sums::new(&network, Objective::Stages).is_none());
+        assert!(Potentials::new(&network, Objective::Stages).is_none());
     }
 }

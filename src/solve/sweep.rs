@@ -1,8 +1,8 @@
 //! The best plan for each number of IPUs.
 
+use super::checked_problem::CheckedProblem;
 use super::error::SolveError;
 use super::problem::Problem;
-use super::question::Question;
 use super::{Solution, answer};
 
 /// The best plans for 1, 2, ... up to `problem.ipus` IPUs by the same goal and
@@ -18,11 +18,11 @@ use super::{Solution, answer};
 /// # Errors
 /// As those of [`solve`](super::solve).
 pub fn sweep(problem: &Problem<'_>) -> Result<Vec<Option<Solution>>, SolveError> {
-    let question = Question::new(problem)?;
+    let checked = CheckedProblem::new(problem)?;
     let mut best = vec![None; problem.ipus];
     let mut ipus = problem.ipus;
     while ipus > 0 {
-        let Some(solution) = answer(&question.with_ipus(ipus))? else {
+        let Some(solution) = answer(&checked.with_ipus(ipus))? else {
             break;
         };
         let stages = solution.score.stages;

@@ -1,15 +1,12 @@
 //! The code of one tile, for the sweep.
 
+use crate::limits;
 use crate::memory::MemoryModel;
 use crate::memory::code::CodeItem;
 use rayon::prelude::*;
 
 /// How many tiles one thread gathers the code of at once.
 const TILES_AT_ONCE: usize = 64;
-
-/// As many entries as are listed: 128 MB. A real model of 48 layers has some
-/// 10^6 of them; few bytes of a saved file can ask for any number.
-const MOST_LISTED: u64 = 1 << 23;
 
 /// What code is on each tile.
 pub(super) enum CodeByTile {
@@ -23,7 +20,7 @@ impl CodeByTile {
     pub(super) fn new(model: &MemoryModel<'_>) -> Self {
         let sums = model.code.iter().flat_map(|item| &item.bytes);
         let entries: u64 = sums.map(|sum| u64::from(sum.to - sum.from)).sum();
-        match entries <= MOST_LISTED {
+        match entries <= limits::ENTRIES as u64 {
             true => Self::Listed(listed(model)),
             false => Self::Sought,
         }
@@ -77,7 +74,7 @@ fn sought(model: &MemoryModel<'_>, tile: u32, found: &mut Vec<(u32, u64)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::plain::{classic, memory, plain};
+    use crate::memory::tests::reference_model::{classic, memory, plain};
     use proptest::prelude::*;
 
     proptest! {

@@ -1,16 +1,9 @@
 //! One tile, in the form that the sweep needs.
 
+use crate::limits;
 use crate::memory::MemoryModel;
-use crate::memory::marks::{self, Marks};
+use crate::memory::step_set::{self, StepSet};
 use crate::model::{EVERYWHERE, Item, TooManyPlaces};
-
-/// How often variables, and pieces of code, may enter ranges on one tile: 128 MB.
-/// Models of 10^7 variables come to some 10^5.
-const MOST_ENTRIES: usize = 1 << 23;
-
-/// How many layers times places a tile may have: 128 MB for each thread. Large
-/// models come to some 10^6.
-const MOST_CELLS: usize = 1 << 25;
 
 /// Bytes that enter ranges at `layer`.
 #[derive(Debug, Clone, Copy)]
@@ -53,10 +46,10 @@ pub(super) struct Tile {
     /// The stretches of steps of these variables, with the sets of bodies that
     /// use them.
     found: Vec<(Stretch, u32)>,
-    begins: Marks,
-    ends: Marks,
+    begins: StepSet,
+    ends: StepSet,
     /// Where windows begin or end: these steps are kept.
-    edges: Marks,
+    edges: StepSet,
     /// By step that is marked, how many of those that can hold a peak lie
     /// before it.
     rank: Vec<u32>,
@@ -83,11 +76,11 @@ impl Tile {
         clear(&mut self.code, model.layers());
         self.find_variables(model, tile)?;
         self.find_places(model);
-        if self.places.saturating_mul(model.layers()) > MOST_CELLS {
+        if self.places.saturating_mul(model.layers()) > limits::CELLS {
             return Err(TooManyPlaces);
         }
         self.enter_variables(model);
-        let mut left = MOST_ENTRIES;
+        let mut left = limits::ENTRIES;
         for &(number, bytes) in code {
             let item = &model.code[number as usize];
             if item.set == EVERYWHERE {
@@ -119,7 +112,7 @@ impl Tile {
     /// Gathers the variables that a stage can have, and marks where they
     /// begin and end to be live.
     fn find_variables(&mut self, model: &MemoryModel<'_>, tile: u32) -> Result<(), TooManyPlaces> {
-        let mut left = MOST_ENTRIES;
+        let mut left = limits::ENTRIES;
         let classes = &model.model.classes;
         let steps = classes.steps() as usize + 1;
         self.found.clear();
@@ -164,7 +157,7 @@ impl Tile {
         let mut places = 0;
         let mut began = false;
         let sets = [&self.begins, &self.ends, &self.edges];
-        marks::visit(sets, |step, [begins, ends, is_edge]| {
+        step_set::visit(sets, |step, [begins, ends, is_edge]| {
             places += u32::from(began && ends);
             began &= !ends;
             self.rank[step as usize] = places;

@@ -1,8 +1,8 @@
 //! Curves against the weighed stages, and against sums step by step.
 
+use super::reference_model::STEPS;
 use super::*;
 use crate::memory::Curve;
-use crate::memory::plain::STEPS;
 use std::collections::BTreeSet;
 
 /// Bytes at a step, by the curve's own rules.

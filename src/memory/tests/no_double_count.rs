@@ -2,11 +2,10 @@
 //! own as its size, so that the bytes of a part say what is in it. What counted
 //! twice would carry into the bit of another.
 
-use super::plain::{BODIES, Plain, TILES, VERTEX_TYPES, full, memory, plain};
+use super::reference_model::{BODIES, Plain, TILES, VERTEX_TYPES, full, memory, plain};
 use super::*;
 use crate::model::{CodeKind, Layering, NO_LAYER};
 use crate::profile::{RecordedTile, TileBytes};
-use proptest::prelude::*;
 
 /// Variables that have a bit each.
 const VARIABLES: usize = 20;

@@ -7,45 +7,44 @@ use crate::model::{
 };
 use crate::profile::{LiveClasses, Recorded, Target, TileBytes};
 use proptest::collection::vec;
-use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-pub(super) const TILES: u32 = 3;
-pub(super) const STEPS: u32 = 14;
+pub(in crate::memory) const TILES: u32 = 3;
+pub(in crate::memory) const STEPS: u32 = 14;
 const CLASSES: u32 = 6;
-pub(super) const BODIES: u32 = 7;
-pub(super) const VERTEX_TYPES: u32 = 3;
+pub(in crate::memory) const BODIES: u32 = 7;
+pub(in crate::memory) const VERTEX_TYPES: u32 = 3;
 
 /// A model as plain lists, for the literal rules.
 #[derive(Debug, Clone)]
-pub(super) struct Plain {
+pub(in crate::memory) struct Plain {
     /// By class: the half-open ranges; `None` for always live.
-    pub(super) classes: Vec<Option<Vec<(u32, u32)>>>,
-    pub(super) bodies: Vec<PlainBody>,
+    pub(in crate::memory) classes: Vec<Option<Vec<(u32, u32)>>>,
+    pub(in crate::memory) bodies: Vec<PlainBody>,
     /// Body and layer of each operation.
-    pub(super) operations: Vec<(u32, u32)>,
-    pub(super) variables: Vec<PlainVariable>,
-    pub(super) vertex_code: Vec<Vec<u32>>,
-    pub(super) layers: usize,
+    pub(in crate::memory) operations: Vec<(u32, u32)>,
+    pub(in crate::memory) variables: Vec<PlainVariable>,
+    pub(in crate::memory) vertex_code: Vec<Vec<u32>>,
+    pub(in crate::memory) layers: usize,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct PlainBody {
-    pub(super) window: Option<(u32, u32)>,
-    pub(super) state: Vec<u32>,
-    pub(super) exchange: Vec<u32>,
-    pub(super) control: Vec<u32>,
+pub(in crate::memory) struct PlainBody {
+    pub(in crate::memory) window: Option<(u32, u32)>,
+    pub(in crate::memory) state: Vec<u32>,
+    pub(in crate::memory) exchange: Vec<u32>,
+    pub(in crate::memory) control: Vec<u32>,
     /// Vertex types by tile.
-    pub(super) types: Vec<BTreeSet<u32>>,
+    pub(in crate::memory) types: Vec<BTreeSet<u32>>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct PlainVariable {
-    pub(super) tile: u32,
-    pub(super) bytes: u32,
-    pub(super) class: u32,
-    pub(super) users: BTreeSet<u32>,
+pub(in crate::memory) struct PlainVariable {
+    pub(in crate::memory) tile: u32,
+    pub(in crate::memory) bytes: u32,
+    pub(in crate::memory) class: u32,
+    pub(in crate::memory) users: BTreeSet<u32>,
 }
 
 fn spans() -> impl Strategy<Value = Vec<(u32, u32)>> {
@@ -53,7 +52,7 @@ fn spans() -> impl Strategy<Value = Vec<(u32, u32)>> {
     vec(span, 0..4)
 }
 
-pub(super) fn by_tile(max: u32) -> impl Strategy<Value = Vec<u32>> {
+pub(in crate::memory) fn by_tile(max: u32) -> impl Strategy<Value = Vec<u32>> {
     vec(0..max, TILES as usize)
 }
 
@@ -84,7 +83,7 @@ fn variable() -> impl Strategy<Value = PlainVariable> {
     })
 }
 
-pub(super) fn plain() -> impl Strategy<Value = Plain> {
+pub(in crate::memory) fn plain() -> impl Strategy<Value = Plain> {
     (1usize..7).prop_flat_map(|layers| {
         (
             vec(proptest::option::weighted(0.8, spans()), CLASSES as usize),
@@ -112,7 +111,7 @@ pub(super) fn plain() -> impl Strategy<Value = Plain> {
 }
 
 impl Plain {
-    pub(super) fn model(&self) -> (Model, Layering) {
+    pub(in crate::memory) fn model(&self) -> (Model, Layering) {
         let mut sets = BodySets::default();
         let items: Vec<(u16, Item)> = self
             .variables
@@ -180,7 +179,7 @@ impl Plain {
     }
 
     /// The bodies of the operations in these layers.
-    pub(super) fn bodies_of(&self, layers: Range<usize>) -> BTreeSet<u32> {
+    pub(in crate::memory) fn bodies_of(&self, layers: Range<usize>) -> BTreeSet<u32> {
         let inside = self.operations.iter();
         let inside = inside.filter(|(_, layer)| layers.contains(&(*layer as usize)));
         inside.map(|&(body, _)| body).collect()
@@ -193,7 +192,7 @@ impl Plain {
         windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    pub(super) fn live(&self, class: u32, step: u32) -> bool {
+    pub(in crate::memory) fn live(&self, class: u32, step: u32) -> bool {
         match &self.classes[class as usize] {
             None => true,
             Some(ranges) => ranges.iter().any(|&(from, to)| (from..to).contains(&step)),
@@ -201,7 +200,7 @@ impl Plain {
     }
 
     /// Section 7 for one tile, word by word.
-    pub(super) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
+    pub(in crate::memory) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
         let all = self.bodies_of(layers.clone());
         let layered = self.bodies_of(layers.start.max(1)..layers.end);
         let window = match layered.is_empty() {
@@ -243,7 +242,7 @@ impl Plain {
     }
 
     /// Does this variable flow from layer `a` to layer `b`? (section 8)
-    pub(super) fn flows(&self, variable: &PlainVariable, a: usize, b: usize) -> bool {
+    pub(in crate::memory) fn flows(&self, variable: &PlainVariable, a: usize, b: usize) -> bool {
         let (in_a, in_b) = (self.bodies_of(a..a + 1), self.bodies_of(b..b + 1));
         let both = !variable.users.is_disjoint(&in_a) && !variable.users.is_disjoint(&in_b);
         let (Some(from), Some(to)) = (self.window(&in_a), self.window(&in_b)) else {
@@ -264,7 +263,7 @@ impl Plain {
 impl Plain {
     /// The layers that count a variable by the full rules: those that use it by
     /// name or compute with it, else all that use it.
-    pub(super) fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
+    pub(in crate::memory) fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
         let using = |test: &dyn Fn(u32, u32) -> bool| -> BTreeSet<u32> {
             let users = self.operations.iter();
             let users =
@@ -285,7 +284,7 @@ impl Plain {
 
     /// The full rules for one tile, word by word; `recorded` and `explained`
     /// are bytes of code by kind.
-    pub(super) fn full_stage(
+    pub(in crate::memory) fn full_stage(
         &self,
         layers: Range<usize>,
         tile: u32,
@@ -343,13 +342,13 @@ impl PlainBody {
 }
 
 /// Places by the classic rules.
-pub(super) fn classic(model: &Model, layering: &Layering) -> Placement {
+pub(in crate::memory) fn classic(model: &Model, layering: &Layering) -> Placement {
     Placement::classic(model, layering).expect("few places")
 }
 
 /// Places by the full rules, with all that has no layer in one position, so
 /// that the literal rules stay short.
-pub(super) fn full(model: &Model, layering: &Layering) -> Placement {
+pub(in crate::memory) fn full(model: &Model, layering: &Layering) -> Placement {
     let options = PlacementOptions {
         layerless: Layerless::First,
         ..PlacementOptions::default()
@@ -358,16 +357,16 @@ pub(super) fn full(model: &Model, layering: &Layering) -> Placement {
 }
 
 /// The model, ready to be weighed.
-pub(super) fn memory<'a>(model: &'a Model, placement: &'a Placement) -> MemoryModel<'a> {
+pub(in crate::memory) fn memory<'a>(model: &'a Model, placement: &'a Placement) -> MemoryModel<'a> {
     MemoryModel::new(model, placement).expect("little code")
 }
 
 /// The costs of all ranges within a limit.
-pub(super) fn costs(memory: &MemoryModel<'_>, limit: u64) -> RangeCosts {
+pub(in crate::memory) fn costs(memory: &MemoryModel<'_>, limit: u64) -> RangeCosts {
     memory.range_costs(limit).expect("small tiles")
 }
 
-pub(super) fn ranges(layers: usize) -> Vec<Range<usize>> {
+pub(in crate::memory) fn ranges(layers: usize) -> Vec<Range<usize>> {
     let from = 0..layers;
     from.flat_map(|from| (from + 1..=layers).map(move |to| from..to))
         .collect()

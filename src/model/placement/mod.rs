@@ -42,26 +42,24 @@ use clap::ValueEnum;
 use std::fmt;
 
 /// Which rules say what a stage needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Rules {
-    /// The original tool's (analysis.md, section 7): what the operations of
-    /// the stage explain, variables within the stage's window and only those
-    /// of operations with a layer.
-    Classic,
-    /// All that the compiler recorded for the tile: what operations explain,
-    /// and overhead in every stage.
+    /// All that the compiler recorded.
+    #[default]
     Full,
+    /// What the original tool counted.
+    Classic,
 }
 
 /// What becomes of operations without a layer in the full model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Layerless {
-    /// Each is assigned to places by the rules of this module.
+    /// Each in the places that it belongs to.
     #[default]
     Assign,
-    /// All of them are one pseudo-layer, first in the order.
+    /// All in one place before the layers.
     First,
-    /// They are left out.
+    /// Nowhere.
     Ignore,
 }
 

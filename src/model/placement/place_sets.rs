@@ -1,5 +1,6 @@
 //! Sets of places, each kept once.
 
+use crate::limits;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -23,10 +24,6 @@ pub struct PlaceSets {
     out: u32,
 }
 
-/// How many places all sets may have together. Real models have some 10^6; few
-/// bytes of a profile can ask for any number.
-const MAX_PLACES: usize = 1 << 24;
-
 /// Places share more than any real model does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -45,7 +42,7 @@ impl PlaceSets {
             sets: vec![nowhere.clone(), nowhere.clone()],
             ids: [(nowhere, NOWHERE)].into_iter().collect(),
             unions: FxHashMap::default(),
-            left: MAX_PLACES,
+            left: limits::PLACES,
             out,
         }
     }

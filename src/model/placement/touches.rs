@@ -2,6 +2,7 @@
 
 use super::ends::IN;
 use super::place_sets::{PlaceSet, PlaceSets, TooManyPlaces};
+use crate::limits;
 use crate::model::{Model, TensorKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -55,7 +56,7 @@ pub(super) fn apart(model: &Model, bytes: &[SetBytes]) -> Result<Vec<bool>, TooM
         users[set as usize] = (users[smaller as usize] + u8::from(computes(body))).min(2);
     }
     let mut apart: Vec<bool> = (0..model.bodies.len() as u32).map(computes).collect();
-    let mut left = MAX_LOOKS;
+    let mut left = limits::LOOKS;
     let shared = (0u32..).zip(&users).filter(|&(_, &users)| users > 1);
     for (set, _) in shared.filter(|&(set, _)| bytes[set as usize].all > 0) {
         for body in model.body_sets.bodies(set) {
@@ -94,12 +95,6 @@ pub(super) struct Touches {
     by_body: Vec<Vec<Touch>>,
 }
 
-/// How many uses of variables by bodies are looked at, and how many pairs of a
-/// body and a place are kept. Real models have some 10^6 and 10^4; few bytes
-/// of a file can ask for any number.
-const MAX_LOOKS: usize = 1 << 28;
-const MAX_PAIRS: usize = 1 << 22;
-
 impl Touches {
     /// What the bodies that are `wanted` touch, when sets of bodies have the
     /// places `of_set`.
@@ -109,7 +104,7 @@ impl Touches {
         (sets, of_set): (&PlaceSets, &[PlaceSet]),
         wanted: impl Fn(u32) -> bool,
     ) -> Result<Self, TooManyPlaces> {
-        let mut left = MAX_LOOKS;
+        let mut left = limits::LOOKS;
         let mut pairs: FxHashMap<(u32, u32), SetBytes> = FxHashMap::default();
         let used = (0u32..)
             .zip(bytes)
@@ -133,7 +128,7 @@ impl Touches {
                         sum.parameters += bytes.parameters;
                     }
                 }
-                if pairs.len() > MAX_PAIRS {
+                if pairs.len() > limits::PAIRS {
                     return Err(TooManyPlaces);
                 }
             }

@@ -1,7 +1,7 @@
 //! The comparison as tables, and in one line.
 
 use super::{Comparison, LayerChange, StageBytes, Verdict, more};
-use crate::report::terminal::{Look, Tone};
+use crate::report::terminal::{Severity, TextStyle};
 use crate::report::{Table, printable};
 
 impl Comparison {
@@ -73,13 +73,13 @@ impl Comparison {
     }
 
     /// What people want to know first, in one line.
-    pub fn summary(&self, look: &Look) -> String {
+    pub fn summary(&self, look: &TextStyle) -> String {
         let verdict = match (self.before.map(|v| v.fits), self.now.map(|v| v.fits)) {
-            (_, None) => look.toned(Tone::Notable, "no split to judge"),
-            (Some(true), Some(false)) => look.toned(Tone::Bad, "it fitted and no longer does"),
-            (Some(false), Some(true)) => look.toned(Tone::Good, "it fits, and did not before"),
-            (_, Some(true)) => look.toned(Tone::Good, "it fits"),
-            (_, Some(false)) => look.toned(Tone::Bad, "it does not fit"),
+            (_, None) => look.toned(Severity::Notable, "no split to judge"),
+            (Some(true), Some(false)) => look.toned(Severity::Bad, "it fitted and no longer does"),
+            (Some(false), Some(true)) => look.toned(Severity::Good, "it fits, and did not before"),
+            (_, Some(true)) => look.toned(Severity::Good, "it fits"),
+            (_, Some(false)) => look.toned(Severity::Bad, "it does not fit"),
         };
         let tiles = match (self.before, self.now) {
             (Some(before), Some(now)) => format!(
@@ -92,7 +92,7 @@ impl Comparison {
         format!("compared: {verdict}{tiles}; {}", self.growth(look))
     }
 
-    fn growth(&self, look: &Look) -> String {
+    fn growth(&self, look: &TextStyle) -> String {
         let count = self.grown().count();
         let Some((layer, tile, total)) = self.grown().max_by_key(|&(_, tile, total)| (tile, total))
         else {

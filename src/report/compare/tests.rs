@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::report::document::testing::report;
-use crate::report::terminal::Look;
+use crate::report::terminal::TextStyle;
 use crate::report::{Table, json};
 
 fn written(report: &Report) -> Vec<u8> {
@@ -30,7 +30,7 @@ fn what_was_written_is_read_and_nothing_changed() {
     assert!(stages.rows.iter().all(|row| row[5] == "0"));
     assert!(
         comparison
-            .summary(&Look::default())
+            .summary(&TextStyle::default())
             .ends_with("no layer grew")
     );
 }
@@ -60,7 +60,7 @@ fn layers_grow_shrink_come_and_go() {
     // The second of the same name was not there before.
     assert_eq!(table.rows.iter().filter(|row| row[1] == "new").count(), 2);
     assert_eq!(comparison.grown().count(), 2);
-    let summary = comparison.summary(&Look::default());
+    let summary = comparison.summary(&TextStyle::default());
     assert!(
         summary.contains("grew: 2, most of all In by 5 bytes on its"),
         "{summary}"
@@ -89,7 +89,7 @@ fn what_fitted_must_go_on_fitting() {
     for (before, now, worse, said) in cases {
         let comparison = Comparison::new(&fitting(before), &fitting(now));
         assert_eq!(comparison.is_worse(), worse, "{before:?} {now:?}");
-        let summary = comparison.summary(&Look::default());
+        let summary = comparison.summary(&TextStyle::default());
         assert!(summary.contains(said), "{said} in {summary}");
         assert_eq!(before.is_none(), !comparison.warnings.is_empty());
     }

@@ -2,8 +2,8 @@
 //!
 //! A [`Report`] is plain data that can be written and read back. Every file
 //! form is a pure function of it: [`json`](super::json) writes it as it
-//! stands, [`spreadsheet`](super::spreadsheet), [`markdown`](super::markdown) and
-//! [`page`](super::page) show it to people. [`Report::new`] makes it.
+//! stands, [`csv`](mod@super::csv), [`markdown`](super::markdown) and
+//! [`html`](super::html) show it to people. [`Report::new`] makes it.
 //!
 //! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
 //! both ends of a range of steps are inclusive. Tiles and stages count from 0.
@@ -15,6 +15,7 @@
 //! that it does not know.
 
 mod build;
+mod downsample;
 mod execution;
 mod liveness;
 mod made;
@@ -24,9 +25,9 @@ mod split;
 mod sweep;
 #[cfg(test)]
 pub(crate) mod testing;
-mod thin;
 
 pub use build::Inputs;
+pub(super) use downsample::thin;
 pub use execution::{Execution, ExecutionSource, LayerCycles, StageCycles};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use made::{BuildOption, Files, Made, TargetFacts};
@@ -37,7 +38,6 @@ pub use search::{
 };
 pub use split::{Bucket, Cut, FullestTile, Fullness, SplitFacts, StageFacts};
 pub use sweep::{Sweep, SweepRow};
-pub(super) use thin::thin;
 
 use crate::model::PseudoLayers;
 use schemars::JsonSchema;

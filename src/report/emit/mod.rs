@@ -24,21 +24,22 @@ pub use module::{ModuleName, ModuleTemplate};
 
 use super::{Split, printable};
 use crate::model::PseudoLayers;
+use clap::ValueEnum;
 use notes::Notes;
 use thiserror::Error;
 
 /// In what form a split is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// YAML: how many layers each IPU gets.
+    /// How many layers each IPU gets, as YAML.
     LayersPerIpu,
-    /// Python: a `poptorch.BeginBlock` for each stage.
+    /// A block for each stage, as Python.
     Poptorch,
-    /// Python: the session options and a `with` for each layer.
+    /// Session options and annotations by layer, as Python.
     Popart,
-    /// Python: the stage of each layer, and the IPU of each stage.
+    /// A pipeline stage for each layer, as Python.
     Keras,
-    /// YAML: the modules that start a new IPU.
+    /// The modules that start a new IPU, as YAML.
     PipelineSplits,
 }
 

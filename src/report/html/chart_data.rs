@@ -48,7 +48,7 @@ impl Charts {
     /// JSON that can stand inside a `script` element: nothing in it can end
     /// the element or begin a comment.
     pub(super) fn json(&self) -> String {
-        let json = serde_json::to_string(self).unwrap_or_default();
+        let json = serde_json::to_string(self).expect("numbers and texts have a form in JSON");
         json.chars()
             .map(|c| match c {
                 '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),

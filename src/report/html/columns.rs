@@ -1,6 +1,6 @@
 //! Columns side by side: layers, tiles by how full they are, numbers of IPUs.
 
-use super::parts::{percent, rounded, scale, ticks};
+use super::widgets::{percent, rounded, scale, ticks};
 use maud::{Markup, html};
 
 /// One column.

@@ -1,7 +1,7 @@
 //! Curves over the steps of the program, as drawings and as tables.
 
-use super::hover::{Chart, Charts};
-use super::parts::{cell, long, number, percent, rounded, scale, table, ticks};
+use super::chart_data::{Chart, Charts};
+use super::widgets::{cell, long, number, percent, rounded, scale, table, ticks};
 use crate::model::PseudoLayers;
 use crate::report::document::{Band, Curve, thin};
 use crate::report::text::grouped;

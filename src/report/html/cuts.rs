@@ -1,6 +1,6 @@
 //! What flows over each cut, what a cut doubles, and what moving it would do.
 
-use super::parts::{cell, signed, stacked, table};
+use super::widgets::{cell, signed, stacked, table};
 use crate::model::PseudoLayers;
 use crate::report::document::{Cut, Move, Report, Tie};
 use crate::report::tied_weights;
@@ -42,10 +42,10 @@ fn of(cut: &Cut) -> String {
 }
 
 /// With more cuts than this the page must stay small.
-const MOST_MOVED: usize = 32;
+const MAX_MOVED: usize = 32;
 
 fn moves(pseudo_layers: PseudoLayers, cuts: &[Cut]) -> Markup {
-    if cuts.len() > MOST_MOVED {
+    if cuts.len() > MAX_MOVED {
         return html! { p.soft { "What moving one layer over each of so many cuts would do stands in the JSON form of the report alone." } };
     }
     let rows = html! {
@@ -104,7 +104,7 @@ pub(super) fn tied_weights(report: &Report) -> Option<Markup> {
 }
 
 /// So many groups of layers that share variables are shown.
-const MOST_TIES: usize = 20;
+const MAX_TIES: usize = 20;
 
 /// Layers that use the same variables; `None` when there are none.
 pub(super) fn ties(report: &Report) -> Option<Markup> {
@@ -118,9 +118,9 @@ pub(super) fn ties(report: &Report) -> Option<Markup> {
             }
         }
     };
-    let rows = report.ties.iter().enumerate().take(MOST_TIES).map(row);
+    let rows = report.ties.iter().enumerate().take(MAX_TIES).map(row);
     let rows = html! { @for row in rows { (row) } };
-    let others = report.ties.len().saturating_sub(MOST_TIES);
+    let others = report.ties.len().saturating_sub(MAX_TIES);
     Some(html! {
         p { "Layers that use the same variables that are always live, such as constants. A cut between them doubles the bytes." }
         (table("Shared variables", &["Layers", "", "#Bytes"], rows))

@@ -1,7 +1,7 @@
 //! Cycles of layers and stages.
 
 use super::columns::{Column, Columns};
-use super::parts::{cell, folded, number, stacked, table};
+use super::widgets::{cell, folded, number, stacked, table};
 use super::{short, stage_groups, stage_of};
 use crate::report::document::{Execution, ExecutionSource, Report};
 use crate::report::text::{grouped, share, shown};

@@ -1,7 +1,7 @@
 //! Every layer by itself.
 
-use super::parts::{cell, json_name, parts, parts_legend, stacked, table};
 use super::stage_of;
+use super::widgets::{cell, json_name, parts, parts_legend, stacked, table};
 use crate::model::PseudoLayers;
 use crate::report::document::Report;
 use maud::{Markup, html};

@@ -1,9 +1,9 @@
 //! The whole model over the steps, and the variables at its peak.
 
+use super::chart_data::Charts;
 use super::curve::Drawing;
-use super::hover::Charts;
-use super::parts::{cell, folded, legend, number, stacked, table};
 use super::tints;
+use super::widgets::{cell, folded, legend, number, stacked, table};
 use crate::model::PseudoLayers;
 use crate::report::document::{Liveness, PeakVariables, Report};
 use crate::report::text::{grouped, share, shown};

@@ -1,7 +1,7 @@
 //! What the compiler recorded: by tile, by category, and what explains it.
 
-use super::hover::{Chart, Charts};
-use super::parts::{cell, folded, legend, number, rounded, scale, signed, stacked, table, ticks};
+use super::chart_data::{Chart, Charts};
+use super::widgets::{cell, folded, legend, number, rounded, scale, signed, stacked, table, ticks};
 use crate::report::document::{CategoryBytes, CoverageFacts, Report, TileTotals};
 use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};

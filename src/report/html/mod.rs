@@ -7,15 +7,14 @@
 //! (`hover`); and a policy in the head lets no script run but the one whose
 //! hash it names, and nothing be fetched.
 
+mod chart_data;
 mod columns;
 mod curve;
 mod cuts;
 mod execution;
-mod hover;
 mod layers;
 mod liveness;
 mod memory;
-mod parts;
 mod proof;
 mod refusal;
 mod stages;
@@ -24,10 +23,11 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod widgets;
 
 use crate::report::document::{Band, Report};
 use crate::report::text::shown;
-use hover::Charts;
+use chart_data::Charts;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("style.css");
@@ -35,7 +35,7 @@ const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of the style and of the script, which a test compares.
 const STYLE_HASH: &str = "kGVggL/yagCGWJk3VUfqO9PULhWdwMAEXkUyRwaYR4s=";
-const SCRIPT_HASH: &str = "KP2BWNiNWx/X92v3D4i/C2QXfp4EaAFtrUiDfS+6mnM=";
+const SCRIPT_HASH: &str = "Q8CUko7tS+peKWQ0qKlZXO1oZzQ7FtDYNFyhhUIkW3M=";
 
 /// What the page may do: draw itself and run its own script.
 fn policy() -> String {

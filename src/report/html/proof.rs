@@ -1,6 +1,6 @@
 //! What shows that the split is the best, and what it had to obey.
 
-use super::parts::{decimal, number, table};
+use super::widgets::{decimal, number, table};
 use crate::report::document::{Proof, ProvenBottleneck, Report};
 use crate::report::text::shown;
 use maud::{Markup, html};
@@ -49,7 +49,7 @@ fn bottleneck(place: usize, own: &ProvenBottleneck) -> Markup {
     html! {
         p {
             "Why the " span.name { (shown(&own.objective)) } " cannot be lower: the next lower number of any range of layers is "
-            span data-json=(format_args!("{at}/below")) { (super::parts::digits(&own.below)) }
+            span data-json=(format_args!("{at}/below")) { (super::widgets::digits(&own.below)) }
             @match own.stages_needed {
                 Some(needed) => {
                     ", and with no stage above it at least "

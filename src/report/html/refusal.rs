@@ -1,7 +1,7 @@
 //! Why nothing fits and what would help, and the best split beside one that
 //! was given.
 
-use super::parts::{cell, number, table};
+use super::widgets::{cell, number, table};
 use crate::model::PseudoLayers;
 use crate::report::document::{Judged, Refusal, RefusalReason, Report, SplitFacts};
 use crate::report::text::{grouped, share, shown};

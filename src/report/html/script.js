@@ -31,7 +31,7 @@
   const described = (chart, at) => {
     const place = placeOf(chart.at, at);
     const lines = [chart.what + ' ' + grouped(at)];
-    for (const band of chart.bands || charts.bands) {
+    for (const band of charts.bands) {
       if (chart.banded && band[1] <= at && at <= band[2]) lines[0] += ', layer ' + band[0];
     }
     let sum = 0;

@@ -1,11 +1,11 @@
 //! Each stage by itself: how full its tiles are, and its bytes over the steps.
 
+use super::chart_data::Charts;
 use super::columns::{Column, Columns};
 use super::curve::Drawing;
-use super::hover::Charts;
 use super::liveness::{colours, variables};
-use super::parts::{cell, folded, number, signed, table};
 use super::tints;
+use super::widgets::{cell, folded, number, signed, table};
 use crate::report::document::{Band, Fullness, Report, SplitFacts, StageFacts};
 use crate::report::text::{grouped, share};
 use maud::{Markup, html};

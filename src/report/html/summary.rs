@@ -1,6 +1,6 @@
 //! The compilation, and how the report was made.
 
-use super::parts::{number, table};
+use super::widgets::{number, table};
 use crate::report::document::{BuildOption, Report};
 use crate::report::text::shown;
 use maud::{Markup, html};
@@ -57,22 +57,22 @@ fn build_options(options: &[BuildOption]) -> Markup {
 }
 
 /// So many entries of a file beside the profile are shown.
-const MOST_ENTRIES: usize = 200;
+const MAX_ENTRIES: usize = 200;
 
 /// A file beside the profile, as names and values.
 fn beside(name: &str, value: &Value) -> Markup {
     let mut entries = Vec::new();
     flatten(String::new(), value, &mut entries);
     let rows = html! {
-        @for (name, value) in entries.iter().take(MOST_ENTRIES) {
+        @for (name, value) in entries.iter().take(MAX_ENTRIES) {
             tr { td.name { (shown(name)) } td.name.wrap { (shown(value)) } }
         }
     };
     html! {
         h3 { (name) }
         (table(name, &["Name", "Value"], rows))
-        @if entries.len() > MOST_ENTRIES {
-            p.soft { "And " (entries.len() - MOST_ENTRIES) " more." }
+        @if entries.len() > MAX_ENTRIES {
+            p.soft { "And " (entries.len() - MAX_ENTRIES) " more." }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The best split for each number of IPUs.
 
 use super::columns::{Column, Columns};
-use super::parts::{cell, signed_cell, table};
 use super::refusal::fits;
+use super::widgets::{cell, signed_cell, table};
 use crate::report::document::{Report, SweepRow};
 use crate::report::text::{grouped, share, shown};
 use maud::{Markup, html};

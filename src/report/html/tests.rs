@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 fn the_policy_names_the_style_and_the_script() {
     for (text, hash) in [(STYLE, STYLE_HASH), (SCRIPT, SCRIPT_HASH)] {
         let found = BASE64_STANDARD.encode(Sha256::digest(text));
-        assert_eq!(hash, found, "the constant in src/report/page/mod.rs is old");
+        assert_eq!(hash, found, "the constant in src/report/html/mod.rs is old");
     }
 }
 

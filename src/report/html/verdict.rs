@@ -1,10 +1,10 @@
 //! The head of the page, and the split at a glance.
 
 use super::columns::{Column, Columns};
-use super::parts::{
+use super::short;
+use super::widgets::{
     cell, number, part_cells, parts, parts_legend, signed, signed_cell, stacked, table,
 };
-use super::short;
 use crate::model::PseudoLayers;
 use crate::report::document::{LayerMemory, Report, SplitFacts};
 use crate::report::text::{grouped, share, shown};

@@ -1,6 +1,6 @@
 //! Pictures in one line of text.
 
-use super::{Look, Screen, Tone};
+use super::{Screen, Severity, TextStyle};
 
 /// More of the limit than this is worth a look, in per cent.
 const NOTABLE: u128 = 90;
@@ -8,7 +8,7 @@ const NOTABLE: u128 = 90;
 /// `bytes` as a bar of `width` columns with a mark at `limit`, of which
 /// `largest` or the limit itself is the whole. A bar passes the mark if and
 /// only if the bytes are over the limit.
-pub(super) fn bar(look: &Look, bytes: u64, limit: u64, largest: u64, width: usize) -> String {
+pub(super) fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width: usize) -> String {
     let [full, free, mark] = match look.screen.is_some_and(|screen| screen.unicode) {
         true => ["█", "·", "│"],
         false => ["#", ".", "|"],
@@ -35,13 +35,13 @@ pub(super) fn bar(look: &Look, bytes: u64, limit: u64, largest: u64, width: usiz
     look.toned(tone(bytes, limit), &drawn)
 }
 
-fn tone(bytes: u64, limit: u64) -> Tone {
+fn tone(bytes: u64, limit: u64) -> Severity {
     if bytes > limit {
-        Tone::Bad
+        Severity::Bad
     } else if u128::from(bytes) * 100 > u128::from(limit) * NOTABLE {
-        Tone::Notable
+        Severity::Notable
     } else {
-        Tone::Good
+        Severity::Good
     }
 }
 
@@ -71,13 +71,13 @@ mod tests {
     use super::*;
     use crate::report::Units;
 
-    fn look(unicode: bool) -> Look {
+    fn look(unicode: bool) -> TextStyle {
         let screen = Screen {
             width: 80,
             colour: false,
             unicode,
         };
-        Look {
+        TextStyle {
             units: Units::Bytes,
             screen: Some(screen),
         }

@@ -1,6 +1,6 @@
 //! What takes the memory of each stage, and what moving a layer would do.
 
-use super::{Look, layers};
+use super::{TextStyle, layers};
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
 use crate::report::Report;
@@ -15,7 +15,7 @@ const VARIABLES: usize = 5;
 const TIES: usize = 5;
 
 /// A paragraph for each stage and each cut, and one for what layers share.
-pub fn explain(report: &Report, look: &Look) -> String {
+pub fn explain(report: &Report, look: &TextStyle) -> String {
     let words = Words {
         units: look.units.for_bytes(report.memory.limit),
         pseudo_layers: report.pseudo_layers,

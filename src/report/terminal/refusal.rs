@@ -1,12 +1,12 @@
 //! Why nothing fits, and what would help; and the best beside what was given.
 
-use super::{Look, layers};
+use super::{TextStyle, layers};
 use crate::model::PseudoLayers;
 use crate::report::document::{Judged, OverLimit, Refusal, RefusalReason};
 use crate::report::{Split, Units, printable, sweep, tied_weights};
 
 /// Some lines under the verdict.
-pub fn refusal(refusal: &Refusal, split: &Split, look: &Look) -> String {
+pub fn refusal(refusal: &Refusal, split: &Split, look: &TextStyle) -> String {
     let units = look.units.for_bytes(refusal.limit);
     let mut lines = Vec::new();
     let is_named = refusal.reason == RefusalReason::TooLarge && !split.too_large.is_empty();
@@ -93,7 +93,7 @@ fn ipus(count: usize) -> String {
 }
 
 /// The best split beside the one that was given.
-pub fn beside(judged: &Judged, split: &Split, look: &Look) -> String {
+pub fn beside(judged: &Judged, split: &Split, look: &TextStyle) -> String {
     let stages = printable(&sweep::split(&judged.best_stages, split.pseudo_layers));
     let units = look.units.for_bytes(split.limit);
     let best = units.amount(judged.best_fullest_tile_bytes);

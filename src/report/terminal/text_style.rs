@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Color, Style};
 
 /// How text for people looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Look {
+pub struct TextStyle {
     /// In what amounts are given.
     pub units: Units,
     /// What is known of the screen; `None` for a pipe or a file.
@@ -25,7 +25,7 @@ pub struct Screen {
 
 /// What a colour says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
+pub enum Severity {
     /// All is well.
     Good,
     /// Look at this.
@@ -34,16 +34,16 @@ pub enum Tone {
     Bad,
 }
 
-impl Look {
+impl TextStyle {
     /// `text` in the colour of `tone`, if there are colours.
-    pub fn toned(&self, tone: Tone, text: &str) -> String {
+    pub fn toned(&self, tone: Severity, text: &str) -> String {
         if !self.screen.is_some_and(|screen| screen.colour) {
             return text.to_string();
         }
         let colour = match tone {
-            Tone::Good => AnsiColor::Green,
-            Tone::Notable => AnsiColor::Yellow,
-            Tone::Bad => AnsiColor::Red,
+            Severity::Good => AnsiColor::Green,
+            Severity::Notable => AnsiColor::Yellow,
+            Severity::Bad => AnsiColor::Red,
         };
         let style = Style::new().bold().fg_color(Some(Color::Ansi(colour)));
         format!("{style}{text}{style:#}")
@@ -87,26 +87,26 @@ mod tests {
 
     #[test]
     fn lines_are_broken_between_words() {
-        let look = Look {
+        let look = TextStyle {
             screen: Some(NARROW),
-            ..Look::default()
+            ..TextStyle::default()
         };
         let text = "short\n  one --layer-name-regex two three four five\n/a/path/without/any/space";
         let expected = "short\n  one\n    --layer-name-regex\n    two three four\n    five\n\
                         /a/path/without/any/space";
         assert_eq!(look.fitted(text), expected);
-        assert_eq!(Look::default().fitted(text), text);
+        assert_eq!(TextStyle::default().fitted(text), text);
     }
 
     #[test]
     fn colours_take_no_place() {
-        let look = Look {
+        let look = TextStyle {
             screen: Some(NARROW),
-            ..Look::default()
+            ..TextStyle::default()
         };
-        let text = look.toned(Tone::Bad, "exactly twenty wide.");
+        let text = look.toned(Severity::Bad, "exactly twenty wide.");
         assert!(text.starts_with("\u{1b}[") && text.ends_with("\u{1b}[0m"));
         assert_eq!(look.fitted(&text), text);
-        assert_eq!(Look::default().toned(Tone::Bad, "plain"), "plain");
+        assert_eq!(TextStyle::default().toned(Severity::Bad, "plain"), "plain");
     }
 }

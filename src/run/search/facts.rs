@@ -1,6 +1,6 @@
 //! What the solver said, for the report.
 
-use super::{Answer, Asked, explained};
+use super::{Outcome, SearchRequest, explained};
 use crate::cli::Options;
 use crate::report::document::{
     CutFacts, Judged, LayerNames, Move, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
@@ -16,12 +16,12 @@ use anyhow::Result;
 use std::ops::Range;
 
 /// How many ties a report names.
-const MOST_TIES: usize = 100;
+const MAX_TIES: usize = 100;
 
 /// What shows that the answer is the best. A greedy search and a split that
 /// was given have no proof, but the name of the objective.
-pub(super) fn proof(options: &Options, answer: &Answer, is_given: bool) -> Proof {
-    let goal = Goal::from(options.objective);
+pub(super) fn proof(options: &Options, answer: &Outcome, is_given: bool) -> Proof {
+    let goal = options.objective;
     let objective = match goal {
         Goal::Peak => "peak",
         Goal::Fewest => "fewest",
@@ -32,7 +32,7 @@ pub(super) fn proof(options: &Options, answer: &Answer, is_given: bool) -> Proof
         objective: objective.to_string(),
         ..Proof::default()
     };
-    let Answer::Best(solution) = answer else {
+    let Outcome::Best(solution) = answer else {
         return proof;
     };
     if is_given {
@@ -72,7 +72,7 @@ impl Subject<'_> {
     }
 
     /// Why nothing fits, and what would help.
-    pub(super) fn refusal(&self, asked: &Asked, infeasible: &Infeasible) -> Refusal {
+    pub(super) fn refusal(&self, request: &SearchRequest, infeasible: &Infeasible) -> Refusal {
         let certificate = &infeasible.certificate;
         let ranges = certificate.ranges.clone();
         let weighed = ranges.iter().zip(self.memory.stages(&ranges));
@@ -90,7 +90,7 @@ impl Subject<'_> {
                 Cause::TooFewIpus => RefusalReason::TooFewIpus,
                 Cause::PinsOrLimits => RefusalReason::PinsOrLimits,
             },
-            limit: asked.limit(),
+            limit: request.limit(),
             ranges: weighed.map(range).collect(),
             cuts_after: cuts_after.map(|&position| self.name(position)).collect(),
             stages_needed: match certificate.needed {
@@ -132,7 +132,7 @@ impl Subject<'_> {
 
     /// The best split for each number of IPUs; where none fits, the one that
     /// would need the least.
-    pub(super) fn sweep(&self, asked: &Asked, problem: &Problem<'_>) -> Result<Sweep> {
+    pub(super) fn sweep(&self, request: &SearchRequest, problem: &Problem<'_>) -> Result<Sweep> {
         let fitting = solve::sweep(problem).map_err(explained)?;
         let unlimited = Problem {
             limit: Limit::Same(u64::MAX),
@@ -150,7 +150,7 @@ impl Subject<'_> {
             Some(self.row(number + 1, fits, &solution, problem))
         };
         Ok(Sweep {
-            limit: asked.limit(),
+            limit: request.limit(),
             rows: fitting.into_iter().enumerate().filter_map(row).collect(),
         })
     }
@@ -177,7 +177,7 @@ impl Subject<'_> {
     /// Layers that use the same variables that are always live, as
     /// [`MemoryModel::ties`](crate::memory::MemoryModel::ties) has them.
     pub(super) fn named_ties(&self, ties: &[(Vec<u32>, u64)]) -> Vec<Tie> {
-        let named = ties.iter().take(MOST_TIES).map(|(layers, bytes)| Tie {
+        let named = ties.iter().take(MAX_TIES).map(|(layers, bytes)| Tie {
             layers: layer_names(
                 &self.placement.positions,
                 layers.iter().map(|&layer| layer as usize),

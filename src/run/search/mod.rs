@@ -1,11 +1,11 @@
 //! From range costs to a split, its proof, or why there is none.
 
-mod asked;
 mod facts;
 mod given;
+mod request;
 mod weigh;
 
-pub(super) use asked::limits;
+pub(super) use request::limits;
 
 use super::subject::Subject;
 use super::{InternalError, layers};
@@ -17,12 +17,12 @@ use crate::report::Split;
 use crate::report::document::SearchFacts;
 use crate::solve::{self, Constraint, Infeasible, Plan, Problem, Solution, SolveError};
 use anyhow::{Context, Result};
-use asked::Asked;
+use request::SearchRequest;
 use std::ops::Range;
 use std::time::Instant;
 
 /// What a search found.
-pub(super) struct Found {
+pub(super) struct SearchResult {
     /// The split to show: the one that was given, or the best. None when
     /// nothing asked for one.
     pub(super) split: Option<Split>,
@@ -38,7 +38,7 @@ struct Weighed {
 }
 
 /// The answer of a solver, or what it says when there is none.
-enum Answer {
+enum Outcome {
     Best(Box<Solution>),
     Infeasible(Box<Infeasible>),
     /// The search of the original tool proves nothing.
@@ -52,23 +52,23 @@ impl Subject<'_> {
     /// # Errors
     /// Options that do not go with each other or with the model, and files
     /// that cannot be written.
-    pub(super) fn search(&self) -> Result<Found> {
+    pub(super) fn search(&self) -> Result<SearchResult> {
         if self.layering.is_empty() {
             return Err(layers::none(self.model(), self.options));
         }
-        let asked = Asked::new(self.options, self.model(), self.placement)?;
+        let request = SearchRequest::new(self.options, self.model(), self.placement)?;
         let given = given::given(self.options, &self.placement.positions)?;
         let start = Instant::now();
         let options = self.options;
-        let all = options.sweep || options.explain || given.is_some() || asked.is_auto;
-        let mut weighed = self.weigh((!all).then(|| asked.limit()))?;
+        let all = options.sweep || options.explain || given.is_some() || request.is_auto;
+        let mut weighed = self.weigh((!all).then(|| request.limit()))?;
         self.detail("range costs", start);
-        let ipus = self.ipus(&asked, &weighed)?;
-        let answer = self.answer(&asked, &mut weighed, ipus)?;
+        let ipus = self.ipus(&request, &weighed)?;
+        let answer = self.answer(&request, &mut weighed, ipus)?;
         self.detail("solved", start);
-        let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, ipus);
+        let problem = request.problem(&weighed.costs, &weighed.cut_bytes, ipus);
         self.export_lp(&problem)?;
-        let found = self.found(&asked, &problem, &answer, given, weighed.all)?;
+        let found = self.found(&request, &problem, &answer, given, weighed.all)?;
         self.detail("stages weighed", start);
         Ok(found)
     }
@@ -93,31 +93,36 @@ impl Subject<'_> {
     }
 
     /// How many IPUs to split over: with auto, as many as the model needs.
-    fn ipus(&self, asked: &Asked, weighed: &Weighed) -> Result<usize> {
-        if !asked.is_auto {
-            return Ok(asked.ipus);
+    fn ipus(&self, request: &SearchRequest, weighed: &Weighed) -> Result<usize> {
+        if !request.is_auto {
+            return Ok(request.ipus);
         }
-        let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, asked.ipus);
+        let problem = request.problem(&weighed.costs, &weighed.cut_bytes, request.ipus);
         let fewest = solve::fewest_stages(&problem).map_err(explained)?;
-        Ok(fewest.map_or(asked.ipus, |fewest| fewest.min(asked.ipus)))
+        Ok(fewest.map_or(request.ipus, |fewest| fewest.min(request.ipus)))
     }
 
-    fn answer(&self, asked: &Asked, weighed: &mut Weighed, ipus: usize) -> Result<Answer> {
+    fn answer(
+        &self,
+        request: &SearchRequest,
+        weighed: &mut Weighed,
+        ipus: usize,
+    ) -> Result<Outcome> {
         if self.options.solver == Solver::Greedy {
-            let stages = self.greedy_stages(&weighed.costs, ipus, asked.limit());
-            return Ok(Answer::Greedy(stages));
+            let stages = self.greedy_stages(&weighed.costs, ipus, request.limit());
+            return Ok(Outcome::Greedy(stages));
         }
-        let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, ipus);
+        let problem = request.problem(&weighed.costs, &weighed.cut_bytes, ipus);
         if let Some(solution) = self.solving(|| solve::solve(&problem))? {
-            return Ok(Answer::Best(Box::new(solution)));
+            return Ok(Outcome::Best(Box::new(solution)));
         }
         if !weighed.all {
             *weighed = self.weigh(None)?;
         }
-        let problem = asked.problem(&weighed.costs, &weighed.cut_bytes, ipus);
+        let problem = request.problem(&weighed.costs, &weighed.cut_bytes, ipus);
         let infeasible = self.solving(|| solve::explain(&problem))?;
         match infeasible {
-            Some(infeasible) => Ok(Answer::Infeasible(Box::new(infeasible))),
+            Some(infeasible) => Ok(Outcome::Infeasible(Box::new(infeasible))),
             // The two see the same costs, up to the limit.
             None => Err(InternalError("a split turned up that was not found at first").into()),
         }
@@ -146,19 +151,19 @@ impl Subject<'_> {
 
     fn found(
         &self,
-        asked: &Asked,
+        request: &SearchRequest,
         problem: &Problem<'_>,
-        answer: &Answer,
+        answer: &Outcome,
         given: Option<Plan>,
         all: bool,
-    ) -> Result<Found> {
+    ) -> Result<SearchResult> {
         let best = match answer {
-            Answer::Best(solution) => Some(&**solution),
-            Answer::Infeasible(infeasible) => infeasible.lowest_peak.as_ref(),
-            Answer::Greedy(_) => None,
+            Outcome::Best(solution) => Some(&**solution),
+            Outcome::Infeasible(infeasible) => infeasible.lowest_peak.as_ref(),
+            Outcome::Greedy(_) => None,
         };
         let broken = match &given {
-            Some(plan) => solve::judge(problem, plan).map_err(explained)?.broken,
+            Some(plan) => solve::evaluate(problem, plan).map_err(explained)?.broken,
             None => Vec::new(),
         };
         let said = |broken: &Constraint| match broken.weight() {
@@ -166,11 +171,11 @@ impl Subject<'_> {
             None => broken.origin.to_string(),
         };
         let broken: Vec<String> = broken.iter().map(said).collect();
-        let fits = matches!(answer, Answer::Best(_));
+        let fits = matches!(answer, Outcome::Best(_));
         let facts = SearchFacts {
             proof: facts::proof(self.options, answer, given.is_some()),
             refusal: match answer {
-                Answer::Infeasible(infeasible) => Some(self.refusal(asked, infeasible)),
+                Outcome::Infeasible(infeasible) => Some(self.refusal(request, infeasible)),
                 _ => None,
             },
             judged: match (&given, best) {
@@ -178,10 +183,10 @@ impl Subject<'_> {
                 _ => None,
             },
             sweep: match self.options.sweep {
-                true => Some(self.sweep(asked, problem)?),
+                true => Some(self.sweep(request, problem)?),
                 false => None,
             },
-            orders: asked
+            orders: request
                 .constraints
                 .iter()
                 .filter(|constraint| constraint.weight().is_none())
@@ -189,11 +194,11 @@ impl Subject<'_> {
                 .collect(),
             ..SearchFacts::default()
         };
-        let mut found = Found { split: None, facts };
+        let mut found = SearchResult { split: None, facts };
         if self.options.wants_split() {
             let stages = shown_stages(&given, answer, best);
             found.split = Some(self.judged(
-                asked,
+                request,
                 &stages,
                 (problem.costs, problem.ipus),
                 given.is_some(),
@@ -215,12 +220,12 @@ impl Subject<'_> {
 /// The stages of the split that was given, or else of the best one.
 fn shown_stages(
     given: &Option<Plan>,
-    answer: &Answer,
+    answer: &Outcome,
     best: Option<&Solution>,
 ) -> Vec<Range<usize>> {
     match (given, answer, best) {
         (Some(plan), ..) => plan.stages().to_vec(),
-        (None, Answer::Greedy(stages), _) => stages.clone(),
+        (None, Outcome::Greedy(stages), _) => stages.clone(),
         (None, _, Some(best)) => best.plan.stages().to_vec(),
         (None, _, None) => Vec::new(),
     }

@@ -9,13 +9,13 @@ use crate::solve::{Constraint, Goal, Limit, Problem, Rule};
 use anyhow::Result;
 
 /// How many IPUs `--num-ipus auto` goes up to.
-const MOST_AUTO: usize = 64;
+const MAX_AUTO: usize = 64;
 /// How many IPUs there are when nobody says so.
 const DEFAULT_IPUS: usize = 16;
 
 /// What the options ask of the solver.
 #[derive(Debug)]
-pub(in crate::run) struct Asked {
+pub(in crate::run) struct SearchRequest {
     /// How many IPUs there are; with `--num-ipus auto`, how many to try.
     pub(super) ipus: usize,
     /// Are the fewest IPUs asked for?
@@ -29,14 +29,14 @@ pub(in crate::run) struct Asked {
     cycles: Option<Vec<u64>>,
 }
 
-impl Asked {
+impl SearchRequest {
     /// # Errors
     /// Options that do not go with each other, with the layers or with what
     /// the profile has.
     pub(super) fn new(options: &Options, model: &Model, placement: &Placement) -> Result<Self> {
         let limits = limits(options, model)?;
         let (ipus, is_auto) = ipus(options, limits.len())?;
-        let goal = Goal::from(options.objective);
+        let goal = options.objective;
         if options.solver == Solver::Greedy {
             refuse_greedy(options, is_auto, limits.len())?;
         }
@@ -118,7 +118,7 @@ fn ipus(options: &Options, limits: usize) -> Result<(usize, bool)> {
              one for each IPU"
         ))),
         (Some(NumIpus::Exactly(ipus)), _) => Ok((ipus, false)),
-        (Some(NumIpus::Auto), limits) => Ok((limits.unwrap_or(MOST_AUTO), true)),
+        (Some(NumIpus::Auto), limits) => Ok((limits.unwrap_or(MAX_AUTO), true)),
         (None, limits) => Ok((limits.unwrap_or(DEFAULT_IPUS), false)),
     }
 }
@@ -130,7 +130,7 @@ fn refuse_greedy(options: &Options, is_auto: bool, limits: usize) -> Result<()> 
             options.has_orders(),
             "orders (--pin, --together, --cut-after, --no-cut-after)",
         ),
-        (Goal::from(options.objective) != Goal::Peak, "--objective"),
+        (options.objective != Goal::Peak, "--objective"),
         (options.is_given(), "a split to judge"),
         (options.sweep, "--sweep"),
         (options.export_lp.is_some(), "--export-lp"),

@@ -1,6 +1,6 @@
 //! The memory of the stages of a split.
 
-use super::Asked;
+use super::SearchRequest;
 use crate::memory::RangeCosts;
 use crate::report::{Layer, Memory, Split, Stage, layer_name, layer_names};
 use crate::run::subject::Subject;
@@ -28,7 +28,7 @@ impl Subject<'_> {
     /// The split with these stages (positions of the layer order).
     pub(super) fn judged(
         &self,
-        asked: &Asked,
+        request: &SearchRequest,
         stages: &[Range<usize>],
         (costs, max_stages): (&RangeCosts, usize),
         is_given: bool,
@@ -42,8 +42,8 @@ impl Subject<'_> {
         let placed = stages.last().map_or(0, |last| last.positions.end);
         let mut split = Split {
             pseudo_layers: names.pseudo_layers(),
-            limit: asked.limit(),
-            limits: asked.limits_by_ipu(),
+            limit: request.limit(),
+            limits: request.limits_by_ipu(),
             broken: broken.to_vec(),
             is_given,
             max_stages,

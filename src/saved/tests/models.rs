@@ -7,7 +7,7 @@ use crate::model::{
     VariableItems,
 };
 use crate::profile::{
-    ChosenOption, FormatVersion, LiveClasses, Made, Recorded, RecordedTile, Target, TileBytes,
+    BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedTile, Target, TileBytes,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -108,8 +108,8 @@ fn option_of(name: &str, value: &str) -> ChosenOption {
     }
 }
 
-fn made() -> Made {
-    Made {
+fn made() -> BuildInfo {
+    BuildInfo {
         poplar: Some("3.3.0 (de1f8de2a7)".into()),
         time: Some(String::new()),
         device: Some("IPU".into()),
@@ -285,7 +285,7 @@ fn any_cycles(operations: usize) -> impl Strategy<Value = OperationCycles> {
     )
 }
 
-fn any_origin() -> impl Strategy<Value = (FormatVersion, Made)> {
+fn any_origin() -> impl Strategy<Value = (FormatVersion, BuildInfo)> {
     let facts = vec(option::of(".{0,9}"), 3);
     let options = || vec((".{0,9}", ".{0,9}"), 0..3);
     let numbers = (any::<u64>(), any::<u64>(), option::of(any::<u64>()));
@@ -295,7 +295,7 @@ fn any_origin() -> impl Strategy<Value = (FormatVersion, Made)> {
                 .map(|(name, value)| option_of(name, value))
                 .collect()
         };
-        let made = Made {
+        let made = BuildInfo {
             poplar: facts.pop().unwrap(),
             time: facts.pop().unwrap(),
             device: facts.pop().unwrap(),

@@ -4,12 +4,12 @@ mod explanations;
 
 use proptest::prelude::*;
 
-use super::question::Question;
+use super::checked_problem::CheckedProblem;
 use super::testing::{Case, Rank, brute_force, case, obedient, plain_case};
 use super::{
     BottleneckProof, Conflict, Constraint, Goal, Limit, Objective, Plan, Problem, Refused, Score,
-    Solution, SolveError, compare, dynamic_program, explain, greedy, integer_program, judge, solve,
-    sweep,
+    Solution, SolveError, compare, dynamic_program, evaluate, explain, greedy, integer_program,
+    solve, sweep,
 };
 
 fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
@@ -86,13 +86,13 @@ proptest! {
     #[test]
     fn both_programs_find_what_trying_all_splits_finds(
         mut case in case(10),
-        most_edges in prop_oneof![0..30_usize, Just(5_000)],
+        max_edges in prop_oneof![0..30_usize, Just(5_000)],
     ) {
         for goal in Goal::ALL {
             case.goal = goal;
             let problem = case.problem();
-            let mut question = match Question::new(&problem) {
-                Ok(question) => question,
+            let mut checked = match CheckedProblem::new(&problem) {
+                Ok(checked) => checked,
                 Err(SolveError::Contradiction(conflict)) => {
                     assert_conflicts(&case, &conflict);
                     return Err(TestCaseError::reject("a contradiction"));
@@ -100,12 +100,12 @@ proptest! {
                 Err(error) => panic!("{error}"),
             };
             prop_assert!(obedient(&case).next().is_some(), "a contradiction");
-            question.most_edges = most_edges;
+            checked.max_edges = max_edges;
             let best = brute_force(&case);
-            let integer = integer_program::solve(&question).unwrap();
+            let integer = integer_program::solve(&checked).unwrap();
             let integer = integer.and_then(|found| rank(&problem, &found.plan));
             prop_assert_eq!(integer, best.clone());
-            let dynamic = dynamic_program::solve(&question);
+            let dynamic = dynamic_program::solve(&checked);
             let dynamic = dynamic.and_then(|plan| rank(&problem, &plan));
             prop_assert_eq!(dynamic, best);
         }
@@ -129,7 +129,7 @@ proptest! {
         };
         let problem = case.problem();
         assert_is_split(&case, &solution);
-        let judged = judge(&problem, &solution.plan).unwrap();
+        let judged = evaluate(&problem, &solution.plan).unwrap();
         prop_assert!(judged.is_allowed());
         prop_assert_eq!(judged.score, Some(solution.score));
         for (proof, &objective) in solution.proofs.iter().zip(case.goal.order()) {
@@ -171,7 +171,7 @@ proptest! {
         let bounds = [&[0], cuts.as_slice(), &[layers]].concat();
         let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
         let plan = Plan::new(stages, layers).unwrap();
-        let judged = judge(&case.problem(), &plan).unwrap();
+        let judged = evaluate(&case.problem(), &plan).unwrap();
         let is_obedient = obedient(&case).any(|obedient| obedient == cuts);
         prop_assert_eq!(judged.broken.is_empty() && judged.missing_ipus == 0, is_obedient);
         if is_obedient {
@@ -243,9 +243,9 @@ proptest! {
 fn an_optimum_that_only_one_program_has_is_an_error() {
     let costs = super::testing::additive(&[1, 1, 1, 1], u64::MAX);
     let problem = Problem::new(&costs, &[0, 5, 0], 3, 9);
-    let question = Question::new(&problem).unwrap();
+    let checked = CheckedProblem::new(&problem).unwrap();
     let plan = |cut: usize| Plan::new(vec![0..cut, cut..4], 4);
-    let differ = |integer, dynamic| match compare(&question, integer, dynamic) {
+    let differ = |integer, dynamic| match compare(&checked, integer, dynamic) {
         Err(SolveError::Disagreement {
             objective,
             integer_program,
@@ -268,9 +268,7 @@ fn an_optimum_that_only_one_program_has_is_an_error() {
         differ(plan(2), three),
         (Objective::Stages, Some(2), Some(3))
     );
-    let error = compare(&question, plan(3), plan(1))
-        .unwrap_err()
-        .to_string();
+    let error = compare(&checked, plan(3), plan(1)).unwrap_err().to_string();
     assert!(
         error.contains("found 3 as earliest cut, the dynamic program 1;"),
         "{error}"
@@ -281,9 +279,9 @@ fn an_optimum_that_only_one_program_has_is_an_error() {
 fn a_plan_that_is_not_allowed_is_no_answer() {
     let costs = super::testing::additive(&[3, 3], u64::MAX);
     let problem = Problem::new(&costs, &[0], 2, 4);
-    let question = Question::new(&problem).unwrap();
+    let checked = CheckedProblem::new(&problem).unwrap();
     let whole = Plan::new(std::iter::once(0..2).collect(), 2);
-    let error = compare(&question, whole.clone(), whole).unwrap_err();
+    let error = compare(&checked, whole.clone(), whole).unwrap_err();
     assert!(error.to_string().contains("over a limit"), "{error}");
 }
 

@@ -11,9 +11,9 @@ use crate::report::document::{
 use std::ops::Range;
 
 /// A curve of the whole model has at most about so many points.
-pub(super) const MOST_POINTS: usize = 1000;
+pub(super) const MAX_POINTS: usize = 1000;
 /// How many of the variables that are live at a peak are named.
-const MOST_VARIABLES: usize = 20;
+const MAX_VARIABLES: usize = 20;
 
 impl Inputs<'_> {
     pub(super) fn liveness(&self) -> Option<Liveness> {
@@ -22,9 +22,9 @@ impl Inputs<'_> {
         let bands = self.memory.bands().into_iter();
         Some(Liveness {
             steps: self.model.steps(),
-            all_tiles: Curve::new(&curves.all_tiles, MOST_POINTS),
+            all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
             fullest_tile: tile,
-            fullest_tile_curve: Curve::new(&curves.on_tile, MOST_POINTS),
+            fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
             bands: bands
                 .map(|band| Band {
                     layer: self.name(band.layer as usize),
@@ -69,7 +69,7 @@ impl Inputs<'_> {
             }
         };
         let classes = &self.model.classes;
-        let found = lookup.live_at(classes, &places, MOST_VARIABLES, counts)?;
+        let found = lookup.live_at(classes, &places, MAX_VARIABLES, counts)?;
         let mut found = found.into_iter().zip(places);
         let mut next = || found.next().map(|(live, place)| self.live(live, place));
         liveness.peak_variables = next();
@@ -83,7 +83,7 @@ impl Inputs<'_> {
     /// What a saved model still knows by name.
     fn at_bottleneck(&self) -> Option<PeakVariables> {
         let bottleneck = self.model.bottleneck.as_ref()?;
-        let largest = bottleneck.variables.iter().take(MOST_VARIABLES);
+        let largest = bottleneck.variables.iter().take(MAX_VARIABLES);
         let live = LiveVariables {
             count: bottleneck.variables.len() as u64,
             bytes: bottleneck.bytes,
@@ -123,7 +123,7 @@ impl Inputs<'_> {
 impl Curve {
     /// Thins a curve to about `most` points.
     pub(super) fn new(curve: &memory::Curve, most: usize) -> Self {
-        let kept = thin::thin(&curve.points, most);
+        let kept = thin(&curve.points, most);
         let points: Vec<_> = kept.into_iter().map(|place| curve.points[place]).collect();
         let (bytes, step) = curve.peak();
         Self {

@@ -1,22 +1,22 @@
 //! The split and its stages.
 
 use super::Inputs;
-use super::liveness::MOST_POINTS;
+use super::liveness::MAX_POINTS;
 use crate::memory::{self, StageMemory};
 use crate::report::document::split::histogram;
 use crate::report::document::{Curve, FullestTile, Fullness, LayerMemory, SplitFacts, StageFacts};
 use crate::report::{Split, free_bytes};
 
 /// The curves of all stages together have at most about so many.
-const MOST_STAGE_POINTS: usize = 12_000;
+const MAX_STAGE_POINTS: usize = 12_000;
 
 impl Inputs<'_> {
     pub(super) fn split_facts(&self, split: &Split) -> SplitFacts {
         let stages = split.stages.iter();
         let places = stages.map(|own| (own.positions.clone(), &own.memory, own.max_tile as u32));
         let curves = self.memory.curves(&places.collect::<Vec<_>>());
-        let points = MOST_STAGE_POINTS / (2 * split.stages.len().max(1));
-        let points = points.clamp(4, MOST_POINTS);
+        let points = MAX_STAGE_POINTS / (2 * split.stages.len().max(1));
+        let points = points.clamp(4, MAX_POINTS);
         let stage = |(number, curves): (usize, Option<memory::Curves>)| {
             let curves = curves.as_ref();
             StageFacts {
