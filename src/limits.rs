@@ -5,7 +5,7 @@
 //! with an error that says so. Where large models need more, the bound grows
 //! with the file. SECURITY.md has [`table`], and a test holds it against that.
 
-use crate::numbers::grouped;
+use crate::wording::grouped;
 
 /// A bound that grows with the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +18,8 @@ pub struct Growing {
 
 impl Growing {
     /// How much a file may ask for that has `count` of what the bound grows with.
-    pub const fn of(self, count: usize) -> usize {
-        let grown = count.saturating_mul(self.each);
-        if grown > self.least {
-            grown
-        } else {
-            self.least
-        }
+    pub fn of(self, count: usize) -> usize {
+        self.least.max(count.saturating_mul(self.each))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Numbers and names in text for people.
 
-pub use crate::numbers::grouped;
+pub use crate::wording::grouped;
 
 use crate::model::PseudoLayers;
 

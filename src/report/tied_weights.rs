@@ -3,6 +3,7 @@
 use super::document::{RelaxationFacts, TiedWeightFacts};
 use super::text::{grouped, shown};
 use crate::model::PseudoLayers;
+use crate::wording::listed;
 
 /// A weight that several layers use, and which IPUs have it.
 pub(super) fn sentence(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -> String {
@@ -18,11 +19,11 @@ pub(super) fn sentence(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -> S
         ([one], _) => format!("{weight}: on IPU {one}"),
         (several, true) => format!(
             "{weight}: untied, a weight of its own on each of IPUs {}; untie it in the model too",
-            listed(several)
+            numbers(several)
         ),
         (several, false) => format!(
             "{weight}: on IPUs {}, which no framework runs",
-            listed(several)
+            numbers(several)
         ),
     }
 }
@@ -48,20 +49,11 @@ fn users(layers: &[Option<String>], pseudo_layers: PseudoLayers) -> String {
     let names = pseudo_layers.names_of(layers);
     let are_layers = layers.iter().all(|layer| layer.is_some());
     let what = if are_layers { "layers " } else { "" };
-    const MAX: usize = 8;
-    let shown_names = names.iter().take(MAX).map(|name| shown(name));
-    let mut shown_names: Vec<String> = shown_names.collect();
-    let last = match names.len().checked_sub(MAX) {
-        None | Some(0) => shown_names.pop().unwrap_or_default(),
-        Some(more) => format!("{more} more"),
-    };
-    match shown_names.is_empty() {
-        true => format!("{what}{last}"),
-        false => format!("{what}{} and {last}", shown_names.join(", ")),
-    }
+    let names: Vec<String> = names.iter().map(|name| shown(name)).collect();
+    format!("{what}{}", listed(&names))
 }
 
-fn listed(stages: &[u32]) -> String {
+fn numbers(stages: &[u32]) -> String {
     let stages: Vec<String> = stages.iter().map(u32::to_string).collect();
     stages.join(", ")
 }

@@ -1,6 +1,6 @@
 //! Constraints: what a plan must do besides fitting, and who says so.
 
-use crate::numbers::grouped;
+use crate::wording::{grouped, listed};
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
@@ -140,19 +140,11 @@ impl TiedWeight {
     }
 }
 
-/// How many users of a weight are named.
-const MAX_USERS: usize = 8;
-
 impl fmt::Display for TiedWeight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, bytes) = (&self.name, grouped(self.bytes));
-        write!(f, "weight {name} ({bytes} bytes) of ")?;
-        let shown = &self.users[..self.users.len().min(MAX_USERS)];
-        match (shown.split_last(), self.users.len() - shown.len()) {
-            (Some((last, [])), 0) => f.write_str(last),
-            (Some((last, others)), 0) => write!(f, "{} and {last}", others.join(", ")),
-            (_, more) => write!(f, "{} and {more} more", shown.join(", ")),
-        }
+        let users = listed(&self.users);
+        write!(f, "weight {name} ({bytes} bytes) of {users}")
     }
 }
 

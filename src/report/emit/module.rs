@@ -3,6 +3,13 @@
 use super::{EmitError, printable};
 use std::str::FromStr;
 
+fn one_line(name: &str) -> Result<(), String> {
+    if name.chars().any(char::is_control) {
+        return Err("a module is named in one line, without control characters".into());
+    }
+    Ok(())
+}
+
 /// A text with one `{}`, where the layer's name goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleTemplate {
@@ -14,9 +21,7 @@ impl FromStr for ModuleTemplate {
     type Err = String;
 
     fn from_str(template: &str) -> Result<Self, String> {
-        if template.chars().any(char::is_control) {
-            return Err("a module is named in one line, without control characters".into());
-        }
+        one_line(template)?;
         let parts: Vec<&str> = template.split("{}").collect();
         match parts[..] {
             [before, after] => Ok(Self {
@@ -39,9 +44,7 @@ impl FromStr for ModuleName {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        if name.chars().any(char::is_control) {
-            return Err("a module is named in one line, without control characters".into());
-        }
+        one_line(name)?;
         if name.trim().is_empty() {
             return Err("name a module, such as model.bert.embeddings".into());
         }

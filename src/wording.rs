@@ -1,0 +1,27 @@
+//! Numbers and lists in sentences.
+
+/// A number with its digits in groups of three: `638,976`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Names in a sentence: `a`, `a and b`, `a, b and c`; of more than a reader wants,
+/// the first and how many more there are.
+pub fn listed(names: &[String]) -> String {
+    const MAX: usize = 8;
+    let (shown, more) = names.split_at(names.len().min(MAX));
+    match (shown.split_last(), more.len()) {
+        (None, _) => String::new(),
+        (Some((last, [])), 0) => last.clone(),
+        (Some((last, others)), 0) => format!("{} and {last}", others.join(", ")),
+        (_, more) => format!("{} and {more} more", shown.join(", ")),
+    }
+}
