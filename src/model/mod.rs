@@ -21,6 +21,8 @@ mod owners;
 mod pieces;
 mod placement;
 mod refine;
+#[cfg(test)]
+pub(crate) mod testing;
 mod variable_lookup;
 mod variables;
 mod walk;

@@ -148,16 +148,16 @@ impl Pairing<'_> {
             let sets = self.group_sets.of_program(self.profile, program);
             let (others, own): (Vec<u32>, Vec<u32>) =
                 sets.into_iter().partition(|&set| self.is_shared(set));
-            if own.is_empty() || others.is_empty() {
+            let partner = others.iter().copied();
+            let partner = partner.min_by_key(|&set| (self.users[set as usize], set));
+            let Some(partner) = partner.filter(|_| !own.is_empty()) else {
                 continue;
-            }
+            };
             if others.len() >= MIN_PARTNERS {
                 self.pair(program, &mut found);
             } else if compute_sets.len() >= MIN_COMPUTE_SETS {
-                let partner = others.iter().copied();
-                let partner = partner.min_by_key(|&set| (self.users[set as usize], set));
                 for variable in self.used(program).filter(|&v| !self.has_shared_set(v)) {
-                    found.add(variable, partner.unwrap_or(NO_PARTNER));
+                    found.add(variable, partner);
                 }
             }
         }

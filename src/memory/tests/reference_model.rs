@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::model::{
-    Body, BodyCode, BodySets, Item, Label, Layering, Layerless, NO_BODY, NO_CALL, Operation,
-    PlacementOptions, VariableItems,
+    Body, BodyCode, BodySets, Item, Layering, Layerless, NO_BODY, PlacementOptions, VariableItems,
+    testing,
 };
-use crate::profile::{LiveClasses, Recorded, Target, TileBytes};
+use crate::profile::{LiveClasses, TileBytes};
 use proptest::collection::vec;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -130,47 +130,19 @@ impl Plain {
             let ranges = ranges.iter().flatten();
             ranges.map(move |&(from, to)| (class, from, to))
         });
-        let operation = |&(body, _): &(u32, u32)| Operation {
-            body,
-            name: "".into(),
-            inputs: "".into(),
-            is_tensor: false,
-            is_anonymous: false,
-            is_backward: false,
-            is_update: false,
-            is_nested: false,
-            call: NO_CALL,
-        };
+        let operation = |&(body, _): &(u32, u32)| testing::operation(body, "", "");
         let model = Model {
-            target: Target {
-                tiles_per_ipu: TILES,
-                num_tiles: TILES,
-                bytes_per_tile: 0,
-                num_ipus: 1,
-                num_replicas: 1,
-                architecture: String::new(),
-            },
             operations: self.operations.iter().map(operation).collect(),
             bodies: self.bodies.iter().map(PlainBody::body).collect(),
             classes: LiveClasses::new(always, ranges.collect(), STEPS),
             variables: VariableItems::new(TILES, items.into_iter()),
-            code_variables: VariableItems::new(TILES, std::iter::empty()),
-            recorded_code: Default::default(),
             body_sets: sets,
-            labels: vec![Label::default()],
-            calls: Vec::new(),
             vertex_code: self
                 .vertex_code
                 .iter()
                 .map(|c| c.iter().copied().collect())
                 .collect(),
-            programs: Vec::new(),
-            recorded: Recorded::default(),
-            cycles: None,
-            version: Default::default(),
-            made: Default::default(),
-            bottleneck: None,
-            warnings: Vec::new(),
+            ..testing::model(TILES, 0)
         };
         let names = (0..self.layers).map(|layer| layer.to_string());
         let layers = self.operations.iter().map(|&(_, layer)| layer);

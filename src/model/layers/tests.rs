@@ -1,20 +1,10 @@
 //! Section 6, rule by rule, on operations made by hand.
 
 use super::*;
-use crate::model::NO_CALL;
+use crate::model::testing;
 
 fn operation(name: &str, inputs: &str) -> Operation {
-    Operation {
-        body: 0,
-        name: name.into(),
-        inputs: inputs.into(),
-        is_tensor: false,
-        is_anonymous: false,
-        is_backward: false,
-        is_update: false,
-        is_nested: false,
-        call: NO_CALL,
-    }
+    testing::operation(0, name, inputs)
 }
 
 fn layering_with(regex: &str, order: LayerOrder, operations: &[Operation]) -> Layering {

@@ -50,7 +50,7 @@ pub(super) fn assign(
         model,
         layering,
         &operations,
-        (&known, &near),
+        (&known.bytes, &near),
         firm,
         &mut sets,
     )?;
@@ -171,7 +171,8 @@ fn firm(
 ) -> Result<(Vec<PlaceSet>, Option<Parts>), TooManyPlaces> {
     let named = named(layering, operations);
     let by_name: Vec<PlaceSet> = named.iter().map(|own| own.places).collect();
-    let touches = touches_of_named(model, &known.bytes, (named, operations), out, sets)?;
+    let open = (&by_name[..], &*operations);
+    let touches = touches_of_named(model, &known.bytes, named, open, out, sets)?;
     let parts = parts(model, (&by_name, operations), &touches, out);
     let Some(parts) = parts else {
         return Ok((sets_of(model, operations, sets)?, None));
@@ -212,21 +213,20 @@ fn firm(
 fn touches_of_named(
     model: &Model,
     bytes: &[SetBytes],
-    (mut named, operations): (Vec<OperationPlace>, &[OperationPlace]),
+    mut named: Vec<OperationPlace>,
+    (by_name, operations): (&[PlaceSet], &[OperationPlace]),
     out: u32,
     sets: &mut PlaceSets,
 ) -> Result<Touches, TooManyPlaces> {
-    let by_name: Vec<PlaceSet> = named.iter().map(|own| own.places).collect();
     let after = sets.one(out)?;
-    for operation in ends::after_layers(model, &by_name) {
+    for operation in ends::after_layers(model, by_name) {
         if operations[operation].places == NOWHERE && ends::computes(model, operation) {
             named[operation].places = after;
         }
     }
     let of_body = of_bodies(model, &named, sets)?;
     let of_set = of_sets(&model.body_sets, &of_body, sets)?;
-    let is_open =
-        |body: u32| matches!(of_body[body as usize], NOWHERE) || of_body[body as usize] == after;
+    let is_open = |body: u32| [NOWHERE, after].contains(&of_body[body as usize]);
     Touches::new(model, bytes, (sets, &of_set), is_open)
 }
 

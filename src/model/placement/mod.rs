@@ -9,7 +9,7 @@
 //!    call (`calls`).
 //! 2. *In* and *Out* are what runs before the layers, and after them up to the
 //!    return of the backward pass (`ends`).
-//! 3. *Variables* have the places of the operations of 1 and 2 that use them.
+//! 3. *Variables* have the places of the operations of 1, 2 and 6 that use them.
 //! 4. *Operations that reach over the model* have no place of their own and
 //!    add none to a variable. What only they use goes by its name, by the
 //!    variables it is used with, or to all places touched (`variables`); their

@@ -3,9 +3,9 @@
 use super::*;
 use crate::model::{
     Body, BodyCode, BodySets, CallSite, Item, Label, LayerOptions, LayerOrder, NO_BODY, NO_CALL,
-    Operation, Piece, TensorKind, VariableItems,
+    Operation, Piece, TensorKind, VariableItems, testing,
 };
-use crate::profile::{LiveClasses, Recorded, Target, TileBytes};
+use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
 
 const STEPS: u32 = 10;
@@ -46,15 +46,10 @@ impl Case {
             pieces: Vec::new(),
         });
         self.operations.push(Operation {
-            body: self.bodies.len() as u32 - 1,
-            name: name.into(),
-            inputs: "".into(),
-            is_tensor: false,
             is_anonymous: name.starts_with("made"),
             is_backward: name.contains("grad"),
             is_update: name.starts_with("update"),
-            is_nested: false,
-            call: NO_CALL,
+            ..testing::operation(self.bodies.len() as u32 - 1, name, "")
         });
         self.operations.len() - 1
     }
@@ -118,31 +113,15 @@ impl Case {
             bodies[*operation].pieces = programs.iter().map(piece).collect();
         }
         let model = Model {
-            target: Target {
-                tiles_per_ipu: 1,
-                num_tiles: 1,
-                bytes_per_tile: 1 << 20,
-                num_ipus: 1,
-                num_replicas: 1,
-                architecture: String::new(),
-            },
             operations: self.operations.clone(),
             bodies,
             classes: LiveClasses::new(vec![true, false], vec![(PASSING, 3, 5)], STEPS),
             variables: VariableItems::new(1, items.into_iter()),
-            code_variables: VariableItems::new(1, std::iter::empty()),
-            recorded_code: Default::default(),
             body_sets: sets,
             labels,
             calls: self.calls.clone(),
             vertex_code: vec![TileBytes::default()],
-            programs: Vec::new(),
-            recorded: Recorded::default(),
-            cycles: None,
-            version: Default::default(),
-            made: Default::default(),
-            bottleneck: None,
-            warnings: Vec::new(),
+            ..testing::model(1, 1 << 20)
         };
         (model, set_of)
     }

@@ -1,6 +1,6 @@
 //! Where variables count.
 
-use super::assign::{Known, of_bodies};
+use super::assign::of_bodies;
 use super::by_layer::of_sets;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches};
@@ -23,32 +23,30 @@ pub(super) struct Variables {
 
 impl Variables {
     /// The places of all variables, of which `firm` has those of operations of
-    /// layers, In and Out. What has none there goes, by the first rule that
-    /// applies,
+    /// layers, In and Out. To these come the places of all other operations
+    /// that have one and use it, among them the callers of a function. What has
+    /// none then goes, by the first rule that applies,
     ///
-    /// 1. to the operations with a place of their own that use it, and to all
-    ///    callers of a function that does;
-    /// 2. to the layer that its own name gives, or the place of the weight that
+    /// 1. to the layer that its own name gives, or the place of the weight that
     ///    it is named after;
-    /// 3. to the place of the other variables of an operation that uses it,
+    /// 2. to the place of the other variables of an operation that uses it,
     ///    when these have one place;
-    /// 4. to that of the variables of one program that uses it, when these do;
-    /// 5. to that of the variables that a compute set of all pairs it with;
-    /// 6. to all places that operations which use it touch;
-    /// 7. to every stage, when the compiler's operations use it;
-    /// 8. to the place that operations which use it are near to.
+    /// 3. to that of the variables of one program that uses it, when these do;
+    /// 4. to that of the variables that a compute set of all pairs it with;
+    /// 5. to all places that operations which use it touch;
+    /// 6. to every stage, when the compiler's operations use it;
+    /// 7. to the place that operations which use it are near to.
     ///
-    /// Of rules 1, 3 and 6, operations that compute have the say before those
-    /// that only move data.
+    /// Among other operations, and of rules 2, 5 and 7, those that compute have
+    /// the say before those that only move data.
     pub(super) fn new(
         model: &Model,
         layering: &Layering,
         operations: &[OperationPlace],
-        (known, near): (&Known, &[PlaceSet]),
+        (bytes, near): (&[SetBytes], &[PlaceSet]),
         firm: Vec<PlaceSet>,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let bytes = &known.bytes;
         let own = of_bodies(model, operations, sets)?;
         let local: Vec<PlaceSet> = own.iter().map(|&own| without_every_stage(own)).collect();
         let by_operation = by_users(model, |body| local[body], sets)?;
@@ -58,7 +56,6 @@ impl Variables {
         let mut rules = Rules {
             model,
             layering,
-            by_operation: &by_operation,
             reaching: Reaching::new(model, operations, bytes, &firm, sets)?,
             counted,
         };
@@ -96,12 +93,10 @@ impl Variables {
     }
 }
 
-/// Rules 1 to 5.
+/// Rules 1 to 4.
 struct Rules<'a> {
     model: &'a Model,
     layering: &'a Layering,
-    /// By set of bodies: what rule 1 says.
-    by_operation: &'a [PlaceSet],
     reaching: Reaching,
     /// By set of bodies: what is decided.
     counted: Vec<PlaceSet>,
@@ -129,7 +124,6 @@ impl Rules<'_> {
             let named = self.layering.layer_in(&model.labels[label as usize]);
             let companion = model.body_sets.companion(set as u32);
             let decided = [
-                self.by_operation[set],
                 named.map_or(Ok(NOWHERE), |layer| sets.one(layer))?,
                 named_after[label as usize],
                 by_one_place[set],

@@ -1,0 +1,50 @@
+//! What the models that tests make by hand have in common.
+
+use super::{BodySets, Label, Model, NO_CALL, Operation, VariableItems};
+use crate::profile::{LiveClasses, Recorded, Target};
+
+/// An operation of a body, which no context says anything of.
+pub(crate) fn operation(body: u32, name: &str, inputs: &str) -> Operation {
+    Operation {
+        body,
+        name: name.into(),
+        inputs: inputs.into(),
+        is_tensor: false,
+        is_anonymous: false,
+        is_backward: false,
+        is_update: false,
+        is_nested: false,
+        call: NO_CALL,
+    }
+}
+
+/// A model without operations and variables, on one IPU of so many tiles.
+pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
+    Model {
+        target: Target {
+            tiles_per_ipu: tiles,
+            num_tiles: tiles,
+            bytes_per_tile,
+            num_ipus: 1,
+            num_replicas: 1,
+            architecture: String::new(),
+        },
+        operations: Vec::new(),
+        bodies: Vec::new(),
+        classes: LiveClasses::new(Vec::new(), Vec::new(), 0),
+        variables: VariableItems::new(tiles, std::iter::empty()),
+        code_variables: VariableItems::new(tiles, std::iter::empty()),
+        recorded_code: Default::default(),
+        body_sets: BodySets::default(),
+        labels: vec![Label::default()],
+        calls: Vec::new(),
+        vertex_code: Vec::new(),
+        programs: Vec::new(),
+        recorded: Recorded::default(),
+        cycles: None,
+        version: Default::default(),
+        made: Default::default(),
+        bottleneck: None,
+        warnings: Vec::new(),
+    }
+}
