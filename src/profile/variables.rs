@@ -239,6 +239,13 @@ pub(super) fn read_compute_sets(
     let columns = &["compute_set", "var_ids_diff_rle"];
     let parts = database.scan_chunks("compute_sets", columns, |row, groups: &mut GroupsBuilder| {
         let id = row.unsigned(0)?;
+        let too_many = || {
+            let problem = format!(
+                "with this row, compute sets have more than {most} variables together, more than \
+                 any real model has"
+            );
+            row.problem(1, problem)
+        };
         let before = groups.len();
         let mut var_id = 0u64;
         let mut left = variables.len() as u64;
@@ -258,14 +265,14 @@ pub(super) fn read_compute_sets(
             }
             let own = groups.len() - before;
             if members.load(Ordering::Relaxed).saturating_add(own) > most {
-                let problem = format!(
-                    "with this row, compute sets have more than {most} variables together, more \
-                     than any real model has"
-                );
-                return Err(row.problem(1, problem));
+                return Err(too_many());
             }
         }
-        members.fetch_add(groups.len() - before, Ordering::Relaxed);
+        // Other threads may have added theirs in the meantime.
+        let own = groups.len() - before;
+        if members.fetch_add(own, Ordering::Relaxed).saturating_add(own) > most {
+            return Err(too_many());
+        }
         Ok(())
     })?;
     Ok(GroupsBuilder::join(parts).finish())
