@@ -15,7 +15,7 @@
 //! * [`debug_info`] reads `debug.cbor` as a stream: contexts, their chains and
 //!   names.
 //! * [`model`] joins both: it walks the program, sorts programs into
-//!   operations, names them, and finds the bodies that use each variable. A
+//!   operations, names them, and finds which of them use each variable. A
 //!   [`Layering`](model::Layering) says which layer each operation stands in.
 //! * [`memory`] weighs layers: the bytes of any range of them, tile by tile.
 //! * [`solve`] finds the best split into stages, by an integer program and by

@@ -66,35 +66,36 @@ pub const EXECUTIONS: u64 = 1 << 36;
 /// Bytes of the names and inputs of all operations together. Those of one
 /// context come back on each call path.
 pub const TEXT: usize = 1 << 28;
-/// Different sets of bodies that use variables, for each variable. Real models
-/// have some 10^4.
+/// Different sets of operation groups that use variables, for each variable. Real
+/// models have some 10^4.
 pub const SETS: Growing = Growing {
     least: 1 << 20,
     each: 4,
 };
-/// Uses of variables by bodies, for each variable.
+/// Uses of variables by operation groups, for each variable.
 pub const USES: Growing = Growing {
     least: 1 << 27,
     each: 1 << 10,
 };
-/// Sets of the pieces of all bodies together, for each program.
+/// Sets of the pieces of all operation groups together, for each program.
 pub const SETS_OF_PIECES: Growing = Growing {
     least: 1 << 22,
     each: 64,
 };
-/// Runs of the code of all bodies together, for each run of the profile. Each
-/// program is part of one body, so there are more only when many programs point
-/// to few rows.
+/// Runs of the code of all operation groups together, for each run of the
+/// profile. Each program is part of one group, so there are more only when many
+/// programs point to few rows.
 pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
 };
 /// Layers; with more, ranges of layers do not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Uses of variables by bodies that are looked at to find places; real models
-/// have some 10^6.
+/// Uses of variables by operation groups that are looked at to find places; real
+/// models have some 10^6.
 pub const LOOKS: usize = 1 << 28;
-/// Pairs of a layer and a body that share variables; real models have some 10^4.
+/// Pairs of a layer and an operation group that share variables; real models
+/// have some 10^4.
 pub const PAIRS: usize = 1 << 22;
 /// Places of all sets of places together; real models have some 10^6.
 pub const PLACES: usize = 1 << 24;

@@ -151,6 +151,6 @@ fn weigh(model: &Model) {
             assert_eq!(costs.peak(0..layers), peak);
         }
         assert!(memory.between().cut_bytes().len() <= layers);
-        let _ = (memory.bodies(), memory.coverage());
+        let _ = (memory.operation_groups(), memory.coverage());
     }
 }

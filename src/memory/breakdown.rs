@@ -4,19 +4,19 @@
 use super::code::by_kind;
 use super::peak::Liveness;
 use super::{MemoryModel, Parts, Rules};
-use crate::model::{Body, Item};
+use crate::model::{OperationGroup, VariableGroup};
 use rayon::prelude::*;
 
 impl MemoryModel<'_> {
-    /// By body: its memory summed over all tiles, as a stage of one operation
-    /// that has a layer. (One without a layer brings no variables.)
-    pub fn bodies(&self) -> Vec<Parts> {
+    /// By operation group: its memory summed over all tiles, as a stage of one
+    /// operation that has a layer. (One without a layer brings no variables.)
+    pub fn operation_groups(&self) -> Vec<Parts> {
         let model = self.model;
         let add = |(mut sums, mut scratch): (Vec<u64>, Scratch), tile| {
             self.add_tile(tile, &mut sums, &mut scratch);
             (sums, scratch)
         };
-        let nothing = || vec![0u64; model.bodies.len()];
+        let nothing = || vec![0u64; model.operation_groups.len()];
         let tiles = (0..model.target.num_tiles).into_par_iter();
         let variables = tiles
             .fold(|| (nothing(), Scratch::default()), add)
@@ -25,15 +25,15 @@ impl MemoryModel<'_> {
                 a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
                 a
             });
-        let bodies = model.bodies.iter().zip(variables);
-        bodies
-            .map(|(body, variables)| {
-                let own = by_kind(&body.code, self.rules);
+        let groups = model.operation_groups.iter().zip(variables);
+        groups
+            .map(|(group, variables)| {
+                let own = by_kind(&group.code, self.rules);
                 let [vertex_state, exchange_code, control_code] =
                     own.map(|(_, bytes)| bytes.total());
                 Parts {
                     variables,
-                    vertex_code: self.vertex_code(body),
+                    vertex_code: self.vertex_code(group),
                     vertex_state,
                     exchange_code,
                     control_code,
@@ -43,34 +43,34 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Adds the peak of each body's variables on one tile.
+    /// Adds the peak of each group's variables on one tile.
     fn add_tile(&self, tile: u32, sums: &mut [u64], scratch: &mut Scratch) {
         let model = self.model;
         let Scratch { uses, liveness } = scratch;
         uses.clear();
         for &item in self.items(tile) {
-            let bodies = model.body_sets.bodies(item.set);
-            uses.extend(bodies.map(|body| (body, item)));
+            let groups = model.user_sets.groups(item.set);
+            uses.extend(groups.map(|group| (group, item)));
         }
-        uses.sort_unstable_by_key(|&(body, _)| body);
-        for of_body in uses.chunk_by(|a, b| a.0 == b.0) {
-            let body = of_body[0].0 as usize;
+        uses.sort_unstable_by_key(|&(group, _)| group);
+        for of_group in uses.chunk_by(|a, b| a.0 == b.0) {
+            let group = of_group[0].0 as usize;
             let window = match self.rules {
-                Rules::Classic => model.bodies[body].window,
+                Rules::Classic => model.operation_groups[group].window,
                 Rules::Full => self.all_steps(),
             };
             let Some(window) = window else { continue };
             liveness.restart(window);
-            for (_, item) in of_body {
+            for (_, item) in of_group {
                 liveness.add(item.bytes, model.classes.ranges(item.class));
             }
-            sums[body] += liveness.peak().0;
+            sums[group] += liveness.peak().0;
         }
     }
 
-    fn vertex_code(&self, body: &Body) -> u64 {
+    fn vertex_code(&self, group: &OperationGroup) -> u64 {
         let mut bytes = 0;
-        for (vertex_type, present) in &body.code.vertex_types {
+        for (vertex_type, present) in &group.code.vertex_types {
             let code = self.model.vertex_code[*vertex_type as usize].runs();
             for here in present.runs() {
                 let overlap = code.iter().map(|run| {
@@ -87,6 +87,6 @@ impl MemoryModel<'_> {
 /// What one thread uses again for each tile.
 #[derive(Default)]
 struct Scratch {
-    uses: Vec<(u32, Item)>,
+    uses: Vec<(u32, VariableGroup)>,
     liveness: Liveness,
 }

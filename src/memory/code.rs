@@ -2,7 +2,7 @@
 
 use super::Rules;
 use crate::model::{
-    BodyCode, CodeKind, Model, NOWHERE, PlaceSet, PlaceSets, Placement, TooManyPlaces,
+    CodeKind, GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement, TooManyPlaces,
 };
 use crate::profile::{TileBytes, TileRun};
 use rustc_hash::FxHashMap;
@@ -25,9 +25,9 @@ pub(super) struct TileSum {
     pub(super) bytes: u64,
 }
 
-/// What a body takes by itself: all kinds but the code of vertex types, which
-/// bodies share.
-pub(super) fn by_kind(code: &BodyCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
+/// What an operation group takes by itself: all kinds but the code of vertex
+/// types, which groups share.
+pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let vertices = match rules {
         Rules::Classic => &code.vertex_state,
         Rules::Full => &code.vertex_memory,
@@ -69,19 +69,19 @@ pub(super) fn collect(
     Ok(items)
 }
 
-/// The code of all bodies with its places: piece by piece where the pieces of
-/// a body have places of their own.
+/// The code of all operation groups with its places: piece by piece where the pieces of
+/// a group have places of their own.
 fn placed<'a>(
     model: &'a Model,
     placement: &'a Placement,
-) -> impl Iterator<Item = (&'a BodyCode, PlaceSet)> {
-    let bodies = model.bodies.iter().enumerate();
-    bodies.flat_map(|(number, body)| {
+) -> impl Iterator<Item = (&'a GroupCode, PlaceSet)> {
+    let groups = model.operation_groups.iter().enumerate();
+    groups.flat_map(|(number, group)| {
         let of_piece = &placement.of_piece[number];
-        let pieces = body.pieces.iter().map(|piece| &piece.code);
+        let pieces = group.pieces.iter().map(|piece| &piece.code);
         let pieces = pieces.zip(of_piece.iter().copied());
         let whole = of_piece.is_empty();
-        let whole = whole.then(|| (&body.code, placement.of_body[number]));
+        let whole = whole.then(|| (&group.code, placement.of_group[number]));
         pieces.chain(whole)
     })
 }

@@ -4,7 +4,7 @@ use super::overhead::explained;
 use super::peak::Liveness;
 use super::{MemoryModel, Rules};
 use crate::model::{
-    Bottleneck, CodeKind, EVERYWHERE, NO_BODY, NOWHERE, NamedVariable, OwnedProgram,
+    CodeKind, EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram,
 };
 use crate::profile::TileBytes;
 use std::collections::BTreeMap;
@@ -83,10 +83,10 @@ impl Coverage {
 impl MemoryModel<'_> {
     /// Does the stage explain this program?
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
-        let is_named = |body: u32| self.placement.named_bodies[body as usize];
+        let is_named = |group: u32| self.placement.named_groups[group as usize];
         match explaining {
-            Explaining::All => program.body.is_some(),
-            Explaining::Layered => program.body.is_some_and(is_named),
+            Explaining::All => program.group.is_some(),
+            Explaining::Layered => program.group.is_some_and(is_named),
         }
     }
 
@@ -97,10 +97,10 @@ impl MemoryModel<'_> {
         code.any(|&name| *variable.category == *name) || self.explains(explaining, variable.set)
     }
 
-    /// Does the stage explain what this set of bodies uses?
+    /// Does the stage explain what this user set uses?
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
-            Explaining::All => set != NO_BODY,
+            Explaining::All => set != NO_USERS,
             Explaining::Layered => self.placement.named_sets[set as usize],
         }
     }
@@ -131,20 +131,20 @@ impl MemoryModel<'_> {
 
     /// By tile of `tiles` and kind: the code that the stage explains.
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
-        explained(self.model, self.rules, tiles, |body| match explaining {
+        explained(self.model, self.rules, tiles, |group| match explaining {
             Explaining::All => true,
-            Explaining::Layered => self.placement.named_bodies[body],
+            Explaining::Layered => self.placement.named_groups[group],
         })
     }
 
-    /// Bytes at the tile and step of the bottleneck that the operations
+    /// Bytes at the tile and step of the memory peak that the operations
     /// explain: their code there, and their variables that are live then.
-    pub fn predicted_at(&self, explaining: Explaining, bottleneck: &Bottleneck) -> u64 {
-        let code = self.explained(explaining, bottleneck.tile..bottleneck.tile + 1);
+    pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
+        let code = self.explained(explaining, memory_peak.tile..memory_peak.tile + 1);
         let code: u64 = code.iter().flatten().sum();
-        let variables = self.items(bottleneck.tile).filter(|item| {
+        let variables = self.items(memory_peak.tile).filter(|item| {
             self.explains(explaining, item.set)
-                && self.model.classes.is_live(item.class, bottleneck.step)
+                && self.model.classes.is_live(item.class, memory_peak.step)
         });
         code + variables.map(|item| u64::from(item.bytes)).sum::<u64>()
     }
@@ -180,18 +180,18 @@ impl MemoryModel<'_> {
         Some(coverage)
     }
 
-    /// The same at the bottleneck for each category of lowered variables that
+    /// The same at the memory peak for each category of lowered variables that
     /// is live there, by name. What vertices need stands under the first of its
     /// categories.
-    pub fn coverage_by_category(&self, bottleneck: &Bottleneck) -> BTreeMap<String, Coverage> {
+    pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = BTreeMap::new();
         for (kind, code) in CodeKind::ALL
             .into_iter()
-            .zip(self.code_coverage(bottleneck.tile))
+            .zip(self.code_coverage(memory_peak.tile))
         {
             by_category.insert(self.categories(kind)[0].to_string(), code);
         }
-        for variable in &bottleneck.variables {
+        for variable in &memory_peak.variables {
             let names = CodeKind::ALL.map(|kind| self.categories(kind));
             let code = names
                 .iter()
@@ -208,7 +208,7 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// Who counts what these bodies use; `None` when nobody does.
+    /// Who counts what these operations use; `None` when nobody does.
     fn users(&self, set: u32) -> Option<Users> {
         let is_counted = self.counted(set) != NOWHERE;
         match self.rules {
@@ -225,10 +225,10 @@ impl MemoryModel<'_> {
             let own = explained(self.model, self.rules, tile..tile + 1, is_wanted);
             self.overhead.capped(index, own[0])
         };
-        let layers = capped(&|body| self.placement.named_bodies[body]);
-        let placed = |body: usize| !matches!(self.placement.of_body[body], NOWHERE | EVERYWHERE);
+        let layers = capped(&|group| self.placement.named_groups[group]);
+        let placed = |group: usize| !matches!(self.placement.of_group[group], NOWHERE | EVERYWHERE);
         let placed = capped(&placed);
-        let all = capped(&|body| self.placement.of_body[body] != NOWHERE);
+        let all = capped(&|group| self.placement.of_group[group] != NOWHERE);
         std::array::from_fn(|kind| Coverage {
             tile,
             layers: layers[kind],

@@ -2,7 +2,7 @@
 
 use super::stage::meets;
 use super::{MemoryModel, Rules, StageMemory};
-use crate::model::{EVERYWHERE, Item};
+use crate::model::{EVERYWHERE, VariableGroup};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -66,7 +66,7 @@ pub struct Curves {
     pub on_tile: Curve,
 }
 
-/// Bytes by class and set of bodies.
+/// Bytes by class and user set.
 type Sums = FxHashMap<(u32, u32), u64>;
 
 impl MemoryModel<'_> {
@@ -121,7 +121,7 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Does a variable count among those of a stage, when these bodies use it?
+    /// Does a variable count among those of a stage, by its user set?
     /// By the full rules code does not: it counts by what was recorded of it.
     pub fn counts_in(&self, stage: &Range<usize>, set: u32, is_code: bool) -> bool {
         let counted = self.counted(set);
@@ -131,7 +131,7 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// The positions that a variable counts in when these bodies use it,
+    /// The positions that a variable counts in by its user set,
     /// ascending; none when it counts in every stage.
     pub fn layers_of(&self, set: u32) -> &[u32] {
         self.sets.places(self.counted(set))
@@ -140,7 +140,7 @@ impl MemoryModel<'_> {
     /// The variables of all tiles by class and set.
     fn sums<'i, I>(&self, items: impl Fn(u32) -> I + Sync) -> Sums
     where
-        I: Iterator<Item = &'i Item>,
+        I: Iterator<Item = &'i VariableGroup>,
     {
         let add = |mut sums: Sums, tile| {
             for (key, bytes) in items(tile).map(keyed) {
@@ -202,7 +202,7 @@ impl MemoryModel<'_> {
     }
 }
 
-fn keyed(item: &Item) -> ((u32, u32), u64) {
+fn keyed(item: &VariableGroup) -> ((u32, u32), u64) {
     ((item.class, item.set), u64::from(item.bytes))
 }
 

@@ -6,12 +6,12 @@
 //! ([`MemoryModel::range_costs`]), and what flows between layers
 //! ([`MemoryModel::between`]).
 
-mod bands;
 mod breakdown;
 mod code;
 mod costs;
 mod coverage;
 mod curve;
+mod layer_spans;
 mod overhead;
 mod peak;
 mod stage;
@@ -23,15 +23,15 @@ mod timeline;
 mod traffic;
 
 pub use crate::model::Rules;
-pub use bands::Band;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{Curve, Curves};
+pub use layer_spans::LayerSpan;
 pub use overhead::Overhead;
 pub use stage::{Parts, StageMemory};
 pub use traffic::LayerTraffic;
 
-use crate::model::{Item, Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces};
+use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup};
 use code::CodeItem;
 use std::ops::Range;
 
@@ -106,14 +106,14 @@ impl<'a> MemoryModel<'a> {
         Some((0, self.model.steps().checked_sub(1)?))
     }
 
-    /// Where a variable with this set of bodies counts.
+    /// Where a variable with this user set counts.
     fn counted(&self, set: u32) -> PlaceSet {
         self.placement.counted[set as usize]
     }
 
     /// The variables on `tile` that count: by the full rules, code is counted
     /// by what was recorded of it and not as variables.
-    fn items(&self, tile: u32) -> impl Iterator<Item = &'a Item> {
+    fn items(&self, tile: u32) -> impl Iterator<Item = &'a VariableGroup> {
         let code = match self.rules {
             Rules::Classic => self.model.code_variables.on_tile(tile),
             Rules::Full => &[],
@@ -135,9 +135,9 @@ fn windows(model: &Model, placement: &Placement) -> Vec<Option<(u32, u32)>> {
         let &[place] = placement.places_of(index) else {
             continue;
         };
-        let body = &model.bodies[operation.body as usize];
+        let group = &model.operation_groups[operation.group as usize];
         let window = &mut windows[place as usize];
-        *window = join(&[*window, body.window]);
+        *window = join(&[*window, group.window]);
     }
     windows
 }

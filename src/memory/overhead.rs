@@ -133,7 +133,8 @@ impl Overhead {
     }
 }
 
-/// By tile of `tiles` and kind: the code of the bodies that `is_wanted` in one
+/// By tile of `tiles` and kind: the code of the operation groups that
+/// `is_wanted` in one
 /// stage.
 pub(super) fn explained(
     model: &Model,
@@ -143,16 +144,16 @@ pub(super) fn explained(
 ) -> Vec<[u64; 4]> {
     let mut explained = vec![[0; 4]; tiles.len()];
     let mut by_type: FxHashMap<u32, Vec<&TileBytes>> = FxHashMap::default();
-    let bodies = model.bodies.iter().enumerate();
-    for (_, body) in bodies.filter(|&(number, _)| is_wanted(number)) {
-        for (kind, bytes) in by_kind(&body.code, rules) {
+    let groups = model.operation_groups.iter().enumerate();
+    for (_, group) in groups.filter(|&(number, _)| is_wanted(number)) {
+        for (kind, bytes) in by_kind(&group.code, rules) {
             for (here, value) in runs_in(bytes, &tiles) {
                 for tile in &mut explained[here] {
                     tile[kind as usize] += u64::from(value);
                 }
             }
         }
-        for (vertex_type, bytes) in &body.code.vertex_types {
+        for (vertex_type, bytes) in &group.code.vertex_types {
             by_type.entry(*vertex_type).or_default().push(bytes);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::timeline::Timeline;
 use super::{MemoryModel, Rules};
-use crate::model::{EVERYWHERE, Item};
+use crate::model::{EVERYWHERE, VariableGroup};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -221,8 +221,8 @@ impl MemoryModel<'_> {
     }
 
     /// How much of the highest sum is overhead.
-    fn peak(&self, (bytes, step): (u64, u32), overhead: &[Item]) -> Peak {
-        let live = |item: &&Item| self.model.classes.is_live(item.class, step);
+    fn peak(&self, (bytes, step): (u64, u32), overhead: &[VariableGroup]) -> Peak {
+        let live = |item: &&VariableGroup| self.model.classes.is_live(item.class, step);
         let overhead = overhead.iter().filter(live);
         let overhead = overhead.map(|item| u64::from(item.bytes)).sum();
         Peak {
@@ -296,5 +296,5 @@ struct Peak {
 #[derive(Default)]
 struct Scratch {
     timeline: Timeline,
-    overhead: Vec<Item>,
+    overhead: Vec<VariableGroup>,
 }

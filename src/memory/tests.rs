@@ -4,7 +4,7 @@ use super::*;
 use crate::profile::LiveClasses;
 use proptest::prelude::*;
 use reference_model::{
-    BODIES, Plain, PlainVariable, TILES, by_tile, classic, costs, full, memory, plain, ranges,
+    GROUPS, Plain, PlainVariable, TILES, by_tile, classic, costs, full, memory, plain, ranges,
 };
 
 mod curves;
@@ -31,7 +31,7 @@ proptest! {
 
     #[test]
     fn a_program_without_steps_has_no_live_variables(mut plain in plain()) {
-        plain.bodies.iter_mut().for_each(|body| body.window = None);
+        plain.groups.iter_mut().for_each(|group| group.window = None);
         let (mut model, layering) = plain.model();
         let always = plain.classes.iter().map(Option::is_none).collect();
         model.classes = LiveClasses::new(always, Vec::new(), 0);
@@ -75,15 +75,15 @@ proptest! {
         let memory = memory(&model, &placement);
         let ranges = ranges(plain.layers);
         let stages = memory.stages(&ranges);
-        // Every body counts as explained, whether an operation has it or not.
-        let every_body = Plain {
-            operations: (0..BODIES).map(|body| (body, 0)).collect(),
+        // Every group counts as explained, whether an operation has it or not.
+        let every_group = Plain {
+            operations: (0..GROUPS).map(|group| (group, 0)).collect(),
             ..plain.clone()
         };
         for (range, stage) in ranges.iter().zip(&stages) {
             for tile in 0..TILES {
                 let recorded = [0, 1, 2, 3].map(|kind| u64::from(recorded[kind][tile as usize]));
-                let (all, _) = every_body.stage(0..1, tile);
+                let (all, _) = every_group.stage(0..1, tile);
                 let all = [all.vertex_code, all.vertex_state, all.exchange_code, all.control_code];
                 let expected = plain.full_stage(range.clone(), tile, recorded, all);
                 prop_assert_eq!(stage.tiles[tile as usize].total(), expected, "{:?}", range);
@@ -115,7 +115,7 @@ proptest! {
             met.map(|v| u64::from(v.bytes)).sum()
         };
         let uses = |v: &PlainVariable, layer: usize| {
-            !v.users.is_disjoint(&plain.bodies_of(layer..layer + 1))
+            !v.users.is_disjoint(&plain.groups_of(layer..layer + 1))
         };
         for a in 0..plain.layers {
             for b in 0..plain.layers {

@@ -1,7 +1,7 @@
 //! Sums of live bytes of several stages on one tile, step by step.
 
 use super::step_set::{self, StepSet};
-use crate::model::Item;
+use crate::model::VariableGroup;
 use crate::profile::LiveClasses;
 
 /// The steps of one tile at which a sum can reach its highest value for the
@@ -27,7 +27,7 @@ impl Timeline {
     pub(super) fn restart<'a>(
         &mut self,
         classes: &LiveClasses,
-        items: impl Iterator<Item = &'a Item>,
+        items: impl Iterator<Item = &'a VariableGroup>,
         windows: &[Option<(u32, u32)>],
     ) {
         let count = classes.steps() as usize + 1;

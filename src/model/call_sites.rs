@@ -3,7 +3,7 @@
 use super::operations::{Found, NO_OPERATION};
 use super::variables::members;
 use super::walk::{NO_CALL as NO_PATH, Path};
-use super::{BodySets, Operation};
+use super::{Operation, UserSets};
 use crate::profile::{Profile, ProgramKind};
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ pub struct CallSite {
     pub operation: Option<u32>,
     /// A number that all calls of the function share.
     pub function: u32,
-    /// The sets of bodies of the variables that the programs around the call
+    /// The user sets of the variables that the programs around the call
     /// copy into its arguments and out of its results, ascending.
     pub around: Box<[u32]>,
 }
@@ -37,7 +37,7 @@ const MAX_AROUND: usize = 16;
 pub(super) fn find(
     profile: &Profile,
     found: &Found,
-    (set_of, body_sets): (&[u32], &BodySets),
+    (set_of, user_sets): (&[u32], &UserSets),
     mut has_pairs: impl FnMut(Path) -> bool,
     operations: &mut [Operation],
 ) -> Vec<CallSite> {
@@ -73,13 +73,13 @@ pub(super) fn find(
         operation.is_nested = own.path != NO_PATH;
         if let Some(&site) = site_of.get(&own.path) {
             operation.call = site;
-            functions_of.insert(own.body, sites[site as usize].2.function);
+            functions_of.insert(own.group, sites[site as usize].2.function);
         }
     }
     let around = Around {
         profile,
         set_of,
-        body_sets,
+        user_sets,
         functions_of,
         parents: parents(profile),
     };
@@ -116,8 +116,8 @@ fn parents(profile: &Profile) -> FxHashMap<u32, (u32, usize)> {
 struct Around<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],
-    body_sets: &'a BodySets,
-    /// By body that is part of such a function: the function.
+    user_sets: &'a UserSets,
+    /// By operation group that is part of such a function: the function.
     functions_of: FxHashMap<u32, u32>,
     parents: FxHashMap<u32, (u32, usize)>,
 }
@@ -180,9 +180,9 @@ impl Around<'_> {
         leaves
     }
 
-    /// Does the function use what this set of bodies uses?
+    /// Does the function use what this user set uses?
     fn is_of(&self, set: u32, function: u32) -> bool {
-        let mut bodies = self.body_sets.bodies(set);
-        bodies.any(|body| self.functions_of.get(&body) == Some(&function))
+        let mut groups = self.user_sets.groups(set);
+        groups.any(|group| self.functions_of.get(&group) == Some(&function))
     }
 }

@@ -52,9 +52,9 @@ impl CodeKind {
     }
 }
 
-/// What the programs of one body take on each tile besides variables.
+/// What the programs of one operation group take on each tile besides variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BodyCode {
+pub struct GroupCode {
     /// The vertex types that its compute sets instantiate (positions in
     /// [`Model::vertex_code`](super::Model::vertex_code)), each with 1 on
     /// every tile that has an instance. Their code counts once in a stage.
@@ -70,27 +70,27 @@ pub struct BodyCode {
     pub control_code: TileBytes,
 }
 
-impl BodyCode {
-    /// Sums over `body`, distinct programs of the operation context `uid`.
+impl GroupCode {
+    /// Sums over `group`, distinct programs of the operation context `uid`.
     fn new(
         programs: &Programs,
-        body: &[u32],
+        group: &[u32],
         uid: u64,
         target: &Target,
     ) -> Result<Self, ModelError> {
         let tiles = target.num_tiles;
-        let body = || body.iter().map(|&program| &programs.all[program as usize]);
+        let group = || group.iter().map(|&program| &programs.all[program as usize]);
         let compute_sets = || {
-            body().filter_map(|program| match program.kind {
+            group().filter_map(|program| match program.kind {
                 ProgramKind::OnTileExecute(set) => Some(&programs.compute_sets[set as usize]),
                 _ => None,
             })
         };
-        let exchanges = body().filter_map(|program| match &program.kind {
+        let exchanges = group().filter_map(|program| match &program.kind {
             ProgramKind::DoExchange(code) => Some((code, 1)),
             _ => None,
         });
-        let leaves = body().filter(|program| program.children.is_empty());
+        let leaves = group().filter(|program| program.children.is_empty());
         let control = leaves.map(|program| (&program.control_code, 1));
         let states = compute_sets()
             .flat_map(|set| &set.vertices)
@@ -117,21 +117,22 @@ impl BodyCode {
     }
 }
 
-/// How many bodies' code is summed up side by side before it is counted: with
+/// How many operation groups' code is summed up side by side before it is counted: with
 /// more of them, more than the budget could come together.
 const AT_ONCE: usize = 16;
 
-/// The code of each of `bodies`, each with its uid and its distinct programs.
+/// The code of each of `groups`: operation groups, or pieces of them, each with
+/// its uid and its distinct programs.
 pub(super) fn of_all(
     programs: &Programs,
-    bodies: &[(u64, &[u32])],
+    groups: &[(u64, &[u32])],
     target: &Target,
     budget: &mut Budget,
-) -> Result<Vec<BodyCode>, ModelError> {
-    let mut codes = Vec::with_capacity(bodies.len());
-    for bodies in bodies.chunks(AT_ONCE) {
-        let code = |&(uid, body): &(u64, &[u32])| BodyCode::new(programs, body, uid, target);
-        let found: Vec<Result<_, _>> = bodies.par_iter().map(code).collect();
+) -> Result<Vec<GroupCode>, ModelError> {
+    let mut codes = Vec::with_capacity(groups.len());
+    for groups in groups.chunks(AT_ONCE) {
+        let code = |&(uid, group): &(u64, &[u32])| GroupCode::new(programs, group, uid, target);
+        let found: Vec<Result<_, _>> = groups.par_iter().map(code).collect();
         for code in found {
             let code = code?;
             budget.take(&code)?;
@@ -141,7 +142,7 @@ pub(super) fn of_all(
     Ok(codes)
 }
 
-/// How many more runs the code of bodies may have.
+/// How many more runs the code of operation groups may have.
 pub(super) struct Budget {
     most: usize,
     left: usize,
@@ -159,7 +160,7 @@ impl Budget {
         Self { most, left: most }
     }
 
-    fn take(&mut self, code: &BodyCode) -> Result<(), ModelError> {
+    fn take(&mut self, code: &GroupCode) -> Result<(), ModelError> {
         let types = code.vertex_types.iter().map(|(_, tiles)| tiles);
         let all = types.chain([
             &code.vertex_state,

@@ -1,7 +1,7 @@
 //! Does what the compiler recorded by tile agree with the variables?
 
-use super::Item;
-use super::bottleneck::peak;
+use super::VariableGroup;
+use super::memory_peak::peak;
 use super::variables::Collected;
 use crate::profile::{LiveClasses, Profile};
 use rayon::prelude::*;
@@ -53,7 +53,7 @@ fn sentence(tile: u32, recorded: u64, found: u64, what: &str) -> String {
     )
 }
 
-fn on_tile(variables: &Collected, tile: u32) -> impl Iterator<Item = &Item> {
+fn on_tile(variables: &Collected, tile: u32) -> impl Iterator<Item = &VariableGroup> {
     let code = variables.code.on_tile(tile);
     variables.data.on_tile(tile).iter().chain(code)
 }

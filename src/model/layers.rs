@@ -86,16 +86,16 @@ pub struct Layering {
 #[derive(Debug, Clone, Default)]
 struct Finder {
     regex: Option<Regex>,
-    positions: FxHashMap<Groups, u32>,
+    positions: FxHashMap<CaptureGroups, u32>,
 }
 
 /// A layer is known by the capture groups of its match, not by its name.
-type Groups = Vec<String>;
+type CaptureGroups = Vec<String>;
 
 impl Layering {
     /// Finds the layer of every operation.
     pub fn new(operations: &[Operation], options: &LayerOptions) -> Self {
-        let mut found: FxHashMap<Groups, u32> = FxHashMap::default();
+        let mut found: FxHashMap<CaptureGroups, u32> = FxHashMap::default();
         let (mut layers, notes) = assign(operations, options, &mut found);
         let keys = in_order(found, &mut layers, options.order);
         let mut names = vec![String::new()];
@@ -162,12 +162,12 @@ const FIRST_LAYER: u32 = u32::MAX;
 fn assign(
     operations: &[Operation],
     options: &LayerOptions,
-    found: &mut FxHashMap<Groups, u32>,
+    found: &mut FxHashMap<CaptureGroups, u32>,
 ) -> (Vec<u32>, Vec<Note>) {
     let mut current = NO_LAYER;
     let mut layers = vec![NO_LAYER; operations.len()];
     let mut notes = vec![Note::Name; operations.len()];
-    let mut number = |groups: Groups| {
+    let mut number = |groups: CaptureGroups| {
         let next = found.len() as u32 + 1;
         *found.entry(groups).or_insert(next)
     };
@@ -200,14 +200,14 @@ fn assign(
 
 /// The distinct matches in `text`, by their capture groups (a group that took
 /// no part is empty; without groups, the whole match).
-fn matches(regex: &Regex, text: &str) -> Vec<Groups> {
-    let mut distinct: Vec<Groups> = Vec::new();
+fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
+    let mut distinct: Vec<CaptureGroups> = Vec::new();
     // Many inputs can name many layers.
-    let mut seen: FxHashSet<Groups> = FxHashSet::default();
+    let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
     for captures in regex.captures_iter(text) {
         let from = usize::from(captures.len() > 1);
         let groups = captures.iter().skip(from);
-        let groups: Groups = groups
+        let groups: CaptureGroups = groups
             .map(|group| group.map_or_else(String::new, |m| m.as_str().to_string()))
             .collect();
         if distinct.last() != Some(&groups) && seen.insert(groups.clone()) {
@@ -217,20 +217,24 @@ fn matches(regex: &Regex, text: &str) -> Vec<Groups> {
     distinct
 }
 
-fn only(mut matches: Vec<Groups>) -> Option<Groups> {
+fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
     (matches.len() == 1).then(|| matches.remove(0))
 }
 
 /// Brings the layers into their order, renumbers `layers` from 1 by it, and
 /// gives the layers' groups in that order.
-fn in_order(found: FxHashMap<Groups, u32>, layers: &mut [u32], order: LayerOrder) -> Vec<Groups> {
+fn in_order(
+    found: FxHashMap<CaptureGroups, u32>,
+    layers: &mut [u32],
+    order: LayerOrder,
+) -> Vec<CaptureGroups> {
     let mut first_seen = vec![usize::MAX; found.len() + 1];
     for (index, &layer) in layers.iter().enumerate().rev() {
         if layer != FIRST_LAYER {
             first_seen[layer as usize] = index;
         }
     }
-    let mut ordered: Vec<(Groups, u32)> = found.into_iter().collect();
+    let mut ordered: Vec<(CaptureGroups, u32)> = found.into_iter().collect();
     ordered.sort_by_key(|&(_, number)| first_seen[number as usize]);
     if order == LayerOrder::Natural {
         ordered.sort_by(|(a, _), (b, _)| {

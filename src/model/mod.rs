@@ -5,39 +5,39 @@
 //! depends on how layers are named, so one model serves any number of
 //! [`Layering`]s (section 6).
 
-mod bottleneck;
 mod call_sites;
 mod code;
 mod consistency;
 mod contexts;
 mod cycles;
 mod error;
-mod group_sets;
 mod labels;
 mod layers;
+mod memory_peak;
 mod names;
 mod operations;
-mod owners;
+mod owned_programs;
 mod pieces;
 mod placement;
 mod refine;
 #[cfg(test)]
 pub(crate) mod testing;
+mod user_set_index;
 mod variable_lookup;
 mod variables;
 mod walk;
 mod windows;
 
-pub use bottleneck::{Bottleneck, NamedVariable};
 pub use call_sites::{CallSite, NO_CALL};
-pub use code::{BodyCode, CodeKind};
+pub use code::{CodeKind, GroupCode};
 pub use cycles::{CycleSource, LayerCycles, NoCycles, OperationCycles};
 pub use error::ModelError;
 pub use labels::{Label, TensorKind};
 pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
 };
-pub use owners::{OwnedKind, OwnedProgram};
+pub use memory_peak::{MemoryPeak, NamedVariable};
+pub use owned_programs::{OwnedKind, OwnedProgram};
 pub use pieces::Piece;
 pub use placement::{
     EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PlaceSet, PlaceSets, Placement,
@@ -45,7 +45,7 @@ pub use placement::{
     Untied,
 };
 pub use variable_lookup::{LivePlace, LiveVariables, Lookup};
-pub use variables::{BodySets, Item, NO_BODY, VariableItems};
+pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 
 use crate::debug_info::DebugInfo;
 use crate::profile::{BuildInfo, FormatVersion, LiveClasses, Profile, Recorded, Target, TileBytes};
@@ -57,27 +57,28 @@ pub struct Model {
     pub target: Target,
     /// Every operation, in the order of its first program in the walk.
     pub operations: Vec<Operation>,
-    /// What operations own. Operations of one outlined body share it.
-    pub bodies: Vec<Body>,
+    /// What operations own: those of one operation context share it, such as
+    /// all calls of an outlined body.
+    pub operation_groups: Vec<OperationGroup>,
     /// On which steps each equivalence class is live.
     pub classes: LiveClasses,
     /// The lowered variables that hold data, by tile, equal ones joined.
     /// Those that no operation uses are among them.
-    pub variables: VariableItems,
+    pub variables: VariableGroups,
     /// The lowered variables that hold code or vertex state and that some
     /// operation uses all the same: the targets of code copies.
-    pub code_variables: VariableItems,
+    pub code_variables: VariableGroups,
     /// By [`CodeKind`]: the bytes of all lowered variables that hold it.
     pub recorded_code: [TileBytes; 4],
-    /// The sets of bodies that `variables` refers to.
-    pub body_sets: BodySets,
-    /// What weights and other lasting variables are called, as `body_sets`
+    /// The user sets that `variables` refers to.
+    pub user_sets: UserSets,
+    /// What weights and other lasting variables are called, as `user_sets`
     /// refers to it. The first says nothing.
     pub labels: Vec<Label>,
     /// The calls of functions that are called from several places without
     /// saying what for, outer ones first.
     pub calls: Vec<CallSite>,
-    /// Bytes of code by tile of each vertex type that `bodies` refer to.
+    /// Bytes of code by tile of each vertex type that `operation_groups` refer to.
     pub vertex_code: Vec<TileBytes>,
     /// The programs that run compute sets or exchanges, and who owns them.
     pub programs: Vec<OwnedProgram>,
@@ -90,7 +91,7 @@ pub struct Model {
     /// How the profile came about.
     pub made: BuildInfo,
     /// Where the whole model takes most memory, if that was asked for.
-    pub bottleneck: Option<Bottleneck>,
+    pub memory_peak: Option<MemoryPeak>,
     /// What was unusual, as sentences.
     pub warnings: Vec<String>,
 }
@@ -98,8 +99,8 @@ pub struct Model {
 /// An operation of the model at one place in the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
-    /// What it owns, as a position in [`Model::bodies`].
-    pub body: u32,
+    /// What it owns, as a position in [`Model::operation_groups`].
+    pub group: u32,
     /// Its full name (analysis.md, section 5).
     pub name: Box<str>,
     /// The inputs of its operation context, joined by `/`, every `.` read as `/`.
@@ -123,14 +124,14 @@ pub struct Operation {
 /// What the operations of one uid own (analysis.md, section 4): the first of
 /// them in the walk defines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Body {
+pub struct OperationGroup {
     /// The id of the operation context.
     pub uid: u64,
     /// Index of the first and last step of its programs, inclusive; `None`
     /// when no step runs them.
     pub window: Option<(u32, u32)>,
     /// Code and vertex state by tile.
-    pub code: BodyCode,
+    pub code: GroupCode,
     /// Its programs by the variables that they use, where they use different
     /// ones; empty where it has only one piece.
     pub pieces: Vec<Piece>,
@@ -138,7 +139,7 @@ pub struct Body {
 
 impl Model {
     /// Builds the model of a profile and its debug contexts. With
-    /// `with_bottleneck` it is found, and the variables that are live there
+    /// `with_memory_peak` that is found, and the variables that are live there
     /// are looked up by name in the profile.
     ///
     /// # Errors
@@ -146,9 +147,9 @@ impl Model {
     pub fn build(
         profile: Profile,
         debug_info: &DebugInfo,
-        with_bottleneck: bool,
+        with_memory_peak: bool,
     ) -> Result<Self, ModelError> {
-        let (model, _) = Self::build_with_lookup(profile, debug_info, with_bottleneck)?;
+        let (model, _) = Self::build_with_lookup(profile, debug_info, with_memory_peak)?;
         Ok(model)
     }
 
@@ -160,7 +161,7 @@ impl Model {
     pub fn build_with_lookup(
         profile: Profile,
         debug_info: &DebugInfo,
-        with_bottleneck: bool,
+        with_memory_peak: bool,
     ) -> Result<(Self, Lookup), ModelError> {
         let contexts = contexts::OperationContexts::new(debug_info);
         let found = operations::find(&profile.programs, contexts)?;
@@ -168,59 +169,61 @@ impl Model {
         let (mut operations, with_pairs) = names::name_all(&found, &profile.programs, debug_info)?;
         let mut budget = code::Budget::new(&profile.programs);
         let own = found
-            .bodies
+            .groups
             .iter()
-            .map(|body| (body.uid, &body.programs[..]));
+            .map(|group| (group.uid, &group.programs[..]));
         let own: Vec<(u64, &[u32])> = own.collect();
         let codes = code::of_all(&profile.programs, &own, &profile.target, &mut budget)?;
-        let with_code = found.bodies.iter().zip(codes);
-        let mut bodies: Vec<Body> = with_code
-            .map(|(body, code)| Body {
-                uid: body.uid,
-                window: steps.window(&body.programs, &found.walk.paths, body.path),
+        let with_code = found.groups.iter().zip(codes);
+        let mut groups: Vec<OperationGroup> = with_code
+            .map(|(group, code)| OperationGroup {
+                uid: group.uid,
+                window: steps.window(&group.programs, &found.walk.paths, group.path),
                 code,
                 pieces: Vec::new(),
             })
             .collect();
-        let (mut set_of, mut body_sets) = variables::sets_of_variables(&profile, &found.bodies)?;
-        let computes = bodies.iter().map(|body| !body.code.vertex_types.is_empty());
+        let (mut set_of, mut user_sets) = variables::sets_of_variables(&profile, &found.groups)?;
+        let computes = groups
+            .iter()
+            .map(|group| !group.code.vertex_types.is_empty());
         let computes: Vec<bool> = computes.collect();
-        let group_sets = refine::refine(
+        let user_set_index = refine::refine(
             &profile,
-            &found.bodies,
+            &found.groups,
             &computes,
             &mut set_of,
-            &mut body_sets,
+            &mut user_sets,
         );
         let collect = || variables::collect(&profile, &set_of);
-        let pieces = || pieces::find(&profile, &found.bodies, &group_sets, &mut budget);
+        let pieces = || pieces::find(&profile, &found.groups, &user_set_index, &mut budget);
         let (collected, pieces) = rayon::join(collect, pieces);
-        for (body, pieces) in bodies.iter_mut().zip(pieces?) {
-            body.pieces = pieces;
+        for (group, pieces) in groups.iter_mut().zip(pieces?) {
+            group.pieces = pieces;
         }
         let has_pairs = |path| with_pairs.contains(&path);
-        let sets = (&set_of[..], &body_sets);
+        let sets = (&set_of[..], &user_sets);
         let calls = call_sites::find(&profile, &found, sets, has_pairs, &mut operations);
         let labels = profile.variables.labels.iter();
         let labels = labels.map(|label| Label::new(label, debug_info)).collect();
-        let bottleneck = with_bottleneck
-            .then(|| Bottleneck::new(&profile, &collected, &set_of))
+        let memory_peak = with_memory_peak
+            .then(|| MemoryPeak::new(&profile, &collected, &set_of))
             .transpose()?;
         let mut warnings = profile.warnings.clone();
         warnings.extend(consistency::warnings(&profile, &collected));
-        let programs = owners::find(&profile.programs, &found.bodies);
+        let programs = owned_programs::find(&profile.programs, &found.groups);
         let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
         let names = profile.names();
         let vertex_types = profile.programs.vertex_types.into_iter();
         let model = Self {
             target: profile.target,
             operations,
-            bodies,
+            operation_groups: groups,
             classes: profile.classes,
             variables: collected.data,
             code_variables: collected.code.used(),
             recorded_code: collected.recorded_code,
-            body_sets,
+            user_sets,
             labels,
             calls,
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
@@ -229,16 +232,16 @@ impl Model {
             cycles,
             version: profile.version,
             made: profile.made,
-            bottleneck,
+            memory_peak,
             warnings,
         };
         let lookup = Lookup::new(profile.variables, set_of, names);
         Ok((model, lookup))
     }
 
-    /// What the variables of a set of bodies are called.
+    /// What the variables of a user set are called.
     pub fn label_of(&self, set: u32) -> &Label {
-        &self.labels[self.body_sets.label(set) as usize]
+        &self.labels[self.user_sets.label(set) as usize]
     }
 
     /// How many liveness steps the program has.

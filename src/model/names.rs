@@ -38,10 +38,10 @@ pub(super) fn name_all(
     let tensors: FxHashSet<u32> = operations
         .iter()
         .filter(|operation| operation.is_tensor)
-        .map(|operation| operation.body)
+        .map(|operation| operation.group)
         .collect();
     for operation in &mut operations {
-        operation.is_tensor = tensors.contains(&operation.body);
+        operation.is_tensor = tensors.contains(&operation.group);
     }
     let bases = namer.bases.into_iter();
     let with_pairs = bases.filter(|(_, bases)| !bases.is_empty());
@@ -80,7 +80,7 @@ impl Namer<'_> {
             false => name,
         };
         Operation {
-            body: operation.body,
+            group: operation.group,
             name: full_name.into(),
             inputs: inputs.into(),
             is_tensor: is_plain && tensor.is_some(),

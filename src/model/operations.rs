@@ -12,7 +12,7 @@ pub(super) struct Found {
     /// By visit of the walk: the operation, or [`NO_OPERATION`].
     pub(super) operation_of: Vec<u32>,
     pub(super) operations: Vec<FoundOperation>,
-    pub(super) bodies: Vec<FoundBody>,
+    pub(super) groups: Vec<FoundGroup>,
 }
 
 /// Marks visits of programs that belong to no operation.
@@ -22,14 +22,14 @@ pub(super) const NO_OPERATION: u32 = u32::MAX;
 pub(super) struct FoundOperation {
     pub(super) path: Path,
     pub(super) context: OperationContext,
-    /// Position in [`Found::bodies`].
-    pub(super) body: u32,
+    /// Position in [`Found::groups`].
+    pub(super) group: u32,
     /// Its programs in the order of the walk, each once.
     pub(super) programs: Vec<u32>,
 }
 
 /// What the first operation of a uid defines for all of that uid.
-pub(super) struct FoundBody {
+pub(super) struct FoundGroup {
     pub(super) uid: u64,
     pub(super) path: Path,
     pub(super) programs: Vec<u32>,
@@ -54,7 +54,7 @@ pub(super) fn find(
             operations.push(FoundOperation {
                 path,
                 context,
-                body: 0,
+                group: 0,
                 programs: Vec::new(),
             });
             operations.len() - 1
@@ -62,33 +62,33 @@ pub(super) fn find(
         operations[index].programs.push(program);
         operation_of.push(index as u32);
     })?;
-    let bodies = share_bodies(&mut operations, &contexts);
+    let groups = share_groups(&mut operations, &contexts);
     Ok(Found {
         walk,
         operation_of,
         operations,
-        bodies,
+        groups,
     })
 }
 
-fn share_bodies(
+fn share_groups(
     operations: &mut [FoundOperation],
     contexts: &OperationContexts<'_>,
-) -> Vec<FoundBody> {
-    let mut bodies: Vec<FoundBody> = Vec::new();
+) -> Vec<FoundGroup> {
+    let mut groups: Vec<FoundGroup> = Vec::new();
     let mut by_context = FxHashMap::default();
     for operation in operations {
-        let body = by_context
+        let group = by_context
             .entry(operation.context.position)
             .or_insert_with(|| {
-                bodies.push(FoundBody {
+                groups.push(FoundGroup {
                     uid: contexts.id(operation.context),
                     path: operation.path,
                     programs: operation.programs.clone(),
                 });
-                bodies.len() as u32 - 1
+                groups.len() as u32 - 1
             });
-        operation.body = *body;
+        operation.group = *group;
     }
-    bodies
+    groups
 }

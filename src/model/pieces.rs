@@ -1,41 +1,42 @@
 //! Parts of an operation's programs that use different variables.
 
 use super::ModelError;
-use super::code::{self, BodyCode, Budget};
-use super::group_sets::GroupSets;
-use super::operations::FoundBody;
+use super::code::{self, Budget, GroupCode};
+use super::operations::FoundGroup;
+use super::user_set_index::UserSetIndex;
 use crate::limits;
 use crate::profile::Profile;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// Programs of one operation that use variables of the same sets of bodies.
+/// Programs of one operation that use variables of the same user sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// The sets of bodies that its variables have, ascending.
+    /// The user sets that its variables have, ascending.
     pub sets: Box<[u32]>,
     /// Its code and vertex state by tile.
-    pub code: BodyCode,
+    pub code: GroupCode,
 }
 
-/// By body: its pieces; none where all of its programs use the same sets.
+/// By operation group: its pieces; none where all of its programs use the same
+/// sets.
 pub(super) fn find(
     profile: &Profile,
-    bodies: &[FoundBody],
-    group_sets: &GroupSets,
+    groups: &[FoundGroup],
+    user_set_index: &UserSetIndex,
     budget: &mut Budget,
 ) -> Result<Vec<Vec<Piece>>, ModelError> {
     let programs = &profile.programs;
-    let split: Vec<Split> = bodies
+    let split: Vec<Split> = groups
         .par_iter()
-        .map(|body| split(profile, body, group_sets))
+        .map(|group| split(profile, group, user_set_index))
         .collect();
     let max = limits::SETS_OF_PIECES.of(programs.all.len());
     let sets = split.iter().flat_map(Split::keys);
     if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
         return Err(ModelError::TooManyPieces { max });
     }
-    let uids = bodies.iter().map(|body| body.uid);
+    let uids = groups.iter().map(|group| group.uid);
     let own = |(uid, split)| Split::values(split).map(move |own: &Vec<u32>| (uid, &own[..]));
     let own: Vec<(u64, &[u32])> = uids.zip(&split).flat_map(own).collect();
     let mut codes = code::of_all(programs, &own, &profile.target, budget)?.into_iter();
@@ -49,13 +50,13 @@ pub(super) fn find(
 /// Programs by the sets that they use.
 type Split = BTreeMap<Box<[u32]>, Vec<u32>>;
 
-fn split(profile: &Profile, body: &FoundBody, group_sets: &GroupSets) -> Split {
+fn split(profile: &Profile, group: &FoundGroup, user_set_index: &UserSetIndex) -> Split {
     let mut split = Split::new();
-    if body.programs.len() < 2 {
+    if group.programs.len() < 2 {
         return split;
     }
-    for &program in &body.programs {
-        let sets = group_sets.of_program(profile, program);
+    for &program in &group.programs {
+        let sets = user_set_index.of_program(profile, program);
         split.entry(sets.into()).or_default().push(program);
     }
     if split.len() < 2 {

@@ -1,30 +1,30 @@
-//! Sets of bodies told apart by what their variables are called and by what
+//! User sets told apart by what their variables are called and by what
 //! they are paired with (pipeline.md, section 11): only then can a variable
 //! count where its name or its partner says.
 
-use super::group_sets::GroupSets;
-use super::operations::FoundBody;
-use super::variables::{BodySets, members};
+use super::operations::FoundGroup;
+use super::user_set_index::UserSetIndex;
+use super::variables::{UserSets, members};
 use crate::profile::{Profile, ProgramKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// Gives variables with different labels or companions different sets; gives
-/// back which sets each compute set and region has then. `computes` says of a
-/// body whether it computes.
+/// back which sets each compute set and region has then. `computes` says of an
+/// operation group whether it computes.
 pub(super) fn refine(
     profile: &Profile,
-    bodies: &[FoundBody],
+    groups: &[FoundGroup],
     computes: &[bool],
     set_of: &mut [u32],
-    sets: &mut BodySets,
-) -> GroupSets {
+    sets: &mut UserSets,
+) -> UserSetIndex {
     let label = |variable: usize| profile.variables.label(variable as u32);
     apart(set_of, sets, label);
-    let mut group_sets = GroupSets::new(profile, set_of, sets.len());
-    let partners = partners(profile, bodies, computes, (set_of, sets, &group_sets));
+    let mut user_set_index = UserSetIndex::new(profile, set_of, sets.len());
+    let partners = partners(profile, groups, computes, (set_of, sets, &user_set_index));
     if partners.is_empty() {
-        return group_sets;
+        return user_set_index;
     }
     let mut is_changed = vec![false; sets.len()];
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -36,12 +36,12 @@ pub(super) fn refine(
             .entry((*set, companion))
             .or_insert_with(|| sets.push_alike(*set, label, companion));
     }
-    group_sets.renew(profile, set_of, sets.len(), |set| is_changed[set as usize]);
-    group_sets
+    user_set_index.renew(profile, set_of, sets.len(), |set| is_changed[set as usize]);
+    user_set_index
 }
 
 /// Splits the sets whose variables have different labels.
-fn apart(set_of: &mut [u32], sets: &mut BodySets, label: impl Fn(usize) -> u32) {
+fn apart(set_of: &mut [u32], sets: &mut UserSets, label: impl Fn(usize) -> u32) {
     const UNSEEN: u32 = u32::MAX;
     const SEVERAL: u32 = u32::MAX - 1;
     let mut label_of = vec![UNSEEN; sets.len()];
@@ -102,24 +102,24 @@ const MIN_COMPUTE_SETS: usize = 8;
 /// tile that others compute with too, such as its weight. In their order.
 fn partners(
     profile: &Profile,
-    bodies: &[FoundBody],
+    groups: &[FoundGroup],
     computes: &[bool],
-    (set_of, sets, group_sets): (&[u32], &BodySets, &GroupSets),
+    (set_of, sets, user_set_index): (&[u32], &UserSets, &UserSetIndex),
 ) -> Vec<(u32, u32)> {
     let mut users = vec![0u8; sets.len()];
-    for (set, smaller, body) in sets.iter() {
-        let own = u8::from(computes[body as usize]);
+    for (set, smaller, group) in sets.iter() {
+        let own = u8::from(computes[group as usize]);
         users[set as usize] = users[smaller as usize].saturating_add(own);
     }
     let pairing = Pairing {
         profile,
         set_of,
         users,
-        group_sets,
+        user_set_index,
     };
-    let of_bodies = bodies.par_iter().map(|body| pairing.of_body(body).0);
-    // What a body has for itself, no other has.
-    let found = of_bodies.flatten_iter();
+    let of_groups = groups.par_iter().map(|group| pairing.of_group(group).0);
+    // What an operation group has for itself, no other has.
+    let found = of_groups.flatten_iter();
     let mut found: Vec<(u32, u32)> = found.filter(|&(_, set)| set != NO_PARTNER).collect();
     found.par_sort_unstable();
     found
@@ -129,23 +129,23 @@ fn partners(
 struct Pairing<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],
-    /// By set: how many bodies compute with its variables.
+    /// By set: how many groups compute with its variables.
     users: Vec<u8>,
-    group_sets: &'a GroupSets,
+    user_set_index: &'a UserSetIndex,
 }
 
 impl Pairing<'_> {
-    /// The partners of what the compute sets of a body have for themselves.
-    fn of_body(&self, body: &FoundBody) -> Partners {
+    /// The partners of what the compute sets of an operation group have for themselves.
+    fn of_group(&self, group: &FoundGroup) -> Partners {
         let is_compute_set = |program: &u32| {
             let kind = &self.profile.programs.all[*program as usize].kind;
             matches!(kind, ProgramKind::OnTileExecute(_))
         };
-        let programs = body.programs.iter().copied();
+        let programs = group.programs.iter().copied();
         let compute_sets: Vec<u32> = programs.filter(is_compute_set).collect();
         let mut found = Partners::default();
         for &program in &compute_sets {
-            let sets = self.group_sets.of_program(self.profile, program);
+            let sets = self.user_set_index.of_program(self.profile, program);
             let (others, own): (Vec<u32>, Vec<u32>) =
                 sets.into_iter().partition(|&set| self.is_shared(set));
             let partner = others.iter().copied();
@@ -164,7 +164,7 @@ impl Pairing<'_> {
         found
     }
 
-    /// Do several bodies compute with the variables of this set?
+    /// Do several operation groups compute with the variables of this set?
     fn is_shared(&self, set: u32) -> bool {
         self.users[set as usize] > 1
     }

@@ -1,12 +1,12 @@
 //! What the models that tests make by hand have in common.
 
-use super::{BodySets, Label, Model, NO_CALL, Operation, VariableItems};
+use super::{Label, Model, NO_CALL, Operation, UserSets, VariableGroups};
 use crate::profile::{LiveClasses, Recorded, Target};
 
-/// An operation of a body, which no context says anything of.
-pub(crate) fn operation(body: u32, name: &str, inputs: &str) -> Operation {
+/// An operation of an operation group, which no context says anything of.
+pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {
     Operation {
-        body,
+        group,
         name: name.into(),
         inputs: inputs.into(),
         is_tensor: false,
@@ -30,12 +30,12 @@ pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
             architecture: String::new(),
         },
         operations: Vec::new(),
-        bodies: Vec::new(),
+        operation_groups: Vec::new(),
         classes: LiveClasses::new(Vec::new(), Vec::new(), 0),
-        variables: VariableItems::new(tiles, std::iter::empty()),
-        code_variables: VariableItems::new(tiles, std::iter::empty()),
+        variables: VariableGroups::new(tiles, std::iter::empty()),
+        code_variables: VariableGroups::new(tiles, std::iter::empty()),
         recorded_code: Default::default(),
-        body_sets: BodySets::default(),
+        user_sets: UserSets::default(),
         labels: vec![Label::default()],
         calls: Vec::new(),
         vertex_code: Vec::new(),
@@ -44,7 +44,7 @@ pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
         cycles: None,
         version: Default::default(),
         made: Default::default(),
-        bottleneck: None,
+        memory_peak: None,
         warnings: Vec::new(),
     }
 }

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 #[derive(Debug)]
 pub struct Lookup {
     variables: Variables,
-    /// By variable: the bodies that use it, as a set of the model.
+    /// By variable: its user set in the model.
     set_of: Vec<u32>,
     names: VariableNames,
 }
@@ -46,7 +46,7 @@ impl Lookup {
     }
 
     /// For each of `places` the variables that are live there and `counts`
-    /// (by the number of the place, the variable's set of bodies and its
+    /// (by the number of the place, the variable's user set and its
     /// category), with the names of at most `most` of them. Equals stand in
     /// the order of the profile.
     ///

@@ -1,52 +1,53 @@
 //! Which operations use which lowered variables.
 
-use super::operations::FoundBody;
+use super::operations::FoundGroup;
 use super::{CodeKind, ModelError};
 use crate::limits;
-use crate::profile::{Groups, NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes};
+use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes, VariableLists};
 use rayon::prelude::*;
 
-/// Sets of bodies, each kept once for each label and companion of the variables
-/// that it stands for. Set 0 is empty; any other is a smaller one and one more
-/// body, which comes later in the order than all of that.
+/// Sets of operation groups that use variables, each kept once for each label
+/// and companion of the variables that it stands for. Set 0 is empty;
+/// any other is a smaller one and one more group, which comes later in the order
+/// than all of that.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BodySets {
-    /// By set: the set without its last body, and that body.
+pub struct UserSets {
+    /// By set: the set without its last group, and that group.
     nodes: Vec<(u32, u32)>,
-    /// By set: what the variables are called; see [`BodySets::label`].
+    /// By set: what the variables are called; see [`UserSets::label`].
     labels: Vec<u32>,
-    /// By set: the set that they are paired with, [`NO_BODY`] for none.
+    /// By set: the set that they are paired with, [`NO_USERS`] for none.
     companions: Vec<u32>,
 }
 
-/// The set without a body.
-pub const NO_BODY: u32 = 0;
+/// The user set of variables that no operation uses.
+pub const NO_USERS: u32 = 0;
 
-impl Default for BodySets {
+impl Default for UserSets {
     /// The empty set alone.
     fn default() -> Self {
         Self {
-            nodes: vec![(NO_BODY, u32::MAX)],
+            nodes: vec![(NO_USERS, u32::MAX)],
             labels: vec![0],
-            companions: vec![NO_BODY],
+            companions: vec![NO_USERS],
         }
     }
 }
 
-impl BodySets {
-    /// Adds a set: `smaller`, which must be there, and `body`, which must come
-    /// behind all bodies of it.
-    pub fn push(&mut self, smaller: u32, body: u32) -> u32 {
-        self.nodes.push((smaller, body));
+impl UserSets {
+    /// Adds a set: `smaller`, which must be there, and `group`, which must come
+    /// behind all groups of it.
+    pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
+        self.nodes.push((smaller, group));
         self.labels.push(0);
-        self.companions.push(NO_BODY);
+        self.companions.push(NO_USERS);
         self.nodes.len() as u32 - 1
     }
 
     /// Adds the same set for variables with a label and a companion.
     pub(super) fn push_alike(&mut self, set: u32, label: u32, companion: u32) -> u32 {
-        let (smaller, body) = self.nodes[set as usize];
-        let added = self.push(smaller, body);
+        let (smaller, group) = self.nodes[set as usize];
+        let added = self.push(smaller, group);
         self.mark(added, label, companion);
         added
     }
@@ -66,17 +67,17 @@ impl BodySets {
     /// The set of variables that they are paired with: those of the same tile
     /// and as many elements in a compute set over the whole model.
     pub fn companion(&self, set: u32) -> Option<u32> {
-        Some(self.companions[set as usize]).filter(|&companion| companion != NO_BODY)
+        Some(self.companions[set as usize]).filter(|&companion| companion != NO_USERS)
     }
 
     /// Takes all sets but the empty one, from set 1 on, as (smaller set, last
-    /// body). `None` unless each smaller set stands before, and each body comes
-    /// behind those of the smaller set and is one of `bodies`.
+    /// group). `None` unless each smaller set stands before, and each group comes
+    /// behind those of the smaller set and is one of `groups`.
     ///
     /// `marks` has a label below `labels` and a companion for each of them.
     pub fn from_nodes(
         mut nodes: Vec<(u32, u32)>,
-        bodies: u32,
+        groups: u32,
         mut marks: Vec<(u32, u32)>,
         labels: u32,
     ) -> Option<Self> {
@@ -85,12 +86,12 @@ impl BodySets {
         if marks.len() != nodes.len() || !marks.iter().all(is_marked) {
             return None;
         }
-        marks.insert(0, (0, NO_BODY));
-        nodes.insert(0, (NO_BODY, u32::MAX));
-        let follows = |(set, &(smaller, body)): (usize, &(u32, u32))| {
+        marks.insert(0, (0, NO_USERS));
+        nodes.insert(0, (NO_USERS, u32::MAX));
+        let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
             let smaller = smaller as usize;
-            let behind = smaller == 0 || nodes[..set].get(smaller).is_some_and(|n| n.1 < body);
-            smaller < set && behind && body < bodies
+            let behind = smaller == 0 || nodes[..set].get(smaller).is_some_and(|n| n.1 < group);
+            smaller < set && behind && group < groups
         };
         let fine = nodes.iter().enumerate().skip(1).all(follows);
         let (labels, companions) = marks.into_iter().unzip();
@@ -112,20 +113,20 @@ impl BodySets {
     }
 
     /// Every set but the empty one, in an order in which smaller sets come
-    /// first: (set, the set without its last body, that body).
+    /// first: (set, the set without its last group, that group).
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         let nodes = (0u32..).zip(&self.nodes).skip(1);
-        nodes.map(|(set, &(smaller, body))| (set, smaller, body))
+        nodes.map(|(set, &(smaller, group))| (set, smaller, group))
     }
 
-    /// The bodies of a set, the last first.
-    pub fn bodies(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
+    /// The groups of a set, the last first.
+    pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
         let mut set = set;
         std::iter::from_fn(move || {
-            let (smaller, body) = self.nodes[set as usize];
-            (set != NO_BODY).then(|| {
+            let (smaller, group) = self.nodes[set as usize];
+            (set != NO_USERS).then(|| {
                 set = smaller;
-                body
+                group
             })
         })
     }
@@ -133,10 +134,11 @@ impl BodySets {
 
 /// Lowered variables of one tile that are alike in all that matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Item {
+pub struct VariableGroup {
     /// Their equivalence class, as a position in the profile's classes.
     pub class: u32,
-    /// The bodies that use them; [`NO_BODY`] when none does.
+    /// The operation groups that use them, as a set of [`UserSets`];
+    /// [`NO_USERS`] when none does.
     pub set: u32,
     /// Their bytes together.
     pub bytes: u32,
@@ -144,16 +146,16 @@ pub struct Item {
 
 /// All allocated variables, tile by tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VariableItems {
+pub struct VariableGroups {
     /// By tile, where its items begin in `items`; one more at the end.
     starts: Vec<u32>,
-    items: Vec<Item>,
+    items: Vec<VariableGroup>,
 }
 
-impl VariableItems {
+impl VariableGroups {
     /// Sorts `items` (with the tile of each) by tile, class and set, and
     /// joins equal ones. What would pass 4 GiB stays apart.
-    pub fn new(tiles: u32, items: impl Iterator<Item = (u16, Item)> + Clone) -> Self {
+    pub fn new(tiles: u32, items: impl Iterator<Item = (u16, VariableGroup)> + Clone) -> Self {
         let mut starts = vec![0u32; tiles as usize + 1];
         for (tile, _) in items.clone() {
             starts[usize::from(tile) + 1] += 1;
@@ -162,7 +164,7 @@ impl VariableItems {
             starts[tile] += starts[tile - 1];
         }
         let mut next = starts.clone();
-        let nothing = Item {
+        let nothing = VariableGroup {
             class: 0,
             set: 0,
             bytes: 0,
@@ -183,7 +185,7 @@ impl VariableItems {
     /// Takes items that are in order already: by tile the number of its items,
     /// and the items of all tiles, on each by class, then by set. `None` when
     /// the numbers do not add up or a tile is not in order.
-    pub fn from_sorted(counts: &[u32], items: Vec<Item>) -> Option<Self> {
+    pub fn from_sorted(counts: &[u32], items: Vec<VariableGroup>) -> Option<Self> {
         let found = Self::from_ordered(counts, items)?;
         let is_sorted = |tile| {
             let items = found.on_tile(tile);
@@ -194,7 +196,7 @@ impl VariableItems {
     }
 
     /// The same for items that cannot but be in order, without a look at each.
-    pub(crate) fn from_ordered(counts: &[u32], items: Vec<Item>) -> Option<Self> {
+    pub(crate) fn from_ordered(counts: &[u32], items: Vec<VariableGroup>) -> Option<Self> {
         let mut starts = Vec::with_capacity(counts.len() + 1);
         let mut end = 0u32;
         starts.push(end);
@@ -208,12 +210,12 @@ impl VariableItems {
         Some(Self { starts, items })
     }
 
-    /// Those that some body uses.
+    /// Those that some operation uses.
     pub(super) fn used(&self) -> Self {
         let tiles = 0..self.tiles();
         let items =
             tiles.flat_map(|tile| self.on_tile(tile).iter().map(move |&i| (tile as u16, i)));
-        Self::new(self.tiles(), items.filter(|(_, item)| item.set != NO_BODY))
+        Self::new(self.tiles(), items.filter(|(_, item)| item.set != NO_USERS))
     }
 
     /// How many tiles there are.
@@ -222,14 +224,14 @@ impl VariableItems {
     }
 
     /// The items of `tile`, by class, then by set.
-    pub fn on_tile(&self, tile: u32) -> &[Item] {
+    pub fn on_tile(&self, tile: u32) -> &[VariableGroup] {
         let tile = tile as usize;
         &self.items[self.starts[tile] as usize..self.starts[tile + 1] as usize]
     }
 }
 
 /// Sorts the items of each tile and joins equal ones in place.
-fn join_equal(starts: &mut [u32], items: &mut Vec<Item>) {
+fn join_equal(starts: &mut [u32], items: &mut Vec<VariableGroup>) {
     let mut rest = &mut items[..];
     let mut tiles = Vec::with_capacity(starts.len());
     for ends in starts.windows(2) {
@@ -267,14 +269,14 @@ fn join_equal(starts: &mut [u32], items: &mut Vec<Item>) {
 /// The lowered variables of a profile, sorted by what they hold.
 pub(super) struct Collected {
     /// Those that hold data, whoever uses them.
-    pub(super) data: VariableItems,
+    pub(super) data: VariableGroups,
     /// Those of the categories of [`CodeKind`].
-    pub(super) code: VariableItems,
+    pub(super) code: VariableGroups,
     /// By kind of code: the bytes of its variables by tile.
     pub(super) recorded_code: [TileBytes; 4],
 }
 
-/// Joins the variables that are alike; `set_of` has the bodies of each.
+/// Joins the variables that are alike; `set_of` has the user set of each.
 pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Collected {
     let variables = &profile.variables;
     let names = variables.category_names.iter();
@@ -286,7 +288,7 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Collected {
             is_live && variables.bytes[position] > 0 && kind(position).is_some() == is_code
         };
         let item = |position: usize| {
-            let item = Item {
+            let item = VariableGroup {
                 class: variables.classes[position],
                 set: set_of[position],
                 bytes: variables.bytes[position],
@@ -294,7 +296,7 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Collected {
             (variables.tiles[position], item)
         };
         let wanted = (0..variables.len()).filter(is_wanted).map(item);
-        VariableItems::new(profile.target.num_tiles, wanted)
+        VariableGroups::new(profile.target.num_tiles, wanted)
     };
     let of_code = || (items(true), recorded_code(profile, &kinds));
     let (data, (code, recorded_code)) = rayon::join(|| items(false), of_code);
@@ -323,21 +325,21 @@ fn recorded_code(profile: &Profile, kinds: &[Option<CodeKind>]) -> [TileBytes; 4
     recorded.map(|bytes| bytes.into_iter().collect())
 }
 
-/// The set of bodies that use each variable, by its position.
+/// The user set of each variable, by its position.
 pub(super) fn sets_of_variables(
     profile: &Profile,
-    bodies: &[FoundBody],
-) -> Result<(Vec<u32>, BodySets), ModelError> {
+    groups: &[FoundGroup],
+) -> Result<(Vec<u32>, UserSets), ModelError> {
     let count = profile.variables.len();
     let most_sets = limits::SETS.of(count);
     let most_uses = limits::USES.of(count);
     let mut uses = 0;
-    let mut sets = BodySets::default();
-    let mut set_of = vec![NO_BODY; profile.variables.len()];
-    // The set that each set becomes when the body at hand is added, with the
-    // body for which that was noted.
-    let mut grown: Vec<(u32, u32)> = vec![(u32::MAX, NO_BODY)];
-    for (body, found) in (0u32..).zip(bodies) {
+    let mut sets = UserSets::default();
+    let mut set_of = vec![NO_USERS; profile.variables.len()];
+    // The set that each set becomes when the group at hand is added, with the
+    // group for which that was noted.
+    let mut grown: Vec<(u32, u32)> = vec![(u32::MAX, NO_USERS)];
+    for (group, found) in (0u32..).zip(groups) {
         if sets.len() > most_sets {
             return Err(ModelError::TooManySets {
                 variables: count,
@@ -354,17 +356,17 @@ pub(super) fn sets_of_variables(
             }
             for &variable in members {
                 let set = &mut set_of[variable as usize];
-                if sets.nodes[*set as usize].1 == body && *set != NO_BODY {
+                if sets.nodes[*set as usize].1 == group && *set != NO_USERS {
                     continue;
                 }
                 let (noted, larger) = grown[*set as usize];
-                if noted == body {
+                if noted == group {
                     *set = larger;
                     continue;
                 }
-                let larger = sets.push(*set, body);
-                grown[*set as usize] = (body, larger);
-                grown.push((u32::MAX, NO_BODY));
+                let larger = sets.push(*set, group);
+                grown[*set as usize] = (group, larger);
+                grown.push((u32::MAX, NO_USERS));
                 *set = larger;
             }
         }
@@ -372,21 +374,21 @@ pub(super) fn sets_of_variables(
     Ok((set_of, sets))
 }
 
-/// The variables of all these programs, group by group, each group once.
+/// The variables of all these programs, list by list, each once.
 pub(super) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
-    let (of_sets, of_regions) = groups_of(profile, programs);
-    let members = |groups: &'a Groups, positions: Vec<u32>| {
+    let (of_sets, of_regions) = lists_of(profile, programs);
+    let members = |lists: &'a VariableLists, positions: Vec<u32>| {
         positions
             .into_iter()
-            .flat_map(|position| groups.members(position))
+            .flat_map(|position| lists.members(position))
     };
     members(&profile.compute_set_variables, of_sets)
         .chain(members(&profile.region_variables, of_regions))
         .collect()
 }
 
-/// The distinct groups of compute sets and of regions, by position.
-pub(super) fn groups_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
+/// The distinct lists of compute sets and of regions, by position.
+pub(super) fn lists_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let Programs {
         all, compute_sets, ..
     } = &profile.programs;

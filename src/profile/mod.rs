@@ -11,7 +11,6 @@ mod cycles;
 mod database;
 pub mod encoding;
 mod error;
-mod groups;
 mod ids;
 mod labels;
 mod liveness;
@@ -23,13 +22,13 @@ mod recorded;
 mod schema;
 mod target;
 mod tile_bytes;
+mod variable_lists;
 mod variables;
 mod vertices;
 
 pub use build_info::{BuildInfo, ChosenOption};
 pub use cycles::{Cycles, Executed};
 pub use error::ProfileError;
-pub use groups::Groups;
 pub use ids::Ids;
 pub use labels::VariableLabel;
 pub use liveness::{LiveClasses, Step};
@@ -38,6 +37,7 @@ pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
 pub use recorded::{Recorded, RecordedTile};
 pub use target::{FormatVersion, Target};
 pub use tile_bytes::{TileBytes, TileRun};
+pub use variable_lists::VariableLists;
 pub use variables::{NEVER_LIVE, Variables};
 
 use crate::progress::Progress;
@@ -60,9 +60,9 @@ pub struct Profile {
     /// Every lowered variable.
     pub variables: Variables,
     /// The lowered variables of each compute set.
-    pub compute_set_variables: Groups,
+    pub compute_set_variables: VariableLists,
     /// The lowered variables of each exchange target (region set).
-    pub region_variables: Groups,
+    pub region_variables: VariableLists,
     /// What the compiler recorded of memory.
     pub recorded: Recorded,
     /// What executions and the compiler say of cycles.

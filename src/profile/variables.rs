@@ -2,9 +2,9 @@
 
 use super::database::Database;
 use super::encoding::{BlobError, Run, Runs};
-use super::groups::{Groups, GroupsBuilder};
 use super::ids::Ids;
 use super::labels::{LabelKeys, VariableLabel};
+use super::variable_lists::{ListsBuilder, VariableLists};
 use super::{LiveClasses, ProfileError, Target};
 use crate::limits;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -233,11 +233,11 @@ fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), ProfileErr
 pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
-) -> Result<Groups, ProfileError> {
+) -> Result<VariableLists, ProfileError> {
     let members = AtomicUsize::new(0);
     let most = limits::MEMBERS.of(variables.len());
     let columns = &["compute_set", "var_ids_diff_rle"];
-    let parts = database.scan_chunks("compute_sets", columns, |row, groups: &mut GroupsBuilder| {
+    let parts = database.scan_chunks("compute_sets", columns, |row, lists: &mut ListsBuilder| {
         let id = row.unsigned(0)?;
         let too_many = || {
             let problem = format!(
@@ -246,7 +246,7 @@ pub(super) fn read_compute_sets(
             );
             row.problem(1, problem)
         };
-        let before = groups.len();
+        let before = lists.len();
         let mut var_id = 0u64;
         let mut left = variables.len() as u64;
         for run in Runs::new(row.blob(1)?) {
@@ -261,36 +261,36 @@ pub(super) fn read_compute_sets(
                 var_id = var_id
                     .checked_add(value)
                     .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
-                groups.push(id, known(variables, var_id).map_err(|p| row.problem(1, p))?);
+                lists.push(id, known(variables, var_id).map_err(|p| row.problem(1, p))?);
             }
-            let own = groups.len() - before;
+            let own = lists.len() - before;
             if members.load(Ordering::Relaxed).saturating_add(own) > most {
                 return Err(too_many());
             }
         }
         // Other threads may have added theirs in the meantime.
-        let own = groups.len() - before;
+        let own = lists.len() - before;
         if members.fetch_add(own, Ordering::Relaxed).saturating_add(own) > most {
             return Err(too_many());
         }
         Ok(())
     })?;
-    Ok(GroupsBuilder::join(parts).finish())
+    Ok(ListsBuilder::join(parts).finish())
 }
 
 /// The variables of each region set (`exchange_regions`).
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
-) -> Result<Groups, ProfileError> {
+) -> Result<VariableLists, ProfileError> {
     let columns = &["id", "var_id"];
     let table = "exchange_regions";
-    let parts = database.scan_chunks(table, columns, |row, groups: &mut GroupsBuilder| {
+    let parts = database.scan_chunks(table, columns, |row, lists: &mut ListsBuilder| {
         let member = known(variables, row.unsigned(1)?).map_err(|p| row.problem(1, p))?;
-        groups.push(row.unsigned(0)?, member);
+        lists.push(row.unsigned(0)?, member);
         Ok(())
     })?;
-    Ok(GroupsBuilder::join(parts).finish())
+    Ok(ListsBuilder::join(parts).finish())
 }
 
 fn known(variables: &Variables, var_id: u64) -> Result<u32, String> {

@@ -23,7 +23,7 @@ pub fn layer_names(positions: &Positions) -> Vec<String> {
 pub fn operations(model: &Model, layering: &Layering, bodies: &[Parts]) -> Table {
     let mut table = Table::new("operation-breakdown", &OPERATION_COLUMNS);
     for (index, operation) in model.operations.iter().enumerate() {
-        let mut parts = bodies[operation.body as usize];
+        let mut parts = bodies[operation.group as usize];
         if layering.layers[index] == NO_LAYER {
             parts.variables = 0;
         }
@@ -45,7 +45,7 @@ pub fn assigned(
     table.header.push("Counts in".to_string());
     table.header.push("By".to_string());
     for (index, operation) in model.operations.iter().enumerate() {
-        let parts = &bodies[operation.body as usize];
+        let parts = &bodies[operation.group as usize];
         let mut row = operation_row(operation, layering, index, parts);
         let OperationPlace { places, reason } = placement.operations[index];
         row.push(match places {

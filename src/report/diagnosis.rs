@@ -3,7 +3,7 @@
 
 use super::Table;
 use crate::memory::{Explaining, MemoryModel};
-use crate::model::{Bottleneck, Model, OwnedKind, OwnedProgram};
+use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 
 /// How many programs are named of those that are missing.
 const MISSING_SHOWN: usize = 10;
@@ -13,7 +13,7 @@ const VARIABLES_SHOWN: usize = 20;
 const BOTH: [(Explaining, &str); 2] = [(Explaining::All, "all"), (Explaining::Layered, "layered")];
 
 /// All tables of the diagnosis, in order.
-pub fn tables(model: &Model, memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Vec<Table> {
+pub fn tables(model: &Model, memory: &MemoryModel<'_>, bottleneck: &MemoryPeak) -> Vec<Table> {
     vec![
         programs(model, memory),
         missing_programs(model, memory),
@@ -102,7 +102,7 @@ fn code(memory: &MemoryModel<'_>) -> Table {
     table
 }
 
-fn at_bottleneck(memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Table {
+fn at_bottleneck(memory: &MemoryModel<'_>, bottleneck: &MemoryPeak) -> Table {
     let header = [
         "Operations",
         "Tile",
@@ -128,7 +128,7 @@ fn at_bottleneck(memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Table {
     table
 }
 
-fn variables(memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Table {
+fn variables(memory: &MemoryModel<'_>, bottleneck: &MemoryPeak) -> Table {
     let header = ["Operations", "Variable", "Category", "Bytes"];
     let mut table = Table::new("diagnose-variables", &header);
     for (explaining, operations) in BOTH {
@@ -147,7 +147,7 @@ fn variables(memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Table {
 }
 
 /// Who explains each category at the bottleneck, in the chosen memory model.
-fn coverage(memory: &MemoryModel<'_>, bottleneck: &Bottleneck) -> Table {
+fn coverage(memory: &MemoryModel<'_>, bottleneck: &MemoryPeak) -> Table {
     let header = [
         "Category", "Recorded", "Layers", "Assigned", "Overhead", "Rest",
     ];

@@ -20,7 +20,7 @@ pub(super) fn tables(subject: &Subject<'_>) -> Result<Vec<Table>> {
     let model = subject.model();
     let mut tables = Vec::new();
     if options.operation_breakdown {
-        let bodies = memory.bodies();
+        let bodies = memory.operation_groups();
         tables.push(match options.memory_model {
             Rules::Classic => breakdown::operations(model, layering, &bodies),
             Rules::Full => breakdown::assigned(model, layering, placement, &bodies),
@@ -85,7 +85,7 @@ fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, Recorded
 
 pub(super) fn diagnosis(subject: &Subject<'_>) -> Vec<Table> {
     let (model, memory) = (subject.model(), subject.memory);
-    match &model.bottleneck {
+    match &model.memory_peak {
         Some(bottleneck) if subject.options.diagnose => {
             diagnosis::tables(model, memory, bottleneck)
         }

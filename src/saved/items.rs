@@ -10,7 +10,7 @@ use super::SavedError;
 use super::columns::{Input, Output};
 use super::format::{Frame, Kind, Section};
 use super::shape::Shape;
-use crate::model::{Item, VariableItems};
+use crate::model::{VariableGroup, VariableGroups};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -20,12 +20,12 @@ const ITEMS_OF_FRAME: usize = 1 << 18;
 /// (class, set), in one number for fast comparison.
 type Use = u64;
 
-fn use_of(item: &Item) -> Use {
+fn use_of(item: &VariableGroup) -> Use {
     u64::from(item.class) << 32 | u64::from(item.set)
 }
 
 /// The frames of uses, tiles and items.
-pub(super) fn write(variables: &VariableItems) -> Result<Vec<Frame>, SavedError> {
+pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Frame>, SavedError> {
     let spans = spans(variables);
     let uses = uses(variables, &spans);
     let mut tiles = Output::default();
@@ -49,7 +49,7 @@ pub(super) fn write(variables: &VariableItems) -> Result<Vec<Frame>, SavedError>
 }
 
 /// The tiles of each frame.
-fn spans(variables: &VariableItems) -> Vec<Range<u32>> {
+fn spans(variables: &VariableGroups) -> Vec<Range<u32>> {
     let mut spans = Vec::new();
     let (mut from, mut items) = (0, 0);
     for tile in 0..variables.tiles() {
@@ -62,7 +62,7 @@ fn spans(variables: &VariableItems) -> Vec<Range<u32>> {
     spans
 }
 
-fn uses(variables: &VariableItems, spans: &[Range<u32>]) -> Vec<Use> {
+fn uses(variables: &VariableGroups, spans: &[Range<u32>]) -> Vec<Use> {
     let of_span = |span: &Range<u32>| {
         let items = span.clone().flat_map(|tile| variables.on_tile(tile));
         let mut uses: Vec<Use> = items.map(use_of).collect();
@@ -118,7 +118,7 @@ fn read_uses(mut input: Input<'_>, shape: &Shape) -> Result<Vec<(u32, u32)>, Sav
 
 /// How many bytes the uses take; the uses of all items, tile by tile as
 /// differences; the bytes of all items.
-fn write_span(variables: &VariableItems, span: Range<u32>, uses: &[Use]) -> Output {
+fn write_span(variables: &VariableGroups, span: Range<u32>, uses: &[Use]) -> Output {
     let (mut places, mut bytes) = (Output::default(), Output::default());
     for tile in span {
         let mut last = 0;
@@ -153,7 +153,7 @@ pub(super) fn read(
     uses: &Section<'_>,
     tiles: &Section<'_>,
     items: &[Section<'_>],
-) -> Result<VariableItems, SavedError> {
+) -> Result<VariableGroups, SavedError> {
     let mut buffer = Vec::new();
     uses.decompress(Kind::Uses, &mut buffer)?;
     let uses = read_uses(Input::new(Kind::Uses.name(), &buffer), shape)?;
@@ -177,14 +177,14 @@ pub(super) fn read(
             let input = Input::new(Kind::Items.name(), buffer);
             read_span(input, counts, &uses, part)
         })?;
-    VariableItems::from_ordered(&counts, all)
+    VariableGroups::from_ordered(&counts, all)
         .ok_or_else(|| SavedError::invalid("the items of a tile are not as many as stated"))
 }
 
 /// Room for so many items. Threads fill it side by side, because the first
 /// touch of so much memory is slow.
-fn nothing(items: usize) -> Vec<Item> {
-    let nothing = Item {
+fn nothing(items: usize) -> Vec<VariableGroup> {
+    let nothing = VariableGroup {
         class: 0,
         set: 0,
         bytes: 0,
@@ -229,7 +229,7 @@ fn read_span(
     mut input: Input<'_>,
     counts: &[u32],
     uses: &[(u32, u32)],
-    mut items: &mut [Item],
+    mut items: &mut [VariableGroup],
 ) -> Result<(), SavedError> {
     let length = input.count(1)?;
     let mut places = Input::new(Kind::Items.name(), input.bytes(length)?);
@@ -246,7 +246,7 @@ fn read_span(
                 return Err(places.problem("an item has a use that is not there"));
             };
             let bytes = input.small()?;
-            *item = Item { class, set, bytes };
+            *item = VariableGroup { class, set, bytes };
         }
     }
     places.finish()?;

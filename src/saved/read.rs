@@ -6,7 +6,7 @@ use super::format::{Kind, Section, take_apart};
 use super::records::Record;
 use super::shape::Shape;
 use super::{items, origin, tables};
-use crate::model::{Bottleneck, Model, VariableItems};
+use crate::model::{MemoryPeak, Model, VariableGroups};
 use crate::profile::Recorded;
 use rayon::prelude::*;
 
@@ -36,9 +36,9 @@ fn read_rest(sections: &Sections<'_>, shape: &Shape) -> Result<Model, SavedError
         made,
         cycles: sections.table(Kind::Cycles, |input| origin::read_cycles(input, shape))?,
         operations: sections.list(Kind::Operations, shape.operations, shape)?,
-        bodies: sections.list(Kind::Bodies, shape.bodies, shape)?,
+        operation_groups: sections.list(Kind::Bodies, shape.bodies, shape)?,
         classes: sections.table(Kind::Classes, |input| tables::read_classes(input, shape))?,
-        body_sets: sections.table(Kind::Sets, |input| tables::read_sets(input, shape))?,
+        user_sets: sections.table(Kind::Sets, |input| tables::read_sets(input, shape))?,
         vertex_code: sections.list(Kind::VertexCode, shape.vertex_types, shape)?,
         recorded_code: sections.table(Kind::RecordedCode, |input| {
             tables::read_recorded_code(input, shape)
@@ -51,7 +51,7 @@ fn read_rest(sections: &Sections<'_>, shape: &Shape) -> Result<Model, SavedError
             tiles: sections.list(Kind::RecordedTiles, shape.recorded_tiles, shape)?,
             categories: sections.list(Kind::Categories, shape.categories, shape)?,
         },
-        bottleneck: shape.bottleneck.map(|found| Bottleneck {
+        memory_peak: shape.bottleneck.map(|found| MemoryPeak {
             tile: found.tile,
             step: found.step,
             bytes: found.bytes,
@@ -62,7 +62,7 @@ fn read_rest(sections: &Sections<'_>, shape: &Shape) -> Result<Model, SavedError
         warnings: sections.list(Kind::Warnings, shape.warnings, shape)?,
         target: shape.target.clone(),
         // The caller has them.
-        variables: VariableItems::new(0, std::iter::empty()),
+        variables: VariableGroups::new(0, std::iter::empty()),
     })
 }
 

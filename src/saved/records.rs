@@ -4,8 +4,8 @@ use super::SavedError;
 use super::columns::{Input, Output};
 use super::shape::Shape;
 use crate::model::{
-    Body, BodyCode, CallSite, Label, NamedVariable, Operation, OwnedKind, OwnedProgram, Piece,
-    TensorKind,
+    CallSite, GroupCode, Label, NamedVariable, Operation, OperationGroup, OwnedKind, OwnedProgram,
+    Piece, TensorKind,
 };
 use crate::profile::{RecordedTile, TileBytes};
 
@@ -25,7 +25,7 @@ impl Record for Operation {
     const BYTES: usize = 5;
 
     fn write(&self, output: &mut Output) {
-        output.number(self.body);
+        output.number(self.group);
         let facts = [
             self.is_tensor,
             self.is_anonymous,
@@ -49,7 +49,7 @@ impl Record for Operation {
         let call = input.position(shape.calls + 1, "call")?;
         let is = |fact: u32| bits >> fact & 1 == 1;
         Ok(Self {
-            body,
+            group: body,
             name: input.text()?.into(),
             inputs: input.text()?.into(),
             is_tensor: is(0),
@@ -63,7 +63,7 @@ impl Record for Operation {
 }
 
 /// Context; window; code; number of pieces, and of each the sets and code.
-impl Record for Body {
+impl Record for OperationGroup {
     const BYTES: usize = 8;
 
     fn write(&self, output: &mut Output) {
@@ -104,7 +104,7 @@ impl Record for Body {
 
 /// Vertex types with their tiles; state, exact memory of vertices, exchange
 /// code and control code by tile.
-fn write_code(code: &BodyCode, output: &mut Output) {
+fn write_code(code: &GroupCode, output: &mut Output) {
     output.length(code.vertex_types.len());
     for (vertex_type, tiles) in &code.vertex_types {
         output.number(*vertex_type);
@@ -116,7 +116,7 @@ fn write_code(code: &BodyCode, output: &mut Output) {
     output.tile_bytes(&code.control_code);
 }
 
-fn read_code(input: &mut Input<'_>, shape: &Shape) -> Result<BodyCode, SavedError> {
+fn read_code(input: &mut Input<'_>, shape: &Shape) -> Result<GroupCode, SavedError> {
     let tiles = shape.target.num_tiles;
     let count = input.count(2)?;
     let vertex_types = (0..count).map(|_| {
@@ -127,7 +127,7 @@ fn read_code(input: &mut Input<'_>, shape: &Shape) -> Result<BodyCode, SavedErro
     if !vertex_types.is_sorted_by(|a, b| a.0 < b.0) {
         return Err(input.problem("vertex types are not in order"));
     }
-    Ok(BodyCode {
+    Ok(GroupCode {
         vertex_types,
         vertex_state: input.tile_bytes(tiles)?,
         vertex_memory: input.tile_bytes(tiles)?,
@@ -233,7 +233,7 @@ impl Record for OwnedProgram {
         });
         output.text(&self.name);
         output.number(self.bytes);
-        output.number(self.body.map_or(0, |body| u64::from(body) + 1));
+        output.number(self.group.map_or(0, |body| u64::from(body) + 1));
     }
 
     fn read(input: &mut Input<'_>, shape: &Shape) -> Result<Self, SavedError> {
@@ -252,7 +252,7 @@ impl Record for OwnedProgram {
             kind,
             name,
             bytes,
-            body: body.map(|body| body as u32),
+            group: body.map(|body| body as u32),
         })
     }
 }

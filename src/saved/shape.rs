@@ -3,7 +3,7 @@
 use super::SavedError;
 use super::columns::{Input, Output};
 use crate::limits;
-use crate::model::{Bottleneck, Model};
+use crate::model::{MemoryPeak, Model};
 use crate::profile::Target;
 
 /// Are there more steps than a model can have?
@@ -46,7 +46,7 @@ pub(super) struct BottleneckShape {
 }
 
 impl BottleneckShape {
-    fn of(found: &Bottleneck) -> Result<Self, SavedError> {
+    fn of(found: &MemoryPeak) -> Result<Self, SavedError> {
         Ok(Self {
             tile: found.tile,
             step: found.step,
@@ -67,9 +67,9 @@ impl Shape {
             target: model.target.clone(),
             steps,
             operations: length(model.operations.len())?,
-            bodies: length(model.bodies.len())?,
+            bodies: length(model.operation_groups.len())?,
             classes: length(model.classes.len())?,
-            sets: length(model.body_sets.len())?,
+            sets: length(model.user_sets.len())?,
             vertex_types: length(model.vertex_code.len())?,
             programs: length(model.programs.len())?,
             recorded_tiles: length(model.recorded.tiles.len())?,
@@ -78,7 +78,7 @@ impl Shape {
             labels: length(model.labels.len())?,
             calls: length(model.calls.len())?,
             bottleneck: model
-                .bottleneck
+                .memory_peak
                 .as_ref()
                 .map(BottleneckShape::of)
                 .transpose()?,

@@ -4,7 +4,7 @@
 use super::SavedError;
 use super::columns::{Input, Output};
 use super::shape::Shape;
-use crate::model::{BodySets, Item, VariableItems};
+use crate::model::{UserSets, VariableGroup, VariableGroups};
 use crate::profile::{LiveClasses, TileBytes};
 
 /// By class: twice the number of its ranges, and for each the steps between it
@@ -74,7 +74,7 @@ fn read_range(
 /// By set, but for the empty one: how far before it the smaller set stands,
 /// and its last body as the difference to that of the set before it, twice,
 /// negative ones as the odd numbers between; then its label and companion.
-pub(super) fn write_sets(sets: &BodySets, output: &mut Output) {
+pub(super) fn write_sets(sets: &UserSets, output: &mut Output) {
     let mut last = 0;
     for (set, smaller, body) in sets.iter() {
         output.number(set - smaller);
@@ -86,7 +86,7 @@ pub(super) fn write_sets(sets: &BodySets, output: &mut Output) {
     }
 }
 
-pub(super) fn read_sets(mut input: Input<'_>, shape: &Shape) -> Result<BodySets, SavedError> {
+pub(super) fn read_sets(mut input: Input<'_>, shape: &Shape) -> Result<UserSets, SavedError> {
     let nodes = shape.sets.saturating_sub(1) as usize;
     if nodes > input.left() / 4 {
         return Err(input.problem("it ends too early"));
@@ -105,7 +105,7 @@ pub(super) fn read_sets(mut input: Input<'_>, shape: &Shape) -> Result<BodySets,
         let label = input.position(shape.labels, "label")?;
         marks.push((label, input.position(shape.sets, "companion")?));
     }
-    let sets = BodySets::from_nodes(sets, shape.bodies, marks, shape.labels)
+    let sets = UserSets::from_nodes(sets, shape.bodies, marks, shape.labels)
         .ok_or_else(|| input.problem("a set does not consist of a smaller one and a later body"))?;
     if sets.len() != shape.sets as usize {
         return Err(input.problem("the empty set is missing"));
@@ -135,7 +135,7 @@ pub(super) fn read_recorded_code(
 
 /// By tile: the number of its items, and of each the class, set and bytes.
 /// There are few of them, if any.
-pub(super) fn write_code_variables(variables: &VariableItems, output: &mut Output) {
+pub(super) fn write_code_variables(variables: &VariableGroups, output: &mut Output) {
     for tile in 0..variables.tiles() {
         let items = variables.on_tile(tile);
         output.length(items.len());
@@ -150,20 +150,20 @@ pub(super) fn write_code_variables(variables: &VariableItems, output: &mut Outpu
 pub(super) fn read_code_variables(
     mut input: Input<'_>,
     shape: &Shape,
-) -> Result<VariableItems, SavedError> {
+) -> Result<VariableGroups, SavedError> {
     let (mut counts, mut items) = (Vec::new(), Vec::new());
     for _ in 0..shape.target.num_tiles {
         let count = input.count(3)?;
         counts.push(count as u32);
         for _ in 0..count {
-            items.push(Item {
+            items.push(VariableGroup {
                 class: input.position(shape.classes, "class")?,
                 set: input.position(shape.sets, "set")?,
                 bytes: input.small()?,
             });
         }
     }
-    let found = VariableItems::from_sorted(&counts, items);
+    let found = VariableGroups::from_sorted(&counts, items);
     let found = found.ok_or_else(|| input.problem("the items of a tile are not in order"))?;
     input.finish()?;
     Ok(found)

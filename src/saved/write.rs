@@ -18,12 +18,12 @@ pub(super) fn encode(model: &Model) -> Result<Vec<u8>, SavedError> {
     let shape = Shape::of(model)?;
     table(&mut parts, Kind::Shape, |output| shape.write(output));
     list(&mut parts, Kind::Operations, &model.operations);
-    list(&mut parts, Kind::Bodies, &model.bodies);
+    list(&mut parts, Kind::Bodies, &model.operation_groups);
     table(&mut parts, Kind::Classes, |output| {
         tables::write_classes(&model.classes, output);
     });
     table(&mut parts, Kind::Sets, |output| {
-        tables::write_sets(&model.body_sets, output);
+        tables::write_sets(&model.user_sets, output);
     });
     list(&mut parts, Kind::VertexCode, &model.vertex_code);
     table(&mut parts, Kind::RecordedCode, |output| {
@@ -35,7 +35,7 @@ pub(super) fn encode(model: &Model) -> Result<Vec<u8>, SavedError> {
     list(&mut parts, Kind::Programs, &model.programs);
     list(&mut parts, Kind::RecordedTiles, &model.recorded.tiles);
     list(&mut parts, Kind::Categories, &model.recorded.categories);
-    let bottleneck = model.bottleneck.as_ref();
+    let bottleneck = model.memory_peak.as_ref();
     let live = bottleneck.map_or(&[][..], |found| &found.variables);
     list(&mut parts, Kind::BottleneckVariables, live);
     list(&mut parts, Kind::Warnings, &model.warnings);

@@ -3,7 +3,7 @@
 use crate::limits;
 use crate::memory::MemoryModel;
 use crate::memory::step_set::{self, StepSet};
-use crate::model::{EVERYWHERE, Item, TooManyPlaces};
+use crate::model::{EVERYWHERE, TooManyPlaces, VariableGroup};
 
 /// Bytes that enter ranges at `layer`.
 #[derive(Debug, Clone, Copy)]
@@ -43,8 +43,8 @@ pub(super) struct Tile {
     pub(super) always_everywhere: u64,
     /// Code that every stage has, by kind.
     pub(super) code_everywhere: [u64; 4],
-    /// The stretches of steps of these variables, with the sets of bodies that
-    /// use them.
+    /// The stretches of steps of these variables, with their user
+    /// sets.
     found: Vec<(Stretch, u32)>,
     begins: StepSet,
     ends: StepSet,
@@ -118,7 +118,7 @@ impl Tile {
         self.found.clear();
         self.begins.restart(steps);
         self.ends.restart(steps);
-        for &Item { class, set, bytes } in model.items(tile) {
+        for &VariableGroup { class, set, bytes } in model.items(tile) {
             let counted = model.counted(set);
             let layers = model.sets.places(counted);
             let everywhere = counted == EVERYWHERE;

@@ -89,23 +89,23 @@ proptest! {
         let (model, layering) = plain.model();
         let placement = classic(&model, &layering);
         let memory = memory(&model, &placement);
-        let bands = memory.bands();
-        prop_assert!(bands.is_sorted_by(|a, b| a.to < b.from));
-        let layers_of = |body: usize| -> BTreeSet<u32> {
-            let own = plain.operations.iter().filter(|&&(own, _)| own as usize == body);
+        let spans = memory.layer_spans();
+        prop_assert!(spans.is_sorted_by(|a, b| a.to < b.from));
+        let layers_of = |group: usize| -> BTreeSet<u32> {
+            let own = plain.operations.iter().filter(|&&(own, _)| own as usize == group);
             own.map(|&(_, layer)| layer).collect()
         };
         for step in 0..STEPS {
-            let bodies = plain.bodies.iter().enumerate();
-            let running = bodies.filter_map(|(body, own)| {
+            let groups = plain.groups.iter().enumerate();
+            let running = groups.filter_map(|(group, own)| {
                 let (from, to) = own.window.filter(|&(from, to)| (from..=to).contains(&step))?;
-                let layers = layers_of(body);
+                let layers = layers_of(group);
                 Some((to - from, layers.first().copied().filter(|_| layers.len() == 1)?))
             });
             let shortest = running.min_by_key(|&(length, _)| length).map(|(_, layer)| layer);
-            let band = bands.iter().find(|band| (band.from..=band.to).contains(&step));
+            let span = spans.iter().find(|span| (span.from..=span.to).contains(&step));
             if let Some(layer) = shortest {
-                prop_assert_eq!(band.map(|band| band.layer), Some(layer), "step {}", step);
+                prop_assert_eq!(span.map(|span| span.layer), Some(layer), "step {}", step);
             }
         }
     }

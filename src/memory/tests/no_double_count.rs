@@ -2,7 +2,7 @@
 //! own as its size, so that the bytes of a part say what is in it. What counted
 //! twice would carry into the bit of another.
 
-use super::reference_model::{BODIES, Plain, TILES, VERTEX_TYPES, full, memory, plain};
+use super::reference_model::{GROUPS, Plain, TILES, VERTEX_TYPES, full, memory, plain};
 use super::*;
 use crate::model::{CodeKind, Layering, NO_LAYER};
 use crate::profile::{RecordedTile, TileBytes};
@@ -14,15 +14,15 @@ const UNEXPLAINED: [u32; 4] = [20, 21, 22, 23];
 /// The bit of what no variable explains.
 const REST: u64 = 1 << 24;
 
-/// Gives every size its bit. Every body belongs to some operation, as those of
+/// Gives every size its bit. Every group belongs to some operation, as those of
 /// real models do.
 fn with_bits(mut plain: Plain) -> Plain {
     plain.variables.truncate(VARIABLES);
     for (bit, variable) in plain.variables.iter_mut().enumerate() {
         variable.bytes = 1 << bit;
     }
-    for (bit, body) in plain.bodies.iter_mut().enumerate() {
-        for bytes in [&mut body.state, &mut body.exchange, &mut body.control] {
+    for (bit, group) in plain.groups.iter_mut().enumerate() {
+        for bytes in [&mut group.state, &mut group.exchange, &mut group.control] {
             bytes.fill(1 << bit);
         }
     }
@@ -31,11 +31,11 @@ fn with_bits(mut plain: Plain) -> Plain {
     }
     plain
         .operations
-        .extend((0..BODIES).map(|body| (body, NO_LAYER)));
+        .extend((0..GROUPS).map(|group| (group, NO_LAYER)));
     plain
 }
 
-/// The model, of which the compiler recorded what the bodies have and a bit more.
+/// The model, of which the compiler recorded what the groups have and a bit more.
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {
@@ -54,17 +54,17 @@ fn recorded(plain: &Plain) -> (Model, Layering) {
 
 /// By kind of code: the bits of what the operations of a stage carry.
 fn code_bits(plain: &Plain, layers: Range<usize>, tile: u32) -> [u64; 4] {
-    let bodies = plain.bodies_of(layers);
-    let of_bodies = bodies.iter().fold(0, |bits, body| bits | 1 << body);
+    let groups = plain.groups_of(layers);
+    let of_groups = groups.iter().fold(0, |bits, group| bits | 1 << group);
     let instantiated = |kind: &u32| {
-        let mut types = bodies
+        let mut types = groups
             .iter()
-            .map(|&body| &plain.bodies[body as usize].types);
+            .map(|&group| &plain.groups[group as usize].types);
         types.any(|types| types[tile as usize].contains(kind))
     };
     let types = (0..VERTEX_TYPES).filter(instantiated);
     let types = types.fold(0, |bits, kind| bits | 1 << kind);
-    [types, of_bodies, of_bodies, of_bodies]
+    [types, of_groups, of_groups, of_groups]
 }
 
 /// The bits of the variables that are live and pass a test.

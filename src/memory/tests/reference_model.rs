@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::{
-    Body, BodyCode, BodySets, Item, Layering, Layerless, NO_BODY, PlacementOptions, VariableItems,
-    testing,
+    GroupCode, Layering, Layerless, NO_USERS, OperationGroup, PlacementOptions, UserSets,
+    VariableGroup, VariableGroups, testing,
 };
 use crate::profile::{LiveClasses, TileBytes};
 use proptest::collection::vec;
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(in crate::memory) const TILES: u32 = 3;
 pub(in crate::memory) const STEPS: u32 = 14;
 const CLASSES: u32 = 6;
-pub(in crate::memory) const BODIES: u32 = 7;
+pub(in crate::memory) const GROUPS: u32 = 7;
 pub(in crate::memory) const VERTEX_TYPES: u32 = 3;
 
 /// A model as plain lists, for the literal rules.
@@ -21,8 +21,8 @@ pub(in crate::memory) const VERTEX_TYPES: u32 = 3;
 pub(in crate::memory) struct Plain {
     /// By class: the half-open ranges; `None` for always live.
     pub(in crate::memory) classes: Vec<Option<Vec<(u32, u32)>>>,
-    pub(in crate::memory) bodies: Vec<PlainBody>,
-    /// Body and layer of each operation.
+    pub(in crate::memory) groups: Vec<PlainGroup>,
+    /// Operation group and layer of each operation.
     pub(in crate::memory) operations: Vec<(u32, u32)>,
     pub(in crate::memory) variables: Vec<PlainVariable>,
     pub(in crate::memory) vertex_code: Vec<Vec<u32>>,
@@ -30,7 +30,7 @@ pub(in crate::memory) struct Plain {
 }
 
 #[derive(Debug, Clone)]
-pub(in crate::memory) struct PlainBody {
+pub(in crate::memory) struct PlainGroup {
     pub(in crate::memory) window: Option<(u32, u32)>,
     pub(in crate::memory) state: Vec<u32>,
     pub(in crate::memory) exchange: Vec<u32>,
@@ -56,14 +56,14 @@ pub(in crate::memory) fn by_tile(max: u32) -> impl Strategy<Value = Vec<u32>> {
     vec(0..max, TILES as usize)
 }
 
-fn body() -> impl Strategy<Value = PlainBody> {
+fn group() -> impl Strategy<Value = PlainGroup> {
     let window = proptest::option::weighted(0.9, (0..STEPS, 0..STEPS));
     let types = vec(
         proptest::collection::btree_set(0..VERTEX_TYPES, 0..3),
         TILES as usize,
     );
     (window, by_tile(3), by_tile(3), by_tile(3), types).prop_map(
-        |(window, state, exchange, control, types)| PlainBody {
+        |(window, state, exchange, control, types)| PlainGroup {
             window: window.map(|(a, b)| (a.min(b), a.max(b))),
             state,
             exchange,
@@ -74,7 +74,7 @@ fn body() -> impl Strategy<Value = PlainBody> {
 }
 
 fn variable() -> impl Strategy<Value = PlainVariable> {
-    let users = proptest::collection::btree_set(0..BODIES, 0..4);
+    let users = proptest::collection::btree_set(0..GROUPS, 0..4);
     (0..TILES, 1u32..20, 0..CLASSES, users).prop_map(|(tile, bytes, class, users)| PlainVariable {
         tile,
         bytes,
@@ -87,19 +87,19 @@ pub(in crate::memory) fn plain() -> impl Strategy<Value = Plain> {
     (1usize..7).prop_flat_map(|layers| {
         (
             vec(proptest::option::weighted(0.8, spans()), CLASSES as usize),
-            vec(body(), BODIES as usize),
-            vec((0..BODIES, 0..layers as u32), 0..9),
-            vec(0..BODIES, layers - 1),
+            vec(group(), GROUPS as usize),
+            vec((0..GROUPS, 0..layers as u32), 0..9),
+            vec(0..GROUPS, layers - 1),
             vec(variable(), 0..40),
             vec(by_tile(9), VERTEX_TYPES as usize),
         )
             .prop_map(
-                move |(classes, bodies, mut operations, firsts, variables, vertex_code)| {
+                move |(classes, groups, mut operations, firsts, variables, vertex_code)| {
                     // Every layer but the pseudo-layer has an operation.
                     operations.extend(firsts.into_iter().zip(1..));
                     Plain {
                         classes,
-                        bodies,
+                        groups,
                         operations,
                         variables,
                         vertex_code,
@@ -112,17 +112,17 @@ pub(in crate::memory) fn plain() -> impl Strategy<Value = Plain> {
 
 impl Plain {
     pub(in crate::memory) fn model(&self) -> (Model, Layering) {
-        let mut sets = BodySets::default();
-        let items: Vec<(u16, Item)> = self
+        let mut sets = UserSets::default();
+        let items: Vec<(u16, VariableGroup)> = self
             .variables
             .iter()
             .map(|v| {
                 let set = v
                     .users
                     .iter()
-                    .fold(NO_BODY, |set, &body| sets.push(set, body));
+                    .fold(NO_USERS, |set, &group| sets.push(set, group));
                 let (class, bytes) = (v.class, v.bytes);
-                (v.tile as u16, Item { class, set, bytes })
+                (v.tile as u16, VariableGroup { class, set, bytes })
             })
             .collect();
         let always = self.classes.iter().map(Option::is_none).collect();
@@ -130,13 +130,13 @@ impl Plain {
             let ranges = ranges.iter().flatten();
             ranges.map(move |&(from, to)| (class, from, to))
         });
-        let operation = |&(body, _): &(u32, u32)| testing::operation(body, "", "");
+        let operation = |&(group, _): &(u32, u32)| testing::operation(group, "", "");
         let model = Model {
             operations: self.operations.iter().map(operation).collect(),
-            bodies: self.bodies.iter().map(PlainBody::body).collect(),
+            operation_groups: self.groups.iter().map(PlainGroup::group).collect(),
             classes: LiveClasses::new(always, ranges.collect(), STEPS),
-            variables: VariableItems::new(TILES, items.into_iter()),
-            body_sets: sets,
+            variables: VariableGroups::new(TILES, items.into_iter()),
+            user_sets: sets,
             vertex_code: self
                 .vertex_code
                 .iter()
@@ -150,17 +150,17 @@ impl Plain {
         (model, layering)
     }
 
-    /// The bodies of the operations in these layers.
-    pub(in crate::memory) fn bodies_of(&self, layers: Range<usize>) -> BTreeSet<u32> {
+    /// The groups of the operations in these layers.
+    pub(in crate::memory) fn groups_of(&self, layers: Range<usize>) -> BTreeSet<u32> {
         let inside = self.operations.iter();
         let inside = inside.filter(|(_, layer)| layers.contains(&(*layer as usize)));
-        inside.map(|&(body, _)| body).collect()
+        inside.map(|&(group, _)| group).collect()
     }
 
-    fn window(&self, bodies: &BTreeSet<u32>) -> Option<(u32, u32)> {
-        let windows = bodies
+    fn window(&self, groups: &BTreeSet<u32>) -> Option<(u32, u32)> {
+        let windows = groups
             .iter()
-            .filter_map(|&body| self.bodies[body as usize].window);
+            .filter_map(|&group| self.groups[group as usize].window);
         windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
@@ -173,8 +173,8 @@ impl Plain {
 
     /// Section 7 for one tile, word by word.
     pub(in crate::memory) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
-        let all = self.bodies_of(layers.clone());
-        let layered = self.bodies_of(layers.start.max(1)..layers.end);
+        let all = self.groups_of(layers.clone());
+        let layered = self.groups_of(layers.start.max(1)..layers.end);
         let window = match layered.is_empty() {
             true => self.window(&all),
             false => self.window(&layered),
@@ -189,25 +189,25 @@ impl Plain {
         let peak = steps.and_then(|steps| steps.rev().max_by_key(|&step| live(step)));
         let types: BTreeSet<u32> = all
             .iter()
-            .flat_map(|&body| {
-                self.bodies[body as usize].types[tile as usize]
+            .flat_map(|&group| {
+                self.groups[group as usize].types[tile as usize]
                     .iter()
                     .copied()
             })
             .collect();
-        let sum = |bytes: fn(&PlainBody) -> &Vec<u32>| -> u64 {
-            let bodies = all.iter().map(|&body| &self.bodies[body as usize]);
-            bodies
-                .map(|body| u64::from(bytes(body)[tile as usize]))
+        let sum = |bytes: fn(&PlainGroup) -> &Vec<u32>| -> u64 {
+            let groups = all.iter().map(|&group| &self.groups[group as usize]);
+            groups
+                .map(|group| u64::from(bytes(group)[tile as usize]))
                 .sum()
         };
         let code = |&kind: &u32| u64::from(self.vertex_code[kind as usize][tile as usize]);
         let parts = Parts {
             variables: peak.map_or(0, live),
             vertex_code: types.iter().map(code).sum(),
-            vertex_state: sum(|body| &body.state),
-            exchange_code: sum(|body| &body.exchange),
-            control_code: sum(|body| &body.control),
+            vertex_state: sum(|group| &group.state),
+            exchange_code: sum(|group| &group.exchange),
+            control_code: sum(|group| &group.control),
             ..Parts::default()
         };
         (parts, peak)
@@ -215,7 +215,7 @@ impl Plain {
 
     /// Does this variable flow from layer `a` to layer `b`? (section 8)
     pub(in crate::memory) fn flows(&self, variable: &PlainVariable, a: usize, b: usize) -> bool {
-        let (in_a, in_b) = (self.bodies_of(a..a + 1), self.bodies_of(b..b + 1));
+        let (in_a, in_b) = (self.groups_of(a..a + 1), self.groups_of(b..b + 1));
         let both = !variable.users.is_disjoint(&in_a) && !variable.users.is_disjoint(&in_b);
         let (Some(from), Some(to)) = (self.window(&in_a), self.window(&in_b)) else {
             return false;
@@ -238,15 +238,15 @@ impl Plain {
     pub(in crate::memory) fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
         let using = |test: &dyn Fn(u32, u32) -> bool| -> BTreeSet<u32> {
             let users = self.operations.iter();
-            let users =
-                users.filter(|(body, layer)| variable.users.contains(body) && test(*body, *layer));
+            let users = users
+                .filter(|(group, layer)| variable.users.contains(group) && test(*group, *layer));
             users.map(|&(_, layer)| layer).collect()
         };
-        let computes = |body: u32| {
-            let types = &self.bodies[body as usize].types;
+        let computes = |group: u32| {
+            let types = &self.groups[group as usize].types;
             types.iter().any(|types| !types.is_empty())
         };
-        let firm = using(&|body, layer| layer > 0 || computes(body));
+        let firm = using(&|group, layer| layer > 0 || computes(group));
         if firm.is_empty() {
             using(&|_, _| true)
         } else {
@@ -287,18 +287,18 @@ impl Plain {
     }
 }
 
-impl PlainBody {
-    fn body(&self) -> Body {
+impl PlainGroup {
+    fn group(&self) -> OperationGroup {
         let present = |kind: u32| {
             let tiles = self.types.iter();
             tiles
                 .map(|types| u32::from(types.contains(&kind)))
                 .collect()
         };
-        Body {
+        OperationGroup {
             uid: 0,
             window: self.window,
-            code: BodyCode {
+            code: GroupCode {
                 vertex_types: (0..VERTEX_TYPES)
                     .map(|kind| (kind, present(kind)))
                     .filter(|(_, tiles): &(u32, TileBytes)| !tiles.runs().is_empty())

@@ -13,11 +13,11 @@ use crate::model::{Layering, Model, NO_CALL, Note, Operation};
 
 /// What is known before anything has a place.
 pub(super) struct Known {
-    /// By set of bodies: its bytes.
+    /// By user set: its bytes.
     pub(super) bytes: Vec<SetBytes>,
-    /// By body: does it share nothing with others?
+    /// By operation group: does it share nothing with others?
     pub(super) apart: Vec<bool>,
-    /// By body: is it in a function that several operations call?
+    /// By operation group: is it in a function that several operations call?
     pub(super) shared: Vec<bool>,
 }
 
@@ -54,11 +54,11 @@ pub(super) fn assign(
         firm,
         &mut sets,
     )?;
-    let (of_body, of_piece) =
+    let (of_group, of_piece) =
         code::places(model, &operations, &variables, &known.bytes, &mut sets)?;
     for (operation, own) in model.operations.iter().zip(&mut operations) {
         if own.reason == Reason::Touched {
-            own.places = of_body[operation.body as usize];
+            own.places = of_group[operation.group as usize];
         }
     }
     let ties = weights::ties(
@@ -73,7 +73,7 @@ pub(super) fn assign(
         OutOn::Auto => ties.iter().any(|tie| joins(tie, IN, out)),
     };
     let named = of_named(model, layering, &mut sets)?;
-    let named_sets = of_sets(&model.body_sets, &named, &mut sets)?;
+    let named_sets = of_sets(&model.user_sets, &named, &mut sets)?;
     let placement = Placement {
         rules: Rules::Full,
         positions: Positions::full(layering, out_is_first),
@@ -81,9 +81,9 @@ pub(super) fn assign(
         ties,
         counted: variables.counted,
         sharing: None,
-        of_body,
+        of_group,
         of_piece,
-        named_bodies: named.iter().map(|&set| set != NOWHERE).collect(),
+        named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
         named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
         by_touch: variables.by_touch,
         sets,
@@ -194,9 +194,9 @@ fn firm(
             };
         }
     }
-    let of_body = of_bodies(model, operations, sets)?;
-    let of_set = of_sets(&model.body_sets, &of_body, sets)?;
-    let is_open = |body: u32| of_body[body as usize] == NOWHERE;
+    let of_group = of_groups(model, operations, sets)?;
+    let of_set = of_sets(&model.user_sets, &of_group, sets)?;
+    let is_open = |group: u32| of_group[group as usize] == NOWHERE;
     let touches = Touches::new(model, &known.bytes, (sets, &of_set), is_open)?;
     ends.touches = &touches;
     for (own, is_backward) in operations.iter_mut().zip(ends.backward_before_layers()) {
@@ -208,7 +208,7 @@ fn firm(
     Ok((sets_of(model, operations, sets)?, Some(parts)))
 }
 
-/// What bodies without a named layer touch of the variables of layers, and of
+/// What operation groups without a named layer touch of the variables of layers, and of
 /// what comes after these for certain.
 fn touches_of_named(
     model: &Model,
@@ -224,9 +224,9 @@ fn touches_of_named(
             named[operation].places = after;
         }
     }
-    let of_body = of_bodies(model, &named, sets)?;
-    let of_set = of_sets(&model.body_sets, &of_body, sets)?;
-    let is_open = |body: u32| [NOWHERE, after].contains(&of_body[body as usize]);
+    let of_group = of_groups(model, &named, sets)?;
+    let of_set = of_sets(&model.user_sets, &of_group, sets)?;
+    let is_open = |group: u32| [NOWHERE, after].contains(&of_group[group as usize]);
     Touches::new(model, bytes, (sets, &of_set), is_open)
 }
 
@@ -240,9 +240,9 @@ fn parts(
 ) -> Option<Parts> {
     let all: Vec<PlaceSet> = operations.iter().map(|own| own.places).collect();
     let is_of_a_layer = |operation: usize| {
-        let body = model.operations[operation].body;
-        let uses_out = touches.of(body).iter().any(|touch| touch.place == out);
-        !uses_out || touches.has_parameters(body, |place| place != out)
+        let group = model.operations[operation].group;
+        let uses_out = touches.of(group).iter().any(|touch| touch.place == out);
+        !uses_out || touches.has_parameters(group, |place| place != out)
     };
     let layered = Layered {
         named: by_name,
@@ -273,28 +273,28 @@ fn named(layering: &Layering, operations: &[OperationPlace]) -> Vec<OperationPla
     numbered.map(own).collect()
 }
 
-/// By body: the places of its operations.
-pub(super) fn of_bodies(
+/// By operation group: the places of its operations.
+pub(super) fn of_groups(
     model: &Model,
     operations: &[OperationPlace],
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let mut of_body = vec![NOWHERE; model.bodies.len()];
+    let mut of_group = vec![NOWHERE; model.operation_groups.len()];
     for (operation, own) in model.operations.iter().zip(operations) {
-        let known = &mut of_body[operation.body as usize];
+        let known = &mut of_group[operation.group as usize];
         *known = sets.union(*known, own.places)?;
     }
-    Ok(of_body)
+    Ok(of_group)
 }
 
-/// By set of bodies: the places of the operations of all its bodies.
+/// By user set: the places of the operations of all its groups.
 fn sets_of(
     model: &Model,
     operations: &[OperationPlace],
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let of_body = of_bodies(model, operations, sets)?;
-    of_sets(&model.body_sets, &of_body, sets)
+    let of_group = of_groups(model, operations, sets)?;
+    of_sets(&model.user_sets, &of_group, sets)
 }
 
 /// Rules 4 to 6 for the operations that are left: which reach over the model,
@@ -308,24 +308,24 @@ fn others(
     out: u32,
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let mut is_open = vec![false; model.bodies.len()];
+    let mut is_open = vec![false; model.operation_groups.len()];
     for (operation, own) in model.operations.iter().zip(&*operations) {
-        is_open[operation.body as usize] |= own.places == NOWHERE;
+        is_open[operation.group as usize] |= own.places == NOWHERE;
     }
-    let is_open = |body: u32| is_open[body as usize];
+    let is_open = |group: u32| is_open[group as usize];
     let touches = Touches::new(model, &known.bytes, (sets, firm), is_open)?;
     let ends = [sets.one(IN)?, sets.one(out)?];
     let (mut before, mut caller) = (ends[0], ends[0]);
     let mut near = Vec::with_capacity(operations.len());
     for (number, own) in operations.iter_mut().enumerate() {
         let operation = &model.operations[number];
-        let is_shared = operation.is_nested && known.shared[operation.body as usize];
+        let is_shared = operation.is_nested && known.shared[operation.group as usize];
         if own.places != NOWHERE {
             before = own.places;
         }
         let part = parts.map_or(Part::Before, |parts| parts.of(number));
         near.push(match part {
-            // What its body touches is that of all places that call it.
+            // What its group touches is that of all places that call it.
             _ if is_shared => caller,
             Part::Before => ends[0],
             Part::AfterForward => ends[1],
@@ -336,7 +336,7 @@ fn others(
                 operation,
                 part,
                 is_shared,
-                is_apart: known.apart[operation.body as usize],
+                is_apart: known.apart[operation.group as usize],
                 near: near[number],
             };
             *own = other.place(&touches, out, sets)?;
@@ -369,8 +369,8 @@ impl Other<'_> {
         out: u32,
         sets: &mut PlaceSets,
     ) -> Result<OperationPlace, TooManyPlaces> {
-        let body = self.operation.body;
-        let touches_nothing = touches.of(body).is_empty();
+        let group = self.operation.group;
+        let touches_nothing = touches.of(group).is_empty();
         let is_outside = match self.part {
             Part::Before => true,
             Part::AfterBackward => !self.operation.is_backward,
@@ -382,9 +382,9 @@ impl Other<'_> {
             (EVERYWHERE, Reason::EveryStage)
         } else if self.is_shared || (self.is_apart && touches_nothing) {
             (self.near, Reason::Neighbour)
-        } else if is_outside || touches.reaches_over(body, out) {
+        } else if is_outside || touches.reaches_over(group, out) {
             return Ok(open());
-        } else if let Some(place) = touches.most(body, sets.only(self.near)) {
+        } else if let Some(place) = touches.most(group, sets.only(self.near)) {
             (sets.one(place)?, Reason::Variables)
         } else {
             (self.near, Reason::Neighbour)

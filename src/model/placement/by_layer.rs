@@ -3,7 +3,7 @@
 
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::{OperationPlace, Placement, Positions, Reason, Rules};
-use crate::model::{BodySets, Layering, Model, NO_LAYER};
+use crate::model::{Layering, Model, NO_LAYER, UserSets};
 
 /// All operations count, those without a layer as a pseudo-layer whose
 /// variables are only counted with those of layers.
@@ -11,7 +11,7 @@ pub(super) fn classic(model: &Model, layering: &Layering) -> Result<Placement, T
     let mut placement = by_layer(model, layering, true)?;
     let sets = &mut placement.sets;
     let named = of_named(model, layering, sets)?;
-    let counted = of_sets(&model.body_sets, &named, sets)?;
+    let counted = of_sets(&model.user_sets, &named, sets)?;
     Ok(Placement {
         rules: Rules::Classic,
         sharing: Some(std::mem::replace(&mut placement.counted, counted)),
@@ -33,8 +33,8 @@ pub(super) fn full(
 ) -> Result<Placement, TooManyPlaces> {
     let mut placement = by_layer(model, layering, with_layerless)?;
     let is_computing = |operation: usize| {
-        let body = model.operations[operation].body as usize;
-        !model.bodies[body].code.vertex_types.is_empty()
+        let group = model.operations[operation].group as usize;
+        !model.operation_groups[group].code.vertex_types.is_empty()
     };
     let firm = |operation: usize| {
         let layer = layering.layers[operation];
@@ -42,8 +42,8 @@ pub(super) fn full(
         counts.then_some(layer)
     };
     let sets = &mut placement.sets;
-    let firm = of_bodies(model, firm, sets)?;
-    let firm = of_sets(&model.body_sets, &firm, sets)?;
+    let firm = of_groups(model, firm, sets)?;
+    let firm = of_sets(&model.user_sets, &firm, sets)?;
     let both = firm.into_iter().zip(placement.counted);
     Ok(Placement {
         counted: [EVERYWHERE]
@@ -69,9 +69,9 @@ fn by_layer(
         let layer = layering.layers[operation];
         (layer != NO_LAYER || with_layerless).then_some(layer)
     };
-    let of_body = of_bodies(model, place, &mut sets)?;
+    let of_group = of_groups(model, place, &mut sets)?;
     let named = of_named(model, layering, &mut sets)?;
-    let named_sets = of_sets(&model.body_sets, &named, &mut sets)?;
+    let named_sets = of_sets(&model.user_sets, &named, &mut sets)?;
     let mut operations = Vec::with_capacity(model.operations.len());
     for (operation, &layer) in layering.layers.iter().enumerate() {
         let place = place(operation);
@@ -89,36 +89,36 @@ fn by_layer(
         positions: Positions::classic(layering),
         operations,
         ties: Vec::new(),
-        counted: of_sets(&model.body_sets, &of_body, &mut sets)?,
+        counted: of_sets(&model.user_sets, &of_group, &mut sets)?,
         sharing: None,
-        of_piece: vec![Vec::new(); of_body.len()],
-        of_body,
-        named_bodies: named.iter().map(|&set| set != NOWHERE).collect(),
+        of_piece: vec![Vec::new(); of_group.len()],
+        of_group,
+        named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
         named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
-        by_touch: vec![false; model.body_sets.len()],
+        by_touch: vec![false; model.user_sets.len()],
         sets,
     })
 }
 
-/// By body: the layers that its operations have by their names.
+/// By operation group: the layers that its operations have by their names.
 pub(super) fn of_named(
     model: &Model,
     layering: &Layering,
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
     let named = |operation: usize| Some(layering.layers[operation]).filter(|&l| l != NO_LAYER);
-    of_bodies(model, named, sets)
+    of_groups(model, named, sets)
 }
 
-/// By body: the places that `place` gives its operations.
-fn of_bodies(
+/// By operation group: the places that `place` gives its operations.
+fn of_groups(
     model: &Model,
     place: impl Fn(usize) -> Option<u32>,
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let mut places: Vec<Vec<u32>> = vec![Vec::new(); model.bodies.len()];
+    let mut places: Vec<Vec<u32>> = vec![Vec::new(); model.operation_groups.len()];
     for (index, operation) in model.operations.iter().enumerate() {
-        places[operation.body as usize].extend(place(index));
+        places[operation.group as usize].extend(place(index));
     }
     let set = |mut places: Vec<u32>| {
         places.sort_unstable();
@@ -128,15 +128,15 @@ fn of_bodies(
     places.into_iter().map(set).collect()
 }
 
-/// By set of bodies: the places of all its bodies.
+/// By user set: the places of all its groups.
 pub(super) fn of_sets(
-    body_sets: &BodySets,
-    of_body: &[PlaceSet],
+    user_sets: &UserSets,
+    of_group: &[PlaceSet],
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let mut of_set = vec![NOWHERE; body_sets.len()];
-    for (set, smaller, body) in body_sets.iter() {
-        of_set[set as usize] = sets.union(of_set[smaller as usize], of_body[body as usize])?;
+    let mut of_set = vec![NOWHERE; user_sets.len()];
+    for (set, smaller, group) in user_sets.iter() {
+        of_set[set as usize] = sets.union(of_set[smaller as usize], of_group[group as usize])?;
     }
     Ok(of_set)
 }

@@ -49,17 +49,17 @@ fn direct_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
 /// By call site: the layer that most bytes of the variables are of which the
 /// programs around the call move in and out.
 fn layers_around(model: &Model, bytes: &[SetBytes], direct: &[Option<u32>]) -> Vec<Option<u32>> {
-    let mut layer_of_body = vec![None; model.bodies.len()];
+    let mut layer_of_group = vec![None; model.operation_groups.len()];
     for (operation, &layer) in model.operations.iter().zip(direct) {
-        let known = &mut layer_of_body[operation.body as usize];
+        let known = &mut layer_of_group[operation.group as usize];
         *known = known.or(layer);
     }
     let layer = |call: &crate::model::CallSite| {
         let mut by_layer: FxHashMap<u32, u64> = FxHashMap::default();
         for &set in &call.around {
-            let bodies = model.body_sets.bodies(set);
-            let mut layers: Vec<u32> = bodies
-                .filter_map(|body| layer_of_body[body as usize])
+            let groups = model.user_sets.groups(set);
+            let mut layers: Vec<u32> = groups
+                .filter_map(|group| layer_of_group[group as usize])
                 .collect();
             layers.sort_unstable();
             layers.dedup();

@@ -1,14 +1,14 @@
 //! Where code and vertex state count.
 
 use super::OperationPlace;
-use super::assign::of_bodies;
+use super::assign::of_groups;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches};
 use super::variables::Variables;
 use crate::model::Model;
 
-/// By body where its code counts, and by body where that of each of its pieces
-/// does, if it reaches over the model. Code that nothing places is in every
+/// By operation group where its code counts, and where that of each of its
+/// pieces does, if it reaches over the model. Code that nothing places is in every
 /// stage: never too little.
 pub(super) fn places(
     model: &Model,
@@ -17,26 +17,26 @@ pub(super) fn places(
     bytes: &[SetBytes],
     sets: &mut PlaceSets,
 ) -> Result<(Vec<PlaceSet>, Vec<Vec<PlaceSet>>), TooManyPlaces> {
-    let mut of_body = of_bodies(model, operations, sets)?;
-    let mut of_piece = vec![Vec::new(); of_body.len()];
+    let mut of_group = of_groups(model, operations, sets)?;
+    let mut of_piece = vec![Vec::new(); of_group.len()];
     let is_reaching = &variables.reaching.is_reaching;
-    let wanted = |body: u32| is_reaching[body as usize];
+    let wanted = |group: u32| is_reaching[group as usize];
     let touches = Touches::new(model, bytes, (sets, &variables.counted), wanted)?;
-    for (number, body) in model.bodies.iter().enumerate() {
+    for (number, group) in model.operation_groups.iter().enumerate() {
         if !is_reaching[number] {
             continue;
         }
         let all = touches.places(number as u32, sets)?;
-        let own = sets.union(of_body[number], all)?;
+        let own = sets.union(of_group[number], all)?;
         let whole = if own == NOWHERE { EVERYWHERE } else { own };
-        of_body[number] = whole;
-        for piece in &body.pieces {
+        of_group[number] = whole;
+        for piece in &group.pieces {
             let touched = touched(&piece.sets, &variables.counted, sets)?;
             let places = if touched == NOWHERE { whole } else { touched };
             of_piece[number].push(places);
         }
     }
-    Ok((of_body, of_piece))
+    Ok((of_group, of_piece))
 }
 
 /// The places of the variables that a piece uses: of those that belong to one

@@ -101,7 +101,7 @@ pub(super) struct Layered<'a> {
     pub(super) named: &'a [PlaceSet],
     /// The same with those that its inputs say.
     pub(super) all: &'a [PlaceSet],
-    /// By operation: its body uses no variable of what comes after the last
+    /// By operation: its group uses no variable of what comes after the last
     /// layer, or a weight of a layer.
     pub(super) is_of_a_layer: &'a dyn Fn(usize) -> bool,
 }
@@ -154,9 +154,14 @@ fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> Optio
     }
     let between = |pair: &[usize]| {
         let own = &model.operations[pair[0] + 1..pair[1]];
-        let computes = |body: u32| !model.bodies[body as usize].code.vertex_types.is_empty();
+        let computes = |group: u32| {
+            !model.operation_groups[group as usize]
+                .code
+                .vertex_types
+                .is_empty()
+        };
         own.iter()
-            .filter(|operation| computes(operation.body))
+            .filter(|operation| computes(operation.group))
             .count()
     };
     let pairs = layered[newest..=end].windows(2).rev();
@@ -192,8 +197,8 @@ fn end_of_backward(
 /// makes and what only moves data is not of In or Out by where it stands.
 pub(super) fn computes(model: &Model, operation: usize) -> bool {
     let operation = &model.operations[operation];
-    let body = &model.bodies[operation.body as usize];
-    !body.code.vertex_types.is_empty() && !operation.is_anonymous && !operation.is_tensor
+    let group = &model.operation_groups[operation.group as usize];
+    !group.code.vertex_types.is_empty() && !operation.is_anonymous && !operation.is_tensor
 }
 
 /// Which operations without a layer are of In or Out: by operation.
@@ -243,25 +248,25 @@ impl Ends<'_> {
                 !is_over
                     && self
                         .touches
-                        .uses_passing(own.body, |place| place != self.out)
+                        .uses_passing(own.group, |place| place != self.out)
             };
             let is_free = is_after && is_backward && !self.is_apart(operation);
-            is_free && self.is_own(operation, |place| place == IN) && !self.ends_layers(own.body)
+            is_free && self.is_own(operation, |place| place == IN) && !self.ends_layers(own.group)
         };
         (0..self.by_layer.len()).map(is_one).collect()
     }
 
     /// Does it use variables of the layers but none of In: is it what sums the
     /// gradients of the first layer?
-    fn ends_layers(&self, body: u32) -> bool {
-        let touched = self.touches.of(body).iter();
+    fn ends_layers(&self, group: u32) -> bool {
+        let touched = self.touches.of(group).iter();
         let local = touched.filter(|touch| touch.local.all > 0);
         let places: Vec<u32> = local.map(|touch| touch.place).collect();
         !places.is_empty() && !places.contains(&IN)
     }
 
     fn is_apart(&self, operation: usize) -> bool {
-        self.known.apart[self.model.operations[operation].body as usize]
+        self.known.apart[self.model.operations[operation].group as usize]
     }
 
     /// Is it part of the model but of no layer: does it neither reach over the
@@ -272,10 +277,10 @@ impl Ends<'_> {
         self.by_layer[operation] == NOWHERE
             && computes(self.model, operation)
             && !own.is_update
-            && !self.known.shared[own.body as usize]
-            && !self.touches.reaches_over(own.body, self.out)
+            && !self.known.shared[own.group as usize]
+            && !self.touches.reaches_over(own.group, self.out)
             && !self
                 .touches
-                .has_parameters(own.body, |place| !is_ours(place))
+                .has_parameters(own.group, |place| !is_ours(place))
     }
 }

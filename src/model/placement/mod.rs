@@ -150,21 +150,21 @@ pub struct Placement {
     pub ties: Vec<Tie>,
     /// The sets that everything else refers to.
     pub sets: PlaceSets,
-    /// By body: where its code counts.
-    pub(crate) of_body: Vec<PlaceSet>,
-    /// By body: where the code of each of its pieces counts; empty where the
-    /// body counts as a whole.
+    /// By operation group: where its code counts.
+    pub(crate) of_group: Vec<PlaceSet>,
+    /// By operation group: where the code of each of its pieces counts; empty
+    /// where it counts as a whole.
     pub(crate) of_piece: Vec<Vec<PlaceSet>>,
-    /// By set of bodies: where what they use counts.
+    /// By user set: where what they use counts.
     pub(crate) counted: Vec<PlaceSet>,
-    /// By set of bodies: the places that use it, where that is more than
+    /// By user set: the places that use it, where that is more than
     /// where it counts (classic model).
     pub(crate) sharing: Option<Vec<PlaceSet>>,
-    /// By body: does an operation of it have a layer by its name?
-    pub(crate) named_bodies: Vec<bool>,
-    /// By set of bodies: has any of them?
+    /// By operation group: does an operation of it have a layer by its name?
+    pub(crate) named_groups: Vec<bool>,
+    /// By user set: has any of them?
     pub(crate) named_sets: Vec<bool>,
-    /// By set of bodies: does it count in several places only because an
+    /// By user set: does it count in several places only because an
     /// operation that reaches over the model touches these?
     pub(crate) by_touch: Vec<bool>,
 }
@@ -200,7 +200,7 @@ impl Placement {
         self.sets.places(self.operations[operation].places)
     }
 
-    /// By set of bodies: the places that use it.
+    /// By user set: the places that use it.
     pub(crate) fn sharing(&self) -> &[PlaceSet] {
         self.sharing.as_ref().unwrap_or(&self.counted)
     }

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::{
-    Body, BodyCode, BodySets, CallSite, Item, Label, LayerOptions, LayerOrder, NO_BODY, NO_CALL,
-    Operation, Piece, TensorKind, VariableItems, testing,
+    CallSite, GroupCode, Label, LayerOptions, LayerOrder, NO_CALL, NO_USERS, Operation,
+    OperationGroup, Piece, TensorKind, UserSets, VariableGroup, VariableGroups, testing,
 };
 use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
@@ -13,11 +13,11 @@ const STEPS: u32 = 10;
 const LASTING: u32 = 0;
 const PASSING: u32 = 1;
 
-/// A model in the making: every operation has a body of its own.
+/// A model in the making: every operation has a group of its own.
 #[derive(Default)]
 struct Case {
     operations: Vec<Operation>,
-    bodies: Vec<Body>,
+    groups: Vec<OperationGroup>,
     variables: Vec<(Vec<usize>, u32, u32, &'static str)>,
     /// By operation: the variables of each of its programs.
     programs: Vec<(usize, Vec<Vec<usize>>)>,
@@ -32,16 +32,16 @@ impl Case {
     fn operation(&mut self, name: &str) -> usize {
         let computes = !name.starts_with("move");
         let present = [u32::from(computes)].into_iter().collect::<TileBytes>();
-        self.bodies.push(Body {
-            uid: self.bodies.len() as u64,
+        self.groups.push(OperationGroup {
+            uid: self.groups.len() as u64,
             window: Some((0, 1)),
-            code: BodyCode {
+            code: GroupCode {
                 vertex_types: if computes {
                     vec![(0, present)]
                 } else {
                     Vec::new()
                 },
-                ..BodyCode::default()
+                ..GroupCode::default()
             },
             pieces: Vec::new(),
         });
@@ -49,7 +49,7 @@ impl Case {
             is_anonymous: name.starts_with("made"),
             is_backward: name.contains("grad"),
             is_update: name.starts_with("update"),
-            ..testing::operation(self.bodies.len() as u32 - 1, name, "")
+            ..testing::operation(self.groups.len() as u32 - 1, name, "")
         });
         self.operations.len() - 1
     }
@@ -76,14 +76,14 @@ impl Case {
 
     /// The model, and the set of each variable.
     fn model(&self) -> (Model, Vec<u32>) {
-        let mut sets = BodySets::default();
+        let mut sets = UserSets::default();
         let mut labels = vec![Label::default()];
         let mut set_of = Vec::new();
         for (users, _, _, name) in &self.variables {
             let mut users = users.clone();
             users.sort_unstable();
             let push = |set, &user: &usize| sets.push(set, user as u32);
-            let set = users.iter().fold(NO_BODY, push);
+            let set = users.iter().fold(NO_USERS, push);
             labels.push(Label {
                 name: (*name).into(),
                 tensor: "".into(),
@@ -92,8 +92,8 @@ impl Case {
                     false => TensorKind::Unknown,
                 },
             });
-            if set != NO_BODY {
-                sets.mark(set, labels.len() as u32 - 1, NO_BODY);
+            if set != NO_USERS {
+                sets.mark(set, labels.len() as u32 - 1, NO_USERS);
             }
             set_of.push(set);
         }
@@ -102,22 +102,23 @@ impl Case {
             sets.mark(set_of[variable], label, set_of[companion]);
         }
         let items = self.variables.iter().zip(&set_of);
-        let items = items.map(|(&(_, class, bytes, _), &set)| (0, Item { class, set, bytes }));
-        let items: Vec<(u16, Item)> = items.collect();
-        let mut bodies = self.bodies.clone();
+        let items =
+            items.map(|(&(_, class, bytes, _), &set)| (0, VariableGroup { class, set, bytes }));
+        let items: Vec<(u16, VariableGroup)> = items.collect();
+        let mut groups = self.groups.clone();
         for (operation, programs) in &self.programs {
             let piece = |variables: &Vec<usize>| Piece {
                 sets: variables.iter().map(|&variable| set_of[variable]).collect(),
-                code: BodyCode::default(),
+                code: GroupCode::default(),
             };
-            bodies[*operation].pieces = programs.iter().map(piece).collect();
+            groups[*operation].pieces = programs.iter().map(piece).collect();
         }
         let model = Model {
             operations: self.operations.clone(),
-            bodies,
+            operation_groups: groups,
             classes: LiveClasses::new(vec![true, false], vec![(PASSING, 3, 5)], STEPS),
-            variables: VariableItems::new(1, items.into_iter()),
-            body_sets: sets,
+            variables: VariableGroups::new(1, items.into_iter()),
+            user_sets: sets,
             labels,
             calls: self.calls.clone(),
             vertex_code: vec![TileBytes::default()],

@@ -7,7 +7,7 @@ use crate::model::{Model, TensorKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Bytes of the variables of one set of bodies, over all tiles.
+/// Bytes of the variables of one user set, over all tiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct SetBytes {
     pub(super) all: u64,
@@ -16,16 +16,16 @@ pub(super) struct SetBytes {
     pub(super) parameters: u64,
 }
 
-/// By set of bodies: its bytes.
+/// By user set: its bytes.
 pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     let classes = &model.classes;
     let last = model.steps().saturating_sub(1);
     let stays = |class| classes.is_live(class, 0) && classes.is_live(class, last);
     let stays: Vec<bool> = (0..classes.len() as u32).map(stays).collect();
-    let sets = 0..model.body_sets.len() as u32;
+    let sets = 0..model.user_sets.len() as u32;
     let is_weight = |set| model.label_of(set).kind == TensorKind::Variable;
     let is_weight: Vec<bool> = sets.map(is_weight).collect();
-    let none = || vec![SetBytes::default(); model.body_sets.len()];
+    let none = || vec![SetBytes::default(); model.user_sets.len()];
     let add = |mut sums: Vec<SetBytes>, tile| {
         for item in model.variables.on_tile(tile) {
             let sum = &mut sums[item.set as usize];
@@ -47,31 +47,38 @@ pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     tiles.with_min_len(64).fold(none, add).reduce(none, join)
 }
 
-/// By body: does it compute, and with nothing that another operation computes
-/// with? It has no part in the model, but is made for the machine that runs it.
+/// By operation group: does it compute, and with nothing that another operation
+/// computes with? It has no part in the model, but is made for the machine that runs it.
 pub(super) fn apart(model: &Model, bytes: &[SetBytes]) -> Result<Vec<bool>, TooManyPlaces> {
-    let computes = |body: u32| !model.bodies[body as usize].code.vertex_types.is_empty();
-    let mut users = vec![0u8; model.body_sets.len()];
-    for (set, smaller, body) in model.body_sets.iter() {
-        users[set as usize] = (users[smaller as usize] + u8::from(computes(body))).min(2);
+    let computes = |group: u32| {
+        !model.operation_groups[group as usize]
+            .code
+            .vertex_types
+            .is_empty()
+    };
+    let mut users = vec![0u8; model.user_sets.len()];
+    for (set, smaller, group) in model.user_sets.iter() {
+        users[set as usize] = (users[smaller as usize] + u8::from(computes(group))).min(2);
     }
-    let mut apart: Vec<bool> = (0..model.bodies.len() as u32).map(computes).collect();
+    let mut apart: Vec<bool> = (0..model.operation_groups.len() as u32)
+        .map(computes)
+        .collect();
     let mut left = limits::LOOKS;
     let shared = (0u32..).zip(&users).filter(|&(_, &users)| users > 1);
     for (set, _) in shared.filter(|&(set, _)| bytes[set as usize].all > 0) {
-        for body in model.body_sets.bodies(set) {
+        for group in model.user_sets.groups(set) {
             left = left.checked_sub(1).ok_or(TooManyPlaces)?;
-            apart[body as usize] = false;
+            apart[group as usize] = false;
         }
     }
     Ok(apart)
 }
 
-/// By body: is it in a function that several operations call?
+/// By operation group: is it in a function that several operations call?
 pub(super) fn in_shared_functions(model: &Model) -> Vec<bool> {
-    let mut runs = vec![0u8; model.bodies.len()];
+    let mut runs = vec![0u8; model.operation_groups.len()];
     for operation in model.operations.iter().filter(|own| own.is_nested) {
-        let runs = &mut runs[operation.body as usize];
+        let runs = &mut runs[operation.group as usize];
         *runs = runs.saturating_add(1);
     }
     runs.into_iter().map(|runs| runs > 1).collect()
@@ -89,14 +96,14 @@ pub(super) struct Touch {
     pub(super) local: SetBytes,
 }
 
-/// By body: the places that it touches, ascending.
+/// By operation group: the places that it touches, ascending.
 #[derive(Debug)]
 pub(super) struct Touches {
-    by_body: Vec<Vec<Touch>>,
+    by_group: Vec<Vec<Touch>>,
 }
 
 impl Touches {
-    /// What the bodies that are `wanted` touch, when sets of bodies have the
+    /// What the operation groups that are `wanted` touch, when user sets have the
     /// places `of_set`.
     pub(super) fn new(
         model: &Model,
@@ -115,14 +122,14 @@ impl Touches {
                 let of_set = of_set[set as usize];
                 (sets.places(of_set), sets.is_local(of_set))
             };
-            for body in model.body_sets.bodies(set) {
+            for group in model.user_sets.groups(set) {
                 left = left.checked_sub(1).ok_or(TooManyPlaces)?;
-                if !wanted(body) {
+                if !wanted(group) {
                     continue;
                 }
                 left = left.checked_sub(places.len()).ok_or(TooManyPlaces)?;
                 for &place in places {
-                    let sum = pairs.entry((body, place)).or_default();
+                    let sum = pairs.entry((group, place)).or_default();
                     if is_local {
                         sum.all += bytes.all;
                         sum.parameters += bytes.parameters;
@@ -133,26 +140,26 @@ impl Touches {
                 }
             }
         }
-        let mut by_body = vec![Vec::new(); model.bodies.len()];
-        for ((body, place), local) in pairs {
-            by_body[body as usize].push(Touch { place, local });
+        let mut by_group = vec![Vec::new(); model.operation_groups.len()];
+        for ((group, place), local) in pairs {
+            by_group[group as usize].push(Touch { place, local });
         }
-        for touches in &mut by_body {
+        for touches in &mut by_group {
             touches.sort_unstable_by_key(|touch: &Touch| touch.place);
         }
-        Ok(Self { by_body })
+        Ok(Self { by_group })
     }
 
-    /// The places that a body touches.
-    pub(super) fn of(&self, body: u32) -> &[Touch] {
-        &self.by_body[body as usize]
+    /// The places that an operation group touches.
+    pub(super) fn of(&self, group: u32) -> &[Touch] {
+        &self.by_group[group as usize]
     }
 
     /// Does what it touches belong to more than two neighbouring layers? In and
     /// Out may use anything of each other, and variables of many places, such as
     /// a mask, have no say in it.
-    pub(super) fn reaches_over(&self, body: u32, out: u32) -> bool {
-        let local = self.of(body).iter().filter(|touch| touch.local.all > 0);
+    pub(super) fn reaches_over(&self, group: u32, out: u32) -> bool {
+        let local = self.of(group).iter().filter(|touch| touch.local.all > 0);
         let layers = local.filter(|touch| touch.place != IN && touch.place != out);
         let layers: Vec<u32> = layers.map(|touch| touch.place).collect();
         match layers[..] {
@@ -166,8 +173,8 @@ impl Touches {
     /// `near` is preferred to a neighbour with less than [`CLEARLY_MORE`] times
     /// its bytes and without a weight that it uses: what is between two layers
     /// uses as much of one as of the other.
-    pub(super) fn most(&self, body: u32, near: Option<u32>) -> Option<u32> {
-        let touches = self.of(body).iter();
+    pub(super) fn most(&self, group: u32, near: Option<u32>) -> Option<u32> {
+        let touches = self.of(group).iter();
         let most = touches.clone().rev().max_by_key(|touch| touch.local.all)?;
         let is_as_good = |touch: &&Touch| {
             let is_much = touch.local.all.saturating_mul(CLEARLY_MORE) > most.local.all;
@@ -180,14 +187,14 @@ impl Touches {
     }
 
     /// Does it use variables of one of these places that are no parameters?
-    pub(super) fn uses_passing(&self, body: u32, of: impl Fn(u32) -> bool) -> bool {
-        let mut touches = self.of(body).iter();
+    pub(super) fn uses_passing(&self, group: u32, of: impl Fn(u32) -> bool) -> bool {
+        let mut touches = self.of(group).iter();
         touches.any(|touch| touch.local.all > touch.local.parameters && of(touch.place))
     }
 
     /// Does it use parameters of one of these places?
-    pub(super) fn has_parameters(&self, body: u32, of: impl Fn(u32) -> bool) -> bool {
-        let mut touches = self.of(body).iter();
+    pub(super) fn has_parameters(&self, group: u32, of: impl Fn(u32) -> bool) -> bool {
+        let mut touches = self.of(group).iter();
         touches.any(|touch| touch.local.parameters > 0 && of(touch.place))
     }
 
@@ -196,10 +203,10 @@ impl Touches {
     /// say then.
     pub(super) fn places(
         &self,
-        body: u32,
+        group: u32,
         sets: &mut PlaceSets,
     ) -> Result<PlaceSet, TooManyPlaces> {
-        let touches = || self.of(body).iter();
+        let touches = || self.of(group).iter();
         let is_local = |touch: &&Touch| touch.local.all > 0;
         let has_local = touches().any(|touch| is_local(&touch));
         let wanted = touches().filter(|touch| !has_local || is_local(touch));

@@ -1,14 +1,14 @@
 //! Where variables count.
 
-use super::assign::of_bodies;
+use super::assign::of_groups;
 use super::by_layer::of_sets;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches};
 use super::{OperationPlace, Reason};
-use crate::model::{Label, Layering, Model, NO_BODY};
+use crate::model::{Label, Layering, Model, NO_USERS};
 use rustc_hash::FxHashMap;
 
-/// By set of bodies: where what they use counts.
+/// By user set: where what they use counts.
 #[derive(Debug)]
 pub(super) struct Variables {
     /// The places of the operations of layers, In and Out.
@@ -47,9 +47,9 @@ impl Variables {
         firm: Vec<PlaceSet>,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let own = of_bodies(model, operations, sets)?;
+        let own = of_groups(model, operations, sets)?;
         let local: Vec<PlaceSet> = own.iter().map(|&own| without_every_stage(own)).collect();
-        let by_operation = by_users(model, |body| local[body], sets)?;
+        let by_operation = by_users(model, |group| local[group], sets)?;
         let counted = firm.iter().zip(&by_operation);
         let counted = counted.map(|(&firm, &others)| sets.union(firm, others));
         let counted = counted.collect::<Result<_, _>>()?;
@@ -68,11 +68,11 @@ impl Variables {
             reaching,
             ..
         } = rules;
-        let all_touched = by_users(model, |body| reaching.touched[body], sets)?;
-        let every_stage = of_sets(&model.body_sets, &own, sets)?;
-        let near = near_bodies(model, near, &reaching, sets)?;
-        let near = by_users(model, |body| near[body], sets)?;
-        counted[NO_BODY as usize] = EVERYWHERE;
+        let all_touched = by_users(model, |group| reaching.touched[group], sets)?;
+        let every_stage = of_sets(&model.user_sets, &own, sets)?;
+        let near = near_groups(model, near, &reaching, sets)?;
+        let near = by_users(model, |group| near[group], sets)?;
+        counted[NO_USERS as usize] = EVERYWHERE;
         let mut by_touch = vec![false; counted.len()];
         for set in 1..counted.len() {
             if counted[set] != NOWHERE {
@@ -98,7 +98,7 @@ struct Rules<'a> {
     model: &'a Model,
     layering: &'a Layering,
     reaching: Reaching,
-    /// By set of bodies: what is decided.
+    /// By user set: what is decided.
     counted: Vec<PlaceSet>,
 }
 
@@ -115,14 +115,14 @@ impl Rules<'_> {
                 None => NOWHERE,
             });
         let one_place: Vec<PlaceSet> = one_place.collect();
-        let by_one_place = by_users(model, |body| one_place[body], sets)?;
+        let by_one_place = by_users(model, |group| one_place[group], sets)?;
         let by_program = by_program(model, &self.counted, &self.reaching, sets)?;
         let named_after = named_after(model, &self.counted, sets)?;
         let known = self.counted.clone();
         for set in (1..known.len()).filter(|&set| known[set] == NOWHERE) {
-            let label = model.body_sets.label(set as u32);
+            let label = model.user_sets.label(set as u32);
             let named = self.layering.layer_in(&model.labels[label as usize]);
-            let companion = model.body_sets.companion(set as u32);
+            let companion = model.user_sets.companion(set as u32);
             let decided = [
                 named.map_or(Ok(NOWHERE), |layer| sets.one(layer))?,
                 named_after[label as usize],
@@ -148,10 +148,10 @@ fn without_every_stage(places: PlaceSet) -> PlaceSet {
 /// The operations that reach over the model.
 #[derive(Debug)]
 pub(super) struct Reaching {
-    /// By body: is it one of theirs?
+    /// By operation group: is it one of theirs?
     pub(super) is_reaching: Vec<bool>,
-    /// By body of theirs: all places of the variables that it uses and that
-    /// have any; nowhere for other bodies.
+    /// By operation group of theirs: all places of the variables that it uses
+    /// and that have any; nowhere for other groups.
     pub(super) touched: Vec<PlaceSet>,
 }
 
@@ -163,14 +163,14 @@ impl Reaching {
         firm: &[PlaceSet],
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let mut is_reaching = vec![false; model.bodies.len()];
+        let mut is_reaching = vec![false; model.operation_groups.len()];
         for (operation, own) in model.operations.iter().zip(operations) {
-            is_reaching[operation.body as usize] |= own.reason == Reason::Touched;
+            is_reaching[operation.group as usize] |= own.reason == Reason::Touched;
         }
-        let wanted = |body: u32| is_reaching[body as usize];
+        let wanted = |group: u32| is_reaching[group as usize];
         let touches = Touches::new(model, bytes, (sets, firm), wanted)?;
-        let bodies = 0..model.bodies.len() as u32;
-        let touched = bodies.map(|body| touches.places(body, sets));
+        let groups = 0..model.operation_groups.len() as u32;
+        let touched = groups.map(|group| touches.places(group, sets));
         let touched = touched.collect::<Result<_, _>>()?;
         Ok(Self {
             is_reaching,
@@ -188,7 +188,7 @@ fn named_after(
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
     let mut of_label = vec![NOWHERE; model.labels.len()];
     for (set, &places) in (0u32..).zip(firm) {
-        let known = &mut of_label[model.body_sets.label(set) as usize];
+        let known = &mut of_label[model.user_sets.label(set) as usize];
         *known = sets.union(*known, places)?;
     }
     let mut weights: FxHashMap<&str, PlaceSet> = FxHashMap::default();
@@ -216,52 +216,53 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
     marked.chain(nested)
 }
 
-/// By body whose operations reach over the model: the places that these are
+/// By operation group whose operations reach over the model: the places that
+/// these are
 /// near to.
-fn near_bodies(
+fn near_groups(
     model: &Model,
     near: &[PlaceSet],
     reaching: &Reaching,
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let mut of_body = vec![NOWHERE; model.bodies.len()];
+    let mut of_group = vec![NOWHERE; model.operation_groups.len()];
     for (operation, &near) in model.operations.iter().zip(near) {
-        let body = operation.body as usize;
-        if reaching.is_reaching[body] {
-            of_body[body] = sets.union(of_body[body], near)?;
+        let group = operation.group as usize;
+        if reaching.is_reaching[group] {
+            of_group[group] = sets.union(of_group[group], near)?;
         }
     }
-    Ok(of_body)
+    Ok(of_group)
 }
 
-/// By set of bodies: the places that `place` gives those of them that compute
+/// By user set: the places that `place` gives those of them that compute
 /// or, without any, those that only move data.
 fn by_users(
     model: &Model,
     place: impl Fn(usize) -> PlaceSet,
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let computes = |body: usize| !model.bodies[body].code.vertex_types.is_empty();
+    let computes = |group: usize| !model.operation_groups[group].code.vertex_types.is_empty();
     let of = |wanted: bool| -> Vec<PlaceSet> {
-        let bodies = 0..model.bodies.len();
-        let own = |body: usize| {
-            if computes(body) == wanted {
-                place(body)
+        let groups = 0..model.operation_groups.len();
+        let own = |group: usize| {
+            if computes(group) == wanted {
+                place(group)
             } else {
                 NOWHERE
             }
         };
-        bodies.map(own).collect()
+        groups.map(own).collect()
     };
-    let computing = of_sets(&model.body_sets, &of(true), sets)?;
-    let moving = of_sets(&model.body_sets, &of(false), sets)?;
+    let computing = of_sets(&model.user_sets, &of(true), sets)?;
+    let moving = of_sets(&model.user_sets, &of(false), sets)?;
     let both = computing.into_iter().zip(moving);
     Ok(both
         .map(|(first, second)| if first == NOWHERE { second } else { first })
         .collect())
 }
 
-/// By set of bodies: the places of programs of operations that reach over the
+/// By user set: the places of programs of operations that reach over the
 /// model, of those whose other variables have one place.
 fn by_program(
     model: &Model,
@@ -270,9 +271,9 @@ fn by_program(
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
     let mut places = vec![NOWHERE; firm.len()];
-    let bodies = model.bodies.iter().zip(&reaching.is_reaching);
-    for (body, _) in bodies.filter(|&(_, &is_reaching)| is_reaching) {
-        for piece in &body.pieces {
+    let groups = model.operation_groups.iter().zip(&reaching.is_reaching);
+    for (group, _) in groups.filter(|&(_, &is_reaching)| is_reaching) {
+        for piece in &group.pieces {
             let used = piece.sets.iter().map(|&set| firm[set as usize]);
             let local: Vec<PlaceSet> = used.filter(|&set| sets.is_local(set)).collect();
             let one = sets.union_of(local)?;

@@ -108,15 +108,15 @@ pub(super) fn ties(
     ties
 }
 
-/// By set of bodies: how many updates use what they use, up to 2.
+/// By user set: how many updates use what they use, up to 2.
 fn used_by_updates(model: &Model) -> Vec<u8> {
-    let mut is_update = vec![false; model.bodies.len()];
+    let mut is_update = vec![false; model.operation_groups.len()];
     for operation in &model.operations {
-        is_update[operation.body as usize] |= operation.is_update;
+        is_update[operation.group as usize] |= operation.is_update;
     }
-    let mut of_set = vec![0u8; model.body_sets.len()];
-    for (set, smaller, body) in model.body_sets.iter() {
-        let own = u8::from(is_update[body as usize]);
+    let mut of_set = vec![0u8; model.user_sets.len()];
+    for (set, smaller, group) in model.user_sets.iter() {
+        let own = u8::from(is_update[group as usize]);
         of_set[set as usize] = (of_set[smaller as usize] + own).min(2);
     }
     of_set

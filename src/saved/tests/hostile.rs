@@ -7,8 +7,8 @@ use super::super::*;
 use super::models::{any_model, full, target};
 use crate::memory::MemoryModel;
 use crate::model::{
-    BodySets, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, Item, LayerOptions, LayerOrder, Layering,
-    Placement, PlacementOptions, VariableItems,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Placement,
+    PlacementOptions, UserSets, VariableGroup, VariableGroups,
 };
 use crate::profile::{LiveClasses, TileBytes, TileRun};
 use proptest::prelude::*;
@@ -81,12 +81,12 @@ fn weigh(model: &Model) {
         let cuts = memory.between().cut_bytes();
         assert!(cuts.len() <= layers);
     }
-    for variable in model.bottleneck.iter().flat_map(|found| &found.variables) {
-        let bodies = model.body_sets.bodies(variable.set);
+    for variable in model.memory_peak.iter().flat_map(|found| &found.variables) {
+        let bodies = model.user_sets.groups(variable.set);
         assert!(
             bodies
                 .into_iter()
-                .all(|body| model.bodies.len() > body as usize)
+                .all(|body| model.operation_groups.len() > body as usize)
         );
     }
 }
@@ -179,13 +179,13 @@ fn error_after(change: impl FnOnce(&mut Model)) -> String {
     }
 }
 
-fn one_item(class: u32, set: u32) -> VariableItems {
-    let item = Item {
+fn one_item(class: u32, set: u32) -> VariableGroups {
+    let item = VariableGroup {
         class,
         set,
         bytes: 1,
     };
-    VariableItems::new(4, [(0, item)].into_iter())
+    VariableGroups::new(4, [(0, item)].into_iter())
 }
 
 #[test]
@@ -201,31 +201,31 @@ fn positions_that_lead_nowhere_are_named() {
             "1 bytes too many",
         ),
         (
-            error_after(|m| m.operations[0].body = 2),
+            error_after(|m| m.operations[0].group = 2),
             "there is no body 2",
         ),
         (
-            error_after(|m| m.programs[0].body = Some(2)),
+            error_after(|m| m.programs[0].group = Some(2)),
             "belongs to a body",
         ),
         (
-            error_after(|m| m.bodies[0].window = Some((9, 9))),
+            error_after(|m| m.operation_groups[0].window = Some((9, 9))),
             "there is no step 9",
         ),
         (
-            error_after(|m| m.bodies[0].window = Some((2, 9))),
+            error_after(|m| m.operation_groups[0].window = Some((2, 9))),
             "there is no step",
         ),
         (
-            error_after(|m| m.bodies[0].window = Some((2, 1))),
+            error_after(|m| m.operation_groups[0].window = Some((2, 1))),
             "there is no step",
         ),
         (
-            error_after(|m| m.bodies[0].code.vertex_types[1].0 = 2),
+            error_after(|m| m.operation_groups[0].code.vertex_types[1].0 = 2),
             "no vertex type 2",
         ),
         (
-            error_after(|m| m.bodies[0].code.vertex_types.swap(0, 1)),
+            error_after(|m| m.operation_groups[0].code.vertex_types.swap(0, 1)),
             "not in order",
         ),
         (
@@ -233,7 +233,7 @@ fn positions_that_lead_nowhere_are_named() {
             "beyond the last tile",
         ),
         (
-            error_after(|m| m.bodies[1].code.control_code = five_tiles.clone()),
+            error_after(|m| m.operation_groups[1].code.control_code = five_tiles.clone()),
             "last tile",
         ),
         (
@@ -245,15 +245,15 @@ fn positions_that_lead_nowhere_are_named() {
             "recorded tiles",
         ),
         (
-            error_after(|m| m.bottleneck.as_mut().unwrap().tile = 4),
+            error_after(|m| m.memory_peak.as_mut().unwrap().tile = 4),
             "there is no tile 4",
         ),
         (
-            error_after(|m| m.bottleneck.as_mut().unwrap().step = 9),
+            error_after(|m| m.memory_peak.as_mut().unwrap().step = 9),
             "there is no step 9",
         ),
         (
-            error_after(|m| m.bottleneck.as_mut().unwrap().variables[0].set = 3),
+            error_after(|m| m.memory_peak.as_mut().unwrap().variables[0].set = 3),
             "there is no set of bodies 3",
         ),
         (
@@ -264,8 +264,8 @@ fn positions_that_lead_nowhere_are_named() {
             error_after(|m| m.variables = one_item(0, 3)),
             "a class or set is not there",
         ),
-        (error_after(|m| _ = m.body_sets.push(0, 2)), "a later body"),
-        (error_after(|m| _ = m.body_sets.push(2, 1)), "a later body"),
+        (error_after(|m| _ = m.user_sets.push(0, 2)), "a later body"),
+        (error_after(|m| _ = m.user_sets.push(2, 1)), "a later body"),
         (error_after(|m| m.target = target(0)), "there is no tile"),
         (error_after(|m| m.target.num_ipus = 2), "2 IPUs"),
         (
@@ -366,10 +366,10 @@ fn a_small_frame_cannot_hold_much() {
 fn parts_that_do_not_fit_together_are_none() {
     let of = |nodes: Vec<(u32, u32)>| {
         let marks = vec![(0, 0); nodes.len()];
-        BodySets::from_nodes(nodes, 2, marks, 1)
+        UserSets::from_nodes(nodes, 2, marks, 1)
     };
     for mark in [(1, 0), (0, 2)] {
-        assert_eq!(BodySets::from_nodes(vec![(0, 0)], 2, vec![mark], 1), None);
+        assert_eq!(UserSets::from_nodes(vec![(0, 0)], 2, vec![mark], 1), None);
     }
     assert_eq!(of(vec![(0, 0), (1, 1)]).unwrap().len(), 3);
     for nodes in [
@@ -395,14 +395,14 @@ fn parts_that_do_not_fit_together_are_none() {
     ] {
         assert_eq!(TileBytes::from_runs(runs.clone(), 6), None, "{runs:?}");
     }
-    let item = |class, set| Item {
+    let item = |class, set| VariableGroup {
         class,
         set,
         bytes: 1,
     };
     let items = vec![item(1, 0), item(1, 0), item(0, 1), item(0, 2)];
-    assert!(VariableItems::from_sorted(&[2, 0, 2], items.clone()).is_some());
+    assert!(VariableGroups::from_sorted(&[2, 0, 2], items.clone()).is_some());
     for counts in [&[4][..], &[1, 3], &[2, 1], &[2, 3], &[], &[u32::MAX, 5]] {
-        assert_eq!(VariableItems::from_sorted(counts, items.clone()), None);
+        assert_eq!(VariableGroups::from_sorted(counts, items.clone()), None);
     }
 }

@@ -5,7 +5,7 @@ mod hostile;
 mod models;
 
 use super::*;
-use crate::model::{Item, VariableItems};
+use crate::model::{VariableGroup, VariableGroups};
 use models::{any_model, full};
 use proptest::prelude::*;
 use std::fs;
@@ -37,17 +37,17 @@ fn a_model_of_many_frames_comes_back() {
     model.warnings = (0..3_000).map(|n| format!("{n:x<1000}")).collect();
     let items = (0..600_000u32).map(|n| {
         let (class, set, bytes) = (n % 4, n % 3, n);
-        ((n % 4) as u16, Item { class, set, bytes })
+        ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
     // 4 tiles of 3 uses each, so far apart that they cannot be joined.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
-        .zip((0..).map(|n| Item {
+        .zip((0..).map(|n| VariableGroup {
             class: n % 4,
             set: n % 3,
             bytes: u32::MAX - n,
         }));
-    model.variables = VariableItems::new(4, items.chain(many));
+    model.variables = VariableGroups::new(4, items.chain(many));
     let bytes = to_bytes(&model).unwrap();
     assert!(format::take_apart(&bytes).unwrap().len() > 16);
     assert_eq!(from_bytes(&bytes).unwrap(), model);
@@ -71,7 +71,7 @@ fn saving_leaves_one_file_and_replaces_an_old_one() {
     for model in [
         full(),
         Model {
-            bottleneck: None,
+            memory_peak: None,
             ..full()
         },
     ] {
@@ -113,7 +113,7 @@ fn links_stay_links_and_devices_stay_devices() {
     assert_eq!(mode(&path), mode(&plain), "as any other new file");
     symlink(&path, &link).unwrap();
     let model = Model {
-        bottleneck: None,
+        memory_peak: None,
         ..full()
     };
     save(&model, &link).unwrap();

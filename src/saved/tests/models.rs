@@ -2,9 +2,9 @@
 //! of small random ones.
 
 use crate::model::{
-    Body, BodyCode, BodySets, Bottleneck, CallSite, CycleSource, Item, Label, Model, NO_BODY,
-    NO_CALL, NamedVariable, Operation, OperationCycles, OwnedKind, OwnedProgram, Piece, TensorKind,
-    VariableItems,
+    CallSite, CycleSource, GroupCode, Label, MemoryPeak, Model, NO_CALL, NO_USERS, NamedVariable,
+    Operation, OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Piece, TensorKind,
+    UserSets, VariableGroup, VariableGroups,
 };
 use crate::profile::{
     BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedTile, Target, TileBytes,
@@ -31,31 +31,31 @@ fn by_tile(values: &[u32]) -> TileBytes {
 
 /// A model on 4 tiles and 9 steps with something in every field.
 pub(super) fn full() -> Model {
-    let mut body_sets = BodySets::default();
-    let first = body_sets.push(NO_BODY, 0);
+    let mut body_sets = UserSets::default();
+    let first = body_sets.push(NO_USERS, 0);
     let both = body_sets.push(first, 1);
-    body_sets.mark(first, 1, NO_BODY);
+    body_sets.mark(first, 1, NO_USERS);
     body_sets.mark(both, 0, first);
-    let item = |class, set, bytes| Item { class, set, bytes };
+    let item = |class, set, bytes| VariableGroup { class, set, bytes };
     // Two alike that are too large to be joined.
     let items = [
-        (0, item(0, NO_BODY, 12)),
+        (0, item(0, NO_USERS, 12)),
         (0, item(2, both, u32::MAX)),
         (0, item(2, both, 5)),
         (2, item(1, first, 300)),
         (3, item(1, first, 304)),
-        (3, item(2, NO_BODY, 1)),
+        (3, item(2, NO_USERS, 1)),
     ];
     let ranges = vec![(1, 0, 2), (1, 4, 9), (2, 3, 4)];
     Model {
         target: target(4),
         operations: operations(),
-        bodies: bodies(),
+        operation_groups: bodies(),
         classes: LiveClasses::new(vec![true, false, false, false], ranges, 9),
-        variables: VariableItems::new(4, items.into_iter()),
-        code_variables: VariableItems::new(4, [(1, item(0, first, 40))].into_iter()),
+        variables: VariableGroups::new(4, items.into_iter()),
+        code_variables: VariableGroups::new(4, [(1, item(0, first, 40))].into_iter()),
         recorded_code: [[1, 1, 1, 2], [0; 4], [5, 0, 0, 0], [4, 4, 4, 9]].map(|v| by_tile(&v)),
-        body_sets,
+        user_sets: body_sets,
         labels: vec![Label::default(), weight()],
         calls: vec![CallSite {
             outer: NO_CALL,
@@ -77,7 +77,7 @@ pub(super) fn full() -> Model {
         }),
         version: version(3, 8),
         made: made(),
-        bottleneck: Some(Bottleneck {
+        memory_peak: Some(MemoryPeak {
             tile: 3,
             step: 8,
             bytes: 1 << 40,
@@ -129,7 +129,7 @@ fn weight() -> Label {
 
 fn operations() -> Vec<Operation> {
     let operation = |body, name: &str, inputs: &str, is_tensor| Operation {
-        body,
+        group: body,
         name: name.into(),
         inputs: inputs.into(),
         is_tensor,
@@ -146,8 +146,8 @@ fn operations() -> Vec<Operation> {
     ]
 }
 
-fn bodies() -> Vec<Body> {
-    let code = BodyCode {
+fn bodies() -> Vec<OperationGroup> {
+    let code = GroupCode {
         vertex_types: vec![(0, by_tile(&[1, 1, 0, 1])), (1, by_tile(&[0, 0, 1, 0]))],
         vertex_state: by_tile(&[0, 20, 20, u32::MAX]),
         vertex_memory: by_tile(&[0, 24, 24, 6]),
@@ -158,7 +158,7 @@ fn bodies() -> Vec<Body> {
         sets: [1, 2].into(),
         code: code.clone(),
     };
-    let body = |uid, window, code| Body {
+    let body = |uid, window, code| OperationGroup {
         uid,
         window,
         code,
@@ -166,11 +166,11 @@ fn bodies() -> Vec<Body> {
     };
     let first = body(u64::MAX, Some((2, 8)), code);
     vec![
-        Body {
+        OperationGroup {
             pieces: vec![piece],
             ..first
         },
-        body(3, None, BodyCode::default()),
+        body(3, None, GroupCode::default()),
     ]
 }
 
@@ -180,7 +180,7 @@ fn programs() -> Vec<OwnedProgram> {
         kind,
         name: name.into(),
         bytes,
-        body,
+        group: body,
     };
     vec![
         program(1 << 40, OwnedKind::OnTileExecute, "cs", 500, Some(1)),
@@ -222,7 +222,7 @@ pub(super) fn any_model() -> impl Strategy<Value = Model> {
     })
 }
 
-fn any_model_of(sizes: Sizes, body_sets: BodySets) -> impl Strategy<Value = Model> {
+fn any_model_of(sizes: Sizes, body_sets: UserSets) -> impl Strategy<Value = Model> {
     let sets = body_sets.len() as u32;
     let parts = (
         any_list(sizes.bodies, any_operation),
@@ -250,16 +250,16 @@ fn any_model_of(sizes: Sizes, body_sets: BodySets) -> impl Strategy<Value = Mode
     parts.prop_map(move |(parts, cycles)| Model {
         target: target(sizes.tiles),
         operations: parts.0,
-        bodies: parts.1,
+        operation_groups: parts.1,
         classes: parts.2,
         variables: parts.3,
-        body_sets: body_sets.clone(),
+        user_sets: body_sets.clone(),
         vertex_code: parts.4,
         programs: parts.5,
         recorded: parts.6,
         code_variables: parts.7,
         recorded_code: parts.8,
-        bottleneck: parts.9,
+        memory_peak: parts.9,
         labels: parts.10.2,
         calls: parts.10.3,
         warnings: parts.10.0,
@@ -320,7 +320,7 @@ fn any_operation(bodies: u32) -> impl Strategy<Value = Operation> {
     let facts = any::<[bool; 5]>();
     let parts = (0..bodies.max(1), ".{0,9}", "[a-z/]{0,9}", facts);
     parts.prop_map(|(body, name, inputs, facts)| Operation {
-        body,
+        group: body,
         name: name.into(),
         inputs: inputs.into(),
         is_tensor: facts[0],
@@ -358,7 +358,7 @@ fn any_tile_bytes(tiles: u32) -> impl Strategy<Value = TileBytes> {
     vec(any_bytes(), tiles as usize).prop_map(|values| by_tile(&values))
 }
 
-fn any_body(sizes: Sizes, sets: u32) -> impl Strategy<Value = Body> {
+fn any_body(sizes: Sizes, sets: u32) -> impl Strategy<Value = OperationGroup> {
     let window = (0..sizes.steps.max(1), 0..sizes.steps.max(1));
     let pieces = vec(
         (
@@ -370,11 +370,11 @@ fn any_body(sizes: Sizes, sets: u32) -> impl Strategy<Value = Body> {
     let parts = (any::<u64>(), option::of(window), any_code(sizes), pieces);
     parts.prop_map(move |(uid, window, code, pieces)| {
         let window = window.filter(|_| sizes.steps > 0);
-        let piece = |(sets, code): (std::collections::BTreeSet<u32>, BodyCode)| Piece {
+        let piece = |(sets, code): (std::collections::BTreeSet<u32>, GroupCode)| Piece {
             sets: sets.into_iter().collect(),
             code,
         };
-        Body {
+        OperationGroup {
             uid,
             window: window.map(|(a, b)| (a.min(b), a.max(b))),
             code,
@@ -383,7 +383,7 @@ fn any_body(sizes: Sizes, sets: u32) -> impl Strategy<Value = Body> {
     })
 }
 
-fn any_code(sizes: Sizes) -> impl Strategy<Value = BodyCode> {
+fn any_code(sizes: Sizes) -> impl Strategy<Value = GroupCode> {
     let types = vec(
         option::of(any_tile_bytes(sizes.tiles)),
         sizes.vertex_types as usize,
@@ -391,7 +391,7 @@ fn any_code(sizes: Sizes) -> impl Strategy<Value = BodyCode> {
     let code = vec(any_tile_bytes(sizes.tiles), 4);
     (types, code).prop_map(|(types, mut code)| {
         let types = (0..).zip(types).filter_map(|(n, tiles)| Some((n, tiles?)));
-        BodyCode {
+        GroupCode {
             vertex_types: types.collect(),
             vertex_state: code.pop().unwrap(),
             vertex_memory: code.pop().unwrap(),
@@ -410,12 +410,12 @@ fn any_classes(sizes: Sizes) -> impl Strategy<Value = LiveClasses> {
     })
 }
 
-fn any_sets(bodies: u32) -> impl Strategy<Value = BodySets> {
+fn any_sets(bodies: u32) -> impl Strategy<Value = UserSets> {
     vec((any::<prop::sample::Index>(), 0..bodies.max(1)), 0..9).prop_map(move |nodes| {
-        let mut sets = BodySets::default();
+        let mut sets = UserSets::default();
         for (smaller, body) in nodes {
             let smaller = smaller.index(sets.len()) as u32;
-            let last = sets.bodies(smaller).next();
+            let last = sets.groups(smaller).next();
             if body < bodies && last.is_none_or(|last| last < body) {
                 sets.push(smaller, body);
             }
@@ -424,7 +424,7 @@ fn any_sets(bodies: u32) -> impl Strategy<Value = BodySets> {
     })
 }
 
-fn any_items(sizes: Sizes, sets: u32) -> impl Strategy<Value = VariableItems> {
+fn any_items(sizes: Sizes, sets: u32) -> impl Strategy<Value = VariableGroups> {
     let most = if sizes.classes == 0 { 0 } else { 12 };
     let item = (
         0..sizes.tiles as u16,
@@ -434,10 +434,10 @@ fn any_items(sizes: Sizes, sets: u32) -> impl Strategy<Value = VariableItems> {
     );
     vec(item, 0..=most).prop_map(move |items| {
         let items = items.iter().map(|&(tile, class, set, bytes)| {
-            let item = Item { class, set, bytes };
+            let item = VariableGroup { class, set, bytes };
             (tile, item)
         });
-        VariableItems::new(sizes.tiles, items)
+        VariableGroups::new(sizes.tiles, items)
     })
 }
 
@@ -452,7 +452,7 @@ fn any_program(bodies: u32) -> impl Strategy<Value = OwnedProgram> {
         },
         name: name.into(),
         bytes,
-        body: body.filter(|_| bodies > 0),
+        group: body.filter(|_| bodies > 0),
     })
 }
 
@@ -475,7 +475,7 @@ fn any_recorded(tiles: u32) -> impl Strategy<Value = Recorded> {
     })
 }
 
-fn any_bottleneck(sizes: Sizes, sets: u32) -> impl Strategy<Value = Bottleneck> {
+fn any_bottleneck(sizes: Sizes, sets: u32) -> impl Strategy<Value = MemoryPeak> {
     let variable = (".{0,9}", "[a-z]{0,5}", any_bytes(), 0..sets);
     let variable = variable.prop_map(|(name, category, bytes, set)| NamedVariable {
         name: name.into(),
@@ -484,7 +484,7 @@ fn any_bottleneck(sizes: Sizes, sets: u32) -> impl Strategy<Value = Bottleneck> 
         set,
     });
     let place = (0..sizes.tiles, 0..sizes.steps.max(1), any::<u64>());
-    (place, vec(variable, 0..4)).prop_map(|((tile, step, bytes), variables)| Bottleneck {
+    (place, vec(variable, 0..4)).prop_map(|((tile, step, bytes), variables)| MemoryPeak {
         tile,
         step,
         bytes,

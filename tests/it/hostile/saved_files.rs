@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::fs;
 
 use popliner::debug_info::DebugInfo;
-use popliner::model::{Body, Item, Model, NO_BODY, NO_CALL, Operation, VariableItems};
+use popliner::model::{
+    Model, NO_CALL, NO_USERS, Operation, OperationGroup, VariableGroup, VariableGroups,
+};
 use popliner::profile::{LiveClasses, Profile, TileBytes};
 use popliner::saved::to_bytes;
 
@@ -79,23 +81,23 @@ fn changed(change: impl FnOnce(&mut Model)) -> Run {
     load(&bytes)
 }
 
-/// Another body and the operation of it that has this name.
+/// Another operation group and the operation of it that has this name.
 fn add(model: &mut Model, name: &str) -> u32 {
-    let body = model.bodies.len() as u32;
-    let empty = Body {
-        uid: 1 << 40 | u64::from(body),
+    let group = model.operation_groups.len() as u32;
+    let empty = OperationGroup {
+        uid: 1 << 40 | u64::from(group),
         window: None,
         code: Default::default(),
         pieces: Vec::new(),
     };
-    model.bodies.push(empty);
-    model.operations.push(named_operation(body, name));
-    body
+    model.operation_groups.push(empty);
+    model.operations.push(named_operation(group, name));
+    group
 }
 
-fn named_operation(body: u32, name: &str) -> Operation {
+fn named_operation(group: u32, name: &str) -> Operation {
     Operation {
-        body,
+        group,
         name: name.into(),
         inputs: "".into(),
         is_tensor: false,
@@ -109,25 +111,25 @@ fn named_operation(body: u32, name: &str) -> Operation {
 
 /// Variables on the first tile alone, one for each of these (class, set).
 fn on_first_tile(model: &mut Model, uses: impl Iterator<Item = (u32, u32)>) {
-    let item = |(class, set)| Item {
+    let item = |(class, set)| VariableGroup {
         class,
         set,
         bytes: 1,
     };
-    let items: Vec<Item> = uses.map(item).collect();
+    let items: Vec<VariableGroup> = uses.map(item).collect();
     let mut counts = vec![0; model.target.num_tiles as usize];
     counts[0] = items.len() as u32;
-    model.variables = VariableItems::from_sorted(&counts, items).unwrap();
+    model.variables = VariableGroups::from_sorted(&counts, items).unwrap();
 }
 
 #[test]
 fn saved_sets_that_contain_each_other() {
     let run = changed(|model| {
-        let mut set = NO_BODY;
+        let mut set = NO_USERS;
         let mut sets = Vec::new();
         for _ in 0..30_000 {
-            let body = add(model, "other");
-            set = model.body_sets.push(set, body);
+            let group = add(model, "other");
+            set = model.user_sets.push(set, group);
             sets.push((0, set));
         }
         on_first_tile(model, sets.into_iter());
@@ -139,17 +141,20 @@ fn saved_sets_that_contain_each_other() {
 #[test]
 fn saved_variables_of_all_layers() {
     let run = changed(|model| {
-        let mut set = NO_BODY;
+        let mut set = NO_USERS;
         for layer in 0..1900 {
-            let body = add(model, &format!("layer{}", 1000 + layer));
-            set = model.body_sets.push(set, body);
+            let group = add(model, &format!("layer{}", 1000 + layer));
+            set = model.user_sets.push(set, group);
         }
         let classes = 20_000;
         let ranges = (0..classes).map(|class| (class, class * 2, class * 2 + 1));
         let always = vec![false; classes as usize];
         model.classes = LiveClasses::new(always, ranges.collect(), classes * 2);
-        model.code_variables = VariableItems::new(model.target.num_tiles, std::iter::empty());
-        model.bodies.iter_mut().for_each(|body| body.window = None);
+        model.code_variables = VariableGroups::new(model.target.num_tiles, std::iter::empty());
+        model
+            .operation_groups
+            .iter_mut()
+            .for_each(|group| group.window = None);
         on_first_tile(model, (0..classes).map(|class| (class, set)));
     });
     assert_eq!(run.code, 3, "{run:?}");
@@ -163,15 +168,15 @@ fn saved_code_of_many_groups_on_many_tiles() {
         model.target.num_tiles = tiles;
         model.target.tiles_per_ipu = tiles;
         model.recorded.tiles.clear();
-        model.code_variables = VariableItems::new(tiles, std::iter::empty());
+        model.code_variables = VariableGroups::new(tiles, std::iter::empty());
         on_first_tile(model, std::iter::empty());
         for first in 0..layers {
             for second in first + 1..layers {
-                let body = add(model, &format!("layer{}", 1000 + first));
+                let group = add(model, &format!("layer{}", 1000 + first));
                 let other = format!("layer{}", 1000 + second);
-                model.operations.push(named_operation(body, &other));
+                model.operations.push(named_operation(group, &other));
                 let everywhere: TileBytes = (0..tiles).map(|_| 1).collect();
-                let code = &mut model.bodies[body as usize].code;
+                let code = &mut model.operation_groups[group as usize].code;
                 code.vertex_memory = everywhere.clone();
                 code.exchange_code = everywhere.clone();
                 code.control_code = everywhere;

@@ -144,7 +144,7 @@ fn operations_of_the_sample_are_those_of_its_contexts() {
     let uids: Vec<(u64, &str)> = model
         .operations
         .iter()
-        .map(|op| (model.bodies[op.body as usize].uid, &*op.name))
+        .map(|op| (model.operation_groups[op.group as usize].uid, &*op.name))
         .collect();
     for expected in [
         (19, "IO in CS 0"),
@@ -156,7 +156,11 @@ fn operations_of_the_sample_are_those_of_its_contexts() {
     }
     // Context 31 covers the loop's own program (step 36) and what the loop
     // adds at its end (step 50), but not the body's other operations.
-    let body = model.bodies.iter().find(|body| body.uid == 31).unwrap();
+    let body = model
+        .operation_groups
+        .iter()
+        .find(|body| body.uid == 31)
+        .unwrap();
     assert_eq!(body.window, Some((36, 50)));
 }
 
@@ -178,7 +182,7 @@ fn the_full_memory_model_agrees_with_every_recorded_tile() {
         assert_eq!(parts.total(), recorded.total, "tile {tile}");
     }
     // The tile and step with the most memory, by Poplar's own tables.
-    let bottleneck = model.bottleneck.as_ref().unwrap();
+    let bottleneck = model.memory_peak.as_ref().unwrap();
     let by_tile = |tile: &popliner::profile::RecordedTile| tile.always_live + tile.not_always_live;
     let highest = model.recorded.tiles.iter().map(by_tile).max().unwrap();
     assert_eq!(bottleneck.bytes, highest);

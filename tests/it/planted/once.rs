@@ -1,6 +1,6 @@
 //! No program counts twice: each that owns code or state belongs to at most one
-//! body, and a body's bytes are those of its programs. (That a stage counts each
-//! body and each variable once is checked on random models, in `src/memory`.)
+//! group, and a group's bytes are those of its programs. (That a stage counts each
+//! group and each variable once is checked on random models, in `src/memory`.)
 
 use std::collections::HashSet;
 
@@ -11,15 +11,15 @@ use super::subject::{Subject, each_fixture, each_generated, the_sample};
 fn programs_have_one_owner(subject: &Subject) {
     let Subject { name, model, .. } = subject;
     let mut seen = HashSet::new();
-    let mut owned = vec![[0u64; 2]; model.bodies.len()];
+    let mut owned = vec![[0u64; 2]; model.operation_groups.len()];
     for program in &model.programs {
         assert!(seen.insert(program.id), "{name}: program {}", program.id);
-        let Some(body) = program.body else { continue };
-        owned[body as usize][usize::from(program.kind == OwnedKind::DoExchange)] += program.bytes;
+        let Some(group) = program.group else { continue };
+        owned[group as usize][usize::from(program.kind == OwnedKind::DoExchange)] += program.bytes;
     }
-    for (body, owned) in model.bodies.iter().zip(owned) {
-        let bytes = [&body.code.vertex_state, &body.code.exchange_code];
-        assert_eq!(bytes.map(|bytes| bytes.total()), owned, "{name}: {body:?}");
+    for (group, owned) in model.operation_groups.iter().zip(owned) {
+        let bytes = [&group.code.vertex_state, &group.code.exchange_code];
+        assert_eq!(bytes.map(|bytes| bytes.total()), owned, "{name}: {group:?}");
     }
     assert!(!seen.is_empty(), "{name}: no programs");
 }

@@ -107,7 +107,7 @@ fn categories_add_up(subject: &Subject) {
 
 /// What `--diagnose` shows of the categories at the bottleneck adds up as well.
 fn diagnosed_categories_add_up(subject: &Subject, memory: &MemoryModel<'_>, stage: &StageMemory) {
-    let bottleneck = subject.model.bottleneck.as_ref().unwrap();
+    let bottleneck = subject.model.memory_peak.as_ref().unwrap();
     let categories = memory.coverage_by_category(bottleneck);
     let recorded: u64 = categories.values().map(|category| category.recorded).sum();
     assert_eq!(recorded, bottleneck.bytes, "{}", subject.name);

@@ -25,7 +25,7 @@ fn the_real_sample_comes_back_far_smaller() {
         saved::save(&model, &path).unwrap();
         let loaded = saved::load(&path).unwrap();
         assert_eq!(loaded, model);
-        assert_eq!(loaded.bottleneck.is_some(), with_bottleneck);
+        assert_eq!(loaded.memory_peak.is_some(), with_bottleneck);
         let size = |path: &Path| path.metadata().unwrap().len();
         assert!(size(&path) * 50 < size(&profile_path), "{}", size(&path));
     }

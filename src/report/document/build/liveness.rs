@@ -19,7 +19,7 @@ impl Inputs<'_> {
     pub(super) fn liveness(&self) -> Option<Liveness> {
         let tile = self.fullest_tile();
         let curves = self.memory.whole_curves(tile)?;
-        let bands = self.memory.bands().into_iter();
+        let bands = self.memory.layer_spans().into_iter();
         Some(Liveness {
             steps: self.model.steps(),
             all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
@@ -82,7 +82,7 @@ impl Inputs<'_> {
 
     /// What a saved model still knows by name.
     fn at_bottleneck(&self) -> Option<PeakVariables> {
-        let bottleneck = self.model.bottleneck.as_ref()?;
+        let bottleneck = self.model.memory_peak.as_ref()?;
         let largest = bottleneck.variables.iter().take(MAX_VARIABLES);
         let live = LiveVariables {
             count: bottleneck.variables.len() as u64,

@@ -2,57 +2,57 @@
 
 use super::ids::Ids;
 
-/// For each group (a compute set, the regions of an exchange) its lowered
+/// For each compute set, or each region of an exchange, the list of its lowered
 /// variables, as positions in [`Variables`](super::Variables).
 ///
-/// Members lie in one array in the order of the file. A group is usually one
-/// stretch of it; a table whose rows are not ordered by group makes several.
+/// Members lie in one array in the order of the file. A list is usually one
+/// stretch of it; a table whose rows are not ordered by its id makes several.
 #[derive(Debug, Clone)]
-pub struct Groups {
+pub struct VariableLists {
     ids: Ids,
     members: Vec<u32>,
-    /// For each group, where its stretches begin in `stretches`; one more at the end.
+    /// For each list, where its stretches begin in `stretches`; one more at the end.
     starts: Vec<u32>,
     stretches: Vec<(u32, u32)>,
 }
 
-impl Groups {
-    /// How many groups have a member.
+impl VariableLists {
+    /// How many lists have a member.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Has no group a member?
+    /// Has no list a member?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The position of the group with this id; `None` when it has no member.
+    /// The position of the list with this id; `None` when it has no member.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
 
-    /// The members of the group at `position`, in stretches. A member can
+    /// The members of the list at `position`, in stretches. A member can
     /// stand there more than once.
     pub fn members(&self, position: u32) -> impl Iterator<Item = &[u32]> + '_ {
-        let group = position as usize;
-        let stretches = self.starts[group] as usize..self.starts[group + 1] as usize;
+        let list = position as usize;
+        let stretches = self.starts[list] as usize..self.starts[list + 1] as usize;
         self.stretches[stretches]
             .iter()
             .map(|&(from, to)| &self.members[from as usize..to as usize])
     }
 }
 
-/// Takes members group by group, as the rows come.
+/// Takes members list by list, as the rows come.
 #[derive(Debug, Default)]
-pub(super) struct GroupsBuilder {
+pub(super) struct ListsBuilder {
     members: Vec<u32>,
-    /// Group id and first member of each stretch.
+    /// Id of the list and first member of each stretch.
     stretches: Vec<(u64, u32)>,
 }
 
-impl GroupsBuilder {
-    /// Adds a variable to the group `id`.
+impl ListsBuilder {
+    /// Adds a variable to the list `id`.
     #[inline]
     pub(super) fn push(&mut self, id: u64, member: u32) {
         if self.stretches.last().is_none_or(|&(last, _)| last != id) {
@@ -85,7 +85,7 @@ impl GroupsBuilder {
         self.members.append(&mut other.members);
     }
 
-    pub(super) fn finish(mut self) -> Groups {
+    pub(super) fn finish(mut self) -> VariableLists {
         self.members.shrink_to_fit();
         let ends = self.stretches.iter().skip(1).map(|&(_, start)| start);
         let ends = ends.chain([self.members.len() as u32]);
@@ -105,7 +105,7 @@ impl GroupsBuilder {
             }
         }
         starts.push(stretches.len() as u32);
-        Groups {
+        VariableLists {
             ids: Ids::new(&ids).expect("ids that ascend stand once"),
             members: self.members,
             starts,
@@ -120,29 +120,29 @@ mod tests {
 
     #[test]
     fn groups_in_one_stretch_and_in_several() {
-        let mut builder = GroupsBuilder::default();
+        let mut builder = ListsBuilder::default();
         for (id, member) in [(5, 1), (5, 2), (3, 9), (5, 4), (3, 8)] {
             builder.push(id, member);
         }
-        let groups = builder.finish();
+        let lists = builder.finish();
         let of = |id| -> Vec<u32> {
-            let position = groups.position(id).unwrap();
-            groups.members(position).flatten().copied().collect()
+            let position = lists.position(id).unwrap();
+            lists.members(position).flatten().copied().collect()
         };
         assert_eq!((of(5), of(3)), (vec![1, 2, 4], vec![9, 8]));
-        assert_eq!(groups.position(4), None);
+        assert_eq!(lists.position(4), None);
     }
 
     #[test]
     fn what_two_builders_took_is_one() {
-        let (mut first, mut second) = (GroupsBuilder::default(), GroupsBuilder::default());
+        let (mut first, mut second) = (ListsBuilder::default(), ListsBuilder::default());
         first.push(1, 10);
         second.push(1, 11);
         second.push(2, 12);
-        let groups = GroupsBuilder::join(vec![first, second]).finish();
+        let lists = ListsBuilder::join(vec![first, second]).finish();
         let all = |id| -> Vec<u32> {
-            let position = groups.position(id).unwrap();
-            groups.members(position).flatten().copied().collect()
+            let position = lists.position(id).unwrap();
+            lists.members(position).flatten().copied().collect()
         };
         assert_eq!((all(1), all(2)), (vec![10, 11], vec![12]));
     }

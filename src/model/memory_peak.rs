@@ -1,14 +1,14 @@
 //! The tile and the step where the whole model takes most memory.
 
-use super::Item;
+use super::VariableGroup;
 use super::variables::Collected;
 use crate::profile::{LiveClasses, NEVER_LIVE, Profile, ProfileError};
 use rayon::prelude::*;
 
-/// The execution bottleneck: no tile holds more at any step, by the lowered
+/// Where execution takes most memory: no tile holds more at any step, by the lowered
 /// variables of the profile (code is among them).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bottleneck {
+pub struct MemoryPeak {
     /// The tile; the first of several.
     pub tile: u32,
     /// The index of the step; the first of several on this tile.
@@ -28,13 +28,14 @@ pub struct NamedVariable {
     pub category: Box<str>,
     /// Its size.
     pub bytes: u32,
-    /// The bodies that use it, as a set of [`Model::body_sets`](super::Model).
+    /// The operation groups that use it, as a set of
+    /// [`Model::user_sets`](super::Model).
     pub set: u32,
 }
 
-impl Bottleneck {
+impl MemoryPeak {
     /// Finds the tile and step, and names what is live there; `set_of` has
-    /// the bodies that use each variable of the profile.
+    /// the user set of each variable of the profile.
     pub(super) fn new(
         profile: &Profile,
         variables: &Collected,
@@ -95,7 +96,7 @@ impl Bottleneck {
 
 /// The highest sum of live bytes on one tile, and its first step.
 pub(super) fn peak<'a>(
-    items: impl Iterator<Item = &'a Item>,
+    items: impl Iterator<Item = &'a VariableGroup>,
     classes: &LiveClasses,
     changes: &mut Vec<i64>,
 ) -> (u64, u32) {

@@ -1,6 +1,6 @@
 //! Which programs belong to an operation, and which to none.
 
-use super::operations::FoundBody;
+use super::operations::FoundGroup;
 use crate::profile::{ProgramKind, Programs};
 
 /// A program that owns code or state, and the operation that it belongs to.
@@ -14,9 +14,10 @@ pub struct OwnedProgram {
     pub name: Box<str>,
     /// Bytes over all tiles: vertex state of a compute set, code of an exchange.
     pub bytes: u64,
-    /// The body that it is part of, as a position in
-    /// [`Model::bodies`](super::Model); `None` when no operation explains it.
-    pub body: Option<u32>,
+    /// The operation group that it is part of, as a position in
+    /// [`Model::operation_groups`](super::Model); `None` when no operation
+    /// explains it.
+    pub group: Option<u32>,
 }
 
 /// The two kinds of programs that own memory besides control code.
@@ -29,18 +30,18 @@ pub enum OwnedKind {
 }
 
 /// All such programs, in the order of the profile.
-pub(super) fn find(programs: &Programs, bodies: &[FoundBody]) -> Vec<OwnedProgram> {
-    let mut body_of = vec![None; programs.all.len()];
-    for (number, body) in (0u32..).zip(bodies) {
-        for &program in &body.programs {
-            body_of[program as usize] = Some(number);
+pub(super) fn find(programs: &Programs, groups: &[FoundGroup]) -> Vec<OwnedProgram> {
+    let mut group_of = vec![None; programs.all.len()];
+    for (number, group) in (0u32..).zip(groups) {
+        for &program in &group.programs {
+            group_of[program as usize] = Some(number);
         }
     }
     let owned = programs
         .all
         .iter()
-        .zip(body_of)
-        .filter_map(|(program, body)| {
+        .zip(group_of)
+        .filter_map(|(program, group)| {
             let (kind, name, bytes) = match &program.kind {
                 ProgramKind::OnTileExecute(set) => {
                     let set = &programs.compute_sets[*set as usize];
@@ -62,7 +63,7 @@ pub(super) fn find(programs: &Programs, bodies: &[FoundBody]) -> Vec<OwnedProgra
                 kind,
                 name,
                 bytes,
-                body,
+                group,
             })
         });
     owned.collect()

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 /// Steps that belong to one layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Band {
+pub struct LayerSpan {
     /// The layer's position.
     pub layer: u32,
     /// The first step.
@@ -14,23 +14,23 @@ pub struct Band {
     pub to: u32,
 }
 
-/// More bands than this are drawn coarser.
-const MAX_BANDS: usize = 600;
+/// With more spans than this, coarser ones are given.
+const MAX_SPANS: usize = 600;
 
 impl MemoryModel<'_> {
     /// The steps of each layer, in the order of the steps. A step belongs to
     /// the layer of the operation that runs it; where the steps of several
     /// operations overlap, to that of the shortest. Steps of none, between
-    /// steps of one layer, go with it. Where more than some hundred bands
+    /// steps of one layer, go with it. Where more than some hundred spans
     /// would come of that, equal stretches of steps each go with the layer
     /// that has most of them.
-    pub fn bands(&self) -> Vec<Band> {
+    pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();
-        let bands = runs(&layers);
-        if bands.len() <= MAX_BANDS {
-            return bands;
+        let spans = runs(&layers);
+        if spans.len() <= MAX_SPANS {
+            return spans;
         }
-        let stretch = layers.len().div_ceil(MAX_BANDS);
+        let stretch = layers.len().div_ceil(MAX_SPANS);
         let mut coarse = Vec::with_capacity(layers.len());
         for steps in layers.chunks(stretch) {
             let layer = most_frequent(steps);
@@ -42,10 +42,14 @@ impl MemoryModel<'_> {
     /// By step: the position of the layer that it belongs to.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
         let mut layers = vec![None; self.model.steps() as usize];
-        let bodies = self.model.bodies.iter().zip(&self.placement.of_body);
-        let mut spans: Vec<(u32, u32, u32)> = bodies
-            .filter_map(|(body, &set)| match *self.sets.places(set) {
-                [layer] => body.window.map(|(from, to)| (from, to, layer)),
+        let groups = self
+            .model
+            .operation_groups
+            .iter()
+            .zip(&self.placement.of_group);
+        let mut spans: Vec<(u32, u32, u32)> = groups
+            .filter_map(|(group, &set)| match *self.sets.places(set) {
+                [layer] => group.window.map(|(from, to)| (from, to, layer)),
                 _ => None,
             })
             .collect();
@@ -78,20 +82,20 @@ fn free(next: &mut [u32], step: u32) -> u32 {
 }
 
 /// Neighbours of one layer joined, with the steps of none between them.
-fn runs(layers: &[Option<u32>]) -> Vec<Band> {
-    let mut bands: Vec<Band> = Vec::new();
+fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
+    let mut spans: Vec<LayerSpan> = Vec::new();
     let owned = (0u32..).zip(layers);
     for (step, layer) in owned.filter_map(|(step, layer)| Some((step, (*layer)?))) {
-        match bands.last_mut() {
+        match spans.last_mut() {
             Some(last) if last.layer == layer => last.to = step,
-            _ => bands.push(Band {
+            _ => spans.push(LayerSpan {
                 layer,
                 from: step,
                 to: step,
             }),
         }
     }
-    bands
+    spans
 }
 
 /// The layer with most of these steps, the first of several.
@@ -110,8 +114,8 @@ mod tests {
     #[test]
     fn gaps_within_a_layer_go_with_it() {
         let layers = [None, Some(1), None, Some(1), None, Some(2), Some(1), None];
-        let band = |layer, from, to| Band { layer, from, to };
-        assert_eq!(runs(&layers), [band(1, 1, 3), band(2, 5, 5), band(1, 6, 6)]);
+        let span = |layer, from, to| LayerSpan { layer, from, to };
+        assert_eq!(runs(&layers), [span(1, 1, 3), span(2, 5, 5), span(1, 6, 6)]);
     }
 
     #[test]

@@ -1,27 +1,27 @@
-//! Which sets of bodies the variables of compute sets and regions have.
+//! Which user sets the variables of compute sets and regions have.
 
-use super::variables::groups_of;
-use crate::profile::{Groups, Profile};
+use super::variables::lists_of;
+use crate::profile::{Profile, VariableLists};
 use rayon::prelude::*;
 
-/// For each compute set and each region: the sets of bodies that its variables
+/// For each compute set and each region: the user sets that its variables
 /// have. There are some thousand times fewer of these than of variables, which
 /// are looked at once here.
-pub(super) struct GroupSets {
+pub(super) struct UserSetIndex {
     /// By position in [`Profile::compute_set_variables`], ascending.
     of_compute_sets: Vec<Box<[u32]>>,
     /// By position in [`Profile::region_variables`], ascending.
     of_regions: Vec<Box<[u32]>>,
 }
 
-impl GroupSets {
+impl UserSetIndex {
     /// `set_of` has the set of each variable, of `sets` that there are.
     pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
-        let of = |groups: &Groups| {
-            let positions = (0..groups.len() as u32).into_par_iter();
+        let of = |lists: &VariableLists| {
+            let positions = (0..lists.len() as u32).into_par_iter();
             let found = positions.map_init(
                 || Seen::new(sets),
-                |seen, position| seen.sets_of(groups, position, set_of),
+                |seen, position| seen.sets_of(lists, position, set_of),
             );
             found.collect()
         };
@@ -31,7 +31,7 @@ impl GroupSets {
         }
     }
 
-    /// Looks again at the groups with variables of a set that `is_changed`.
+    /// Looks again at the lists with variables of a set that `is_changed`.
     pub(super) fn renew(
         &mut self,
         profile: &Profile,
@@ -39,12 +39,12 @@ impl GroupSets {
         sets: usize,
         is_changed: impl Fn(u32) -> bool + Sync,
     ) {
-        let renew = |groups: &Groups, known: &mut [Box<[u32]>]| {
+        let renew = |lists: &VariableLists, known: &mut [Box<[u32]>]| {
             let known = known.par_iter_mut().enumerate();
             let changed = known.filter(|(_, own)| own.iter().any(|&set| is_changed(set)));
             changed.for_each_init(
                 || Seen::new(sets),
-                |seen, (position, own)| *own = seen.sets_of(groups, position as u32, set_of),
+                |seen, (position, own)| *own = seen.sets_of(lists, position as u32, set_of),
             );
         };
         renew(&profile.compute_set_variables, &mut self.of_compute_sets);
@@ -53,14 +53,14 @@ impl GroupSets {
 
     /// The sets of all variables of a program, ascending.
     pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
-        let (of_sets, of_regions) = groups_of(profile, &[program]);
+        let (of_sets, of_regions) = lists_of(profile, &[program]);
         let compute_sets = of_sets.iter().map(|&p| &self.of_compute_sets[p as usize]);
         let regions = of_regions.iter().map(|&p| &self.of_regions[p as usize]);
         let mut sets: Vec<u32> = Vec::new();
         for own in compute_sets.chain(regions) {
             sets.extend_from_slice(own);
         }
-        // What is there already comes from one group, and is in order.
+        // What is there already comes from one list, and is in order.
         if of_sets.len() + of_regions.len() > 1 {
             sets.sort_unstable();
             sets.dedup();
@@ -69,9 +69,9 @@ impl GroupSets {
     }
 }
 
-/// Which sets were met in the group at hand.
+/// Which sets were met in the list at hand.
 struct Seen {
-    /// By set: the last look at a group that met it.
+    /// By set: the last look at a list that met it.
     last: Vec<u32>,
     look: u32,
 }
@@ -84,11 +84,11 @@ impl Seen {
         }
     }
 
-    /// The sets of the members of a group, ascending.
-    fn sets_of(&mut self, groups: &Groups, position: u32, set_of: &[u32]) -> Box<[u32]> {
+    /// The sets of the members of a list, ascending.
+    fn sets_of(&mut self, lists: &VariableLists, position: u32, set_of: &[u32]) -> Box<[u32]> {
         self.look += 1;
         let mut sets = Vec::new();
-        for &variable in groups.members(position).flatten() {
+        for &variable in lists.members(position).flatten() {
             let set = set_of[variable as usize];
             let last = &mut self.last[set as usize];
             if *last != self.look {
