@@ -24,13 +24,13 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::progress::{Counted, Progress, Unit};
-use context::{NO_NAME, Record};
+use context::{ContextRecord, NO_NAME};
 use index::IdIndex;
 use strings::Texts;
 
 pub use anomalies::Truncation;
 pub use chain::Chain;
-pub use context::{Field, Layer};
+pub use context::{Field, SoftwareLayer};
 pub use error::DebugInfoError;
 
 /// Where a context stands in a [`DebugInfo`], from 0 in the order of the file.
@@ -42,7 +42,7 @@ pub struct Position(u32);
 /// The contexts of one `debug.cbor`.
 #[derive(Debug, Default)]
 pub struct DebugInfo {
-    records: Vec<Record>,
+    records: Vec<ContextRecord>,
     fields: Vec<(Field, u32)>,
     texts: Texts,
     names: Texts,
@@ -108,12 +108,12 @@ impl DebugInfo {
     }
 
     /// Which software wrote the context.
-    pub fn layer(&self, p: Position) -> Layer {
+    pub fn layer(&self, p: Position) -> SoftwareLayer {
         self.record(p).layer
     }
 
     /// Whether any context is of this layer.
-    pub fn has_layer(&self, layer: Layer) -> bool {
+    pub fn has_layer(&self, layer: SoftwareLayer) -> bool {
         self.layers & layer.bit() != 0
     }
 
@@ -173,8 +173,8 @@ impl DebugInfo {
         &self.warnings
     }
 
-    fn record(&self, p: Position) -> &Record {
-        static NONE: Record = Record::NONE;
+    fn record(&self, p: Position) -> &ContextRecord {
+        static NONE: ContextRecord = ContextRecord::NONE;
         self.records.get(p.0 as usize).unwrap_or(&NONE)
     }
 }

@@ -1,7 +1,7 @@
 //! How much of what the compiler recorded the operations explain.
 
 use super::overhead::explained;
-use super::peak::Liveness;
+use super::peak::StepSums;
 use super::{MemoryModel, Rules};
 use crate::model::{
     CodeKind, EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram,
@@ -243,7 +243,7 @@ impl MemoryModel<'_> {
         let Some(window) = self.all_steps() else {
             return 0;
         };
-        let mut liveness = Liveness::default();
+        let mut liveness = StepSums::default();
         liveness.restart(window);
         for item in self.model.variables.on_tile(tile) {
             liveness.add(item.bytes, self.model.classes.ranges(item.class));

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Bytes over the steps of a window: `fixed` + `always_live` + the entry of
 /// `points` that holds at the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Curve {
+pub struct LiveCurve {
     /// The first and last step that count, both inclusive.
     pub window: (u32, u32),
     /// Bytes that do not change with the step: code, state, and what no
@@ -23,7 +23,7 @@ pub struct Curve {
     pub points: Vec<(u32, u64)>,
 }
 
-impl Curve {
+impl LiveCurve {
     /// The highest bytes, and the first step that has them.
     pub fn peak(&self) -> (u64, u32) {
         let mut peak = (0, self.window.0);
@@ -59,11 +59,11 @@ impl Curve {
 
 /// The curves of one stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Curves {
+pub struct LiveCurves {
     /// The sum over all tiles at each step.
-    pub all_tiles: Curve,
+    pub all_tiles: LiveCurve,
     /// On one tile.
-    pub on_tile: Curve,
+    pub on_tile: LiveCurve,
 }
 
 /// Bytes by class and user set.
@@ -74,7 +74,7 @@ impl MemoryModel<'_> {
     /// what it weighs ([`MemoryModel::stages`]) and the tile to look at. On its
     /// fullest tile a stage peaks at the bytes there. `None` for a stage
     /// without steps. All stages take one pass over the variables.
-    pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<Curves>> {
+    pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
         let windows = ranges.iter().map(|range| self.window(range.clone()));
@@ -91,7 +91,7 @@ impl MemoryModel<'_> {
             let all = sums.iter().map(|(&key, &bytes)| (key, bytes)).filter(own);
             let here = self.items(*tile).map(keyed).filter(own);
             let fixed = self.fixed(range, memory);
-            Some(Curves {
+            Some(LiveCurves {
                 all_tiles: self.curve(window, fixed.iter().sum(), all),
                 on_tile: self.curve(window, fixed[*tile as usize], here),
             })
@@ -102,7 +102,7 @@ impl MemoryModel<'_> {
 
     /// The curves of all lowered variables, whoever uses them, and `tile`;
     /// code counts by what was recorded of it. `None` without steps.
-    pub fn whole_curves(&self, tile: u32) -> Option<Curves> {
+    pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = &self.model.variables;
         let sums = self.sums(|tile| variables.on_tile(tile).iter());
@@ -115,7 +115,7 @@ impl MemoryModel<'_> {
         let all = sums.into_iter();
         let here = variables.on_tile(tile).iter().map(keyed);
         let tiles = 0..self.model.target.num_tiles;
-        Some(Curves {
+        Some(LiveCurves {
             all_tiles: self.curve(window, tiles.map(code).sum(), all),
             on_tile: self.curve(window, code(tile), here),
         })
@@ -171,7 +171,7 @@ impl MemoryModel<'_> {
         (first, last): (u32, u32),
         fixed: u64,
         variables: impl Iterator<Item = ((u32, u32), u64)>,
-    ) -> Curve {
+    ) -> LiveCurve {
         let classes = &self.model.classes;
         let mut changes = vec![0i64; classes.steps() as usize + 1];
         let mut always_live = 0;
@@ -193,7 +193,7 @@ impl MemoryModel<'_> {
                 points.push((step, live as u64));
             }
         }
-        Curve {
+        LiveCurve {
             window: (first, last),
             fixed,
             always_live,
@@ -208,11 +208,11 @@ fn keyed(item: &VariableGroup) -> ((u32, u32), u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::Curve;
+    use super::LiveCurve;
 
     #[test]
     fn columns_keep_every_peak() {
-        let curve = Curve {
+        let curve = LiveCurve {
             window: (10, 19),
             fixed: 1,
             always_live: 2,

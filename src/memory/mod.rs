@@ -25,7 +25,7 @@ mod traffic;
 pub use crate::model::Rules;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
-pub use curve::{Curve, Curves};
+pub use curve::{LiveCurve, LiveCurves};
 pub use layer_spans::LayerSpan;
 pub use overhead::Overhead;
 pub use stage::{Parts, StageMemory};

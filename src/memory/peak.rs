@@ -2,14 +2,14 @@
 
 /// Bytes that are live on step ranges, summed step by step over one window.
 #[derive(Debug, Default)]
-pub(super) struct Liveness {
+pub(super) struct StepSums {
     /// (step, bytes that begin or end to be live there)
     events: Vec<(u32, i64)>,
     always: i64,
     window: (u32, u32),
 }
 
-impl Liveness {
+impl StepSums {
     /// Forgets everything and looks at the steps of `window` (both inclusive).
     pub(super) fn restart(&mut self, window: (u32, u32)) {
         self.events.clear();
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn ranges_are_half_open_and_clipped_to_the_window() {
-        let mut liveness = Liveness::default();
+        let mut liveness = StepSums::default();
         liveness.restart((2, 5));
         liveness.add(100, &[(0, 2), (6, 9)]);
         assert_eq!(liveness.peak(), (0, 2));

@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 pub struct LayerTraffic {
     layers: usize,
     windows: Vec<Option<(u32, u32)>>,
-    shared: Vec<Shared>,
+    shared: Vec<SharedVariables>,
 }
 
 /// Variables, on any tile, with one liveness and one set of layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Shared {
+struct SharedVariables {
     layers: Box<[u32]>,
     ranges: Box<[(u32, u32)]>,
     bytes: u64,
@@ -76,11 +76,13 @@ impl MemoryModel<'_> {
         let tiles = 0..self.model.variables.tiles();
         let sums = tiles.into_par_iter().fold(FxHashMap::default, add);
         let sums = sums.reduce(FxHashMap::default, join);
-        let shared = sums.into_iter().map(|((class, set), bytes)| Shared {
-            layers: self.sets.places(set).into(),
-            ranges: self.model.classes.ranges(class).into(),
-            bytes,
-        });
+        let shared = sums
+            .into_iter()
+            .map(|((class, set), bytes)| SharedVariables {
+                layers: self.sets.places(set).into(),
+                ranges: self.model.classes.ranges(class).into(),
+                bytes,
+            });
         LayerTraffic {
             layers: self.layers(),
             windows: self.windows.clone(),
@@ -159,7 +161,7 @@ impl LayerTraffic {
 
     /// The layers in whose window this live range begins, and those that it
     /// reaches into.
-    fn ends(&self, shared: &Shared, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
+    fn ends(&self, shared: &SharedVariables, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             let layers = shared.layers.iter().copied();
             layers
@@ -176,7 +178,7 @@ impl LayerTraffic {
     /// The lowest and the highest layer that take part in the flow of this
     /// live range. Every boundary between them is crossed: whatever side the
     /// layers of one kind stand on, one of the other kind is reached.
-    fn span(&self, shared: &Shared, range: (u32, u32)) -> Option<(u32, u32)> {
+    fn span(&self, shared: &SharedVariables, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         let lowest = (*from.first()?).min(*to.first()?);
         let highest = (*from.last()?).max(*to.last()?);

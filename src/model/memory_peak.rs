@@ -1,7 +1,7 @@
 //! The tile and the step where the whole model takes most memory.
 
 use super::VariableGroup;
-use super::variables::Collected;
+use super::variables::LoweredVariables;
 use crate::profile::{LiveClasses, NEVER_LIVE, Profile, ProfileError};
 use rayon::prelude::*;
 
@@ -38,7 +38,7 @@ impl MemoryPeak {
     /// the user set of each variable of the profile.
     pub(super) fn new(
         profile: &Profile,
-        variables: &Collected,
+        variables: &LoweredVariables,
         set_of: &[u32],
     ) -> Result<Self, ProfileError> {
         let mut found = Self::find(variables, &profile.classes);
@@ -47,7 +47,7 @@ impl MemoryPeak {
     }
 
     /// The tile and step, without names.
-    fn find(variables: &Collected, classes: &LiveClasses) -> Self {
+    fn find(variables: &LoweredVariables, classes: &LiveClasses) -> Self {
         let peaks =
             (0..variables.data.tiles())
                 .into_par_iter()

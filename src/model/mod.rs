@@ -30,7 +30,7 @@ mod windows;
 
 pub use call_sites::{CallSite, NO_CALL};
 pub use code::{CodeKind, GroupCode};
-pub use cycles::{CycleSource, LayerCycles, NoCycles, OperationCycles};
+pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles};
 pub use error::ModelError;
 pub use labels::{Label, TensorKind};
 pub use layers::{
@@ -41,10 +41,10 @@ pub use owned_programs::{OwnedKind, OwnedProgram};
 pub use pieces::Piece;
 pub use placement::{
     EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PlaceSet, PlaceSets, Placement,
-    PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, Tie, TooManyPlaces,
-    Untied,
+    PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
+    WeightTie,
 };
-pub use variable_lookup::{LivePlace, LiveVariables, Lookup};
+pub use variable_lookup::{LivePlace, LiveVariables, VariableLookup};
 pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 
 use crate::debug_info::DebugInfo;
@@ -162,7 +162,7 @@ impl Model {
         profile: Profile,
         debug_info: &DebugInfo,
         with_memory_peak: bool,
-    ) -> Result<(Self, Lookup), ModelError> {
+    ) -> Result<(Self, VariableLookup), ModelError> {
         let contexts = contexts::OperationContexts::new(debug_info);
         let found = operations::find(&profile.programs, contexts)?;
         let steps = windows::StepIndex::new(&profile.programs, &profile.steps);
@@ -235,7 +235,7 @@ impl Model {
             memory_peak,
             warnings,
         };
-        let lookup = Lookup::new(profile.variables, set_of, names);
+        let lookup = VariableLookup::new(profile.variables, set_of, names);
         Ok((model, lookup))
     }
 

@@ -27,17 +27,18 @@ pub(super) fn find(
     budget: &mut Budget,
 ) -> Result<Vec<Vec<Piece>>, ModelError> {
     let programs = &profile.programs;
-    let split: Vec<Split> = groups
+    let split: Vec<ProgramsBySets> = groups
         .par_iter()
         .map(|group| split(profile, group, user_set_index))
         .collect();
     let max = limits::SETS_OF_PIECES.of(programs.all.len());
-    let sets = split.iter().flat_map(Split::keys);
+    let sets = split.iter().flat_map(ProgramsBySets::keys);
     if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
         return Err(ModelError::TooManyPieces { max });
     }
     let uids = groups.iter().map(|group| group.uid);
-    let own = |(uid, split)| Split::values(split).map(move |own: &Vec<u32>| (uid, &own[..]));
+    let own =
+        |(uid, split)| ProgramsBySets::values(split).map(move |own: &Vec<u32>| (uid, &own[..]));
     let own: Vec<(u64, &[u32])> = uids.zip(&split).flat_map(own).collect();
     let mut codes = code::of_all(programs, &own, &profile.target, budget)?.into_iter();
     let found = split.into_iter().map(|split| {
@@ -48,10 +49,10 @@ pub(super) fn find(
 }
 
 /// Programs by the sets that they use.
-type Split = BTreeMap<Box<[u32]>, Vec<u32>>;
+type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
-fn split(profile: &Profile, group: &FoundGroup, user_set_index: &UserSetIndex) -> Split {
-    let mut split = Split::new();
+fn split(profile: &Profile, group: &FoundGroup, user_set_index: &UserSetIndex) -> ProgramsBySets {
+    let mut split = ProgramsBySets::new();
     if group.programs.len() < 2 {
         return split;
     }

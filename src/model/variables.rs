@@ -267,7 +267,7 @@ fn join_equal(starts: &mut [u32], items: &mut Vec<VariableGroup>) {
 }
 
 /// The lowered variables of a profile, sorted by what they hold.
-pub(super) struct Collected {
+pub(super) struct LoweredVariables {
     /// Those that hold data, whoever uses them.
     pub(super) data: VariableGroups,
     /// Those of the categories of [`CodeKind`].
@@ -277,7 +277,7 @@ pub(super) struct Collected {
 }
 
 /// Joins the variables that are alike; `set_of` has the user set of each.
-pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Collected {
+pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> LoweredVariables {
     let variables = &profile.variables;
     let names = variables.category_names.iter();
     let kinds: Vec<Option<CodeKind>> = names.map(|name| CodeKind::of_category(name)).collect();
@@ -300,7 +300,7 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Collected {
     };
     let of_code = || (items(true), recorded_code(profile, &kinds));
     let (data, (code, recorded_code)) = rayon::join(|| items(false), of_code);
-    Collected {
+    LoweredVariables {
         data,
         code,
         recorded_code,

@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 /// the position. Otherwise ids that are not far apart are looked up in an
 /// array, all others in a hash map.
 #[derive(Debug, Clone)]
-pub struct Ids(Lookup);
+pub struct Ids(IdLookup);
 
 #[derive(Debug, Clone)]
-enum Lookup {
+enum IdLookup {
     Same(u32),
     Array(Vec<u32>),
     Map(FxHashMap<u64, u32>),
@@ -42,7 +42,7 @@ impl Ids {
                 return Err(id);
             }
         }
-        Ok(Self(Lookup::Map(map)))
+        Ok(Self(IdLookup::Map(map)))
     }
 
     /// The same for the ids of a table's column, with an error that names it.
@@ -56,12 +56,12 @@ impl Ids {
 
     /// Ids from 0 to `len - 1`, each the position of its row.
     pub fn dense(len: u32) -> Self {
-        Self(Lookup::Same(len))
+        Self(IdLookup::Same(len))
     }
 
     /// Is every id its row's position?
     pub fn is_dense(&self) -> bool {
-        matches!(self.0, Lookup::Same(_))
+        matches!(self.0, IdLookup::Same(_))
     }
 
     fn array(ids: &[u64], highest: usize) -> Result<Self, u64> {
@@ -71,19 +71,19 @@ impl Ids {
                 return Err(id);
             }
         }
-        Ok(Self(Lookup::Array(array)))
+        Ok(Self(IdLookup::Array(array)))
     }
 
     /// The position of the row with this id.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
         match &self.0 {
-            Lookup::Same(len) => (id < u64::from(*len)).then_some(id as u32),
-            Lookup::Array(array) => array
+            IdLookup::Same(len) => (id < u64::from(*len)).then_some(id as u32),
+            IdLookup::Array(array) => array
                 .get(usize::try_from(id).ok()?)
                 .copied()
                 .filter(|&position| position != ABSENT),
-            Lookup::Map(map) => map.get(&id).copied(),
+            IdLookup::Map(map) => map.get(&id).copied(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The columns that the solver is given to minimise a sum.
+//! The edges that the solver is given to minimise a sum.
 
 use super::formulation::Choice;
 use super::network::Network;
@@ -24,7 +24,7 @@ pub(super) fn choices(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<C
         Some(Choice {
             from: edge.from,
             to: edge.to,
-            range: edge.column.range.clone(),
+            range: edge.stage_range.range.clone(),
             cost,
         })
     });

@@ -10,7 +10,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::constraints::{Constraint, Cut, Rule, cuts_after, forbidding};
+use super::constraints::{Constraint, CutRule, Rule, cuts_after, forbidding};
 
 /// Constraints that cannot all be obeyed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,7 +175,7 @@ fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constra
 /// What is wrong between two pins that follow each other.
 fn between(
     constraints: &[Constraint],
-    cuts: &[Cut],
+    cuts: &[CutRule],
     before: Pinned<'_>,
     pin: Pinned<'_>,
 ) -> Option<Conflict> {
@@ -191,7 +191,7 @@ fn between(
     }
     let needed = pin.ipu - before.ipu;
     let behind = before.position..pin.position;
-    let may = |position: &usize| cuts[*position] != Cut::Forbidden;
+    let may = |position: &usize| cuts[*position] != CutRule::Forbidden;
     let possible = behind.clone().filter(may).count();
     if needed > possible {
         let kind = ConflictKind::TooFewCuts { needed, possible };
@@ -215,13 +215,13 @@ fn between(
 /// More required cuts after the positions `behind` than are `allowed`.
 fn too_many(
     constraints: &[Constraint],
-    cuts: &[Cut],
+    cuts: &[CutRule],
     behind: Range<usize>,
     allowed: usize,
     pins: [Option<&Constraint>; 2],
 ) -> Option<Conflict> {
     let required: Vec<usize> = behind
-        .filter(|&position| cuts[position] == Cut::Required)
+        .filter(|&position| cuts[position] == CutRule::Required)
         .collect();
     if required.len() <= allowed {
         return None;

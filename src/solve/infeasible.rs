@@ -2,7 +2,7 @@
 
 use super::certificate::{Certificate, Needed, certificate};
 use super::checked_problem::CheckedProblem;
-use super::constraints::{Constraint, Cut, cuts_after, forbidding};
+use super::constraints::{Constraint, CutRule, cuts_after, forbidding};
 use super::error::SolveError;
 use super::objectives::Goal;
 use super::problem::{Limit, Problem};
@@ -113,7 +113,7 @@ fn relaxed(
     let mut tried = 0;
     for candidate in candidates {
         let mut forbidden = candidate.forbidden();
-        let is_forbidden = |position| cuts[position] == Cut::Forbidden;
+        let is_forbidden = |position| cuts[position] == CutRule::Forbidden;
         let is_implied = forbidden
             .as_mut()
             .is_some_and(|cuts| cuts.all(is_forbidden));

@@ -38,19 +38,19 @@ pub fn lp(problem: &Problem<'_>, names: &[String]) -> Result<String, SolveError>
         true => Network::numbered(&checked),
         false => Network::compact(&checked),
     };
-    let program = Program {
+    let program = LpFile {
         network: &network,
         names,
     };
     Ok(program.to_string())
 }
 
-struct Program<'a> {
+struct LpFile<'a> {
     network: &'a Network<'a>,
     names: &'a [String],
 }
 
-impl Display for Program<'_> {
+impl Display for LpFile<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.comments(f)?;
         f.write_str("Minimize\n")?;
@@ -74,7 +74,7 @@ impl Display for Program<'_> {
     }
 }
 
-impl Program<'_> {
+impl LpFile<'_> {
     /// The name of the variable that stands for the bottleneck, if the goal
     /// is one.
     fn bottleneck(&self) -> Option<&'static str> {
@@ -158,7 +158,7 @@ impl Program<'_> {
             let mut terms = Terms::new(f, &format!("{bottleneck}_of_{position}"))?;
             terms.add(1, bottleneck)?;
             for edge in self.network.edges() {
-                if edge.column.range.contains(&position) {
+                if edge.stage_range.range.contains(&position) {
                     let cost = self.network.value(self.main(), &edge);
                     terms.add(-signed(cost), Name(&edge))?;
                 }
@@ -198,7 +198,7 @@ struct Name<'a>(&'a Edge<'a>);
 
 impl Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let range = &self.0.column.range;
+        let range = &self.0.stage_range.range;
         write!(f, "x_{}_{}", range.start, range.end - 1)?;
         match self.0.stage {
             Some(stage) => write!(f, "_on_{stage}"),

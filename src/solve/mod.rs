@@ -81,7 +81,7 @@ pub struct Solution {
     /// All numbers of the plan, recomputed from its ranges in integers.
     pub score: Score,
     /// What both programs found for each objective, in the order of the goal.
-    pub proofs: Vec<Proof>,
+    pub proofs: Vec<ObjectiveProof>,
     /// What shows that no bottleneck can be lower, in the order of the goal.
     /// A bottleneck below which no range counts anything has no entry.
     pub bottlenecks: Vec<BottleneckProof>,
@@ -89,7 +89,7 @@ pub struct Solution {
 
 /// The optimum of one objective by both programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Proof {
+pub struct ObjectiveProof {
     /// The objective.
     pub objective: Objective,
     /// Its number in the plan that the integer program chose.
@@ -139,7 +139,7 @@ fn compare(
         let both = (value(integer_score), value(dynamic_score));
         agree(objective, both.0, both.1)?;
         if let (Some(integer_program), Some(dynamic_program)) = both {
-            proofs.push(Proof {
+            proofs.push(ObjectiveProof {
                 objective,
                 integer_program,
                 dynamic_program,

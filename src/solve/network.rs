@@ -14,7 +14,7 @@ use super::objectives::Objective;
 
 /// A range that may be a stage, with its peak in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Column {
+pub(super) struct StageRange {
     pub range: Range<usize>,
     pub peak: u64,
 }
@@ -28,7 +28,7 @@ pub(super) struct Edge<'a> {
     pub to: usize,
     /// The IPU that it stands on, in a numbered network.
     pub stage: Option<usize>,
-    pub column: &'a Column,
+    pub stage_range: &'a StageRange,
 }
 
 /// Nodes 0 (no position is placed) to [`Network::sink`] (all are), and the
@@ -37,9 +37,9 @@ pub(super) struct Edge<'a> {
 pub(super) struct Network<'q> {
     pub checked: &'q CheckedProblem<'q>,
     /// By start, then by end.
-    columns: Vec<Column>,
+    stage_ranges: Vec<StageRange>,
     is_numbered: bool,
-    /// By stage, then by column.
+    /// By stage, then by range.
     open: Vec<bool>,
 }
 
@@ -47,11 +47,11 @@ impl<'q> Network<'q> {
     /// One edge for each range that is within the highest limit and obeys the
     /// constraints on cuts.
     pub(super) fn compact(checked: &'q CheckedProblem<'q>) -> Self {
-        let columns = columns(checked);
-        let open = vec![true; columns.len()];
+        let stage_ranges = stage_ranges(checked);
+        let open = vec![true; stage_ranges.len()];
         Self {
             checked,
-            columns,
+            stage_ranges,
             is_numbered: false,
             open,
         }
@@ -60,15 +60,15 @@ impl<'q> Network<'q> {
     /// One edge for each such range on each IPU where it may stand and where
     /// the stages before can leave off at its start.
     pub(super) fn numbered(checked: &'q CheckedProblem<'q>) -> Self {
-        let columns = columns(checked);
+        let stage_ranges = stage_ranges(checked);
         let layers = checked.layers();
         let mut starts = vec![false; layers + 1];
         starts[0] = true;
-        let mut open = Vec::with_capacity(checked.stages * columns.len());
+        let mut open = Vec::with_capacity(checked.stages * stage_ranges.len());
         for stage in 0..checked.stages {
             let mut ends = vec![false; layers + 1];
             let is_last = stage + 1 == checked.stages;
-            for Column { range, peak } in &columns {
+            for StageRange { range, peak } in &stage_ranges {
                 let has_next = range.end == layers || !is_last;
                 let stands = starts[range.start] && has_next;
                 let stands = stands && checked.may_stand(stage, range, *peak);
@@ -79,7 +79,7 @@ impl<'q> Network<'q> {
         }
         Self {
             checked,
-            columns,
+            stage_ranges,
             is_numbered: true,
             open,
         }
@@ -101,22 +101,22 @@ impl<'q> Network<'q> {
     /// it.
     pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = Edge<'_>> {
         let layers = self.checked.layers();
-        let stages = self.open.chunks(self.columns.len().max(1)).enumerate();
+        let stages = self.open.chunks(self.stage_ranges.len().max(1)).enumerate();
         stages.flat_map(move |(stage, open)| {
-            let open = open.iter().zip(&self.columns).enumerate();
+            let open = open.iter().zip(&self.stage_ranges).enumerate();
             let open = open.filter(|(_, (open, _))| **open);
-            open.map(move |(n, (_, column))| {
+            open.map(move |(n, (_, stage_range))| {
                 let node = |stage: usize, boundary: usize| match self.is_numbered {
                     true if boundary == layers => self.sink(),
                     true => stage * layers + boundary,
                     false => boundary,
                 };
                 Edge {
-                    index: stage * self.columns.len() + n,
-                    from: node(stage, column.range.start),
-                    to: node(stage + 1, column.range.end),
+                    index: stage * self.stage_ranges.len() + n,
+                    from: node(stage, stage_range.range.start),
+                    to: node(stage + 1, stage_range.range.end),
                     stage: self.is_numbered.then_some(stage),
-                    column,
+                    stage_range,
                 }
             })
         })
@@ -145,7 +145,7 @@ impl<'q> Network<'q> {
 
     /// What choosing `edge` counts in `objective`.
     pub(super) fn value(&self, objective: Objective, edge: &Edge<'_>) -> u128 {
-        let Column { range, peak } = edge.column;
+        let StageRange { range, peak } = edge.stage_range;
         self.checked.value(objective, range, *peak)
     }
 
@@ -198,15 +198,18 @@ impl<'q> Network<'q> {
     /// Every number that an open edge counts in `objective`, rising.
     pub(super) fn distinct_values(&self, objective: Objective) -> Vec<u128> {
         let mut values: Vec<u128> = match self.is_numbered {
-            // The same columns come again for each stage.
+            // The same ranges come again for each stage.
             true => {
-                let mut open = vec![false; self.columns.len()];
+                let mut open = vec![false; self.stage_ranges.len()];
                 for edge in self.edges() {
-                    open[edge.index % self.columns.len()] = true;
+                    open[edge.index % self.stage_ranges.len()] = true;
                 }
-                let open = self.columns.iter().zip(open).filter(|(_, open)| *open);
-                open.map(|(column, _)| self.checked.value(objective, &column.range, column.peak))
-                    .collect()
+                let open = self.stage_ranges.iter().zip(open).filter(|(_, open)| *open);
+                open.map(|(stage_range, _)| {
+                    self.checked
+                        .value(objective, &stage_range.range, stage_range.peak)
+                })
+                .collect()
             }
             false => self
                 .edges()
@@ -226,23 +229,23 @@ impl<'q> Network<'q> {
         for edge in self.edges() {
             if edge.from == node {
                 node = edge.to;
-                stages.push(edge.column.range.clone());
+                stages.push(edge.stage_range.range.clone());
             }
         }
         stages
     }
 }
 
-fn columns(checked: &CheckedProblem<'_>) -> Vec<Column> {
+fn stage_ranges(checked: &CheckedProblem<'_>) -> Vec<StageRange> {
     let limit = checked.highest_limit();
     let rows = (0..checked.layers()).flat_map(|from| {
         let peaks = checked.problem.costs.peaks_from(from).iter().copied();
         let fit = peaks.take_while(move |&peak| peak <= limit).enumerate();
         fit.map(move |(n, peak)| {
             let range = from..from + n + 1;
-            Column { range, peak }
+            StageRange { range, peak }
         })
     });
-    rows.filter(|column| checked.obeys_cuts(&column.range))
+    rows.filter(|stage_range| checked.obeys_cuts(&stage_range.range))
         .collect()
 }

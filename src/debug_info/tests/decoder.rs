@@ -3,26 +3,26 @@
 use ciborium_ll::{Decoder, Error, Header};
 use proptest::prelude::*;
 
-use crate::debug_info::item::{BadItem, Item};
+use crate::debug_info::item::{BadHead, ItemHead};
 
 /// What ciborium reads there, in our terms.
-fn reference(bytes: &[u8]) -> Result<(Item, usize), BadItem> {
+fn reference(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
     let mut decoder = Decoder::from(bytes);
     let item = match decoder.pull() {
-        Err(Error::Io(_)) => return Err(BadItem::Cut),
-        Err(Error::Syntax(_)) => return Err(BadItem::Syntax),
-        Ok(Header::Positive(value)) => Item::Uint(value),
-        Ok(Header::Bytes(Some(len))) => Item::Bytes(len as u64),
-        Ok(Header::Bytes(None)) => Item::ByteSegments,
-        Ok(Header::Text(Some(len))) => Item::Text(len as u64),
-        Ok(Header::Text(None)) => Item::TextSegments,
-        Ok(Header::Array(Some(len))) => Item::Array(len as u64),
-        Ok(Header::Array(None)) => Item::OpenArray,
-        Ok(Header::Map(Some(len))) => Item::Map(len as u64),
-        Ok(Header::Map(None)) => Item::OpenMap,
-        Ok(Header::Tag(tag)) => Item::Tag(tag),
-        Ok(Header::Break) => Item::Break,
-        Ok(Header::Negative(_) | Header::Float(_) | Header::Simple(_)) => Item::Other,
+        Err(Error::Io(_)) => return Err(BadHead::Cut),
+        Err(Error::Syntax(_)) => return Err(BadHead::Syntax),
+        Ok(Header::Positive(value)) => ItemHead::Uint(value),
+        Ok(Header::Bytes(Some(len))) => ItemHead::Bytes(len as u64),
+        Ok(Header::Bytes(None)) => ItemHead::ByteSegments,
+        Ok(Header::Text(Some(len))) => ItemHead::Text(len as u64),
+        Ok(Header::Text(None)) => ItemHead::TextSegments,
+        Ok(Header::Array(Some(len))) => ItemHead::Array(len as u64),
+        Ok(Header::Array(None)) => ItemHead::OpenArray,
+        Ok(Header::Map(Some(len))) => ItemHead::Map(len as u64),
+        Ok(Header::Map(None)) => ItemHead::OpenMap,
+        Ok(Header::Tag(tag)) => ItemHead::Tag(tag),
+        Ok(Header::Break) => ItemHead::Break,
+        Ok(Header::Negative(_) | Header::Float(_) | Header::Simple(_)) => ItemHead::Other,
     };
     Ok((item, decoder.offset()))
 }
@@ -33,7 +33,7 @@ fn every_first_byte_with_every_length() {
         let bytes = [first, 0x80, 2, 3, 4, 5, 6, 7, 8, 9];
         for len in 0..=bytes.len() {
             assert_eq!(
-                Item::decode(&bytes[..len]),
+                ItemHead::decode(&bytes[..len]),
                 reference(&bytes[..len]),
                 "{first:#x} {len}"
             );
@@ -44,6 +44,6 @@ fn every_first_byte_with_every_length() {
 proptest! {
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..12)) {
-        prop_assert_eq!(Item::decode(&bytes), reference(&bytes));
+        prop_assert_eq!(ItemHead::decode(&bytes), reference(&bytes));
     }
 }

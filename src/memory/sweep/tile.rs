@@ -7,14 +7,14 @@ use crate::model::{EVERYWHERE, TooManyPlaces, VariableGroup};
 
 /// Bytes that enter ranges at `layer`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry<What> {
+pub(super) struct LayerEntry<What> {
     pub(super) layer: u32,
     pub(super) what: What,
 }
 
 /// Entries by the first start from which they count: one more than the last
 /// layer before theirs that has the same.
-type ByStart<What> = Vec<Vec<Entry<What>>>;
+type ByStart<What> = Vec<Vec<LayerEntry<What>>>;
 
 /// A stretch of the list of steps, and the bytes live there.
 #[derive(Debug, Clone, Copy)]
@@ -197,7 +197,7 @@ fn clear<What>(entries: &mut ByStart<What>, layers: usize) {
 fn enter<What: Copy>(layers: &[u32], entries: &mut ByStart<What>, what: What) {
     let mut start = 0;
     for &layer in layers {
-        entries[start].push(Entry { layer, what });
+        entries[start].push(LayerEntry { layer, what });
         start = layer as usize + 1;
     }
 }

@@ -1,13 +1,13 @@
 //! The rules of the full model, one after the other.
 
 use super::by_layer::{of_named, of_sets};
-use super::ends::{self, Ends, IN, Layered, Part, Parts};
+use super::ends::{self, Ends, IN, Layered, ProgramPart, ProgramParts};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches, apart, bytes_of_sets, in_shared_functions};
-use super::variables::Variables;
+use super::variables::VariablePlaces;
 use super::{
-    OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, Tie, calls, code,
-    weights,
+    OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie, calls,
+    code, weights,
 };
 use crate::model::{Layering, Model, NO_CALL, Note, Operation};
 
@@ -46,7 +46,7 @@ pub(super) fn assign(
         out,
         &mut sets,
     )?;
-    let variables = Variables::new(
+    let variables = VariablePlaces::new(
         model,
         layering,
         &operations,
@@ -95,7 +95,7 @@ pub(super) fn assign(
     })
 }
 
-fn joins(tie: &Tie, a: u32, b: u32) -> bool {
+fn joins(tie: &WeightTie, a: u32, b: u32) -> bool {
     !tie.is_untied && tie.places.contains(&a) && tie.places.contains(&b)
 }
 
@@ -168,7 +168,7 @@ fn firm(
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
-) -> Result<(Vec<PlaceSet>, Option<Parts>), TooManyPlaces> {
+) -> Result<(Vec<PlaceSet>, Option<ProgramParts>), TooManyPlaces> {
     let named = named(layering, operations);
     let by_name: Vec<PlaceSet> = named.iter().map(|own| own.places).collect();
     let open = (&by_name[..], &*operations);
@@ -237,7 +237,7 @@ fn parts(
     (by_name, operations): (&[PlaceSet], &[OperationPlace]),
     touches: &Touches,
     out: u32,
-) -> Option<Parts> {
+) -> Option<ProgramParts> {
     let all: Vec<PlaceSet> = operations.iter().map(|own| own.places).collect();
     let is_of_a_layer = |operation: usize| {
         let group = model.operations[operation].group;
@@ -249,7 +249,7 @@ fn parts(
         all: &all,
         is_of_a_layer: &is_of_a_layer,
     };
-    Parts::new(model, &layered)
+    ProgramParts::new(model, &layered)
 }
 
 /// The operations whose own names say their layer, with the others open. What
@@ -303,7 +303,7 @@ fn sets_of(
 fn others(
     model: &Model,
     known: &Known,
-    (firm, parts): (&[PlaceSet], Option<&Parts>),
+    (firm, parts): (&[PlaceSet], Option<&ProgramParts>),
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
@@ -323,13 +323,13 @@ fn others(
         if own.places != NOWHERE {
             before = own.places;
         }
-        let part = parts.map_or(Part::Before, |parts| parts.of(number));
+        let part = parts.map_or(ProgramPart::Before, |parts| parts.of(number));
         near.push(match part {
             // What its group touches is that of all places that call it.
             _ if is_shared => caller,
-            Part::Before => ends[0],
-            Part::AfterForward => ends[1],
-            Part::Layers | Part::AfterBackward => before,
+            ProgramPart::Before => ends[0],
+            ProgramPart::AfterForward => ends[1],
+            ProgramPart::Layers | ProgramPart::AfterBackward => before,
         });
         if own.places == NOWHERE {
             let other = Other {
@@ -354,7 +354,7 @@ fn others(
 /// An operation that neither a layer nor In or Out has.
 struct Other<'a> {
     operation: &'a Operation,
-    part: Part,
+    part: ProgramPart,
     /// Is it in a function that several operations call?
     is_shared: bool,
     is_apart: bool,
@@ -372,9 +372,9 @@ impl Other<'_> {
         let group = self.operation.group;
         let touches_nothing = touches.of(group).is_empty();
         let is_outside = match self.part {
-            Part::Before => true,
-            Part::AfterBackward => !self.operation.is_backward,
-            Part::Layers | Part::AfterForward => false,
+            ProgramPart::Before => true,
+            ProgramPart::AfterBackward => !self.operation.is_backward,
+            ProgramPart::Layers | ProgramPart::AfterForward => false,
         };
         let is_anonymous = self.operation.is_anonymous;
         let is_compilers = is_anonymous || (self.is_apart && !self.operation.is_nested);

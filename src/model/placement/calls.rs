@@ -5,7 +5,7 @@
 //! for first: the names in it are those of one layer. What a call stands for
 //! must be told from around it.
 
-use super::ends::{Layered, Parts};
+use super::ends::{Layered, ProgramParts};
 use super::place_sets::{NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::SetBytes;
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note};
@@ -95,7 +95,7 @@ fn between(model: &Model, direct: &[Option<u32>], found: &mut [Option<u32>]) {
         all: &placed,
         is_of_a_layer: &|_| true,
     };
-    let Some(parts) = Parts::new(model, &layered) else {
+    let Some(parts) = ProgramParts::new(model, &layered) else {
         return;
     };
     for (call, span) in spans.into_iter().enumerate() {

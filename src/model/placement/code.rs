@@ -4,7 +4,7 @@ use super::OperationPlace;
 use super::assign::of_groups;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches};
-use super::variables::Variables;
+use super::variables::VariablePlaces;
 use crate::model::Model;
 
 /// By operation group where its code counts, and where that of each of its
@@ -13,7 +13,7 @@ use crate::model::Model;
 pub(super) fn places(
     model: &Model,
     operations: &[OperationPlace],
-    variables: &Variables,
+    variables: &VariablePlaces,
     bytes: &[SetBytes],
     sets: &mut PlaceSets,
 ) -> Result<(Vec<PlaceSet>, Vec<Vec<PlaceSet>>), TooManyPlaces> {

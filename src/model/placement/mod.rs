@@ -35,7 +35,7 @@ mod weights;
 
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{PositionName, Positions, PseudoLayers};
-pub use weights::{Tie, Untied};
+pub use weights::{Untied, WeightTie};
 
 use super::{Layering, Model};
 use clap::ValueEnum;
@@ -147,7 +147,7 @@ pub struct Placement {
     /// By operation.
     pub operations: Vec<OperationPlace>,
     /// Weights that several places use.
-    pub ties: Vec<Tie>,
+    pub ties: Vec<WeightTie>,
     /// The sets that everything else refers to.
     pub sets: PlaceSets,
     /// By operation group: where its code counts.

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 /// By user set: where what they use counts.
 #[derive(Debug)]
-pub(super) struct Variables {
+pub(super) struct VariablePlaces {
     /// The places of the operations of layers, In and Out.
     pub(super) firm: Vec<PlaceSet>,
     /// Where it counts.
@@ -21,7 +21,7 @@ pub(super) struct Variables {
     pub(super) reaching: Reaching,
 }
 
-impl Variables {
+impl VariablePlaces {
     /// The places of all variables, of which `firm` has those of operations of
     /// layers, In and Out. To these come the places of all other operations
     /// that have one and use it, among them the callers of a function. What has
@@ -53,7 +53,7 @@ impl Variables {
         let counted = firm.iter().zip(&by_operation);
         let counted = counted.map(|(&firm, &others)| sets.union(firm, others));
         let counted = counted.collect::<Result<_, _>>()?;
-        let mut rules = Rules {
+        let mut rules = PlaceRules {
             model,
             layering,
             reaching: Reaching::new(model, operations, bytes, &firm, sets)?,
@@ -63,7 +63,7 @@ impl Variables {
         // What is decided by now tells of what it is used with.
         rules.reaching = Reaching::new(model, operations, bytes, &rules.counted, sets)?;
         rules.decide(sets)?;
-        let Rules {
+        let PlaceRules {
             mut counted,
             reaching,
             ..
@@ -94,7 +94,7 @@ impl Variables {
 }
 
 /// Rules 1 to 4.
-struct Rules<'a> {
+struct PlaceRules<'a> {
     model: &'a Model,
     layering: &'a Layering,
     reaching: Reaching,
@@ -102,7 +102,7 @@ struct Rules<'a> {
     counted: Vec<PlaceSet>,
 }
 
-impl Rules<'_> {
+impl PlaceRules<'_> {
     /// Decides for the sets that have no place, as far as these rules do.
     fn decide(&mut self, sets: &mut PlaceSets) -> Result<(), TooManyPlaces> {
         let model = self.model;
