@@ -25,9 +25,10 @@ impl StepSums {
             if to <= first || from > last {
                 continue;
             }
-            match from <= first {
-                true => self.always += bytes,
-                false => self.events.push((from, bytes)),
+            if from <= first {
+                self.always += bytes;
+            } else {
+                self.events.push((from, bytes));
             }
             if to <= last {
                 self.events.push((to, -bytes));

@@ -69,15 +69,17 @@ impl Namer<'_> {
         let text = |field| self.debug_info.text(context, field);
         let inputs = text(Field::Inputs).unwrap_or("").replace('.', "/");
         let (instance, tensor) = (text(Field::InstanceId), text(Field::TensorId));
-        let name = match operation.context.is_anonymous {
-            true => String::new(),
-            false => self.context_name(operation),
+        let name = if operation.context.is_anonymous {
+            String::new()
+        } else {
+            self.context_name(operation)
         };
         let is_plain = name.is_empty() || name == "Call";
         let shown_name = name.clone();
-        let full_name = match is_plain {
-            true => plain_name(&name, instance, tensor),
-            false => name,
+        let full_name = if is_plain {
+            plain_name(&name, instance, tensor)
+        } else {
+            name
         };
         Operation {
             group: operation.group,

@@ -207,12 +207,13 @@ fn check_nesting(
 ) -> Result<(), ModelError> {
     let program = &programs.all[program as usize];
     let is_call = matches!(program.kind, ProgramKind::Call(_));
-    match is_call && paths.depth(path) >= limits::NESTED_CALLS {
-        true => Err(ModelError::NestedTooDeep {
+    if is_call && paths.depth(path) >= limits::NESTED_CALLS {
+        Err(ModelError::NestedTooDeep {
             program: program.id,
             most: limits::NESTED_CALLS,
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

@@ -166,9 +166,10 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
             .get(&variant)
             .ok_or_else(|| row.problem(1, format!("`program_types` has no id {variant}")))?;
         let children = decode_list(row.blob(3)?, usize::MAX).map_err(row.bad_blob(3))?;
-        let control_code = match children.is_empty() {
-            true => TileBytes::from_rle(row.blob(5)?, tiles).map_err(row.bad_blob(5))?,
-            false => TileBytes::default(),
+        let control_code = if children.is_empty() {
+            TileBytes::from_rle(row.blob(5)?, tiles).map_err(row.bad_blob(5))?
+        } else {
+            TileBytes::default()
         };
         rows.push(ProgramRow {
             id: row.unsigned(0)?,

@@ -73,9 +73,10 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
         let unknown = || row.problem(0, format!("there is no tile {tile}"));
         let recorded = RecordedTile {
             total: row.small(1)?.into(),
-            with_gaps: match has_gaps {
-                true => row.optional_small(4)?.map(u64::from),
-                false => None,
+            with_gaps: if has_gaps {
+                row.optional_small(4)?.map(u64::from)
+            } else {
+                None
             },
             always_live: row.small(2)?.into(),
             not_always_live: row.optional_small(3)?.unwrap_or(0).into(),

@@ -112,8 +112,9 @@ fn once<T: Eq + Hash>(
     row: &Cells<'_>,
     key: T,
 ) -> Result<(), ProfileError> {
-    match seen.insert(key) {
-        true => Ok(()),
-        false => Err(row.problem(0, "it stands there twice")),
+    if seen.insert(key) {
+        Ok(())
+    } else {
+        Err(row.problem(0, "it stands there twice"))
     }
 }

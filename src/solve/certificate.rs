@@ -145,9 +145,10 @@ impl Certificate {
             return Err(CertificateError::OtherProblem);
         }
         let proven = self.proves(problem, &cuts)?;
-        match self.needed == proven {
-            true => Ok(()),
-            false => Err(CertificateError::Proves(proven)),
+        if self.needed == proven {
+            Ok(())
+        } else {
+            Err(CertificateError::Proves(proven))
         }
     }
 

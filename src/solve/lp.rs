@@ -34,9 +34,10 @@ const NAME: usize = 100;
 /// [`solve`](super::solve).
 pub fn lp(problem: &Problem<'_>, names: &[String]) -> Result<String, SolveError> {
     let checked = CheckedProblem::new(problem)?;
-    let network = match checked.is_numbered() {
-        true => Network::numbered(&checked),
-        false => Network::compact(&checked),
+    let network = if checked.is_numbered() {
+        Network::numbered(&checked)
+    } else {
+        Network::compact(&checked)
     };
     let program = LpFile {
         network: &network,
@@ -141,9 +142,10 @@ impl LpFile<'_> {
                 let none = std::iter::once((1, None));
                 row(f, "start", ends.into_iter().chain(none).map(term), "= 1")?;
             } else if !ends.is_empty() {
-                let name = match self.network.is_numbered() {
-                    true => format!("cut_{boundary}_on_{stage}"),
-                    false => format!("cut_{boundary}"),
+                let name = if self.network.is_numbered() {
+                    format!("cut_{boundary}_on_{stage}")
+                } else {
+                    format!("cut_{boundary}")
                 };
                 row(f, &name, ends.into_iter().map(term), "= 0")?;
             }

@@ -91,9 +91,10 @@ impl<'q> Network<'q> {
 
     /// The node where all positions are placed: the last.
     pub(super) fn sink(&self) -> usize {
-        match self.is_numbered {
-            true => self.checked.stages.max(1) * self.checked.layers(),
-            false => self.checked.layers(),
+        if self.is_numbered {
+            self.checked.stages.max(1) * self.checked.layers()
+        } else {
+            self.checked.layers()
         }
     }
 
@@ -106,10 +107,14 @@ impl<'q> Network<'q> {
             let open = open.iter().zip(&self.stage_ranges).enumerate();
             let open = open.filter(|(_, (open, _))| **open);
             open.map(move |(n, (_, stage_range))| {
-                let node = |stage: usize, boundary: usize| match self.is_numbered {
-                    true if boundary == layers => self.sink(),
-                    true => stage * layers + boundary,
-                    false => boundary,
+                let node = |stage: usize, boundary: usize| {
+                    if !self.is_numbered {
+                        boundary
+                    } else if boundary == layers {
+                        self.sink()
+                    } else {
+                        stage * layers + boundary
+                    }
                 };
                 Edge {
                     index: stage * self.stage_ranges.len() + n,
@@ -197,25 +202,15 @@ impl<'q> Network<'q> {
 
     /// Every number that an open edge counts in `objective`, rising.
     pub(super) fn distinct_values(&self, objective: Objective) -> Vec<u128> {
-        let mut values: Vec<u128> = match self.is_numbered {
-            // The same ranges come again for each stage.
-            true => {
-                let mut open = vec![false; self.stage_ranges.len()];
-                for edge in self.edges() {
-                    open[edge.index % self.stage_ranges.len()] = true;
-                }
-                let open = self.stage_ranges.iter().zip(open).filter(|(_, open)| *open);
-                open.map(|(stage_range, _)| {
-                    self.checked
-                        .value(objective, &stage_range.range, stage_range.peak)
-                })
-                .collect()
-            }
-            false => self
-                .edges()
-                .map(|edge| self.value(objective, &edge))
-                .collect(),
-        };
+        // In a numbered network the same ranges come again for each stage.
+        let mut is_open = vec![false; self.stage_ranges.len()];
+        for edge in self.edges() {
+            is_open[edge.index % self.stage_ranges.len()] = true;
+        }
+        let open = self.stage_ranges.iter().zip(is_open);
+        let open = open.filter(|&(_, is_open)| is_open);
+        let value = |own: &StageRange| self.checked.value(objective, &own.range, own.peak);
+        let mut values: Vec<u128> = open.map(|(own, _)| value(own)).collect();
         values.sort_unstable();
         values.dedup();
         values

@@ -43,9 +43,10 @@ impl Case {
             cut_bytes: &self.cut_bytes,
             cycles: self.cycles.as_deref(),
             ipus: self.ipus,
-            limit: match self.limit_by_ipu {
-                true => Limit::PerIpu(&self.limits),
-                false => Limit::Same(self.limits[0]),
+            limit: if self.limit_by_ipu {
+                Limit::PerIpu(&self.limits)
+            } else {
+                Limit::Same(self.limits[0])
             },
             constraints: &self.constraints,
             goal: self.goal,

@@ -20,9 +20,10 @@ impl CodeByTile {
     pub(super) fn new(model: &MemoryModel<'_>) -> Self {
         let sums = model.code.iter().flat_map(|item| &item.bytes);
         let entries: u64 = sums.map(|sum| u64::from(sum.to - sum.from)).sum();
-        match entries <= limits::ENTRIES as u64 {
-            true => Self::Listed(listed(model)),
-            false => Self::Sought,
+        if entries <= limits::ENTRIES as u64 {
+            Self::Listed(listed(model))
+        } else {
+            Self::Sought
         }
     }
 

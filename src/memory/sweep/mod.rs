@@ -125,9 +125,10 @@ impl RangeSweep<'_> {
                 break;
             }
             // 32 bits hold what a tile has, but not what a file may claim.
-            match tile.variable_bytes <= u64::from(u32::MAX) {
-                true => self.sweep(&tile, &mut narrow),
-                false => self.sweep(&tile, &mut wide),
+            if tile.variable_bytes <= u64::from(u32::MAX) {
+                self.sweep(&tile, &mut narrow);
+            } else {
+                self.sweep(&tile, &mut wide);
             }
             task.add(1);
         }

@@ -87,9 +87,10 @@ impl Case {
             labels.push(Label {
                 name: (*name).into(),
                 tensor: "".into(),
-                kind: match name.starts_with("weight") {
-                    true => TensorKind::Variable,
-                    false => TensorKind::Unknown,
+                kind: if name.starts_with("weight") {
+                    TensorKind::Variable
+                } else {
+                    TensorKind::Unknown
                 },
             });
             if set != NO_USERS {
