@@ -3,8 +3,7 @@
 use std::io::Read;
 use std::ops::Range;
 
-use super::cbor::{Count, Fault, Items};
-use super::item::ItemHead;
+use super::cbor::{Count, Fault, ItemHead, Items};
 
 /// Which software wrote a context.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -93,7 +92,7 @@ enum ContextKey {
     Id,
     ParentId,
     Name,
-    SoftwareLayer,
+    Layer,
     Text(TextKey),
 }
 
@@ -177,7 +176,7 @@ fn key(text: &[u8]) -> Option<ContextKey> {
         b"id" => ContextKey::Id,
         b"parentId" => ContextKey::ParentId,
         b"name" => ContextKey::Name,
-        b"layer" => ContextKey::SoftwareLayer,
+        b"layer" => ContextKey::Layer,
         b"api" => ContextKey::Text(TextKey::Api),
         b"opName" => ContextKey::Text(TextKey::OpNameCamel),
         b"op_name" => ContextKey::Text(TextKey::OpNameSnake),
@@ -306,7 +305,7 @@ impl Draft {
             (ContextKey::Name, ItemHead::Uint(index)) => {
                 self.record.name = u32::try_from(index).map_or(FAR_NAME, |near| near.min(FAR_NAME));
             }
-            (ContextKey::SoftwareLayer, ItemHead::Text(_) | ItemHead::TextSegments) => {
+            (ContextKey::Layer, ItemHead::Text(_) | ItemHead::TextSegments) => {
                 let text = self.read_text(items, value)?;
                 self.record.layer = SoftwareLayer::from_text(&self.bytes[text.clone()]);
                 self.bytes.truncate(text.start);

@@ -4,10 +4,9 @@ use crate::limits;
 use std::io::Read;
 
 use super::anomalies::{Anomalies, Truncation};
-use super::cbor::{Count, Fault, Items};
+use super::cbor::{Count, Fault, ItemHead, Items};
 use super::context::{ContextRecord, Draft, Field, NO_NAME};
 use super::error::{DebugInfoError, looks_like};
-use super::item::ItemHead;
 use super::strings::{Interner, Texts};
 use super::{DebugInfo, index};
 

@@ -2,7 +2,7 @@
 //! the operation breakdown is a stage of that one operation).
 
 use super::code::by_kind;
-use super::peak::StepSums;
+use super::liveness::StepSums;
 use super::{MemoryModel, Parts, Rules};
 use crate::model::{OperationGroup, VariableGroup};
 use rayon::prelude::*;

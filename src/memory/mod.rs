@@ -12,14 +12,12 @@ mod costs;
 mod coverage;
 mod curve;
 mod layer_spans;
+mod liveness;
 mod overhead;
-mod peak;
 mod stage;
-mod step_set;
 mod sweep;
 #[cfg(test)]
 mod tests;
-mod timeline;
 mod traffic;
 
 pub use crate::model::Rules;

@@ -1,6 +1,6 @@
 //! The memory of given stages, in full (analysis.md, section 7).
 
-use super::timeline::Timeline;
+use super::liveness::Timeline;
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, VariableGroup};
 use rayon::prelude::*;

@@ -16,8 +16,6 @@ mod layers;
 mod memory_peak;
 mod names;
 mod operations;
-mod owned_programs;
-mod pieces;
 mod placement;
 mod refine;
 #[cfg(test)]
@@ -29,7 +27,7 @@ mod walk;
 mod windows;
 
 pub use call_sites::{CallSite, NO_CALL};
-pub use code::{CodeKind, GroupCode};
+pub use code::{CodeKind, GroupCode, Piece};
 pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles};
 pub use error::ModelError;
 pub use labels::{Label, TensorKind};
@@ -37,8 +35,7 @@ pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
 };
 pub use memory_peak::{MemoryPeak, NamedVariable};
-pub use owned_programs::{OwnedKind, OwnedProgram};
-pub use pieces::Piece;
+pub use operations::{OwnedKind, OwnedProgram};
 pub use placement::{
     EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PlaceSet, PlaceSets, Placement,
     PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
@@ -196,7 +193,7 @@ impl Model {
             &mut user_sets,
         );
         let collect = || variables::collect(&profile, &set_of);
-        let pieces = || pieces::find(&profile, &found.groups, &user_set_index, &mut budget);
+        let pieces = || code::pieces(&profile, &found.groups, &user_set_index, &mut budget);
         let (collected, pieces) = rayon::join(collect, pieces);
         for (group, pieces) in groups.iter_mut().zip(pieces?) {
             group.pieces = pieces;
@@ -211,7 +208,7 @@ impl Model {
             .transpose()?;
         let mut warnings = profile.warnings.clone();
         warnings.extend(consistency::warnings(&profile, &collected));
-        let programs = owned_programs::find(&profile.programs, &found.groups);
+        let programs = operations::owned_programs(&profile.programs, &found.groups);
         let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
         let names = profile.names();
         let vertex_types = profile.programs.vertex_types.into_iter();

@@ -9,9 +9,7 @@
 //! (`peak`, `cycles`) with one row for each position: it is at least what the
 //! chosen range over that position counts.
 
-mod terms;
-
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Write};
 
 use super::checked_problem::CheckedProblem;
 use super::constraints::Origin;
@@ -19,7 +17,6 @@ use super::error::SolveError;
 use super::network::{Edge, Network};
 use super::objectives::{Goal, Objective};
 use super::problem::Problem;
-use terms::Terms;
 
 /// Of a name, so many characters are shown.
 const NAME: usize = 100;
@@ -206,6 +203,53 @@ impl Display for Name<'_> {
             Some(stage) => write!(f, "_on_{stage}"),
             None => Ok(()),
         }
+    }
+}
+
+/// Lines are broken when they get longer: readers have limits.
+const LINE: usize = 200;
+
+/// A sum that is being written, in lines that are not too long.
+struct Terms<'a, 'f> {
+    out: &'a mut fmt::Formatter<'f>,
+    line: String,
+    is_first: bool,
+}
+
+impl<'a, 'f> Terms<'a, 'f> {
+    fn new(out: &'a mut fmt::Formatter<'f>, name: &str) -> Result<Self, fmt::Error> {
+        let line = format!(" {name}:");
+        Ok(Self {
+            out,
+            line,
+            is_first: true,
+        })
+    }
+
+    fn add(&mut self, factor: i128, variable: impl Display) -> fmt::Result {
+        if self.line.len() > LINE {
+            writeln!(self.out, "{}", self.line)?;
+            self.line.clear();
+            self.line.push(' ');
+        }
+        let sign = match (factor < 0, self.is_first) {
+            (true, _) => " -",
+            (false, true) => "",
+            (false, false) => " +",
+        };
+        self.is_first = false;
+        self.line.push_str(sign);
+        match factor.unsigned_abs() {
+            1 => write!(self.line, " {variable}"),
+            factor => write!(self.line, " {factor} {variable}"),
+        }
+    }
+
+    fn end(mut self, bound: &str) -> fmt::Result {
+        if self.is_first {
+            self.add(1, "none")?;
+        }
+        writeln!(self.out, "{}", format!("{} {bound}", self.line).trim_end())
     }
 }
 

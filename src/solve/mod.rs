@@ -37,7 +37,6 @@
 
 mod certificate;
 mod checked_problem;
-mod choices;
 mod conflict;
 mod constraints;
 mod dynamic_program;

@@ -2,7 +2,6 @@
 //! has those on the real samples.
 
 mod damage;
-mod decoder;
 mod fields;
 mod ids;
 mod properties;

@@ -2,7 +2,7 @@
 
 use crate::limits;
 use crate::memory::MemoryModel;
-use crate::memory::step_set::{self, StepSet};
+use crate::memory::liveness::{StepSet, visit};
 use crate::model::{EVERYWHERE, TooManyPlaces, VariableGroup};
 
 /// Bytes that enter ranges at `layer`.
@@ -157,7 +157,7 @@ impl Tile {
         let mut places = 0;
         let mut began = false;
         let sets = [&self.begins, &self.ends, &self.edges];
-        step_set::visit(sets, |step, [begins, ends, is_edge]| {
+        visit(sets, |step, [begins, ends, is_edge]| {
             places += u32::from(began && ends);
             began &= !ends;
             self.rank[step as usize] = places;

@@ -4,10 +4,10 @@ use super::by_layer::{of_named, of_sets};
 use super::ends::{self, Ends, IN, Layered, ProgramPart, ProgramParts};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches, apart, bytes_of_sets, in_shared_functions};
-use super::variables::VariablePlaces;
+use super::variables::{VariablePlaces, code_places};
 use super::{
     OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie, calls,
-    code, weights,
+    weights,
 };
 use crate::model::{Layering, Model, NO_CALL, Note, Operation};
 
@@ -55,7 +55,7 @@ pub(super) fn assign(
         &mut sets,
     )?;
     let (of_group, of_piece) =
-        code::places(model, &operations, &variables, &known.bytes, &mut sets)?;
+        code_places(model, &operations, &variables, &known.bytes, &mut sets)?;
     for (operation, own) in model.operations.iter().zip(&mut operations) {
         if own.reason == Reason::Touched {
             own.places = of_group[operation.group as usize];
