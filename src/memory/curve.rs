@@ -1,10 +1,9 @@
 //! Bytes of stages and of the whole model, step by step.
 
 use super::stage::meets;
-use super::{MemoryModel, Rules, StageMemory};
+use super::{MemoryModel, Rules, StageMemory, sum_tiles};
 use crate::model::{EVERYWHERE, VariableGroup};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Bytes over the steps of a window: `fixed` + `always_live` + the entry of
@@ -66,9 +65,6 @@ pub struct LiveCurves {
     pub on_tile: LiveCurve,
 }
 
-/// Bytes by class and user set.
-type Sums = FxHashMap<(u32, u32), u64>;
-
 impl MemoryModel<'_> {
     /// The curves of each of `stages`: its range of positions (end exclusive),
     /// what it weighs ([`MemoryModel::stages`]) and the tile to look at. On its
@@ -83,7 +79,9 @@ impl MemoryModel<'_> {
             let counted = self.counted(set);
             counted == EVERYWHERE || stages_of[counted as usize].contains(&stage)
         };
-        let sums = self.sums(|tile| self.items(tile));
+        let sums = sum_tiles(self.model.variables.tiles(), |tile| {
+            self.items(tile).map(keyed)
+        });
         let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
             let window = (*window)?;
             let (range, memory, tile) = &stages[stage as usize];
@@ -105,7 +103,9 @@ impl MemoryModel<'_> {
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = &self.model.variables;
-        let sums = self.sums(|tile| variables.on_tile(tile).iter());
+        let sums = sum_tiles(variables.tiles(), |tile| {
+            variables.on_tile(tile).iter().map(keyed)
+        });
         let code = |tile: u32| -> u64 {
             let kinds = self.model.recorded_code.iter();
             let code: u64 = kinds.map(|bytes| u64::from(bytes.get(tile))).sum();
@@ -135,28 +135,6 @@ impl MemoryModel<'_> {
     /// ascending; none when it counts in every stage.
     pub fn layers_of(&self, set: u32) -> &[u32] {
         self.sets.places(self.counted(set))
-    }
-
-    /// The variables of all tiles by class and set.
-    fn sums<'i, I>(&self, items: impl Fn(u32) -> I + Sync) -> Sums
-    where
-        I: Iterator<Item = &'i VariableGroup>,
-    {
-        let add = |mut sums: Sums, tile| {
-            for (key, bytes) in items(tile).map(keyed) {
-                *sums.entry(key).or_default() += bytes;
-            }
-            sums
-        };
-        let join = |a: Sums, b: Sums| {
-            let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
-            for (key, bytes) in small {
-                *large.entry(key).or_default() += bytes;
-            }
-            large
-        };
-        let tiles = (0..self.model.variables.tiles()).into_par_iter();
-        tiles.fold(Sums::default, add).reduce(Sums::default, join)
     }
 
     /// By tile: bytes of a stage that do not change with the step.

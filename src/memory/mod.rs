@@ -31,6 +31,8 @@ pub use traffic::LayerTraffic;
 
 use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup};
 use code::CodeItem;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// A model with its places, ready to be weighed.
@@ -118,6 +120,33 @@ impl<'a> MemoryModel<'a> {
         };
         self.model.variables.on_tile(tile).iter().chain(code)
     }
+}
+
+/// Bytes by class and by a set: a user set or a set of places.
+type BytesByUse = FxHashMap<(u32, u32), u64>;
+
+/// Sums up what `of_tile` gives for each of `tiles`.
+fn sum_tiles<I>(tiles: u32, of_tile: impl Fn(u32) -> I + Sync) -> BytesByUse
+where
+    I: Iterator<Item = ((u32, u32), u64)>,
+{
+    let add = |mut sums: BytesByUse, tile| {
+        for (key, bytes) in of_tile(tile) {
+            *sums.entry(key).or_default() += bytes;
+        }
+        sums
+    };
+    let join = |a: BytesByUse, b: BytesByUse| {
+        let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
+        for (key, bytes) in small {
+            *large.entry(key).or_default() += bytes;
+        }
+        large
+    };
+    let tiles = (0..tiles).into_par_iter();
+    tiles
+        .fold(BytesByUse::default, add)
+        .reduce(BytesByUse::default, join)
 }
 
 /// The smallest window that covers all of `windows`.

@@ -1,7 +1,6 @@
 //! What layers share and hand on (analysis.md, section 8).
 
-use super::MemoryModel;
-use rayon::prelude::*;
+use super::{MemoryModel, sum_tiles};
 use rustc_hash::FxHashMap;
 
 /// Bytes shared between layers. Rows and columns are positions of the layer
@@ -57,25 +56,12 @@ impl MemoryModel<'_> {
     /// Gathers the variables that at least so many layers use.
     fn used_by(&self, layers: usize) -> LayerTraffic {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
-        let add = |mut sums: FxHashMap<(u32, u32), u64>, tile| {
-            for item in self.items(tile) {
-                let set = self.placement.sharing()[item.set as usize];
-                if is_wanted[set as usize] {
-                    *sums.entry((item.class, set)).or_default() += u64::from(item.bytes);
-                }
-            }
-            sums
-        };
-        let join = |a: FxHashMap<_, _>, b: FxHashMap<_, _>| {
-            let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
-            for (key, bytes) in small {
-                *large.entry(key).or_default() += bytes;
-            }
-            large
-        };
-        let tiles = 0..self.model.variables.tiles();
-        let sums = tiles.into_par_iter().fold(FxHashMap::default, add);
-        let sums = sums.reduce(FxHashMap::default, join);
+        let sharing = self.placement.sharing();
+        let sums = sum_tiles(self.model.variables.tiles(), |tile| {
+            let used = self.items(tile).map(|own| (own, sharing[own.set as usize]));
+            let wanted = used.filter(|&(_, set)| is_wanted[set as usize]);
+            wanted.map(|(own, set)| ((own.class, set), u64::from(own.bytes)))
+        });
         let shared = sums
             .into_iter()
             .map(|((class, set), bytes)| SharedVariables {

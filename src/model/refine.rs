@@ -4,7 +4,7 @@
 
 use super::operations::FoundGroup;
 use super::user_set_index::UserSetIndex;
-use super::variables::{UserSets, members};
+use super::variables::{UserSets, Users, members};
 use crate::profile::{Profile, ProgramKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -16,8 +16,7 @@ pub(super) fn refine(
     profile: &Profile,
     groups: &[FoundGroup],
     computes: &[bool],
-    set_of: &mut [u32],
-    sets: &mut UserSets,
+    (set_of, sets): &mut Users,
 ) -> UserSetIndex {
     let label = |variable: usize| profile.variables.label(variable as u32);
     apart(set_of, sets, label);

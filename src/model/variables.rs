@@ -277,7 +277,7 @@ pub(super) struct LoweredVariables {
 }
 
 /// Joins the variables that are alike; `set_of` has the user set of each.
-pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> LoweredVariables {
+pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, ModelError> {
     let variables = &profile.variables;
     let names = variables.category_names.iter();
     let kinds: Vec<Option<CodeKind>> = names.map(|name| CodeKind::of_category(name)).collect();
@@ -300,16 +300,19 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> LoweredVariables {
     };
     let of_code = || (items(true), recorded_code(profile, &kinds));
     let (data, (code, recorded_code)) = rayon::join(|| items(false), of_code);
-    LoweredVariables {
+    Ok(LoweredVariables {
         data,
         code,
-        recorded_code,
-    }
+        recorded_code: recorded_code?,
+    })
 }
 
-/// By kind of code: the bytes of its variables by tile; what passes 4 GiB is
-/// cut off there. `kinds` has the kind of each category.
-fn recorded_code(profile: &Profile, kinds: &[Option<CodeKind>]) -> [TileBytes; 4] {
+/// By kind of code: the bytes of its variables by tile. `kinds` has the kind of
+/// each category.
+fn recorded_code(
+    profile: &Profile,
+    kinds: &[Option<CodeKind>],
+) -> Result<[TileBytes; 4], ModelError> {
     let variables = &profile.variables;
     let tiles = profile.target.num_tiles as usize;
     let mut recorded = [(); 4].map(|()| vec![0u32; tiles]);
@@ -317,19 +320,26 @@ fn recorded_code(profile: &Profile, kinds: &[Option<CodeKind>]) -> [TileBytes; 4
         if let Some(kind) = kinds[usize::from(category)]
             && variables.classes[position] != NEVER_LIVE
         {
-            let tile = usize::from(variables.tiles[position]);
-            let sum = &mut recorded[kind as usize][tile];
-            *sum = sum.saturating_add(variables.bytes[position]);
+            let tile = variables.tiles[position];
+            let sum = &mut recorded[kind as usize][usize::from(tile)];
+            let more = sum.checked_add(variables.bytes[position]);
+            *sum = more.ok_or_else(|| ModelError::RecordedCodeTooLarge {
+                categories: kind.categories().join(", "),
+                tile: tile.into(),
+            })?;
         }
     }
-    recorded.map(|bytes| bytes.into_iter().collect())
+    Ok(recorded.map(|bytes| bytes.into_iter().collect()))
 }
+
+/// By variable its user set, and the user sets.
+pub(super) type Users = (Vec<u32>, UserSets);
 
 /// The user set of each variable, by its position.
 pub(super) fn sets_of_variables(
     profile: &Profile,
     groups: &[FoundGroup],
-) -> Result<(Vec<u32>, UserSets), ModelError> {
+) -> Result<Users, ModelError> {
     let count = profile.variables.len();
     let most_sets = limits::SETS.of(count);
     let most_uses = limits::USES.of(count);

@@ -1,7 +1,7 @@
 //! From the ids of a table to positions in an array.
 
 use super::ProfileError;
-use super::database::Cells;
+use super::database::{Cells, TWICE};
 use rustc_hash::FxHashMap;
 
 /// Positions of the rows of a table by their ids.
@@ -51,7 +51,7 @@ impl Ids {
         column: &'static str,
         ids: &[u64],
     ) -> Result<Self, ProfileError> {
-        Self::new(ids).map_err(|id| ProfileError::cell(table, column, id, "it stands there twice"))
+        Self::new(ids).map_err(|id| ProfileError::cell(table, column, id, TWICE))
     }
 
     /// Ids from 0 to `len - 1`, each the position of its row.
@@ -88,17 +88,14 @@ impl Ids {
     }
 }
 
-/// Notes what belongs to the id in the first column of a row. That an id
-/// stands twice is an error: nobody could tell which of the two counts.
+/// Notes what belongs to the id in the first column of a row, which no other
+/// row may have.
 pub(super) fn insert_once<V>(
     map: &mut FxHashMap<u64, V>,
     row: &Cells<'_>,
     value: V,
 ) -> Result<(), ProfileError> {
-    match map.insert(row.unsigned(0)?, value) {
-        None => Ok(()),
-        Some(_) => Err(row.problem(0, "it stands there twice")),
-    }
+    row.check_first(map.insert(row.unsigned(0)?, value).is_none())
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub use variables::{NEVER_LIVE, Variables};
 
 use crate::progress::Progress;
 use database::Database;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Everything of a `profile.pop` that the analysis uses.
 #[derive(Debug)]
@@ -71,7 +71,9 @@ pub struct Profile {
     pub made: BuildInfo,
     /// What was unusual but could be read, as sentences.
     pub warnings: Vec<String>,
-    path: PathBuf,
+    /// Where the names of variables can be fetched from, also when the rest is
+    /// gone.
+    pub names: VariableNames,
 }
 
 impl Profile {
@@ -117,7 +119,10 @@ impl Profile {
             .concat(),
             cycles,
             made,
-            path: path.to_owned(),
+            names: VariableNames {
+                path: path.to_owned(),
+                version,
+            },
             version,
             target,
             programs,

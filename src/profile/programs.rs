@@ -1,6 +1,6 @@
 //! The program tree and the code that programs run.
 
-use super::database::{Cells, Database};
+use super::database::{Cells, Database, TWICE};
 use super::encoding::decode_list;
 use super::ids::{Ids, insert_once};
 use super::program_types::Details;
@@ -208,12 +208,11 @@ fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, ProfileEr
     })?;
     roots.sort_unstable();
     if let Some(twice) = roots.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        let problem = "it stands there twice";
         return Err(ProfileError::cell(
             "control_programs",
             "id",
             twice[0].0,
-            problem,
+            TWICE,
         ));
     }
     Ok(roots.into_iter().map(|(_, program)| program).collect())

@@ -154,12 +154,7 @@ fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> Optio
     }
     let between = |pair: &[usize]| {
         let own = &model.operations[pair[0] + 1..pair[1]];
-        let computes = |group: u32| {
-            !model.operation_groups[group as usize]
-                .code
-                .vertex_types
-                .is_empty()
-        };
+        let computes = |group: u32| model.operation_groups[group as usize].computes();
         own.iter()
             .filter(|operation| computes(operation.group))
             .count()
@@ -198,7 +193,7 @@ fn end_of_backward(
 pub(super) fn computes(model: &Model, operation: usize) -> bool {
     let operation = &model.operations[operation];
     let group = &model.operation_groups[operation.group as usize];
-    !group.code.vertex_types.is_empty() && !operation.is_anonymous && !operation.is_tensor
+    group.computes() && !operation.is_anonymous && !operation.is_tensor
 }
 
 /// Which operations without a layer are of In or Out: by operation.

@@ -242,7 +242,7 @@ fn by_users(
     place: impl Fn(usize) -> PlaceSet,
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let computes = |group: usize| !model.operation_groups[group].code.vertex_types.is_empty();
+    let computes = |group: usize| model.operation_groups[group].computes();
     let of = |wanted: bool| -> Vec<PlaceSet> {
         let groups = 0..model.operation_groups.len();
         let own = |group: usize| {
