@@ -76,7 +76,7 @@ pub enum CertificateError {
 /// [`solve`](super::solve) to refuse.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
-    let limit = problem.limit.highest(problem.ipus);
+    let limit = problem.highest_limit();
     let cuts = cuts_after(problem.constraints, problem.layers());
     let required = |&position: &usize| cuts[position] == CutRule::Required;
     let mut certificate = Certificate {
@@ -138,7 +138,7 @@ impl Certificate {
     pub fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_after(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
-        if self.limit != problem.limit.highest(problem.ipus)
+        if self.limit != problem.highest_limit()
             || !self.cuts_after.iter().all(is_required)
             || !self.cuts_after.is_sorted_by(|a, b| a < b)
         {

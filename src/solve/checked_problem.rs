@@ -82,12 +82,12 @@ impl<'a> CheckedProblem<'a> {
 
     /// Whether it matters on which IPU a stage stands.
     pub(super) fn is_numbered(&self) -> bool {
-        self.has_pins || self.problem.limit.differs()
+        self.has_pins || self.problem.limits.differs()
     }
 
     /// The most bytes that any stage may take.
     pub(super) fn highest_limit(&self) -> u64 {
-        self.problem.limit.highest(self.stages)
+        self.problem.limits.first(self.stages).highest()
     }
 
     /// Whether the cuts at both ends of `range` and inside it are as ordered.
@@ -102,7 +102,7 @@ impl<'a> CheckedProblem<'a> {
 
     /// Whether a stage `range` of `peak` bytes may stand on IPU `stage`.
     pub(super) fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
-        let limit = self.problem.limit.of(stage);
+        let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
         let inside = |pin: Option<(usize, usize)>| pin.filter(|(at, _)| range.contains(at));
         let pinned_here =
@@ -115,7 +115,7 @@ impl<'a> CheckedProblem<'a> {
     /// every constraint.
     pub(super) fn allows(&self, plan: &Plan) -> bool {
         let fits = |(stage, range): (usize, &Range<usize>)| {
-            let limit = self.problem.limit.of(stage);
+            let limit = self.problem.limits.of(stage);
             let peak = self.problem.costs.peak(range.clone());
             peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
         };

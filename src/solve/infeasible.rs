@@ -5,7 +5,7 @@ use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_after, forbidding};
 use super::error::SolveError;
 use super::objectives::Goal;
-use super::problem::{Limit, Problem};
+use super::problem::{Limits, Problem};
 use super::{Solution, dynamic_program, solve};
 
 /// What stands in the way of a plan.
@@ -159,7 +159,7 @@ fn has_plan(problem: &Problem<'_>, constraints: &[Constraint]) -> Result<bool, S
 /// As those of [`solve`].
 pub fn best_effort(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     solve(&Problem {
-        limit: Limit::Same(u64::MAX),
+        limits: Limits::Same(u64::MAX),
         goal: Goal::Peak,
         ..*problem
     })
@@ -172,9 +172,9 @@ pub fn best_effort(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError
 /// # Errors
 /// As those of [`solve`].
 pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError> {
-    let ipus = match problem.limit {
-        Limit::Same(_) => problem.layers().max(problem.ipus),
-        Limit::PerIpu(_) => problem.ipus,
+    let ipus = match problem.limits {
+        Limits::Same(_) => problem.layers().max(problem.ipus),
+        Limits::ByIpu(_) => problem.ipus,
     };
     let solution = solve(&Problem {
         ipus,

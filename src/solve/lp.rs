@@ -257,7 +257,7 @@ impl<'a, 'f> Terms<'a, 'f> {
 mod tests {
     use super::*;
     use crate::solve::testing::additive;
-    use crate::solve::{Constraint, Limit, Rule};
+    use crate::solve::{Constraint, Limits, Rule};
 
     #[test]
     fn the_peak_is_at_least_that_of_the_range_over_each_position() {
@@ -299,7 +299,7 @@ End
         let costs = additive(&[3, 1, 4], u64::MAX);
         let constraints = [Constraint::order(Rule::NoCutAfter(0), "--no-cut-after a")];
         let problem = Problem {
-            limit: Limit::PerIpu(&[4, 5]),
+            limits: Limits::ByIpu(&[4, 5]),
             goal: Goal::Communication,
             constraints: &constraints,
             ..Problem::new(&costs, &[7, 9], 2, 0)

@@ -3,7 +3,7 @@
 //! [`Problem`] is the question: the memory of every range of the layer order
 //! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)), the bytes
 //! that a cut at each boundary would send, how many IPUs there are, what a
-//! stage may take on each of them ([`Limit`]), what a plan must do besides
+//! stage may take on each of them ([`Limits`]), what a plan must do besides
 //! ([`Constraint`]), and what is wanted first ([`Goal`]). A [`Plan`] is an answer,
 //! and [`Score`] what it is compared by, in the order that the goal says
 //! ([`Goal::order`]); equal scores go to the earliest cuts.
@@ -67,7 +67,7 @@ pub use integer_program::{BottleneckProof, Refused};
 pub use lp::lp;
 pub use objectives::{Goal, Objective};
 pub use plan::{Judgement, Plan, Score, evaluate};
-pub use problem::{Limit, Problem};
+pub use problem::{Limits, Problem};
 pub use sweep::sweep;
 
 use checked_problem::CheckedProblem;
