@@ -77,7 +77,7 @@ impl MemoryModel<'_> {
         let windows: Vec<_> = windows.collect();
         let counts = |stage: u32, set: u32| {
             let counted = self.counted(set);
-            counted == EVERYWHERE || stages_of[counted as usize].contains(&stage)
+            counted == EVERYWHERE || stages_of[counted.index()].contains(&stage)
         };
         let sums = sum_tiles(self.model.variables.tiles(), |tile| {
             self.items(tile).map(keyed)

@@ -214,7 +214,7 @@ impl MemoryModel<'_> {
                     timeline.add(stage, item.bytes, ranges);
                 }
             }
-            for &stage in &plan.stages_of[set as usize] {
+            for &stage in &plan.stages_of[set.index()] {
                 timeline.add(stage as usize, item.bytes, ranges);
             }
         }

@@ -1,6 +1,7 @@
 //! What layers share and hand on (analysis.md, section 8).
 
 use super::{MemoryModel, sum_tiles};
+use crate::model::PlaceSet;
 use rustc_hash::FxHashMap;
 
 /// Bytes shared between layers. Rows and columns are positions of the layer
@@ -59,13 +60,13 @@ impl MemoryModel<'_> {
         let sharing = self.placement.sharing();
         let sums = sum_tiles(self.model.variables.tiles(), |tile| {
             let used = self.items(tile).map(|own| (own, sharing[own.set as usize]));
-            let wanted = used.filter(|&(_, set)| is_wanted[set as usize]);
-            wanted.map(|(own, set)| ((own.class, set), u64::from(own.bytes)))
+            let wanted = used.filter(|&(_, set)| is_wanted[set.index()]);
+            wanted.map(|(own, set)| ((own.class, set.0), u64::from(own.bytes)))
         });
         let shared = sums
             .into_iter()
             .map(|((class, set), bytes)| SharedVariables {
-                layers: self.sets.places(set).into(),
+                layers: self.sets.places(PlaceSet(set)).into(),
                 ranges: self.model.classes.ranges(class).into(),
                 bytes,
             });

@@ -346,9 +346,7 @@ pub(super) fn sets_of_variables(
     let mut uses = 0;
     let mut sets = UserSets::default();
     let mut set_of = vec![NO_USERS; profile.variables.len()];
-    // The set that each set becomes when the group at hand is added, with the
-    // group for which that was noted.
-    let mut grown: Vec<(u32, u32)> = vec![(u32::MAX, NO_USERS)];
+    let mut grown = Grown(vec![(u32::MAX, NO_USERS)]);
     for (group, found) in (0u32..).zip(groups) {
         if sets.len() > most_sets {
             return Err(ModelError::TooManySets {
@@ -366,22 +364,32 @@ pub(super) fn sets_of_variables(
             }
             for &variable in members {
                 let set = &mut set_of[variable as usize];
-                if sets.nodes[*set as usize].1 == group && *set != NO_USERS {
-                    continue;
-                }
-                let (noted, larger) = grown[*set as usize];
-                if noted == group {
-                    *set = larger;
-                    continue;
-                }
-                let larger = sets.push(*set, group);
-                grown[*set as usize] = (group, larger);
-                grown.push((u32::MAX, NO_USERS));
-                *set = larger;
+                *set = grown.with(&mut sets, *set, group);
             }
         }
     }
     Ok((set_of, sets))
+}
+
+/// By set: the one that it becomes with a group more, and that group, for the
+/// group that was added last.
+struct Grown(Vec<(u32, u32)>);
+
+impl Grown {
+    /// The set with `group` in it, which no set has a later one than.
+    fn with(&mut self, sets: &mut UserSets, set: u32, group: u32) -> u32 {
+        if sets.nodes[set as usize].1 == group && set != NO_USERS {
+            return set;
+        }
+        let (noted, larger) = self.0[set as usize];
+        if noted == group {
+            return larger;
+        }
+        let larger = sets.push(set, group);
+        self.0[set as usize] = (group, larger);
+        self.0.push((u32::MAX, NO_USERS));
+        larger
+    }
 }
 
 /// The variables of all these programs, list by list, each once.

@@ -67,14 +67,10 @@ pub(super) fn assign(
         (&sets, &variables.firm),
         &options.untie,
     );
-    let out_is_first = match options.out_on {
-        OutOn::First => true,
-        OutOn::Last => false,
-        OutOn::Auto => ties.iter().any(|tie| joins(tie, IN, out)),
-    };
+    let out_is_first = out_is_first(options.out_on, &ties, out);
     let named = of_named(model, layering, &mut sets)?;
     let named_sets = of_sets(&model.user_sets, &named, &mut sets)?;
-    let placement = Placement {
+    Ok(Placement {
         rules: Rules::Full,
         positions: Positions::full(layering, out_is_first),
         operations,
@@ -86,23 +82,25 @@ pub(super) fn assign(
         named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
         named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
         by_touch: variables.by_touch,
-        sets,
-    };
-    Ok(if out_is_first {
-        with_out_first(placement, out)
-    } else {
-        placement
+        // Then Out is read as In everywhere.
+        sets: if out_is_first {
+            sets.moved(out, IN)
+        } else {
+            sets
+        },
     })
 }
 
-fn joins(tie: &WeightTie, a: u32, b: u32) -> bool {
-    !tie.is_untied && tie.places.contains(&a) && tie.places.contains(&b)
-}
-
-/// Reads Out as In everywhere.
-fn with_out_first(mut placement: Placement, out: u32) -> Placement {
-    placement.sets = placement.sets.moved(out, IN);
-    placement
+/// Does Out run on the first IPU? By itself it does where In and Out share a
+/// weight.
+fn out_is_first(out_on: OutOn, ties: &[WeightTie], out: u32) -> bool {
+    let joins =
+        |tie: &WeightTie| !tie.is_untied && tie.places.contains(&IN) && tie.places.contains(&out);
+    match out_on {
+        OutOn::First => true,
+        OutOn::Last => false,
+        OutOn::Auto => ties.iter().any(joins),
+    }
 }
 
 /// Rule 1: the operations that have a layer. All others are left open.

@@ -89,7 +89,10 @@ fn between(model: &Model, direct: &[Option<u32>], found: &mut [Option<u32>]) {
             span.1 = operation;
         }
     }
-    let placed: Vec<PlaceSet> = known.iter().map(|layer| layer.unwrap_or(NOWHERE)).collect();
+    // The parts of the program only tell places apart, so that the numbers of
+    // the layers, which begin at 1, do for sets.
+    let placed = known.iter().map(|layer| layer.map_or(NOWHERE, PlaceSet));
+    let placed: Vec<PlaceSet> = placed.collect();
     let layered = Layered {
         named: &placed,
         all: &placed,
