@@ -80,14 +80,14 @@ impl MemoryModel<'_> {
             counted == EVERYWHERE || stages_of[counted.index()].contains(&stage)
         };
         let sums = sum_tiles(self.model.variables.tiles(), |tile| {
-            self.items(tile).map(keyed)
+            self.variables(tile).map(keyed)
         });
         let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
             let window = (*window)?;
             let (range, memory, tile) = &stages[stage as usize];
             let own = |&((_, set), _): &((u32, u32), u64)| counts(stage, set);
             let all = sums.iter().map(|(&key, &bytes)| (key, bytes)).filter(own);
-            let here = self.items(*tile).map(keyed).filter(own);
+            let here = self.variables(*tile).map(keyed).filter(own);
             let fixed = self.fixed(range, memory);
             Some(LiveCurves {
                 all_tiles: self.curve(window, fixed.iter().sum(), all),

@@ -113,7 +113,7 @@ impl<'a> MemoryModel<'a> {
 
     /// The variables on `tile` that count: by the full rules, code is counted
     /// by what was recorded of it and not as variables.
-    fn items(&self, tile: u32) -> impl Iterator<Item = &'a VariableGroup> {
+    fn variables(&self, tile: u32) -> impl Iterator<Item = &'a VariableGroup> {
         let code = match self.rules {
             Rules::Classic => self.model.code_variables.on_tile(tile),
             Rules::Full => &[],

@@ -43,23 +43,14 @@ impl Parts {
 
     /// The bytes of each part.
     pub fn bytes(&self) -> [u64; 7] {
-        let Parts {
-            variables,
-            vertex_code,
-            vertex_state,
-            exchange_code,
-            control_code,
-            overhead,
-            gaps,
-        } = *self;
         [
-            variables,
-            vertex_code,
-            vertex_state,
-            exchange_code,
-            control_code,
-            overhead,
-            gaps,
+            self.variables,
+            self.vertex_code,
+            self.vertex_state,
+            self.exchange_code,
+            self.control_code,
+            self.overhead,
+            self.gaps,
         ]
     }
 
@@ -203,9 +194,9 @@ impl MemoryModel<'_> {
     ) -> Vec<StagePeak> {
         let StageScratch { timeline, overhead } = scratch;
         let classes = &self.model.classes;
-        timeline.restart(classes, self.items(tile), plan.windows);
+        timeline.restart(classes, self.variables(tile), plan.windows);
         overhead.clear();
-        for item in self.items(tile) {
+        for item in self.variables(tile) {
             let ranges = classes.ranges(item.class);
             let set = self.counted(item.set);
             if plan.with_overhead && set == EVERYWHERE {

@@ -59,7 +59,9 @@ impl MemoryModel<'_> {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let sharing = self.placement.sharing();
         let sums = sum_tiles(self.model.variables.tiles(), |tile| {
-            let used = self.items(tile).map(|own| (own, sharing[own.set as usize]));
+            let used = self
+                .variables(tile)
+                .map(|own| (own, sharing[own.set as usize]));
             let wanted = used.filter(|&(_, set)| is_wanted[set.index()]);
             wanted.map(|(own, set)| ((own.class, set.0), u64::from(own.bytes)))
         });

@@ -147,17 +147,17 @@ pub struct VariableGroup {
 /// All allocated variables, tile by tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableGroups {
-    /// By tile, where its items begin in `items`; one more at the end.
+    /// By tile, where its groups begin in `groups`; one more at the end.
     starts: Vec<u32>,
-    items: Vec<VariableGroup>,
+    groups: Vec<VariableGroup>,
 }
 
 impl VariableGroups {
-    /// Sorts `items` (with the tile of each) by tile, class and set, and
+    /// Sorts `groups` (with the tile of each) by tile, class and set, and
     /// joins equal ones. What would pass 4 GiB stays apart.
-    pub fn new(tiles: u32, items: impl Iterator<Item = (u16, VariableGroup)> + Clone) -> Self {
+    pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)> + Clone) -> Self {
         let mut starts = vec![0u32; tiles as usize + 1];
-        for (tile, _) in items.clone() {
+        for (tile, _) in groups.clone() {
             starts[usize::from(tile) + 1] += 1;
         }
         for tile in 1..starts.len() {
@@ -170,33 +170,33 @@ impl VariableGroups {
             bytes: 0,
         };
         let mut sorted = vec![nothing; next.last().copied().unwrap_or(0) as usize];
-        for (tile, item) in items {
+        for (tile, group) in groups {
             let place = &mut next[usize::from(tile)];
-            sorted[*place as usize] = item;
+            sorted[*place as usize] = group;
             *place += 1;
         }
         join_equal(&mut starts, &mut sorted);
         Self {
             starts,
-            items: sorted,
+            groups: sorted,
         }
     }
 
-    /// Takes items that are in order already: by tile the number of its items,
-    /// and the items of all tiles, on each by class, then by set. `None` when
+    /// Takes groups that are in order already: by tile the number of its groups,
+    /// and the groups of all tiles, on each by class, then by set. `None` when
     /// the numbers do not add up or a tile is not in order.
-    pub fn from_sorted(counts: &[u32], items: Vec<VariableGroup>) -> Option<Self> {
-        let found = Self::from_ordered(counts, items)?;
+    pub fn from_sorted(counts: &[u32], groups: Vec<VariableGroup>) -> Option<Self> {
+        let found = Self::from_ordered(counts, groups)?;
         let is_sorted = |tile| {
-            let items = found.on_tile(tile);
-            items.is_sorted_by_key(|item| (item.class, item.set))
+            let groups = found.on_tile(tile);
+            groups.is_sorted_by_key(|group| (group.class, group.set))
         };
         let fine = (0..found.tiles()).into_par_iter().all(is_sorted);
         fine.then_some(found)
     }
 
-    /// The same for items that cannot but be in order, without a look at each.
-    pub(crate) fn from_ordered(counts: &[u32], items: Vec<VariableGroup>) -> Option<Self> {
+    /// The same for groups that cannot but be in order, without a look at each.
+    pub(crate) fn from_ordered(counts: &[u32], groups: Vec<VariableGroup>) -> Option<Self> {
         let mut starts = Vec::with_capacity(counts.len() + 1);
         let mut end = 0u32;
         starts.push(end);
@@ -204,18 +204,21 @@ impl VariableGroups {
             end = end.checked_add(count)?;
             starts.push(end);
         }
-        if end as usize != items.len() {
+        if end as usize != groups.len() {
             return None;
         }
-        Some(Self { starts, items })
+        Some(Self { starts, groups })
     }
 
     /// Those that some operation uses.
     pub(super) fn used(&self) -> Self {
         let tiles = 0..self.tiles();
-        let items =
+        let groups =
             tiles.flat_map(|tile| self.on_tile(tile).iter().map(move |&i| (tile as u16, i)));
-        Self::new(self.tiles(), items.filter(|(_, item)| item.set != NO_USERS))
+        Self::new(
+            self.tiles(),
+            groups.filter(|(_, group)| group.set != NO_USERS),
+        )
     }
 
     /// How many tiles there are.
@@ -223,16 +226,16 @@ impl VariableGroups {
         self.starts.len() as u32 - 1
     }
 
-    /// The items of `tile`, by class, then by set.
+    /// The groups of `tile`, by class, then by set.
     pub fn on_tile(&self, tile: u32) -> &[VariableGroup] {
         let tile = tile as usize;
-        &self.items[self.starts[tile] as usize..self.starts[tile + 1] as usize]
+        &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
     }
 }
 
-/// Sorts the items of each tile and joins equal ones in place.
-fn join_equal(starts: &mut [u32], items: &mut Vec<VariableGroup>) {
-    let mut rest = &mut items[..];
+/// Sorts the groups of each tile and joins equal ones in place.
+fn join_equal(starts: &mut [u32], groups: &mut Vec<VariableGroup>) {
+    let mut rest = &mut groups[..];
     let mut tiles = Vec::with_capacity(starts.len());
     for ends in starts.windows(2) {
         let (tile, behind) = rest.split_at_mut((ends[1] - ends[0]) as usize);
@@ -246,15 +249,15 @@ fn join_equal(starts: &mut [u32], items: &mut Vec<VariableGroup>) {
         let to = *end as usize;
         let first = kept;
         for index in from..to {
-            let item = items[index];
-            let last = (kept > first).then(|| items[kept - 1]);
+            let group = groups[index];
+            let last = (kept > first).then(|| groups[kept - 1]);
             let joined = last
-                .filter(|last| (last.class, last.set) == (item.class, item.set))
-                .and_then(|last| last.bytes.checked_add(item.bytes));
+                .filter(|last| (last.class, last.set) == (group.class, group.set))
+                .and_then(|last| last.bytes.checked_add(group.bytes));
             match joined {
-                Some(bytes) => items[kept - 1].bytes = bytes,
+                Some(bytes) => groups[kept - 1].bytes = bytes,
                 None => {
-                    items[kept] = item;
+                    groups[kept] = group;
                     kept += 1;
                 }
             }
@@ -262,8 +265,8 @@ fn join_equal(starts: &mut [u32], items: &mut Vec<VariableGroup>) {
         from = to;
         *end = kept as u32;
     }
-    items.truncate(kept);
-    items.shrink_to_fit();
+    groups.truncate(kept);
+    groups.shrink_to_fit();
 }
 
 /// The lowered variables of a profile, sorted by what they hold.
@@ -282,24 +285,24 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     let names = variables.category_names.iter();
     let kinds: Vec<Option<CodeKind>> = names.map(|name| CodeKind::of_category(name)).collect();
     let kind = |position: usize| kinds[usize::from(variables.categories[position])];
-    let items = |is_code: bool| {
+    let groups = |is_code: bool| {
         let is_wanted = move |&position: &usize| {
             let is_live = variables.classes[position] != NEVER_LIVE;
             is_live && variables.bytes[position] > 0 && kind(position).is_some() == is_code
         };
-        let item = |position: usize| {
-            let item = VariableGroup {
+        let group = |position: usize| {
+            let group = VariableGroup {
                 class: variables.classes[position],
                 set: set_of[position],
                 bytes: variables.bytes[position],
             };
-            (variables.tiles[position], item)
+            (variables.tiles[position], group)
         };
-        let wanted = (0..variables.len()).filter(is_wanted).map(item);
+        let wanted = (0..variables.len()).filter(is_wanted).map(group);
         VariableGroups::new(profile.target.num_tiles, wanted)
     };
-    let of_code = || (items(true), recorded_code(profile, &kinds));
-    let (data, (code, recorded_code)) = rayon::join(|| items(false), of_code);
+    let of_code = || (groups(true), recorded_code(profile, &kinds));
+    let (data, (code, recorded_code)) = rayon::join(|| groups(false), of_code);
     Ok(LoweredVariables {
         data,
         code,

@@ -102,8 +102,8 @@ impl Profile {
         let programs = Programs::read(&database, &target)?;
         let (cycles, of_cycles) = Cycles::read(&database, &programs, &target);
         let steps = liveness::read_steps(&database, &programs)?;
-        let classes = LiveClasses::read(&database, &steps)?;
-        let variables = Variables::read(&database, &target, &classes)?;
+        let (classes, class_ids) = LiveClasses::read(&database, &steps)?;
+        let variables = Variables::read(&database, &target, (&classes, &class_ids))?;
         let region_variables = variables::read_regions(&database, &variables)?;
         let compute_set_variables = variables::read_compute_sets(&database, &variables)?;
         let recorded = Recorded::read(&database, &target)?;

@@ -104,7 +104,7 @@ impl Variables {
     pub(super) fn read(
         database: &Database,
         target: &Target,
-        classes: &LiveClasses,
+        (classes, class_ids): (&LiveClasses, &Ids),
     ) -> Result<Self, ProfileError> {
         if !database.has_table(TABLE) {
             return Err(ProfileError::NoLoweredVariables);
@@ -130,7 +130,7 @@ impl Variables {
             let category = category_ids
                 .position(row.unsigned(3)?)
                 .ok_or_else(|| row.problem(3, "no row of `var_categories` has this id"))?;
-            let class = classes.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
+            let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
             part.var_ids.push(row.unsigned(0)?);
             part.tiles.push(tile as u16);
             part.bytes.push(row.small(2)?);

@@ -83,7 +83,7 @@ mod tests {
         fn what_is_sought_is_what_is_listed(plain in plain()) {
             let (model, layering) = plain.model();
             let placement = classic(&model, &layering);
-        let memory = memory(&model, &placement);
+            let memory = memory(&model, &placement);
             let mut found = Vec::new();
             for (tile, expected) in (0u32..).zip(listed(&memory)) {
                 sought(&memory, tile, &mut found);

@@ -118,7 +118,7 @@ impl Tile {
         self.found.clear();
         self.begins.restart(steps);
         self.ends.restart(steps);
-        for &VariableGroup { class, set, bytes } in model.items(tile) {
+        for &VariableGroup { class, set, bytes } in model.variables(tile) {
             let counted = model.counted(set);
             let layers = model.sets.places(counted);
             let everywhere = counted == EVERYWHERE;
