@@ -66,8 +66,8 @@ pub const EXECUTIONS: u64 = 1 << 36;
 /// Bytes of the names and inputs of all operations together. Those of one
 /// context come back on each call path.
 pub const TEXT: usize = 1 << 28;
-/// Different sets of operation groups that use variables, for each variable. Real
-/// models have some 10^4.
+/// Different sets of operation groups that use variables, for each variable.
+/// Real models have some 10^4.
 pub const SETS: Growing = Growing {
     least: 1 << 20,
     each: 4,
@@ -91,8 +91,8 @@ pub const CODE_RUNS: Growing = Growing {
 };
 /// Layers; with more, ranges of layers do not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Uses of variables by operation groups that are looked at to find places; real
-/// models have some 10^6.
+/// Uses of variables by operation groups that are looked at to find places;
+/// real models have some 10^6.
 pub const LOOKS: usize = 1 << 28;
 /// Pairs of a layer and an operation group that share variables; real models
 /// have some 10^4.

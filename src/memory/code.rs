@@ -69,8 +69,8 @@ pub(super) fn collect(
     Ok(items)
 }
 
-/// The code of all operation groups with its places: piece by piece where the pieces of
-/// a group have places of their own.
+/// The code of all operation groups with its places: piece by piece where the
+/// pieces of a group have places of their own.
 fn placed<'a>(
     model: &'a Model,
     placement: &'a Placement,

@@ -134,8 +134,7 @@ impl Overhead {
 }
 
 /// By tile of `tiles` and kind: the code of the operation groups that
-/// `is_wanted` in one
-/// stage.
+/// `is_wanted` in one stage.
 pub(super) fn explained(
     model: &Model,
     rules: Rules,

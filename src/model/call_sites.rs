@@ -188,7 +188,7 @@ impl Around<'_> {
         leaves
     }
 
-    /// Does the function use what this user set uses?
+    /// Does the function use variables of this user set?
     fn is_of(&self, set: u32, function: u32) -> bool {
         let mut groups = self.user_sets.groups(set);
         groups.any(|group| self.functions_of.get(&group) == Some(&function))

@@ -56,7 +56,8 @@ impl CodeKind {
     }
 }
 
-/// What the programs of one operation group take on each tile besides variables.
+/// What the programs of one operation group take on each tile besides
+/// variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupCode {
     /// The vertex types that its compute sets instantiate (positions in
@@ -121,8 +122,8 @@ impl GroupCode {
     }
 }
 
-/// How many operation groups' code is summed up side by side before it is counted: with
-/// more of them, more than the budget could come together.
+/// How many operation groups' code is summed up at once before it is counted:
+/// with more of them, more than the budget could come together.
 const AT_ONCE: usize = 16;
 
 /// The code of each of `groups`: operation groups, or pieces of them, each with

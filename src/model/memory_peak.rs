@@ -5,8 +5,8 @@ use super::variables::{LoweredVariables, VariableGroup};
 use crate::profile::{LiveClasses, ProfileError};
 use rayon::prelude::*;
 
-/// Where execution takes most memory: no tile holds more at any step, by the lowered
-/// variables of the profile (code is among them).
+/// Where execution takes most memory: no tile holds more at any step, by the
+/// lowered variables of the profile (code is among them).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPeak {
     /// The tile; the first of several.

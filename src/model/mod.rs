@@ -76,7 +76,8 @@ pub struct Model {
     /// The calls of functions that are called from several places without
     /// saying what for, outer ones first.
     pub calls: Vec<CallSite>,
-    /// Bytes of code by tile of each vertex type that `operation_groups` refer to.
+    /// Bytes of code by tile of each vertex type that `operation_groups` refer
+    /// to.
     pub vertex_code: Vec<TileBytes>,
     /// The programs that run compute sets or exchanges, and who owns them.
     pub programs: Vec<OwnedProgram>,

@@ -103,7 +103,8 @@ pub struct OwnedProgram {
     pub kind: OwnedKind,
     /// The name of its compute set, or its own.
     pub name: Box<str>,
-    /// Bytes over all tiles: vertex state of a compute set, code of an exchange.
+    /// Bytes over all tiles: vertex state of a compute set, code of an
+    /// exchange.
     pub bytes: u64,
     /// The operation group that it is part of, as a position in
     /// [`Model::operation_groups`](super::Model); `None` when no operation

@@ -134,7 +134,8 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// The partners of what the compute sets of an operation group have for themselves.
+    /// The partners of what the compute sets of an operation group have for
+    /// themselves.
     fn of_group(&self, group: &FoundGroup) -> Partners {
         let is_compute_set = |program: &u32| {
             let kind = &self.profile.programs.all[*program as usize].kind;

@@ -7,9 +7,9 @@ use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes, Vari
 use rayon::prelude::*;
 
 /// Sets of operation groups that use variables, each kept once for each label
-/// and companion of the variables that it stands for. Set 0 is empty;
-/// any other is a smaller one and one more group, which comes later in the order
-/// than all of that.
+/// and companion of the variables that it stands for. Set 0 is empty; any other
+/// is a smaller one and one more group, which comes later in the order than all
+/// of that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserSets {
     /// By set: the set without its last group, and that group.
@@ -71,8 +71,8 @@ impl UserSets {
     }
 
     /// Takes all sets but the empty one, from set 1 on, as (smaller set, last
-    /// group). `None` unless each smaller set stands before, and each group comes
-    /// behind those of the smaller set and is one of `groups`.
+    /// group). `None` unless each smaller set stands before, and each group
+    /// comes behind those of the smaller set and is one of `groups`.
     ///
     /// `marks` has a label below `labels` and a companion for each of them.
     pub fn from_nodes(
@@ -182,9 +182,9 @@ impl VariableGroups {
         }
     }
 
-    /// Takes groups that are in order already: by tile the number of its groups,
-    /// and the groups of all tiles, on each by class, then by set. `None` when
-    /// the numbers do not add up or a tile is not in order.
+    /// Takes groups that are in order already: by tile the number of its
+    /// groups, and the groups of all tiles, on each by class, then by set.
+    /// `None` when the numbers do not add up or a tile is not in order.
     pub fn from_sorted(counts: &[u32], groups: Vec<VariableGroup>) -> Option<Self> {
         let found = Self::from_ordered(counts, groups)?;
         let is_sorted = |tile| {

@@ -11,7 +11,8 @@ use super::ids::Ids;
 pub struct VariableLists {
     ids: Ids,
     members: Vec<u32>,
-    /// For each list, where its stretches begin in `stretches`; one more at the end.
+    /// For each list, where its stretches begin in `stretches`; one more at the
+    /// end.
     starts: Vec<u32>,
     stretches: Vec<(u32, u32)>,
 }

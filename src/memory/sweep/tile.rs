@@ -43,8 +43,7 @@ pub(super) struct Tile {
     pub(super) always_everywhere: u64,
     /// Code that every stage has, by kind.
     pub(super) code_everywhere: [u64; 4],
-    /// The stretches of steps of these variables, with their user
-    /// sets.
+    /// The stretches of steps of these variables, with their user sets.
     found: Vec<(Stretch, u32)>,
     begins: StepSet,
     ends: StepSet,

@@ -1,4 +1,4 @@
-//! LiveCurves against the weighed stages, and against sums step by step.
+//! Curves against the weighed stages, and against sums step by step.
 
 use super::reference_model::STEPS;
 use super::*;

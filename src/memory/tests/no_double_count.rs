@@ -35,7 +35,8 @@ fn with_bits(mut plain: Plain) -> Plain {
     plain
 }
 
-/// The model, of which the compiler recorded what the groups have and a bit more.
+/// The model, of which the compiler recorded what the groups have and a bit
+/// more.
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {

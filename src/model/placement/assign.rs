@@ -206,8 +206,8 @@ fn firm(
     Ok((sets_of(model, operations, sets)?, Some(parts)))
 }
 
-/// What operation groups without a named layer touch of the variables of layers, and of
-/// what comes after these for certain.
+/// What operation groups without a named layer touch of the variables of
+/// layers, and of what comes after these for certain.
 fn touches_of_named(
     model: &Model,
     bytes: &[SetBytes],

@@ -128,7 +128,7 @@ fn of_groups(
     places.into_iter().map(set).collect()
 }
 
-/// By user set: the places of all its groups.
+/// By user set: the places of all its operation groups.
 pub(super) fn of_sets(
     user_sets: &UserSets,
     of_group: &[PlaceSet],

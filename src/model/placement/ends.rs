@@ -101,8 +101,8 @@ pub(super) struct Layered<'a> {
     pub(super) named: &'a [PlaceSet],
     /// The same with those that its inputs say.
     pub(super) all: &'a [PlaceSet],
-    /// By operation: its group uses no variable of what comes after the last
-    /// layer, or a weight of a layer.
+    /// By operation: its operation group uses no variable of what comes after
+    /// the last layer, or a weight of a layer.
     pub(super) is_of_a_layer: &'a dyn Fn(usize) -> bool,
 }
 

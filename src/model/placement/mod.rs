@@ -154,14 +154,14 @@ pub struct Placement {
     /// By operation group: where the code of each of its pieces counts; empty
     /// where it counts as a whole.
     pub(crate) of_piece: Vec<Vec<PlaceSet>>,
-    /// By user set: where what they use counts.
+    /// By user set: where its variables count.
     pub(crate) counted: Vec<PlaceSet>,
-    /// By user set: the places that use it, where that is more than
+    /// By user set: the places that use its variables, where that is more than
     /// where it counts (classic model).
     pub(crate) sharing: Option<Vec<PlaceSet>>,
     /// By operation group: does an operation of it have a layer by its name?
     pub(crate) named_groups: Vec<bool>,
-    /// By user set: has any of them?
+    /// By user set: has any of its groups?
     pub(crate) named_sets: Vec<bool>,
     /// By user set: does it count in several places only because an
     /// operation that reaches over the model touches these?
@@ -199,7 +199,7 @@ impl Placement {
         self.sets.places(self.operations[operation].places)
     }
 
-    /// By user set: the places that use it.
+    /// By user set: the places that use its variables.
     pub(crate) fn sharing(&self) -> &[PlaceSet] {
         self.sharing.as_ref().unwrap_or(&self.counted)
     }

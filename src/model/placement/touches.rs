@@ -48,7 +48,8 @@ pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
 }
 
 /// By operation group: does it compute, and with nothing that another operation
-/// computes with? It has no part in the model, but is made for the machine that runs it.
+/// computes with? It has no part in the model, but is made for the machine that
+/// runs it.
 pub(super) fn apart(model: &Model, bytes: &[SetBytes]) -> Result<Vec<bool>, TooManyPlaces> {
     let computes = |group: u32| model.operation_groups[group as usize].computes();
     let mut users = vec![0u8; model.user_sets.len()];
@@ -98,8 +99,8 @@ pub(super) struct Touches {
 }
 
 impl Touches {
-    /// What the operation groups that are `wanted` touch, when user sets have the
-    /// places `of_set`.
+    /// What the operation groups that are `wanted` touch, when user sets have
+    /// the places `of_set`.
     pub(super) fn new(
         model: &Model,
         bytes: &[SetBytes],

@@ -8,7 +8,7 @@ use super::{OperationPlace, Reason};
 use crate::model::{Label, Layering, Model, NO_USERS};
 use rustc_hash::FxHashMap;
 
-/// By user set: where what they use counts.
+/// By user set: where its variables count.
 #[derive(Debug)]
 pub(super) struct VariablePlaces {
     /// The places of the operations of layers, In and Out.
@@ -217,8 +217,7 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
 }
 
 /// By operation group whose operations reach over the model: the places that
-/// these are
-/// near to.
+/// these are near to.
 fn near_groups(
     model: &Model,
     near: &[PlaceSet],
@@ -235,7 +234,7 @@ fn near_groups(
     Ok(of_group)
 }
 
-/// By user set: the places that `place` gives those of them that compute
+/// By user set: the places that `place` gives those of its groups that compute
 /// or, without any, those that only move data.
 fn by_users(
     model: &Model,
@@ -289,8 +288,8 @@ fn by_program(
 }
 
 /// By operation group where its code counts, and where that of each of its
-/// pieces does, if it reaches over the model. Code that nothing places is in every
-/// stage: never too little.
+/// pieces does, if it reaches over the model. Code that nothing places is in
+/// every stage: never too little.
 pub(super) fn code_places(
     model: &Model,
     operations: &[OperationPlace],

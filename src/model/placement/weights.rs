@@ -108,7 +108,7 @@ pub(super) fn ties(
     ties
 }
 
-/// By user set: how many updates use what they use, up to 2.
+/// By user set: how many updates use its variables, up to 2.
 fn used_by_updates(model: &Model) -> Vec<u8> {
     let mut is_update = vec![false; model.operation_groups.len()];
     for operation in &model.operations {
