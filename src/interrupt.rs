@@ -71,6 +71,9 @@ fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    use tempfile::TempDir;
 
     #[test]
     fn a_file_is_named_as_long_as_its_guard_lives() {
@@ -83,5 +86,52 @@ mod tests {
         assert_eq!(named(&path), 1);
         drop(second);
         assert_eq!(named(&path), 0);
+    }
+
+    /// Tells the child, which is this same program, where to write.
+    const FOLDER: &str = "POPLINER_TEST_INTERRUPT";
+    const READY: &str = "both files are there";
+
+    /// Not a test of its own: what the child does.
+    #[test]
+    fn child() {
+        let Some(folder) = std::env::var_os(FOLDER) else {
+            return;
+        };
+        let folder = Path::new(&folder);
+        install().unwrap();
+        let done = guard(&folder.join("done"));
+        fs::write(folder.join("done"), "whole").unwrap();
+        drop(done);
+        let _partial = guard(&folder.join("partial"));
+        fs::write(folder.join("partial"), "hal").unwrap();
+        println!("\n{READY}");
+        loop {
+            std::thread::park();
+        }
+    }
+
+    #[test]
+    fn an_interrupt_removes_what_is_being_written_and_nothing_else() {
+        let folder = TempDir::new().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "interrupt::tests::child", "--nocapture"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap() == READY));
+        assert!(folder.path().join("partial").exists());
+        let kill = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(kill.unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(!folder.path().join("partial").exists());
+        assert_eq!(
+            fs::read_to_string(folder.path().join("done")).unwrap(),
+            "whole"
+        );
     }
 }

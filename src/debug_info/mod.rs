@@ -62,7 +62,7 @@ impl DebugInfo {
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
-    pub fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, DebugInfoError> {
+    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, DebugInfoError> {
         let file = File::open(path)?;
         // A pipe has no length.
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());

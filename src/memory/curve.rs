@@ -33,27 +33,6 @@ impl LiveCurve {
         }
         (self.fixed + self.always_live + peak.0, peak.1)
     }
-
-    /// All bytes over at most `most` equal stretches of the window, of each the
-    /// highest, so that the peak stays.
-    pub fn columns(&self, most: usize) -> Vec<u64> {
-        let (first, last) = self.window;
-        let steps = u64::from(last.saturating_sub(first)) + 1;
-        let count = steps.min(most as u64);
-        let base = self.fixed.saturating_add(self.always_live);
-        let mut columns = vec![base; count as usize];
-        let place = |step: u32| u64::from(step.saturating_sub(first)) * count / steps;
-        for (number, &(step, bytes)) in self.points.iter().enumerate() {
-            // A point holds up to the next.
-            let next = self.points.get(number + 1);
-            let until = next.map_or(last, |next| next.0.saturating_sub(1)).max(step);
-            let held = place(step) as usize..=place(until.min(last)) as usize;
-            for column in columns.get_mut(held).into_iter().flatten() {
-                *column = (*column).max(base.saturating_add(bytes));
-            }
-        }
-        columns
-    }
 }
 
 /// The curves of one stage.
@@ -182,23 +161,4 @@ impl MemoryModel<'_> {
 
 fn keyed(item: &VariableGroup) -> ((u32, u32), u64) {
     ((item.class, item.set), u64::from(item.bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::LiveCurve;
-
-    #[test]
-    fn columns_keep_every_peak() {
-        let curve = LiveCurve {
-            window: (10, 19),
-            fixed: 1,
-            always_live: 2,
-            points: vec![(10, 0), (13, 50), (14, 4), (19, 7)],
-        };
-        assert_eq!(curve.columns(10), [3, 3, 3, 53, 7, 7, 7, 7, 7, 10]);
-        assert_eq!(curve.columns(99), curve.columns(10));
-        assert_eq!(curve.columns(2), [53, 10]);
-        assert!(curve.columns(0).is_empty());
-    }
 }

@@ -105,6 +105,12 @@ impl StageMemory {
         self.tiles.get(self.max_tile()).map_or(0, Parts::total)
     }
 
+    /// The first step at which the variables of the fullest tile are most; `None`
+    /// when the stage has no steps.
+    pub fn peak_step(&self) -> Option<u32> {
+        self.peak_steps.get(self.max_tile()).copied().flatten()
+    }
+
     /// Sums over all tiles.
     pub fn sums(&self) -> Parts {
         let mut sums = Parts::default();

@@ -33,6 +33,19 @@ pub struct LayerOptions {
     pub order: LayerOrder,
 }
 
+impl Default for LayerOptions {
+    /// The regexes of the original tool, and layers in the order of their first
+    /// step.
+    fn default() -> Self {
+        let regex = |pattern| Regex::new(pattern).expect("a regex of this program");
+        Self {
+            layer_regex: regex(DEFAULT_LAYER_REGEX),
+            inputs_regex: regex(DEFAULT_INPUTS_REGEX),
+            order: LayerOrder::Steps,
+        }
+    }
+}
+
 /// Why an operation got its layer, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {

@@ -59,6 +59,24 @@ impl Database {
         self.schema.require(table, columns, self.version)
     }
 
+    /// Opens a file again that was read before.
+    ///
+    /// # Errors
+    /// [`ProfileError::Changed`] when it is no longer what it was.
+    pub(super) fn open_again(source: &Source) -> Result<Self, ProfileError> {
+        let database = Self::open(source.path(), &Progress::new())?;
+        if database.source == *source {
+            Ok(database)
+        } else {
+            Err(ProfileError::Changed)
+        }
+    }
+
+    /// The file as it was when it was opened.
+    pub(super) fn source(&self) -> &Source {
+        &self.source
+    }
+
     /// Is the file still what it was when it was opened?
     pub(super) fn check_unchanged(&self) -> Result<(), ProfileError> {
         self.source.check_unchanged()

@@ -91,7 +91,7 @@ impl Profile {
     ///
     /// # Errors
     /// As [`Profile::read`].
-    pub fn read_with(path: &Path, progress: &Progress) -> Result<Self, ProfileError> {
+    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self, ProfileError> {
         let mut database = Database::open(path, progress)?;
         let version = FormatVersion::read(&database)?;
         database.version = version;
@@ -120,7 +120,7 @@ impl Profile {
             cycles,
             made,
             names: VariableNames {
-                path: path.to_owned(),
+                source: database.source().clone(),
                 version,
             },
             version,

@@ -2,30 +2,33 @@
 //! seldom wanted, so they are fetched for single tiles on demand.
 
 use super::database::Database;
+use super::open::Source;
 use super::{FormatVersion, ProfileError};
-use crate::progress::Progress;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::path::PathBuf;
+
+/// What a variable is called whose name is not in the profile.
+const NO_NAME: &str = "(no name in the profile)";
 
 /// Where the names of variables can be fetched from.
 #[derive(Debug, Clone)]
 pub struct VariableNames {
-    pub(super) path: PathBuf,
+    pub(super) source: Source,
     pub(super) version: FormatVersion,
 }
 
 impl VariableNames {
     /// The names of the variables with these ids, in the same order: the base
     /// name from `vars_string_table` with prefix and suffix, such as
-    /// `weights#0`.
+    /// `weights#0`, or that there is none.
     ///
     /// # Errors
-    /// As [`Profile::read`](super::Profile::read); the file is opened again.
+    /// As [`Profile::read`](super::Profile::read): the file is opened again, and
+    /// must be what it was.
     pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>, ProfileError> {
         let (Some(lowest), Some(highest)) = (ids.iter().min(), ids.iter().max()) else {
             return Ok(Vec::new());
         };
-        let mut database = Database::open(&self.path, &Progress::new())?;
+        let mut database = Database::open_again(&self.source)?;
         database.version = self.version;
         let between = format!("WHERE var_id BETWEEN {lowest} AND {highest}");
         let wanted: FxHashSet<u64> = ids.iter().copied().collect();
@@ -49,7 +52,9 @@ impl VariableNames {
             let prefix = field.map_or(String::new(), |n| format!("__vertexField_{n}"));
             Some(format!("{prefix}{}{suffix}", bases.get(base)?))
         };
-        Ok(ids.iter().map(|id| name(id).unwrap_or_default()).collect())
+        database.check_unchanged()?;
+        let names = ids.iter().map(|id| name(id).unwrap_or(NO_NAME.to_string()));
+        Ok(names.collect())
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 const HEADER: usize = 100;
 
 /// A profile on disk, as it was when it was found.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
     /// Absolute and without links: SQLite keeps changes beside the file itself.
     path: PathBuf,
@@ -59,6 +59,11 @@ impl Source {
         } else {
             Err(ProfileError::Changed)
         }
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// How many bytes of texts and blobs one table can have in a sound file.

@@ -16,16 +16,15 @@ const TICK: Duration = Duration::from_millis(100);
 /// and if anybody can see it: not when `quiet`, nor without a terminal. When
 /// this returns, the bars are gone from the screen, so nothing else may be
 /// written to standard error while `work` runs.
-pub fn during<T>(quiet: bool, work: impl FnOnce(&Progress) -> T) -> T {
-    let progress = Progress::new();
+pub fn during<T>(progress: &Progress, quiet: bool, work: impl FnOnce(&Progress) -> T) -> T {
     if !wanted(quiet, stderr().is_terminal()) {
-        return work(&progress);
+        return work(progress);
     }
     std::thread::scope(|scope| {
         // The thread ends when the sender is dropped, also by a panic.
         let (_running, finished) = channel();
-        scope.spawn(|| draw(&progress, finished));
-        work(&progress)
+        scope.spawn(|| draw(progress, finished));
+        work(progress)
     })
 }
 
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_result_of_the_work_comes_back() {
-        let result = during(false, |progress| {
+        let result = during(&Progress::new(), false, |progress| {
             let task = progress.begin("working", Unit::Rows, 1);
             task.add(1);
             progress.tasks()[0].done()

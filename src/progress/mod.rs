@@ -29,7 +29,12 @@ pub struct Progress {
     tasks: Arc<Mutex<Tasks>>,
 }
 
-type Tasks = Vec<Arc<State>>;
+#[derive(Debug, Default)]
+struct Tasks {
+    running: Vec<Arc<State>>,
+    /// What was done, in the order in which it ended, and how long it took.
+    ended: Vec<(&'static str, Duration)>,
+}
 
 /// Something that is being done, until this is dropped.
 #[derive(Debug)]
@@ -65,16 +70,21 @@ impl Progress {
             done: AtomicU64::new(0),
             began: Instant::now(),
         });
-        lock(&self.tasks).push(Arc::clone(&state));
+        lock(&self.tasks).running.push(Arc::clone(&state));
         Task {
             tasks: Arc::clone(&self.tasks),
             state,
         }
     }
 
+    /// What was done, in the order in which it ended, and how long each took.
+    pub fn ended(&self) -> Vec<(&'static str, Duration)> {
+        lock(&self.tasks).ended.clone()
+    }
+
     /// What is being done at the moment.
     pub fn tasks(&self) -> Vec<Arc<State>> {
-        lock(&self.tasks).clone()
+        lock(&self.tasks).running.clone()
     }
 }
 
@@ -94,7 +104,9 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         let ended = &self.state;
-        lock(&self.tasks).retain(|task| !Arc::ptr_eq(task, ended));
+        let mut tasks = lock(&self.tasks);
+        tasks.running.retain(|task| !Arc::ptr_eq(task, ended));
+        tasks.ended.push((ended.what, ended.began.elapsed()));
     }
 }
 

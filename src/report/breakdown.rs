@@ -1,122 +1,105 @@
-//! The breakdowns of operations and layers, and the totals, as tables.
+//! The breakdowns of operations and layers, the totals, and what layers share and
+//! send, as tables.
 
-use super::Table;
+use super::table::{Cell, Column, Kind, Table, cells};
 use crate::memory::{Parts, StageMemory};
-use crate::model::{
-    EVERYWHERE, Layering, Model, NO_LAYER, Operation, OperationPlace, Placement, Positions,
-};
+use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Placement, Positions, Rules};
 use crate::profile::RecordedTile;
 
-/// The name that the pseudo-layer has in tables.
+/// The name that operations without a layer have in tables.
 const NO_NAME: &str = "None";
 
-/// The names of all layers as tables show them.
-pub fn layer_names(positions: &Positions) -> Vec<String> {
-    let names = 0..positions.len();
-    names
-        .map(|place| positions.name(place).to_string())
-        .collect()
-}
+const OPERATIONS: [Column; 10] = [
+    Column::text("Layer"),
+    Column::text("Note"),
+    Column::new("Full name", Kind::Name, ""),
+    Column::new("Vertex state", Kind::Bytes, ""),
+    Column::new("Vertex code", Kind::Bytes, ""),
+    Column::new("Exchange code", Kind::Bytes, ""),
+    Column::new("Control code", Kind::Bytes, ""),
+    Column::new("Variables", Kind::Bytes, ""),
+    Column::new("Counts in", Kind::Layers, ""),
+    Column::text("By"),
+];
 
-/// One row for each operation, in order, by the classic rules. `bodies` is the
-/// memory of each body; an operation without a layer shows no variables.
-pub fn operations(model: &Model, layering: &Layering, bodies: &[Parts]) -> Table {
-    let mut table = Table::new("operation-breakdown", &OPERATION_COLUMNS);
-    for (index, operation) in model.operations.iter().enumerate() {
-        let mut parts = bodies[operation.group as usize];
-        if layering.layers[index] == NO_LAYER {
-            parts.variables = 0;
-        }
-        table
-            .rows
-            .push(operation_row(operation, layering, index, &parts));
-    }
-    table
-}
-
-/// The same by the full rules, with the layer that each operation counts in.
-pub fn assigned(
+/// One row for each operation, in order. `parts` is the memory of each group of
+/// operations. By the classic rules an operation without a layer shows no
+/// variables; by the full rules there are the places where each counts, and by
+/// which rule.
+pub fn operations(
     model: &Model,
     layering: &Layering,
     placement: &Placement,
-    bodies: &[Parts],
+    parts: &[Parts],
 ) -> Table {
-    let mut table = Table::new("operation-breakdown", &OPERATION_COLUMNS);
-    table.header.push("Counts in".to_string());
-    table.header.push("By".to_string());
+    let is_classic = placement.rules == Rules::Classic;
+    let mut table = Table::new("operation-breakdown", &OPERATIONS);
     for (index, operation) in model.operations.iter().enumerate() {
-        let parts = &bodies[operation.group as usize];
-        let mut row = operation_row(operation, layering, index, parts);
-        let OperationPlace { places, reason } = placement.operations[index];
-        row.push(match places {
-            EVERYWHERE => "every stage".to_string(),
-            _ => names_of(placement, index),
-        });
-        row.push(reason.to_string());
-        table.rows.push(row);
+        let mut parts = parts[operation.group as usize];
+        let layer = layering.layers[index];
+        if is_classic && layer == NO_LAYER {
+            parts.variables = 0;
+        }
+        let name = match layer {
+            NO_LAYER => NO_NAME,
+            layer => &layering.names[layer as usize],
+        };
+        let note = layering.notes[index].to_string();
+        let mut cells = cells![name, note, &*operation.name];
+        cells.extend(part_cells(&parts));
+        cells.extend(cells![
+            places(placement, index),
+            placement
+                .operations
+                .get(index)
+                .map(|own| own.reason.to_string()),
+        ]);
+        table.row("", cells);
+    }
+    if is_classic {
+        table = table.without("Counts in").without("By");
     }
     table
 }
 
 /// The names of the positions that an operation counts in.
-fn names_of(placement: &Placement, operation: usize) -> String {
+fn places(placement: &Placement, operation: usize) -> String {
+    if placement
+        .operations
+        .get(operation)
+        .is_some_and(|own| own.places == EVERYWHERE)
+    {
+        return "every stage".to_string();
+    }
     let places = placement.places_of(operation).iter();
     let names = places.map(|&place| placement.positions.name(place as usize).to_string());
     names.collect::<Vec<_>>().join(" ")
 }
 
-const OPERATION_COLUMNS: [&str; 8] = [
-    "Layer",
-    "Note",
-    "Full name",
-    "Vertex state",
-    "Vertex code",
-    "Exchange code",
-    "Control code",
-    "Variables",
+const LAYERS: [Column; 7] = [
+    Column::text("Name"),
+    Column::new("Vertex state", Kind::Bytes, ""),
+    Column::new("Vertex code", Kind::Bytes, ""),
+    Column::new("Exchange code", Kind::Bytes, ""),
+    Column::new("Control code", Kind::Bytes, ""),
+    Column::new("Variables", Kind::Bytes, ""),
+    Column::text("Total (MB)"),
 ];
 
-fn operation_row(
-    operation: &Operation,
-    layering: &Layering,
-    index: usize,
-    parts: &Parts,
-) -> Vec<String> {
-    let layer = match layering.layers[index] {
-        NO_LAYER => NO_NAME,
-        layer => &layering.names[layer as usize],
-    };
-    let note = layering.notes[index].to_string();
-    let mut row = vec![layer.to_string(), note, operation.name.to_string()];
-    row.extend(cells(parts));
-    row
-}
-
-/// One row for each layer, the pseudo-layer first.
+/// One row for each position of the layer order.
 pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
-    let mut table = Table::new(
-        "layer-breakdown",
-        &[
-            "Name",
-            "Vertex state",
-            "Vertex code",
-            "Exchange code",
-            "Control code",
-            "Variables",
-            "Total (MB)",
-        ],
-    );
-    for (name, memory) in layer_names(positions).into_iter().zip(memory) {
+    let mut table = Table::new("layer-breakdown", &LAYERS);
+    for (position, memory) in memory.iter().enumerate() {
         let sums = memory.sums();
-        let mut row = vec![name];
-        row.extend(cells(&sums));
-        row.push(megabytes(sums.total()));
-        table.rows.push(row);
+        let mut cells = cells![positions.name(position).to_string()];
+        cells.extend(part_cells(&sums));
+        cells.push(megabytes(sums.total()).into());
+        table.row("", cells);
     }
     table
 }
 
-fn cells(parts: &Parts) -> [String; 5] {
+fn part_cells(parts: &Parts) -> [Cell; 5] {
     [
         parts.vertex_state,
         parts.vertex_code,
@@ -124,7 +107,7 @@ fn cells(parts: &Parts) -> [String; 5] {
         parts.control_code,
         parts.variables,
     ]
-    .map(|bytes| bytes.to_string())
+    .map(Cell::from)
 }
 
 /// Millions of bytes with three decimals, rounded to the nearest.
@@ -133,22 +116,43 @@ fn megabytes(bytes: u64) -> String {
     format!("{}.{:03}", thousands / 1000, thousands % 1000)
 }
 
+const TOTALS: [Column; 4] = [
+    Column::new("Tile", Kind::Count, ""),
+    Column::new("Always live", Kind::Bytes, ""),
+    Column::new("Not always live", Kind::Bytes, ""),
+    Column::new("Total", Kind::Bytes, ""),
+];
+
 /// The whole model as one stage, then tiles as the compiler recorded them.
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
-    let header = ["Tile", "Always live", "Not always live", "Total"];
-    let mut table = Table::new("memory-totals", &header);
-    let whole = ["all, as one stage", "", "", &whole.to_string()].map(String::from);
-    table.rows.push(whole.to_vec());
+    let mut table = Table::new("memory-totals", &TOTALS);
+    let first = cells!["all, as one stage", Cell::Empty, Cell::Empty, whole];
+    table.row("", first);
     for (tile, recorded) in tiles {
-        let cells = [
-            u64::from(*tile),
-            recorded.always_live,
-            recorded.not_always_live,
-            recorded.total,
-        ];
-        table.rows.push(cells.map(|cell| cell.to_string()).to_vec());
+        let RecordedTile {
+            always_live,
+            not_always_live,
+            total,
+            ..
+        } = *recorded;
+        table.row("", cells![*tile, always_live, not_always_live, total]);
     }
     table
+}
+
+/// Bytes of the variables that both of two positions use.
+pub fn affinity(positions: &Positions, cells: &[Vec<u64>]) -> Table {
+    Table::matrix("memory-affinity", &names(positions), cells)
+}
+
+/// Bytes of the variables made in the row's position and used up in the column's.
+pub fn communication(positions: &Positions, cells: &[Vec<u64>]) -> Table {
+    Table::matrix("interlayer-communication", &names(positions), cells)
+}
+
+fn names(positions: &Positions) -> Vec<String> {
+    let names = (0..positions.len()).map(|position| positions.name(position).to_string());
+    names.collect()
 }
 
 #[cfg(test)]

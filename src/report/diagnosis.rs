@@ -1,7 +1,7 @@
 //! The diagnosis as tables: what the operations explain of what the compiler
 //! recorded, with all operations and with layered ones only.
 
-use super::Table;
+use super::table::{Column, Kind, Table, cells};
 use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 
@@ -13,14 +13,14 @@ const VARIABLES_SHOWN: usize = 20;
 const BOTH: [(Explaining, &str); 2] = [(Explaining::All, "all"), (Explaining::Layered, "layered")];
 
 /// All tables of the diagnosis, in order.
-pub fn tables(model: &Model, memory: &MemoryModel<'_>, bottleneck: &MemoryPeak) -> Vec<Table> {
+pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
     vec![
         programs(model, memory),
         missing_programs(model, memory),
         code(memory),
-        at_bottleneck(memory, bottleneck),
-        variables(memory, bottleneck),
-        coverage(memory, bottleneck),
+        at_peak(memory, peak),
+        variables(memory, peak),
+        coverage(memory, peak),
     ]
 }
 
@@ -30,27 +30,33 @@ const KINDS: [(OwnedKind, &str); 2] = [
 ];
 
 fn programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    let header = ["Operations", "Kind", "In an operation", "In none"];
-    let mut table = Table::new("diagnose-programs", &header);
+    let columns = [
+        Column::text("Operations"),
+        Column::text("Kind"),
+        Column::new("In an operation", Kind::Count, ""),
+        Column::new("In none", Kind::Count, ""),
+    ];
+    let mut table = Table::new("diagnose-programs", &columns);
     for (explaining, operations) in BOTH {
         for (kind, name) in KINDS {
             let of_kind = || model.programs.iter().filter(|program| program.kind == kind);
             let explained = of_kind().filter(|p| memory.explains_program(explaining, p));
             let (all, explained) = (of_kind().count(), explained.count());
-            table.rows.push(vec![
-                operations.to_string(),
-                name.to_string(),
-                explained.to_string(),
-                (all - explained).to_string(),
-            ]);
+            table.row("", cells![operations, name, explained, all - explained,]);
         }
     }
     table
 }
 
 fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    let header = ["Operations", "Kind", "Program", "Name", "Bytes"];
-    let mut table = Table::new("diagnose-missing-programs", &header);
+    let columns = [
+        Column::text("Operations"),
+        Column::text("Kind"),
+        Column::new("Program", Kind::Count, ""),
+        Column::new("Name", Kind::Name, ""),
+        Column::new("Bytes", Kind::Bytes, ""),
+    ];
+    let mut table = Table::new("diagnose-missing-programs", &columns);
     for (explaining, operations) in BOTH {
         for (kind, kind_name) in KINDS {
             let is_missing = |program: &&OwnedProgram| {
@@ -60,13 +66,16 @@ fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
                 model.programs.iter().filter(is_missing).collect();
             missing.sort_by_key(|program| std::cmp::Reverse(program.bytes));
             for program in missing.into_iter().take(MISSING_SHOWN) {
-                table.rows.push(vec![
-                    operations.to_string(),
-                    kind_name.to_string(),
-                    program.id.to_string(),
-                    program.name.to_string(),
-                    program.bytes.to_string(),
-                ]);
+                table.row(
+                    "",
+                    cells![
+                        operations,
+                        kind_name,
+                        program.id,
+                        &*program.name,
+                        program.bytes,
+                    ],
+                );
             }
         }
     }
@@ -74,93 +83,115 @@ fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
 }
 
 fn code(memory: &MemoryModel<'_>) -> Table {
-    let header = [
-        "Operations",
-        "Category",
-        "Predicted",
-        "Recorded",
-        "Difference",
-        "Difference (%)",
-        "Worst tile",
-        "Difference there",
+    let columns = [
+        Column::text("Operations"),
+        Column::text("Category"),
+        Column::new("Predicted", Kind::Bytes, ""),
+        Column::new("Recorded", Kind::Bytes, ""),
+        Column::new("Difference", Kind::Change, ""),
+        Column::text("Difference (%)"),
+        Column::new("Worst tile", Kind::Count, ""),
+        Column::new("Difference there", Kind::Change, ""),
     ];
-    let mut table = Table::new("diagnose-code", &header);
+    let mut table = Table::new("diagnose-code", &columns);
     for (explaining, operations) in BOTH {
         for category in memory.code_categories(explaining) {
-            table.rows.push(vec![
-                operations.to_string(),
-                category.name.to_string(),
-                category.predicted.to_string(),
-                category.recorded.to_string(),
-                difference(category.predicted, category.recorded).to_string(),
-                percentage(category.predicted, category.recorded),
-                category.worst_tile.to_string(),
-                category.worst_difference.to_string(),
-            ]);
+            table.row(
+                "",
+                cells![
+                    operations,
+                    category.name,
+                    category.predicted,
+                    category.recorded,
+                    difference(category.predicted, category.recorded),
+                    percentage(category.predicted, category.recorded),
+                    category.worst_tile,
+                    category.worst_difference,
+                ],
+            );
         }
     }
     table
 }
 
-fn at_bottleneck(memory: &MemoryModel<'_>, bottleneck: &MemoryPeak) -> Table {
-    let header = [
-        "Operations",
-        "Tile",
-        "Step",
-        "Predicted",
-        "Recorded",
-        "Difference",
-        "Difference (%)",
+fn at_peak(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
+    let columns = [
+        Column::text("Operations"),
+        Column::new("Tile", Kind::Count, ""),
+        Column::new("Step", Kind::Count, ""),
+        Column::new("Predicted", Kind::Bytes, ""),
+        Column::new("Recorded", Kind::Bytes, ""),
+        Column::new("Difference", Kind::Change, ""),
+        Column::text("Difference (%)"),
     ];
-    let mut table = Table::new("diagnose-bottleneck", &header);
+    let mut table = Table::new("diagnose-memory-peak", &columns);
     for (explaining, operations) in BOTH {
-        let predicted = memory.predicted_at(explaining, bottleneck);
-        table.rows.push(vec![
-            operations.to_string(),
-            bottleneck.tile.to_string(),
-            bottleneck.step.to_string(),
-            predicted.to_string(),
-            bottleneck.bytes.to_string(),
-            difference(predicted, bottleneck.bytes).to_string(),
-            percentage(predicted, bottleneck.bytes),
-        ]);
+        let predicted = memory.predicted_at(explaining, peak);
+        table.row(
+            "",
+            cells![
+                operations,
+                peak.tile,
+                peak.step,
+                predicted,
+                peak.bytes,
+                difference(predicted, peak.bytes),
+                percentage(predicted, peak.bytes),
+            ],
+        );
     }
     table
 }
 
-fn variables(memory: &MemoryModel<'_>, bottleneck: &MemoryPeak) -> Table {
-    let header = ["Operations", "Variable", "Category", "Bytes"];
-    let mut table = Table::new("diagnose-variables", &header);
+fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
+    let columns = [
+        Column::text("Operations"),
+        Column::new("Variable", Kind::Name, ""),
+        Column::text("Category"),
+        Column::new("Bytes", Kind::Bytes, ""),
+    ];
+    let mut table = Table::new("diagnose-variables", &columns);
     for (explaining, operations) in BOTH {
-        let variables = bottleneck.variables.iter();
+        let variables = peak.variables.iter();
         let unexplained = variables.filter(|v| !memory.explains_variable(explaining, v));
         for variable in unexplained.take(VARIABLES_SHOWN) {
-            table.rows.push(vec![
-                operations.to_string(),
-                variable.name.to_string(),
-                variable.category.to_string(),
-                variable.bytes.to_string(),
-            ]);
+            table.row(
+                "",
+                cells![
+                    operations,
+                    &*variable.name,
+                    &*variable.category,
+                    variable.bytes,
+                ],
+            );
         }
     }
     table
 }
 
-/// Who explains each category at the bottleneck, in the chosen memory model.
-fn coverage(memory: &MemoryModel<'_>, bottleneck: &MemoryPeak) -> Table {
-    let header = [
-        "Category", "Recorded", "Layers", "Assigned", "Overhead", "Rest",
+/// Who explains each category at the peak, in the chosen memory model.
+fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
+    let columns = [
+        Column::text("Category"),
+        Column::new("Recorded", Kind::Bytes, ""),
+        Column::new("Layers", Kind::Bytes, ""),
+        Column::new("Assigned", Kind::Bytes, ""),
+        Column::new("Overhead", Kind::Bytes, ""),
+        Column::new("Rest", Kind::Change, ""),
     ];
-    let mut table = Table::new("diagnose-coverage", &header);
-    for (category, coverage) in memory.coverage_by_category(bottleneck) {
-        table.rows.push(vec![
-            category,
-            coverage.recorded.to_string(),
-            coverage.layers.to_string(),
-            coverage.assigned.to_string(),
-            coverage.overhead.to_string(),
-            coverage.rest().to_string(),
-        ]);
+    let mut table = Table::new("diagnose-coverage", &columns);
+    for (category, coverage) in memory.coverage_by_category(peak) {
+        table.row(
+            "",
+            cells![
+                category,
+                coverage.recorded,
+                coverage.layers,
+                coverage.assigned,
+                coverage.overhead,
+                coverage.rest(),
+            ],
+        );
     }
     table
 }
@@ -172,11 +203,9 @@ fn difference(predicted: u64, recorded: u64) -> i128 {
 /// The difference in per cent of what was recorded, with two decimals; empty
 /// where nothing was recorded.
 fn percentage(predicted: u64, recorded: u64) -> String {
-    match recorded {
-        0 => String::new(),
-        _ => format!(
-            "{:.2}",
-            difference(predicted, recorded) as f64 * 100.0 / recorded as f64
-        ),
+    if recorded == 0 {
+        return String::new();
     }
+    let difference = difference(predicted, recorded) as f64;
+    format!("{:.2}", difference * 100.0 / recorded as f64)
 }

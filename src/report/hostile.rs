@@ -1,6 +1,6 @@
 //! Names that want to be something else stay text in every form.
 
-use super::document::{Report, testing::report};
+use super::{Report, testing::report};
 use super::{csv, html, markdown, text::is_obeyed};
 use serde_json::Value;
 

@@ -5,22 +5,24 @@
 //! has it begins with `null` and ends with `"Out"`: both run on the first IPU.
 //! People read `In`, `Out` or `None`; which, [`PseudoLayers`] says.
 
+use super::LayerNames;
+use super::text::printable;
 use crate::model::{Positions, PseudoLayers};
 
 /// What a list of layers ends with when Out is in it.
 const OUT: &str = "Out";
 
 /// The name of a position: `None` for the first.
-pub fn layer_name(positions: &Positions, position: usize) -> Option<String> {
+pub(super) fn layer_name(positions: &Positions, position: usize) -> Option<String> {
     (position > 0).then(|| positions.name(position).to_string())
 }
 
 /// The names of positions, ascending, with Out at the end where it is one
 /// position with In.
-pub fn layer_names(
+pub(super) fn layer_names(
     positions: &Positions,
     wanted: impl IntoIterator<Item = usize>,
-) -> Vec<Option<String>> {
+) -> LayerNames {
     let wanted = wanted.into_iter();
     let mut names: Vec<_> = wanted.map(|own| layer_name(positions, own)).collect();
     if positions.out_is_first() && matches!(names.first(), Some(None)) {
@@ -58,16 +60,8 @@ impl PseudoLayers {
         }
     }
 
-    /// The same with what a pseudo-layer stands for.
-    pub(super) fn described(self, layer: &Option<String>) -> String {
-        match self.meaning(layer) {
-            None => self.named(layer),
-            Some(meaning) => format!("{} ({meaning})", self.name_of(layer)),
-        }
-    }
-
     /// What a pseudo-layer stands for; `None` for a layer.
-    fn meaning(self, layer: &Option<String>) -> Option<&'static str> {
+    pub(super) fn meaning(self, layer: &Option<String>) -> Option<&'static str> {
         match (layer.as_deref(), self) {
             (None, PseudoLayers::NoneFirst) => Some("the operations without a layer"),
             (None, PseudoLayers::InAndOut) => Some("what runs before the layers"),
@@ -77,10 +71,31 @@ impl PseudoLayers {
         }
     }
 
+    /// The names of all stages for a terminal: `In 0 1 | 2 3 Out`.
+    pub(super) fn all(self, stages: &[LayerNames]) -> String {
+        let stages = stages.iter();
+        let stages = stages.map(|layers| printable(&self.names_of(layers).join(" ")));
+        stages.collect::<Vec<_>>().join(" | ")
+    }
+
+    /// The layers of a stage for a terminal, many of them by the first and the
+    /// last.
+    pub(super) fn few(self, layers: &[Option<String>]) -> String {
+        const MAX: usize = 8;
+        let names = self.names_of(layers);
+        match names.as_slice() {
+            [first, .., last] if names.len() > MAX => {
+                let (first, last) = (printable(first), printable(last));
+                format!("{first} ... {last} ({})", names.len())
+            }
+            few => printable(&few.join(" ")),
+        }
+    }
+
     /// How many layers each of all stages has, without pseudo-layers.
-    pub(super) fn counts(self, stages: &[Vec<Option<String>>]) -> Vec<usize> {
+    pub(super) fn counts(self, stages: &[LayerNames]) -> Vec<usize> {
         let last = stages.len().saturating_sub(1);
-        let count = |(number, stage): (usize, &Vec<Option<String>>)| {
+        let count = |(number, stage): (usize, &LayerNames)| {
             let ends_with_out = match self {
                 PseudoLayers::NoneFirst => false,
                 PseudoLayers::InAndOut => number == last,
@@ -159,7 +174,8 @@ mod tests {
         let out = Some("Out".to_string());
         assert_eq!(order.named(&Some("7".into())), "layer 7");
         assert_eq!(order.named(&None), "In");
-        assert_eq!(order.described(&out), "Out (what runs after the layers)");
+        assert_eq!(order.meaning(&out), Some("what runs after the layers"));
+        assert_eq!(order.meaning(&Some("7".into())), None);
         assert_eq!(PseudoLayers::NoneFirst.named(&out), "layer Out");
     }
 

@@ -1,34 +1,177 @@
 //! What the analysis found, for machines and for people.
 //!
-//! A [`Split`] is plain data; every output form is a pure function of it and
-//! stands in a file of its own: [`json`] and [`emit`] for standard output,
-//! [`terminal`] for standard error.
+//! A [`Report`] is plain data that can be written and read back. [`Report::new`]
+//! makes it (`build`), and every output form is a pure function of it: `json`,
+//! `csv`, `markdown` and `html` in files, [`emit`] and tables on standard output,
+//! [`terminal`] on standard error, and [`compare`] with an earlier one. What
+//! several forms show is in one place: rows and columns in `tables`, sentences in
+//! `sentences`, names of layers in `layer_names`.
+//!
+//! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
+//! both ends of a range of steps are inclusive. Tiles and stages count from 0.
+//! The name of a layer is `null` for the first position of the layer order, and
+//! `"Out"` for Out; [`PseudoLayers`] says what these stand for.
+//!
+//! The version grows when a field goes or means something else. Fields and
+//! whole sections may be added without that, so a reader must pass over those
+//! that it does not know.
 
-pub mod breakdown;
+mod answer;
+mod breakdown;
+mod build;
 pub mod compare;
-pub mod csv;
-pub mod diagnosis;
-pub mod document;
+mod csv;
+mod diagnosis;
+mod downsample;
 pub mod emit;
 #[cfg(test)]
 mod hostile;
-pub mod html;
-pub mod json;
+mod html;
+mod json;
 mod layer_names;
-pub mod markdown;
+mod liveness;
+mod markdown;
+mod provenance;
 #[cfg(test)]
 mod pseudo_layer_forms;
-pub mod split;
-pub mod sweep;
+mod recorded;
+mod sentences;
+mod split;
+mod table;
 mod tables;
 pub mod terminal;
+#[cfg(test)]
+pub(crate) mod testing;
 mod text;
-mod tied_weights;
 mod units;
 
-pub use document::Report;
-pub use layer_names::{layer_name, layer_names};
-pub use split::{Layer, Memory, Split, Stage, free_bytes};
-pub use tables::{Format, Table};
-pub use text::{grouped, printable};
+pub use answer::{
+    GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective, Refusal,
+    RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow, TiedWeightFacts,
+};
+pub use breakdown::{affinity, communication, layers, operations, totals};
+pub use build::{Detail, Inputs, Peaks};
+pub use csv::write as write_csv;
+pub use diagnosis::tables as diagnosis;
+pub use html::text as html;
+pub use json::{write_report as write_json, write_stages};
+pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
+pub use markdown::text as markdown;
+pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
+pub use recorded::{
+    CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
+    RecordedMemory, StageCycles, TileTotals,
+};
+pub use split::{Bucket, Cut, FullestTile, Fullness, Move, Split, Stage};
+pub use table::{Format, Table};
+pub use tables::sweep as sweep_table;
+pub use text::printable;
 pub use units::Units;
+
+use crate::model::PseudoLayers;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a document says that it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DocumentFormat {
+    /// A report of this tool.
+    #[serde(rename = "popliner-report")]
+    PoplinerReport,
+}
+
+/// The version of the documents that are written here.
+pub const VERSION: u32 = 1;
+
+/// All that a run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Always `popliner-report`.
+    pub format: DocumentFormat,
+    /// The version of this document.
+    #[schemars(extend("const" = VERSION))]
+    pub version: u32,
+    /// From what it was made, and how.
+    pub provenance: Provenance,
+    /// What the compiler recorded of memory.
+    pub memory: RecordedMemory,
+    /// Which pseudo-layers stand around the layers, and so what the name
+    /// `null` means. With `out-with-in` a list of layers that begins with
+    /// `null` ends with `"Out"`, since the first IPU runs both.
+    pub pseudo_layers: PseudoLayers,
+    /// Every layer by itself, in order, the pseudo-layers among them; with
+    /// `out-with-in` the first entry is In and Out together.
+    pub layers: Vec<LayerMemory>,
+    /// The split and its verdict, when one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
+    /// What shows that the split is the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// Why there is no split that fits, and what would help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
+    /// How a split that was given compares with the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<GivenSplit>,
+    /// The constraints that a split must keep, as they were given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<String>,
+    /// Weights that several layers use, the most bytes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tied_weights: Vec<TiedWeightFacts>,
+    /// Groups of layers that share variables, the most bytes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_variables: Vec<SharedVariables>,
+    /// What flows from stage to stage; empty without a split.
+    pub cuts: Vec<Cut>,
+    /// The memory of the whole model over the steps of the program; absent
+    /// when the profile has no steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub liveness: Option<Liveness>,
+    /// The best split for each number of IPUs, when that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
+    /// Cycles of layers and stages, where the profile has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
+    /// What was unusual about the files or fits the regexes badly, as
+    /// sentences.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// The JSON Schema of the document, which `schema/report-v1.schema.json`
+    /// holds.
+    pub fn schema() -> schemars::Schema {
+        schemars::schema_for!(Report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_with_all_sections_keeps_to_the_schema_and_reads_back() {
+        let report = testing::report();
+        let json = serde_json::to_value(&report).unwrap();
+        let schema = serde_json::to_value(Report::schema()).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let problems: Vec<_> = validator
+            .iter_errors(&json)
+            .map(|e| e.to_string())
+            .collect();
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
+    }
+
+    #[test]
+    fn what_a_later_version_adds_is_passed_over() {
+        let report = testing::report();
+        let mut json = serde_json::to_value(&report).unwrap();
+        json["later"] = 1.into();
+        json["split"]["stages"][0]["later"] = "more".into();
+        assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
+    }
+}

@@ -1,8 +1,8 @@
 //! Every form by each kind of pseudo-layers.
 
-use super::document::{Report, testing::report};
 use super::terminal::{TextStyle, explain};
-use super::{csv, html, markdown, sweep};
+use super::{Report, testing::report};
+use super::{csv, html, markdown, tables};
 use crate::model::PseudoLayers;
 
 /// The report with Out in one place with In, or with None in place of both.
@@ -31,7 +31,7 @@ fn forms(report: &Report) -> [(&'static str, String); 5] {
     let mut written = Vec::new();
     csv::write(report, &mut written).unwrap();
     let mut tsv = Vec::new();
-    let table = sweep::table(report.sweep.as_ref().unwrap(), report.pseudo_layers);
+    let table = tables::sweep(report.sweep.as_ref().unwrap(), report.pseudo_layers);
     table.write(Default::default(), &mut tsv).unwrap();
     [
         ("csv", String::from_utf8(written).unwrap()),
@@ -51,7 +51,7 @@ fn has(report: &Report, parts: [&str; 5]) {
 #[test]
 fn in_first_and_out_last() {
     let parts = [
-        "\n0,In,0,2,",
+        "\n0,In,0,In 0,",
         "\tIn 0\t",
         "| In 0 |",
         "stage 1, layers 1 2 Out: ",
@@ -66,7 +66,7 @@ fn in_first_and_out_last() {
 #[test]
 fn out_with_in_on_the_first_ipu() {
     let parts = [
-        "\n0,In Out,0,3,",
+        "\n0,In Out,0,In 0 Out,",
         "\tIn 0 Out\t",
         "| In 0 Out |",
         "stage 0, layers In 0 Out: ",
@@ -78,7 +78,7 @@ fn out_with_in_on_the_first_ipu() {
 #[test]
 fn none_in_the_classic_model() {
     let parts = [
-        "\n0,None,0,2,",
+        "\n0,None,0,None 0,",
         "\tNone 0\t",
         "| None 0 |",
         "stage 0, layers None 0: ",
@@ -95,7 +95,7 @@ fn the_page_groups_layers_by_the_places_of_stages() {
         // Two of four columns each.
         let band = "x=\"50%\" width=\"50%\"";
         assert!(page.contains(band), "{pseudo_layers:?}: {page}");
-        let cell = "data-json=\"/execution/layers/1/cycles\"";
+        let cell = "<tr data-at=\"/execution/layers/1\">";
         assert!(page.contains(cell));
     }
 }

@@ -1,125 +1,169 @@
-//! A split and how it was judged.
+//! The split: stages, how full they are, and what flows between them.
 
-use super::{layer_name, layer_names};
-use crate::memory::{Parts, StageMemory};
-use crate::model::{Positions, PseudoLayers};
-use serde::Serialize;
+use super::{Curve, LayerMemory, LayerNames, PeakVariables};
+use crate::memory::Parts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// A split and how it was judged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The split and its verdict.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Split {
-    /// Which pseudo-layers stand around the layers.
-    pub pseudo_layers: PseudoLayers,
-    /// Bytes that a stage may take on each tile: the most that any IPU allows.
+    /// Does every stage fit, are all layers in one, and are there IPUs enough?
+    pub fits: bool,
+    /// Bytes that a stage may take on each tile.
     pub limit: u64,
-    /// The same by IPU; empty when it is the same on all.
-    pub limits: Vec<u64>,
-    /// Orders that the split breaks, as they were given; none in a solver's
-    /// answer.
-    pub broken: Vec<String>,
-    /// Was it given, to be judged?
-    pub is_given: bool,
     /// How many stages there may be: one for each IPU.
-    pub max_stages: usize,
-    /// The stages in order.
+    pub max_stages: u32,
+    /// The same by IPU, when they differ; `limit` is then the highest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Vec<u64>>,
+    /// Was it given, to be compared with the best?
+    #[serde(default)]
+    pub is_given: bool,
+    /// The stages, in order.
     pub stages: Vec<Stage>,
-    /// The positions that a search gave up on; none in a solver's answer.
-    pub unplaced: Vec<Option<String>>,
-    /// Single positions that are over the limit by themselves: no number of
-    /// IPUs helps.
-    pub too_large: Vec<Layer>,
+    /// Layers that the search gave up on.
+    pub unplaced: LayerNames,
+    /// Single layers that are over the limit by themselves.
+    pub too_large: Vec<LayerMemory>,
 }
 
 /// One pipeline stage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stage {
-    /// Its first layer; `None` for the first position.
+    /// Its number, which is that of its IPU.
+    pub stage: u32,
+    /// Its first layer.
     pub layer_from: Option<String>,
-    /// Its last layer in the order, the same way.
+    /// Its last layer; an Out that runs on the first IPU is no end.
     pub layer_to: Option<String>,
-    /// All its layers, as [`layer_names`] has them.
-    pub layers: Vec<Option<String>>,
-    /// Its positions in the layer order, the end exclusive.
-    #[serde(skip)]
-    pub positions: Range<usize>,
+    /// All its layers, in order.
+    pub layers: LayerNames,
+    /// Where they stand in the layer order, which the layers of the report are
+    /// in; the end exclusive.
+    pub positions: Range<u32>,
     /// Does Out run on it?
-    #[serde(skip)]
+    #[serde(default)]
     pub has_out: bool,
-    /// Its memory tile by tile, which all below is summed up from.
-    #[serde(skip)]
-    pub memory: StageMemory,
-    /// Its memory.
-    pub mem: Memory,
-    /// The fullest tile; the first of several.
-    pub max_tile: usize,
-    /// Index of the first liveness step at which the variables of the fullest
-    /// tile are most; `None` when the stage has no steps.
+    /// All its bytes: the sum over all tiles, each at its own peak.
+    pub total: u64,
+    /// The same by what they hold.
+    pub parts: Parts,
+    /// The tile that decides whether it fits.
+    pub fullest_tile: FullestTile,
+    /// How full its tiles are.
+    pub tiles: Fullness,
+    /// Its bytes over the steps of the program, summed over all tiles at each
+    /// step; `null` when it has no steps.
+    pub all_tiles_curve: Option<Curve>,
+    /// The same on its fullest tile.
+    pub fullest_tile_curve: Option<Curve>,
+    /// The largest variables on its fullest tile at the peak there; `null`
+    /// when their names are not known, as in a saved model.
+    pub peak_variables: Option<PeakVariables>,
+}
+
+/// The fullest tile of a stage; the first of several.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FullestTile {
+    /// Its number.
+    pub tile: u32,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Bytes that the stage may take.
+    #[serde(default)]
+    pub limit: u64,
+    /// The limit less its bytes; below 0 when it does not fit.
+    pub free: i64,
+    /// Its bytes by what they hold.
+    pub parts: Parts,
+    /// The first step at which its variables are most; `null` when the stage
+    /// has no steps.
     pub peak_step: Option<u32>,
 }
 
-/// The memory of a stage in bytes: sums over all tiles, except `max_tile_mem`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Memory {
-    /// All parts together.
-    pub total_mem: u64,
-    /// Bytes on the fullest tile.
-    pub max_tile_mem: u64,
-    /// The parts.
-    #[serde(flatten)]
-    pub parts: Parts,
+/// How full the tiles of a stage are, each at its own peak.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fullness {
+    /// Bytes that half of the tiles do not pass.
+    pub median: u64,
+    /// Bytes that 95 % of the tiles do not pass.
+    pub percentile_95: u64,
+    /// The number of tiles by their bytes: buckets of equal width, of which 20
+    /// reach up to the limit; the last takes all that is above it.
+    pub histogram: Vec<Bucket>,
 }
 
-/// What is free of `limit` with so many bytes in use; below 0 when they are
-/// more. Beyond what JSON readers take it stays at the last number that they do.
-pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
-    let free = i128::from(limit) - i128::from(bytes);
-    i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })
+/// Tiles that are about equally full.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bucket {
+    /// The least bytes of a tile that counts here.
+    pub from: u64,
+    /// The most, inclusive.
+    pub to: u64,
+    /// How many tiles count here.
+    pub tiles: u32,
 }
 
-/// A single position of the layer order and what it needs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Layer {
-    /// Its name; `None` for the first.
-    pub name: Option<String>,
-    /// Its memory.
-    pub mem: Memory,
-    /// The fullest tile.
-    pub max_tile: usize,
+/// The boundary between two stages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cut {
+    /// The stage before it.
+    pub after_stage: u32,
+    /// The last layer before it.
+    pub layer_before: Option<String>,
+    /// The first layer after it.
+    pub layer_after: Option<String>,
+    /// Bytes of the distinct variables that flow over it in either direction,
+    /// those on their way to stages further off among them.
+    pub bytes: u64,
+    /// Bytes of variables that are always live and used on both sides: each
+    /// side needs a copy.
+    #[serde(default)]
+    pub duplicated: u64,
+    /// What moving one layer over the cut would do, for each side that has
+    /// another layer to keep; empty when nothing but the split was looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<Move>,
 }
 
-impl Memory {
-    /// Sums up a stage.
-    pub fn of(memory: &StageMemory) -> Self {
-        let parts = memory.sums();
-        Self {
-            total_mem: parts.total(),
-            max_tile_mem: memory.max_tile_bytes(),
-            parts,
-        }
+/// What moving the layer at a cut to the other side would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Move {
+    /// The layer that moves; In and Out where both are one.
+    pub layers: LayerNames,
+    /// The stage that they would go to.
+    pub to_stage: u32,
+    /// Bytes on the fullest tile of the stage before the cut, and of the one
+    /// after it, as they would be.
+    pub fullest_tile_bytes: [u64; 2],
+    /// What that is more than now, or less.
+    pub change: [i64; 2],
+}
+
+impl Split {
+    /// The layers of each stage.
+    pub fn layers(&self) -> Vec<LayerNames> {
+        let stages = self.stages.iter();
+        stages.map(|stage| stage.layers.clone()).collect()
+    }
+
+    /// The stage with the fullest tile; the first of several.
+    pub fn fullest(&self) -> Option<&Stage> {
+        let stages = self.stages.iter().rev();
+        stages.max_by_key(|stage| stage.fullest_tile.bytes)
+    }
+
+    /// The stage that has least free of its limit; the first of several.
+    pub fn nearest_to_limit(&self) -> Option<&Stage> {
+        self.stages
+            .iter()
+            .min_by_key(|stage| stage.fullest_tile.free)
     }
 }
 
 impl Stage {
-    /// Describes the stage with these positions of the layer order.
-    pub fn new(positions: &Positions, range: &Range<usize>, memory: StageMemory) -> Self {
-        let max_tile = memory.max_tile();
-        Self {
-            layer_from: layer_name(positions, range.start),
-            layer_to: layer_name(positions, range.end - 1),
-            layers: layer_names(positions, range.clone()),
-            positions: range.clone(),
-            has_out: match positions.out() {
-                Some(out) => range.contains(&out),
-                None => positions.out_is_first() && range.start == 0,
-            },
-            mem: Memory::of(&memory),
-            max_tile,
-            peak_step: memory.peak_steps.get(max_tile).copied().flatten(),
-            memory,
-        }
-    }
-
     /// Does it have the first position, what runs before the layers?
     pub fn has_in(&self) -> bool {
         self.positions.start == 0
@@ -133,110 +177,66 @@ impl Stage {
     }
 }
 
-impl Split {
-    /// Is every layer in a stage, each within its limit, are there IPUs for
-    /// all, and is every order obeyed?
-    pub fn fits(&self) -> bool {
-        let placed = self.unplaced.is_empty() && self.stages.len() <= self.max_stages;
-        let mut stages = self.stages.iter().enumerate();
-        placed
-            && self.broken.is_empty()
-            && stages.all(|(number, stage)| stage.mem.max_tile_mem <= self.limit_of(number))
-    }
-
-    /// The positions of each stage in the layer order, ends exclusive.
-    pub fn ranges(&self) -> Vec<Range<usize>> {
-        let stages = self.stages.iter();
-        stages.map(|stage| stage.positions.clone()).collect()
-    }
-
-    /// Bytes that this stage may take on each tile.
-    pub fn limit_of(&self, stage: usize) -> u64 {
-        self.limits.get(stage).copied().unwrap_or(self.limit)
-    }
-
-    /// The number of the stage that is most over its limit, that stage, and by
-    /// how many bytes.
-    pub fn worst(&self) -> Option<(usize, &Stage, u64)> {
-        let over = |(number, stage): (usize, &Stage)| {
-            stage.mem.max_tile_mem.checked_sub(self.limit_of(number))
-        };
-        let stages = self.stages.iter().enumerate().rev();
-        let worst = stages.filter_map(|stage| Some((over(stage)?, stage)));
-        let worst = worst.max_by_key(|&(over, _)| over);
-        worst.map(|(over, (number, stage))| (number, stage, over))
-    }
-
-    /// The number of the stage with the fullest tile, and that stage.
-    pub fn fullest(&self) -> Option<(usize, &Stage)> {
-        let stages = self.stages.iter().enumerate().rev();
-        stages.max_by_key(|(_, stage)| stage.mem.max_tile_mem)
+impl FullestTile {
+    /// Is it over the limit?
+    pub fn is_over(&self) -> bool {
+        self.bytes > self.limit
     }
 }
 
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::model::Layering;
+/// So many buckets reach up to the limit.
+const BUCKETS: u64 = 20;
 
-    /// A split with two stages, the second of which is over the limit.
-    pub(crate) fn split() -> Split {
-        let names = ["", "0", "1\u{1b}[31m", "2"].map(String::from);
-        let layering = Layering::of(names.to_vec(), Vec::new());
-        let positions = Positions::full(&layering, false);
-        let memory = |bytes: [u64; 2]| StageMemory {
-            tiles: bytes
-                .map(|variables| Parts {
-                    variables,
-                    control_code: 24,
-                    ..Parts::default()
-                })
-                .to_vec(),
-            peak_steps: vec![Some(3), None],
-        };
-        let (first, second) = (memory([600_000, 400]), memory([100, 700_000]));
-        let too_large = Layer {
-            name: Some("2".into()),
-            mem: Memory::of(&second),
-            max_tile: 1,
-        };
-        Split {
-            pseudo_layers: positions.pseudo_layers(),
-            limit: 638_976,
-            limits: Vec::new(),
-            broken: Vec::new(),
-            is_given: false,
-            max_stages: 2,
-            unplaced: Vec::new(),
-            stages: vec![
-                Stage::new(&positions, &(0..2), first),
-                Stage::new(&positions, &(2..5), second),
-            ],
-            too_large: vec![too_large],
+/// Counts tiles by their bytes (ascending), as [`Fullness::histogram`] says.
+pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
+    let width = limit.div_ceil(BUCKETS).max(1);
+    let mut buckets: Vec<Bucket> = (0..BUCKETS)
+        .take_while(|number| number * width < limit)
+        .map(|number| Bucket {
+            from: (number * width)
+                .saturating_add(u64::from(number > 0))
+                .min(limit),
+            to: ((number + 1) * width).min(limit),
+            tiles: 0,
+        })
+        .collect();
+    let within = bytes.partition_point(|&bytes| bytes <= limit);
+    for &bytes in &bytes[..within] {
+        let number = bytes.saturating_sub(1) / width;
+        if let Some(bucket) = buckets.get_mut(number as usize) {
+            bucket.tiles += 1;
         }
     }
-
-    #[test]
-    fn free_bytes_keep_their_sign() {
-        assert_eq!(free_bytes(5, 7), -2);
-        assert_eq!(free_bytes(u64::MAX, 0), i64::MAX);
-        assert_eq!(free_bytes(0, u64::MAX), i64::MIN);
+    if let Some(&most) = bytes[within..].last() {
+        buckets.push(Bucket {
+            from: limit.saturating_add(1),
+            to: most,
+            tiles: (bytes.len() - within) as u32,
+        });
     }
+    buckets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
-    fn one_stage_over_the_limit_is_enough_not_to_fit() {
-        let mut split = split();
-        assert!(!split.fits());
-        assert_eq!(split.fullest().unwrap().0, 1);
-        split.stages.pop();
-        assert!(split.fits());
-        split.unplaced = vec![Some("2".into())];
-        assert!(!split.fits());
-        let split = Split {
-            max_stages: 0,
-            unplaced: Vec::new(),
-            ..split
-        };
-        assert!(!split.fits());
+    fn every_tile_counts_in_the_bucket_that_holds_its_bytes() {
+        for limit in [1, 7, 20, 1000, 638_976] {
+            let mut bytes = vec![0, 1, limit / 2, limit, limit, limit + 1, limit * 3];
+            bytes.sort_unstable();
+            let buckets = histogram(&bytes, limit);
+            assert!(buckets.len() <= 21, "{limit}");
+            assert_eq!(buckets.iter().map(|b| b.tiles).sum::<u32>(), 7);
+            for bucket in buckets.iter().filter(|bucket| bucket.tiles > 0) {
+                let inside = bytes
+                    .iter()
+                    .filter(|b| (bucket.from..=bucket.to).contains(b));
+                assert_eq!(inside.count(), bucket.tiles as usize, "{limit}: {bucket:?}");
+            }
+            assert_eq!(buckets.last().unwrap().to, limit * 3);
+        }
+        assert_eq!(histogram(&[5], 1000).len(), 20);
     }
 }

@@ -1,174 +1,225 @@
-//! Tables for programs: TSV or CSV on standard output.
+//! The tables that several forms show, each with all its columns: a form takes
+//! those that it has room for. New columns come last, so that programs may count.
 
-use super::text::is_obeyed;
-use clap::ValueEnum;
-use std::borrow::Cow;
-use std::io::{self, Write};
+use super::table::{Cell, Column, Kind, Table, cells};
+use super::{LayerMemory, Report, Stage, Sweep, SweepRow};
+use crate::memory::Parts;
+use crate::model::PseudoLayers;
 
-/// How tables are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Format {
-    /// Columns apart by tabs.
-    #[default]
-    Tsv,
-    /// Columns apart by commas.
-    Csv,
+const STAGES: [Column; 24] = [
+    Column::new("Stage", Kind::Count, ""),
+    Column::new("First layer", Kind::Layers, ""),
+    Column::new("Last layer", Kind::Layers, ""),
+    Column::new("Layers", Kind::Layers, ""),
+    Column::text("Fits"),
+    Column::new("Limit", Kind::Bytes, "/limit"),
+    Column::new("Fullest tile", Kind::Count, "/tile"),
+    Column::new("Bytes there", Kind::Bytes, "/bytes"),
+    Column::new("Free there", Kind::Change, "/free"),
+    Column::new("Variables", Kind::Bytes, "/parts/variables"),
+    Column::new("Vertex code", Kind::Bytes, "/parts/vertex_code"),
+    Column::new("Vertex state", Kind::Bytes, "/parts/vertex_state"),
+    Column::new("Exchange code", Kind::Bytes, "/parts/exchange_code"),
+    Column::new("Control code", Kind::Bytes, "/parts/control_code"),
+    Column::new("Overhead", Kind::Bytes, "/parts/overhead"),
+    Column::new("Gaps", Kind::Bytes, "/parts/gaps"),
+    Column::new("Peak step", Kind::Count, "/peak_step"),
+    Column::new("Median tile", Kind::Bytes, ""),
+    Column::new("95th percentile tile", Kind::Bytes, ""),
+    Column::new("All tiles", Kind::Bytes, ""),
+    Column::new("Over the cut after it", Kind::Bytes, ""),
+    Column::new("Doubled by that cut", Kind::Bytes, ""),
+    Column::new("Cycles", Kind::Count, ""),
+    Column::new("Of the limit", Kind::Share, ""),
+];
+
+/// A row for each stage; its parts are those on its fullest tile. No rows without
+/// a split.
+pub(super) fn stages(report: &Report) -> Table {
+    let mut table = Table::of_layers("stages", &STAGES, report.pseudo_layers);
+    for stage in report.split.iter().flat_map(|split| &split.stages) {
+        let at = format!("/split/stages/{}/fullest_tile", stage.stage);
+        table.row(at, stage_cells(stage, report));
+    }
+    table
 }
 
-/// Rows under one header.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    /// What the table is called where several are printed.
-    pub name: &'static str,
-    /// The names of the columns.
-    pub header: Vec<String>,
-    /// The cells, as many in each row as there are columns.
-    pub rows: Vec<Vec<String>>,
+fn stage_cells(stage: &Stage, report: &Report) -> Vec<Cell> {
+    let full = &stage.fullest_tile;
+    let mut cuts = report.cuts.iter();
+    let cut = cuts.find(|cut| cut.after_stage == stage.stage);
+    let mut cycles = report.execution.iter().flat_map(|own| &own.stages);
+    let cycles = cycles.find(|own| own.stage == stage.stage);
+    let mut cells = cells![
+        stage.stage,
+        Cell::Layer(stage.layer_from.clone()),
+        Cell::Layer(stage.layer_to.clone()),
+        Cell::Layers(stage.layers.clone()),
+        !full.is_over(),
+        full.limit,
+        full.tile,
+        full.bytes,
+        full.free,
+    ];
+    cells.extend(full.parts.bytes().map(Cell::from));
+    cells.extend(cells![
+        full.peak_step,
+        stage.tiles.median,
+        stage.tiles.percentile_95,
+        stage.total,
+        cut.map(|cut| cut.bytes),
+        cut.map(|cut| cut.duplicated),
+        cycles.map(|own| own.cycles),
+        Cell::Share(full.bytes, full.limit),
+    ]);
+    cells
 }
 
-impl Table {
-    /// A table without rows.
-    pub fn new(name: &'static str, header: &[&str]) -> Self {
-        Self {
-            name,
-            header: header.iter().map(|&column| column.to_string()).collect(),
-            rows: Vec::new(),
-        }
-    }
+const LAYERS: [Column; 15] = [
+    Column::new("Layer", Kind::Layers, ""),
+    Column::new("All tiles", Kind::Bytes, "/total"),
+    Column::new("Variables", Kind::Bytes, "/parts/variables"),
+    Column::new("Vertex code", Kind::Bytes, "/parts/vertex_code"),
+    Column::new("Vertex state", Kind::Bytes, "/parts/vertex_state"),
+    Column::new("Exchange code", Kind::Bytes, "/parts/exchange_code"),
+    Column::new("Control code", Kind::Bytes, "/parts/control_code"),
+    Column::new("Overhead", Kind::Bytes, "/parts/overhead"),
+    Column::new("Gaps", Kind::Bytes, "/parts/gaps"),
+    Column::new("Fullest tile", Kind::Count, "/fullest_tile"),
+    Column::new("Bytes there", Kind::Bytes, "/fullest_tile_bytes"),
+    Column::new("Cycles", Kind::Count, ""),
+    Column::new("Of the limit", Kind::Share, ""),
+    Column::new("Parts", Kind::Bar, ""),
+    Column::new("Stage", Kind::Count, ""),
+];
 
-    /// A square matrix with the layers' names on both sides.
-    pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
-        let mut header = vec!["Layer".to_string()];
-        header.extend_from_slice(layers);
-        let row = |(layer, cells): (&String, &Vec<u64>)| {
-            let mut row = vec![layer.clone()];
-            row.extend(cells.iter().map(u64::to_string));
-            row
-        };
-        Self {
-            name,
-            header,
-            rows: layers.iter().zip(cells).map(row).collect(),
-        }
+/// A row for each position of the layer order as if it stood alone.
+pub(super) fn layers(report: &Report) -> Table {
+    let mut table = Table::of_layers("layers", &LAYERS, report.pseudo_layers);
+    let whole = report.layers.iter().map(|layer| layer.total).max();
+    let whole = whole.unwrap_or(0).max(1);
+    let cycles = report.execution.as_ref().map(|own| &own.layers);
+    for (place, layer) in report.layers.iter().enumerate() {
+        let LayerMemory { parts, .. } = layer;
+        let cycles = cycles.and_then(|cycles| cycles.get(place));
+        let mut cells = cells![Cell::Layer(layer.name.clone()), layer.total];
+        cells.extend(parts.bytes().map(Cell::from));
+        cells.extend(cells![
+            layer.fullest_tile,
+            layer.fullest_tile_bytes,
+            cycles.map(|own| own.cycles),
+            Cell::Share(layer.fullest_tile_bytes, report.memory.limit),
+            Cell::Bar {
+                parts: bar(parts).to_vec(),
+                whole,
+            },
+            report.stage_of(place),
+        ]);
+        table.row(format!("/layers/{place}"), cells);
     }
-
-    /// Writes the header and all rows. Cells are quoted where they need it,
-    /// by the rules of CSV in either format. Names come from files of strangers,
-    /// so what a spreadsheet would compute gets a `'` in front, as OWASP
-    /// recommends, and what a terminal would obey is written out; numbers stay
-    /// as they are.
-    ///
-    /// # Errors
-    /// When `out` cannot be written to.
-    pub fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
-        let delimiter = match format {
-            Format::Tsv => b'\t',
-            Format::Csv => b',',
-        };
-        let mut writer = csv::WriterBuilder::new()
-            .delimiter(delimiter)
-            .from_writer(out);
-        let rows = [&self.header].into_iter().chain(&self.rows);
-        for row in rows {
-            let cells = row.iter().map(|cell| harmless(cell));
-            let cells: Vec<Cow<'_, str>> = cells.collect();
-            let cells = cells.iter().map(|cell| cell.as_bytes());
-            writer.write_record(cells).map_err(without_wrapping)?;
-        }
-        writer.flush()
-    }
+    table
 }
 
-/// A cell that neither a spreadsheet nor a terminal takes for a command.
-fn harmless(cell: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| is_obeyed(c) && c != '\t' && c != '\n';
-    let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number(cell);
-    if !is_formula && !cell.contains(obeyed) {
-        return Cow::Borrowed(cell);
-    }
-    let mut harmless = String::from(if is_formula { "'" } else { "" });
-    for c in cell.chars() {
-        match obeyed(c) {
-            true => harmless.extend(c.escape_default()),
-            false => harmless.push(c),
-        }
-    }
-    Cow::Owned(harmless)
+/// The parts of memory as a drawing has them: class of colour, name, and bytes.
+pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 7] {
+    const NAMES: [(&str, &str); 7] = [
+        ("variables", "Variables"),
+        ("vertex-code", "Vertex code"),
+        ("vertex-state", "Vertex state"),
+        ("exchange-code", "Exchange code"),
+        ("control-code", "Control code"),
+        ("overhead", "Overhead"),
+        ("gaps", "Gaps"),
+    ];
+    let bytes = parts.bytes();
+    std::array::from_fn(|part| (NAMES[part].0, NAMES[part].1, bytes[part]))
 }
 
-/// Digits with a sign before and a point between them.
-fn is_number(cell: &str) -> bool {
-    let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
-    let mut parts = digits.splitn(2, '.');
-    parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
-}
+const SWEEP: [Column; 10] = [
+    Column::new("IPUs", Kind::Count, "/ipus"),
+    Column::text("Fits"),
+    Column::new("Fullest tile", Kind::Bytes, "/fullest_tile_bytes"),
+    Column::new("Free there", Kind::Change, "/free"),
+    Column::new("Over all cuts", Kind::Bytes, "/cut_bytes"),
+    Column::new(
+        "Cycles of the slowest stage",
+        Kind::Count,
+        "/slowest_stage_cycles",
+    ),
+    Column::new("Stages", Kind::Count, ""),
+    Column::new("Layers of each stage", Kind::Layers, ""),
+    Column::text("Note"),
+    Column::new("Of the limit", Kind::Share, ""),
+];
 
-/// The library's own conversion hides the kind of an error, and a closed pipe
-/// is told by it.
-fn without_wrapping(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(table: &Table, format: Format) -> String {
-        let mut out = Vec::new();
-        table.write(format, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn cells_are_quoted_where_they_need_it_and_read_back() {
-        let mut table = Table::new("test", &["Name", "Bytes"]);
-        let names = ["a,b", "say \"x\"", "two\nlines", "tab\there", ""];
-        for name in names {
-            table.rows.push(vec![name.into(), "1".into()]);
-        }
-        for (format, delimiter) in [(Format::Tsv, b'\t'), (Format::Csv, b',')] {
-            let text = written(&table, format);
-            let mut reader = csv::ReaderBuilder::new()
-                .delimiter(delimiter)
-                .from_reader(text.as_bytes());
-            let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-            let read: Vec<&str> = rows.iter().map(|row| &row[0]).collect();
-            assert_eq!(read, names);
-        }
-    }
-
-    #[test]
-    fn formulas_and_control_sequences_are_disarmed_and_numbers_are_not() {
-        let cells = [
-            ("=1+1", "'=1+1"),
-            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
-            ("-2+3", "'-2+3"),
-            ("@SUM(A1)", "'@SUM(A1)"),
-            ("\t=1", "'\t=1"),
-            ("\r=1", "'\\r=1"),
-            ("-", "'-"),
-            ("-12", "-12"),
-            ("-3.25", "-3.25"),
-            ("+7", "+7"),
-            ("a=b", "a=b"),
-            ("", ""),
-            ("\u{1b}[31mred\u{9b}", "\\u{1b}[31mred\\u{9b}"),
-            ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
-            ("naïve\nname", "naïve\nname"),
+/// One row for each number of IPUs. Where none fits, the row is about the split
+/// that would need the least.
+pub fn sweep(sweep: &Sweep, pseudo_layers: PseudoLayers) -> Table {
+    let mut table = Table::of_layers("sweep", &SWEEP, pseudo_layers);
+    for (place, row) in sweep.rows.iter().enumerate() {
+        let SweepRow { stages, hint, .. } = row;
+        let cells = cells![
+            row.ipus,
+            row.fits,
+            row.fullest_tile_bytes,
+            row.free,
+            row.cut_bytes,
+            row.slowest_stage_cycles,
+            stages.len(),
+            Cell::Stages(stages.clone()),
+            hint.clone(),
+            Cell::Share(row.fullest_tile_bytes, sweep.limit),
         ];
-        for (cell, expected) in cells {
-            assert_eq!(harmless(cell), expected);
-        }
+        table.row(format!("/sweep/rows/{place}"), cells);
     }
+    table
+}
 
-    #[test]
-    fn a_matrix_has_the_layers_on_both_sides() {
-        let layers = ["None".to_string(), "0".to_string()];
-        let table = Table::matrix("affinity", &layers, &[vec![1, 2], vec![3, 4]]);
-        let expected = "Layer\tNone\t0\nNone\t1\t2\n0\t3\t4\n";
-        assert_eq!(written(&table, Format::Tsv), expected);
+const CUTS: [Column; 5] = [
+    Column::text("Cut"),
+    Column::text("Between the layers"),
+    Column::new("Bytes", Kind::Bar, ""),
+    Column::new("Over it", Kind::Bytes, "/bytes"),
+    Column::new("Doubled by it", Kind::Bytes, "/duplicated"),
+];
+
+/// A row for each cut.
+pub(super) fn cuts(report: &Report) -> Table {
+    let mut table = Table::new("cuts", &CUTS);
+    let whole = report.cuts.iter().map(|cut| cut.bytes.max(cut.duplicated));
+    let whole = whole.max().unwrap_or(0).max(1);
+    for (place, cut) in report.cuts.iter().enumerate() {
+        let sides = [&cut.layer_before, &cut.layer_after];
+        let [before, after] = sides.map(|side| report.pseudo_layers.shown(side));
+        let cells = cells![
+            over(cut.after_stage),
+            format!("{before} and {after}"),
+            Cell::Bar {
+                parts: vec![
+                    ("variables", "over the cut", cut.bytes),
+                    ("always", "on both sides", cut.duplicated),
+                ],
+                whole: whole.saturating_mul(2),
+            },
+            cut.bytes,
+            cut.duplicated,
+        ];
+        table.row(format!("/cuts/{place}"), cells);
+    }
+    table
+}
+
+/// The cut after a stage.
+pub(super) fn over(stage: u32) -> String {
+    format!("IPU {stage} to {}", u64::from(stage) + 1)
+}
+
+impl Report {
+    /// The stage that a position of the layer order is in.
+    pub(super) fn stage_of(&self, position: usize) -> Option<u32> {
+        let mut stages = self.split.iter().flat_map(|split| &split.stages);
+        let position = u32::try_from(position).ok()?;
+        let stage = stages.find(|stage| stage.positions.contains(&position))?;
+        Some(stage.stage)
     }
 }

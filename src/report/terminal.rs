@@ -1,32 +1,24 @@
-//! The stages as a table, and the verdict, for people.
+//! What people read on standard error: the stages as a table, the verdict, and
+//! the sentences about it.
 
 mod bars;
-mod explain;
-mod proof;
-mod refusal;
 mod text_style;
 
-pub use explain::explain;
-pub use proof::proof;
-pub use refusal::{beside, refusal};
 pub use text_style::{Screen, Severity, TextStyle};
 
-use super::document::TiedWeightFacts;
-use super::text::share;
-use super::{Split, Stage, Units, printable, tied_weights};
-use crate::memory::Coverage;
-use crate::model::PseudoLayers;
+use super::sentences::{self, Sentence};
+use super::table::{Cell, Kind};
+use super::{Report, Split, Stage, Units, tables};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
 /// Narrower bars say nothing, wider ones no more.
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
-/// One row for each stage; on a screen that has room, with a bar of its memory.
-/// `curves` has the bytes by step on the fullest tile of each stage, nothing for
-/// a stage without steps: on a screen they are drawn below.
-pub fn table(split: &Split, look: &TextStyle, curves: Option<&[Vec<u64>]>) -> String {
-    let mut table = plain_table(split, look.units.for_bytes(split.limit));
+/// One row for each stage; on a screen that has room, with a bar of its memory,
+/// and below the bytes by step on the fullest tile of each stage.
+pub fn table(report: &Report, split: &Split, look: &TextStyle) -> String {
+    let mut table = plain_table(report, look.units.for_bytes(split.limit));
     let Some(screen) = look.screen else {
         return table.trim_fmt();
     };
@@ -37,37 +29,49 @@ pub fn table(split: &Split, look: &TextStyle, curves: Option<&[Vec<u64>]>) -> St
     if lines.len() == split.stages.len() + 1 {
         add_bars(&mut lines, split, look, screen.width);
     }
-    lines.extend(curves.iter().flat_map(|curves| drawn(curves, look, screen)));
+    let drawn = split
+        .stages
+        .iter()
+        .filter_map(|stage| drawn(stage, look, screen));
+    lines.extend(drawn);
     lines.join("\n")
 }
 
-fn plain_table(split: &Split, units: Units) -> Table {
+const COLUMNS: [&str; 5] = [
+    "Stage",
+    "Layers",
+    "Fullest tile",
+    "Bytes there",
+    "Of the limit",
+];
+
+fn plain_table(report: &Report, units: Units) -> Table {
+    let stages = tables::stages(report).only(&COLUMNS);
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    let there = match units {
-        Units::Bytes => "Bytes there",
-        _ => "Memory there",
-    };
-    table.set_header(["Stage", "Layers", "Fullest tile", there, "Of the limit"]);
-    for (number, stage) in split.stages.iter().enumerate() {
-        table.add_row([
-            number.to_string(),
-            layers(split.pseudo_layers, &stage.layers),
-            stage.max_tile.to_string(),
-            units.short(stage.mem.max_tile_mem),
-            share(stage.mem.max_tile_mem, split.limit_of(number)),
-        ]);
+    table.set_header(stages.columns.iter().map(|column| match column.kind {
+        Kind::Bytes if units != Units::Bytes => column.name.replace("Bytes", "Memory"),
+        _ => column.name.to_string(),
+    }));
+    for row in &stages.rows {
+        let cells = stages.columns.iter().zip(&row.cells);
+        table.add_row(cells.map(|(column, cell)| match (column.kind, cell) {
+            (Kind::Bytes, Cell::Number(bytes)) => units.short(u64::try_from(*bytes).unwrap_or(0)),
+            (Kind::Count, Cell::Number(number)) => number.to_string(),
+            (_, Cell::Layers(layers)) => stages.pseudo_layers.few(layers),
+            (_, cell) => stages.shown(cell),
+        }));
     }
-    for column in [0, 2, 3, 4] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
+    for (number, column) in stages.columns.iter().enumerate() {
+        if let Some(own) = table.column_mut(number).filter(|_| column.is_number()) {
+            own.set_cell_alignment(CellAlignment::Right);
         }
     }
     table
 }
 
-/// Puts a bar behind each row of a table whose first line is its header, if
-/// they are not too wide.
+/// Adds a bar to each row of a table whose first line is its header, if they are
+/// not too wide.
 fn add_bars(lines: &mut [String], split: &Split, look: &TextStyle, width: usize) {
     let taken = lines.iter().map(|line| display_width(line)).max();
     let taken = taken.unwrap_or(0) + 2;
@@ -75,163 +79,126 @@ fn add_bars(lines: &mut [String], split: &Split, look: &TextStyle, width: usize)
     if !BAR.contains(&room) {
         return;
     }
-    let largest = split
-        .fullest()
-        .map_or(0, |(_, stage)| stage.mem.max_tile_mem);
-    let stages = split.stages.iter().enumerate();
-    for (line, (number, stage)) in lines.iter_mut().skip(1).zip(stages) {
+    let largest = split.fullest().map_or(0, |stage| stage.fullest_tile.bytes);
+    for (line, stage) in lines.iter_mut().skip(1).zip(&split.stages) {
+        let tile = &stage.fullest_tile;
         let pad = " ".repeat(taken.saturating_sub(display_width(line)));
-        let bar = bars::bar(
-            look,
-            stage.mem.max_tile_mem,
-            split.limit_of(number),
-            largest,
-            room,
-        );
         line.push_str(&pad);
-        line.push_str(&bar);
+        line.push_str(&bars::bar(look, tile.bytes, tile.limit, largest, room));
     }
 }
 
-/// A line for each curve: the stage, and live bytes over steps.
-fn drawn<'a>(
-    curves: &'a [Vec<u64>],
-    look: &'a TextStyle,
-    screen: Screen,
-) -> impl Iterator<Item = String> + 'a {
-    let drawn = curves.iter().enumerate();
-    let drawn = drawn.filter(|(_, curve)| !curve.is_empty());
-    drawn.map(move |(stage, curve)| {
-        let peak = look.units.amount(curve.iter().copied().max().unwrap_or(0));
-        let head = format!("fullest tile of stage {stage} by step, at most {peak}: ");
-        let room = screen.width.saturating_sub(display_width(&head));
-        // What is left of the line, or a line of its own.
-        match room >= *BAR.start() {
-            true => head + &bars::curve(screen, curve, room),
-            false => format!("{head}\n{}", bars::curve(screen, curve, screen.width)),
-        }
+/// A line for a stage with steps: its live bytes over these.
+fn drawn(stage: &Stage, look: &TextStyle, screen: Screen) -> Option<String> {
+    let curve = stage.fullest_tile_curve.as_ref()?.columns(screen.width);
+    let peak = look.units.amount(curve.iter().copied().max()?);
+    let number = stage.stage;
+    let head = format!("fullest tile of stage {number} by step, at most {peak}: ");
+    let room = screen.width.saturating_sub(display_width(&head));
+    // What is left of the line, or a line of its own.
+    Some(if room >= *BAR.start() {
+        head + &bars::curve(screen, &curve, room)
+    } else {
+        format!("{head}\n{}", bars::curve(screen, &curve, screen.width))
     })
 }
 
 /// `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with what is missing.
-pub fn verdict(split: &Split, look: &TextStyle) -> String {
-    let stages = split.stages.iter();
-    let names = |stage: &Stage| names(split.pseudo_layers, &stage.layers).join(" ");
-    let stages: Vec<String> = stages.map(names).collect();
-    let shown = format!("[ {} ]", stages.join(" | "));
-    if split.fits() {
-        return format!("{} {shown}", look.toned(Severity::Good, "SUCCESS:"));
+pub fn verdict(report: &Report, split: &Split, look: &TextStyle) -> String {
+    let stages = report.pseudo_layers.all(&split.layers());
+    if split.fits {
+        let success = look.toned(Severity::Good, "SUCCESS:");
+        return format!("{success} [ {stages} ]");
     }
-    let units = look.units.for_bytes(split.limit);
+    let words = Words::new(report, look);
     let failure = look.toned(Severity::Bad, "FAILURE:");
-    let mut lines = format!("{failure} {shown} {}", shortfall(split, units));
-    lines.extend(too_large(split, units));
-    lines
+    let shortfall = words.say(&sentences::shortfall(report, split));
+    let mut lines = vec![format!("{failure} [ {stages} ] {shortfall}")];
+    lines.extend(words.indented(&sentences::too_large(report)));
+    lines.join("\n")
 }
 
-/// What keeps the split from fitting.
-pub(super) fn shortfall(split: &Split, units: Units) -> String {
-    if !split.unplaced.is_empty() {
-        let unplaced = names(split.pseudo_layers, &split.unplaced).join(" ");
-        return format!("is as far as the search came; in no stage: {unplaced}");
+/// What else is to be said of the split: tied weights, the best split beside one
+/// that was given, and why nothing fits. Each may have several lines.
+pub fn remarks(report: &Report, look: &TextStyle) -> Vec<String> {
+    const MAX_TIED: usize = 5;
+    let words = Words::new(report, look);
+    let tied = report.tied_weights.iter().take(MAX_TIED);
+    let mut remarks: Vec<String> = tied
+        .map(|own| words.say(&sentences::tied_weight(own, report.pseudo_layers)))
+        .collect();
+    if let Some(more @ 1..) = report.tied_weights.len().checked_sub(MAX_TIED) {
+        remarks.push(format!("and {more} more tied weights"));
     }
-    if split.stages.len() > split.max_stages {
-        let (stages, ipus) = (split.stages.len(), split.max_stages);
-        return format!("has {stages} stages for {ipus} IPUs");
-    }
-    if !split.broken.is_empty() {
-        return format!("breaks {}", split.broken.join(", "));
-    }
-    match split.worst() {
-        Some((number, stage, over)) => format!(
-            "{} tile {} of stage {number} is {} over the limit of {}",
-            if split.is_given {
-                "does not fit:"
-            } else {
-                "is the best, but"
-            },
-            stage.max_tile,
-            units.amount(over),
-            units.short(split.limit_of(number))
-        ),
-        None => String::new(),
-    }
-}
-
-/// A line for each of the first tied weights; `None` when there are none.
-pub fn tied_weights(tied: &[TiedWeightFacts], pseudo_layers: PseudoLayers) -> Option<String> {
-    const MAX: usize = 5;
-    let line = |own| format!("tied weight {}", tied_weights::sentence(own, pseudo_layers));
-    let mut lines: Vec<String> = tied.iter().take(MAX).map(line).collect();
-    if let Some(more @ 1..) = tied.len().checked_sub(MAX) {
-        lines.push(format!("and {more} more tied weights"));
-    }
-    (!lines.is_empty()).then(|| lines.join("\n"))
-}
-
-/// One line about how much of the fullest tile is explained, and by what; and
-/// how much of it counts in several places only because it is touched there.
-pub fn coverage(coverage: &Coverage, look: &TextStyle) -> String {
-    let share = |bytes: i128| {
-        let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
-        format!("{:.2} %", hundredths as f64 / 100.0)
+    remarks.extend(sentences::given(report).map(|own| words.say(&own)));
+    let Some(refusal) = &report.refusal else {
+        return remarks;
     };
-    let by_touch = if coverage.by_touch > 0 {
-        format!(
-            " ({} in every place that touches it)",
-            share(coverage.by_touch.into())
-        )
-    } else {
-        String::new()
-    };
-    format!(
-        "coverage of tile {}, the fullest with {}: layers {}, assigned {}{by_touch}, overhead {}, \
-         rest {}",
-        coverage.tile,
-        look.units.amount(coverage.recorded),
-        share(coverage.layers.into()),
-        share(coverage.assigned.into()),
-        share(coverage.overhead.into()),
-        share(coverage.rest())
-    )
+    // The verdict has named what no number of IPUs makes fit.
+    if report
+        .split
+        .as_ref()
+        .is_none_or(|split| split.too_large.is_empty())
+    {
+        let obstacles = sentences::refusal(refusal);
+        remarks.push(words.say(&obstacles.proves));
+        remarks.extend(words.indented(&obstacles.ranges));
+        remarks.extend(words.indented(&obstacles.others));
+    }
+    let help = sentences::help(report, refusal);
+    remarks.extend(help.iter().map(|own| words.say(own)));
+    remarks
 }
 
-/// A line for each position that no number of IPUs makes fit.
-fn too_large(split: &Split, units: Units) -> impl Iterator<Item = String> + '_ {
-    split.too_large.iter().map(move |layer| {
-        let name = printable(&split.pseudo_layers.described(&layer.name));
-        let over = layer.mem.max_tile_mem.saturating_sub(split.limit);
-        format!(
-            "\n  {name} alone needs {} on tile {}, {} over the limit: more IPUs do not help",
-            units.amount(layer.mem.max_tile_mem),
-            layer.max_tile,
-            units.short(over)
-        )
-    })
+/// What shows that the split is the best, in one line; `None` when nothing does.
+pub fn proof(report: &Report) -> Option<String> {
+    let proof = sentences::proof(report.proof.as_ref()?)?;
+    Some(proof.plain(Units::Bytes, report.pseudo_layers))
 }
 
-fn names(pseudo_layers: PseudoLayers, layers: &[Option<String>]) -> Vec<String> {
-    let names = pseudo_layers.names_of(layers).into_iter();
-    names.map(printable).collect()
+/// One line about how much of the fullest tile is explained, and by what;
+/// `None` when nothing was recorded.
+pub fn coverage(report: &Report, look: &TextStyle) -> Option<String> {
+    let coverage = report.memory.coverage.as_ref()?;
+    let sentence = sentences::coverage(coverage);
+    (coverage.recorded > 0).then(|| sentence.plain(look.units, report.pseudo_layers))
 }
 
-/// More layers than this are shown by the first and the last of them.
-const SHOWN: usize = 8;
+/// What takes the memory of each stage, and what moving a cut would do.
+pub fn explain(report: &Report, look: &TextStyle) -> String {
+    let words = Words::new(report, look);
+    let lines = sentences::explain(report);
+    let lines: Vec<String> = lines.iter().map(|own| words.say(own)).collect();
+    lines.join("\n")
+}
 
-fn layers(pseudo_layers: PseudoLayers, layers: &[Option<String>]) -> String {
-    let names = names(pseudo_layers, layers);
-    match names.as_slice() {
-        [first, .., last] if names.len() > SHOWN => {
-            format!("{first} ... {last} ({})", names.len())
-        }
-        few => few.join(" "),
+/// How amounts and layers are written: all amounts in the unit of the limit.
+struct Words<'a> {
+    report: &'a Report,
+    units: Units,
+}
+
+impl<'a> Words<'a> {
+    fn new(report: &'a Report, look: &TextStyle) -> Self {
+        let units = look.units.for_bytes(report.memory.limit);
+        Self { report, units }
+    }
+
+    fn say(&self, sentence: &Sentence) -> String {
+        sentence.plain(self.units, self.report.pseudo_layers)
+    }
+
+    fn indented(&self, sentences: &[Sentence]) -> Vec<String> {
+        let lines = sentences.iter().map(|own| format!("  {}", self.say(own)));
+        lines.collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::split::tests::split;
+    use crate::report::testing::report as complete;
+    use crate::report::{CoverageFacts, Curve};
 
     const PLAIN: TextStyle = TextStyle {
         units: Units::Bytes,
@@ -250,15 +217,40 @@ mod tests {
         }
     }
 
+    /// Two stages with one limit, the second of which is over it.
+    fn report() -> Report {
+        let mut report = complete();
+        report.given = None;
+        let split = report.split.as_mut().unwrap();
+        split.limits = None;
+        let tile = &mut split.stages[1].fullest_tile;
+        (tile.limit, tile.free) = (split.limit, -61_048);
+        split.stages[1].layers[0] = Some("1\u{1b}[31m".into());
+        report
+    }
+
+    fn split(report: &Report) -> &Split {
+        report.split.as_ref().unwrap()
+    }
+
     #[test]
     fn a_screen_shows_bars_as_far_as_there_is_room() {
+        let mut report = report();
+        let curve = |bytes: &[u64]| Curve {
+            last_step: bytes.len() as u32 - 1,
+            steps: (0..).take(bytes.len()).collect(),
+            bytes: bytes.to_vec(),
+            ..Curve::default()
+        };
+        let stages = &mut report.split.as_mut().unwrap().stages;
+        stages[0].fullest_tile_curve = Some(curve(&[1, 4, 2]));
+        stages[1].fullest_tile_curve = Some(curve(&[5; 400]));
         let expected = [
             " Stage  Layers             Fullest tile  Memory there  Of the limit",
             "     0  In 0                          0     586.0 KiB        94.0 %  ████████████·│",
             "     1  1\\u{1b}[31m 2 Out             1     683.7 KiB       109.6 %  █████████████│██",
         ];
-        let curves = [vec![1, 4, 2], vec![5; 400]];
-        let drawn = table(&split(), &on_screen(85, false), Some(&curves));
+        let drawn = table(&report, split(&report), &on_screen(85, false));
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines[..3], expected);
         assert_eq!(
@@ -266,7 +258,7 @@ mod tests {
             "fullest tile of stage 0 by step, at most 4 bytes: ▂█▄"
         );
         for width in [1, 20, 40, 60, 72, 74, 80, 120, 200] {
-            let drawn = table(&split(), &on_screen(width, true), Some(&curves));
+            let drawn = table(&report, split(&report), &on_screen(width, true));
             let widest = drawn.lines().map(display_width).max();
             assert!(width < 64 || widest <= Some(width), "{width}:\n{drawn}");
             assert_eq!(drawn.contains('│'), width >= 80, "{width}:\n{drawn}");
@@ -275,7 +267,8 @@ mod tests {
 
     #[test]
     fn units_and_colours_of_the_verdict() {
-        let text = verdict(&split(), &on_screen(80, true));
+        let report = report();
+        let text = verdict(&report, split(&report), &on_screen(80, true));
         assert!(
             text.starts_with("\u{1b}[1m\u{1b}[31mFAILURE:\u{1b}[0m [ "),
             "{text}"
@@ -291,76 +284,69 @@ mod tests {
     }
 
     #[test]
-    fn the_table_and_the_verdict_of_a_split_that_does_not_fit() {
-        let expected = [
-            " Stage  Layers             Fullest tile  Bytes there  Of the limit",
-            "     0  In 0                          0      600,024        94.0 %",
-            "     1  1\\u{1b}[31m 2 Out             1      700,024       109.6 %",
-        ];
-        assert_eq!(table(&split(), &PLAIN, None), expected.join("\n"));
+    fn the_verdict_of_a_split_that_does_not_fit() {
+        let report = report();
         let expected = "\
 FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
   layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
-        assert_eq!(verdict(&split(), &PLAIN), expected);
-    }
-
-    #[test]
-    fn a_split_that_fits() {
-        let mut split = split();
-        split.stages.pop();
-        assert_eq!(verdict(&split, &PLAIN), "SUCCESS: [ In 0 ]");
+        assert_eq!(verdict(&report, split(&report), &PLAIN), expected);
+        let text = remarks(&complete(), &PLAIN).join("\n");
+        assert!(text.contains("the best split, which does not fit either, is [ In 0 1 | 2 Out ]"));
+        assert!(text.contains("with 701,024 bytes on each tile it would fit on 2 IPUs (--mem"));
     }
 
     #[test]
     fn a_search_that_gave_up_says_how_far_it_came() {
-        let mut split = split();
-        split.too_large.clear();
-        split.unplaced = vec![Some("3".into()), Some("4".into())];
-        let text = verdict(&split, &PLAIN);
+        let mut report = report();
+        let own = report.split.as_mut().unwrap();
+        own.too_large.clear();
+        own.unplaced = vec![Some("3".into()), Some("4".into())];
+        let text = verdict(&report, split(&report), &PLAIN);
         assert!(
             text.ends_with("is as far as the search came; in no stage: 3 4"),
             "{text}"
         );
-        split.unplaced.clear();
-        split.max_stages = 1;
-        assert!(verdict(&split, &PLAIN).ends_with("has 2 stages for 1 IPUs"));
+        let own = report.split.as_mut().unwrap();
+        own.unplaced.clear();
+        own.max_stages = 1;
+        let text = verdict(&report, split(&report), &PLAIN);
+        assert!(text.ends_with("has 2 stages for 1 IPU"), "{text}");
+        report.split.as_mut().unwrap().fits = true;
+        let text = verdict(&report, split(&report), &PLAIN);
+        assert_eq!(text, "SUCCESS: [ In 0 | 1\\u{1b}[31m 2 Out ]");
     }
 
     #[test]
     fn the_line_about_coverage() {
-        let found = Coverage {
+        let mut report = report();
+        report.memory.coverage = Some(CoverageFacts {
             tile: 7,
             recorded: 2000,
             layers: 1000,
             assigned: 500,
-            by_touch: 0,
-            overhead: 501,
-        };
-        let expected = "coverage of tile 7, the fullest with 2,000 bytes: layers 50.00 %, \
-                        assigned 25.00 %, overhead 25.05 %, rest -0.05 %";
-        assert_eq!(coverage(&found, &PLAIN), expected);
-        let touched = Coverage {
             by_touch: 100,
-            ..found
-        };
-        let line = coverage(&touched, &PLAIN);
+            overhead: 501,
+            rest: -1,
+        });
+        let expected = "coverage of tile 7, the fullest with 2,000 bytes: layers 50.00 %, \
+                        assigned 25.00 % (5.00 % in every place that touches it), overhead \
+                        25.05 %, rest -0.05 %";
+        assert_eq!(coverage(&report, &PLAIN).unwrap(), expected);
+    }
+
+    #[test]
+    fn only_what_both_programs_found_is_called_optimal() {
+        let mut report = report();
+        let line = proof(&report).unwrap();
         assert!(
-            line.contains("assigned 25.00 % (5.00 % in every place that touches it), "),
+            line.starts_with("optimal: the integer program and the"),
             "{line}"
         );
-    }
-
-    #[test]
-    fn long_lists_of_layers_are_cut_short() {
-        let many: Vec<_> = (0..9).map(|n| Some(n.to_string())).collect();
-        let order = PseudoLayers::InAndOut;
-        assert_eq!(layers(order, &many), "0 ... 8 (9)");
-        assert_eq!(layers(order, &many[..3]), "0 1 2");
-    }
-
-    #[test]
-    fn a_byte_over_the_limit_is_more_than_all_of_it() {
-        assert_eq!(share(638_977, 638_976), "100.1 %");
-        assert_eq!(share(638_976, 638_976), "100.0 %");
+        assert!(
+            line.ends_with("fullest tile 600024 needs 3 stages"),
+            "{line}"
+        );
+        report.proof.as_mut().unwrap().optimal = false;
+        assert_eq!(proof(&report), None);
     }
 }

@@ -2,6 +2,7 @@
 
 pub use crate::wording::grouped;
 
+use super::LayerNames;
 use crate::model::PseudoLayers;
 
 /// Does a terminal do something else with this character than show it? Control
@@ -16,17 +17,26 @@ pub(super) fn is_obeyed(c: char) -> bool {
 /// obey them.
 pub fn printable(name: &str) -> String {
     name.chars()
-        .flat_map(|c| match is_obeyed(c) {
-            true => c.escape_default().collect::<Vec<char>>(),
-            false => vec![c],
+        .flat_map(|c| {
+            if is_obeyed(c) {
+                c.escape_default().collect::<Vec<char>>()
+            } else {
+                vec![c]
+            }
         })
         .collect()
 }
 
-/// [`grouped`] with a sign: `-1,024`.
-pub fn grouped_signed(number: i64) -> String {
+/// [`grouped`] with a sign: `-1,024`. Beyond 64 bits the digits stand as they
+/// are.
+pub fn grouped_signed(number: impl Into<i128>) -> String {
+    let number = number.into();
     let sign = if number < 0 { "-" } else { "" };
-    format!("{sign}{}", grouped(number.unsigned_abs()))
+    let digits = u64::try_from(number.unsigned_abs());
+    digits.map_or_else(
+        |_| number.to_string(),
+        |own| format!("{sign}{}", grouped(own)),
+    )
 }
 
 /// In tenths of a per cent, rounded up: what is over the whole never shows as
@@ -43,6 +53,24 @@ pub fn shown(name: &str) -> String {
     match name.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}\u{2026}", printable(&name[..end])),
         None => printable(name),
+    }
+}
+
+/// A text with a capital letter, to begin a sentence.
+pub fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}
+
+/// `1 IPU`, or `4 IPUs`.
+pub fn ipus(count: u64) -> String {
+    if count == 1 {
+        "1 IPU".to_string()
+    } else {
+        format!("{count} IPUs")
     }
 }
 
@@ -73,7 +101,7 @@ impl PseudoLayers {
 
     /// The layers of all stages, or how many layers each has where there are
     /// many stages.
-    pub(super) fn shown_stages(self, stages: &[Vec<Option<String>>]) -> String {
+    pub(super) fn shown_stages(self, stages: &[LayerNames]) -> String {
         const MOST: usize = 6;
         if stages.len() > MOST {
             let counts = self.counts(stages).into_iter();
@@ -129,7 +157,7 @@ mod tests {
         assert_eq!(share(638_977, 638_976), "100.1 %");
         assert_eq!(share(638_976, 638_976), "100.0 %");
         assert_eq!(share(1, 0), "100.0 %");
-        assert_eq!(grouped_signed(-1024), "-1,024");
-        assert_eq!(grouped_signed(1024), "1,024");
+        assert_eq!(grouped_signed(-1024i64), "-1,024");
+        assert_eq!(grouped_signed(1024u32), "1,024");
     }
 }

@@ -1,6 +1,6 @@
 //! In what units people read bytes.
 
-use super::grouped;
+use crate::wording::grouped;
 use clap::ValueEnum;
 
 /// Units of bytes in text for people.

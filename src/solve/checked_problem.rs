@@ -90,7 +90,7 @@ impl<'a> CheckedProblem<'a> {
         self.problem.limits.first(self.stages).highest()
     }
 
-    /// Whether the cuts at both ends of `range` and inside it are as ordered.
+    /// Whether the cuts at both ends of `range` and inside it are as the constraints say.
     pub(super) fn obeys_cuts(&self, range: &Range<usize>) -> bool {
         let forbidden = |boundary: usize| {
             let before = boundary.checked_sub(1);

@@ -260,23 +260,23 @@ mod tests {
     use super::*;
 
     fn pin(position: usize, ipu: usize) -> Constraint {
-        Constraint::order(
+        Constraint::option(
             Rule::Pin { position, ipu },
             format!("--pin {position}={ipu}"),
         )
     }
 
     fn cut(after: usize) -> Constraint {
-        Constraint::order(Rule::CutAfter(after), format!("--cut-after {after}"))
+        Constraint::option(Rule::CutAfter(after), format!("--cut-after {after}"))
     }
 
     fn no_cut(after: usize) -> Constraint {
-        Constraint::order(Rule::NoCutAfter(after), format!("--no-cut-after {after}"))
+        Constraint::option(Rule::NoCutAfter(after), format!("--no-cut-after {after}"))
     }
 
     fn together(first: usize, last: usize) -> Constraint {
         let source = format!("--together {first},{last}");
-        Constraint::order(Rule::Together { first, last }, source)
+        Constraint::option(Rule::Together { first, last }, source)
     }
 
     /// What is said of these constraints, for 8 positions and 4 IPUs.

@@ -16,8 +16,8 @@ pub struct Constraint {
 /// Where a constraint comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// An order: an option, as it was given.
-    Order(String),
+    /// An option, as it was given.
+    Option(String),
     /// A weight that only one IPU may have.
     Weight(TiedWeight),
 }
@@ -59,9 +59,9 @@ pub enum Rule {
 }
 
 impl Constraint {
-    /// What an option orders.
-    pub fn order(rule: Rule, option: impl Into<String>) -> Self {
-        let origin = Origin::Order(option.into());
+    /// What an option asks for.
+    pub fn option(rule: Rule, option: impl Into<String>) -> Self {
+        let origin = Origin::Option(option.into());
         Self { rule, origin }
     }
 
@@ -74,11 +74,11 @@ impl Constraint {
         }
     }
 
-    /// The weight that it keeps on one IPU; `None` for an order.
+    /// The weight that it keeps on one IPU; `None` for an option.
     pub fn weight(&self) -> Option<&TiedWeight> {
         match &self.origin {
             Origin::Weight(weight) => Some(weight),
-            Origin::Order(_) => None,
+            Origin::Option(_) => None,
         }
     }
 
@@ -124,7 +124,7 @@ impl Constraint {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Order(option) => f.write_str(option),
+            Self::Option(option) => f.write_str(option),
             Self::Weight(weight) => weight.fmt(f),
         }
     }
@@ -178,7 +178,7 @@ pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<CutRu
 }
 
 /// Constraints that forbid all the cuts after `positions` that are forbidden:
-/// none that the others make needless, and an order rather than a weight.
+/// none that the others make needless, and an option rather than a weight.
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn each_rule_is_judged_by_the_stages_of_its_positions() {
         let stage_of = [0, 0, 1, 1, 2];
-        let obeyed = |rule| Constraint::order(rule, "").is_obeyed(&stage_of);
+        let obeyed = |rule| Constraint::option(rule, "").is_obeyed(&stage_of);
         let pin = |position, ipu| Rule::Pin { position, ipu };
         assert!(obeyed(pin(2, 1)) && !obeyed(pin(2, 0)));
         let together = |first, last| Rule::Together { first, last };
@@ -228,7 +228,7 @@ mod tests {
             Rule::Together { first: 4, last: 4 },
             Rule::CutAfter(0),
         ];
-        let constraints = rules.map(|rule| Constraint::order(rule, ""));
+        let constraints = rules.map(|rule| Constraint::option(rule, ""));
         let expected = [
             CutRule::Required,
             CutRule::Forbidden,
@@ -261,12 +261,12 @@ mod tests {
             users: Vec::new(),
             ways_out: Vec::new(),
         };
-        let order = |first, last| Constraint::order(Rule::Together { first, last }, "");
+        let order = |first, last| Constraint::option(Rule::Together { first, last }, "");
         let all = [
             Constraint::tie(1, 6, weight),
             order(1, 2),
             order(1, 3),
-            Constraint::order(Rule::CutAfter(7), ""),
+            Constraint::option(Rule::CutAfter(7), ""),
         ];
         let named = |positions| forbidding(&all, positions);
         assert_eq!(named(0..8), [&all[0]]);

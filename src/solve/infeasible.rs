@@ -28,7 +28,7 @@ pub struct Infeasible {
     /// `None` when no number is. With limits by IPU only as many IPUs as have
     /// one are considered.
     pub fewest: Option<usize>,
-    /// Constraints without which there is a plan: orders alone, weights alone,
+    /// Constraints without which there is a plan: options alone, weights alone,
     /// or, when neither is enough, some of both.
     pub relaxations: Vec<Relaxation>,
 }

@@ -100,7 +100,7 @@ impl LpFile<'_> {
         }
         for constraint in checked.problem.constraints {
             let kind = match constraint.origin {
-                Origin::Order(_) => "ordered",
+                Origin::Option(_) => "option",
                 Origin::Weight(_) => "on one IPU",
             };
             let shown = constraint.origin.to_string();
@@ -297,7 +297,7 @@ End
     #[test]
     fn where_the_ipu_matters_it_is_in_the_names() {
         let costs = additive(&[3, 1, 4], u64::MAX);
-        let constraints = [Constraint::order(Rule::NoCutAfter(0), "--no-cut-after a")];
+        let constraints = [Constraint::option(Rule::NoCutAfter(0), "--no-cut-after a")];
         let problem = Problem {
             limits: Limits::ByIpu(&[4, 5]),
             goal: Goal::Communication,
@@ -319,7 +319,7 @@ Binaries
 End
 ";
         assert_eq!(program, expected);
-        assert!(text.contains("\\ ordered: --no-cut-after a\n"));
+        assert!(text.contains("\\ option: --no-cut-after a\n"));
     }
 
     #[test]

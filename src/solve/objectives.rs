@@ -53,6 +53,16 @@ impl Goal {
         }
     }
 
+    /// What programs call it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Peak => "peak",
+            Self::Fewest => "fewest",
+            Self::Communication => "communication",
+            Self::Cycles => "cycles",
+        }
+    }
+
     /// The first of [`Goal::order`].
     pub fn main(self) -> Objective {
         match self {
@@ -65,6 +75,18 @@ impl Goal {
 }
 
 impl Objective {
+    /// What programs call it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Peak => "peak",
+            Self::Stages => "stages",
+            Self::Squares => "squares",
+            Self::CutBytes => "cut_bytes",
+            Self::Cycles => "cycles",
+            Self::EarliestCuts => "earliest_cuts",
+        }
+    }
+
     /// Whether the worst stage alone counts, not the sum over stages.
     pub fn is_bottleneck(self) -> bool {
         matches!(self, Self::Peak | Self::Cycles)

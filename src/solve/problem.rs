@@ -249,7 +249,7 @@ mod tests {
     fn orders_for_positions_that_are_not_there_are_refused() {
         let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
         let check = |rule| {
-            let constraints = [Constraint::order(rule, "--constraint")];
+            let constraints = [Constraint::option(rule, "--constraint")];
             let problem = Problem::new(&costs, &[0], 2, 5);
             let constraints = &constraints;
             Problem {
@@ -267,7 +267,7 @@ mod tests {
                 Rule::Together { first, last: 0 },
             ),
         ] {
-            let constraint = Constraint::order(beyond, "--constraint");
+            let constraint = Constraint::option(beyond, "--constraint");
             let error = SolveError::NoSuchPosition {
                 constraint,
                 layers: 2,

@@ -64,7 +64,7 @@ mod tests {
             position: 2,
             ipu: 1,
         };
-        let constraints = [Constraint::order(pin, "")];
+        let constraints = [Constraint::option(pin, "")];
         let problem = Problem {
             constraints: &constraints,
             ..Problem::new(&costs, &[0; 2], 3, 9)

@@ -242,7 +242,7 @@ fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
 }
 
 /// Any order for `layers` positions and some number of IPUs near `ipus`.
-fn order(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
+fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
     let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
         move |(kind, first, last, ipu)| match kind {
@@ -257,7 +257,7 @@ fn order(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
             _ => Rule::NoCutAfter(first.min(layers - 2)),
         },
     );
-    rule.prop_map(|rule| Constraint::order(rule, format!("{rule:?}")))
+    rule.prop_map(|rule| Constraint::option(rule, format!("{rule:?}")))
 }
 
 /// A weight that positions of `layers` share: mostly near ones, at times the
@@ -277,20 +277,20 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// Cases with up to 4 orders and up to 3 tied weights, and some with limits by
-/// IPU. The orders may contradict each other, and the weights.
+/// Cases with up to 4 options and up to 3 tied weights, and some with limits by
+/// IPU. The options may contradict each other, and the weights.
 pub fn case(layers: usize) -> impl Strategy<Value = Case> {
     let constraints = |case: Case| {
         let layers = case.costs.layers();
-        let orders = vec(order(layers, case.ipus), 0..5);
+        let options = vec(option(layers, case.ipus), 0..5);
         let ties = prop_oneof![2 => Just(0..1_usize), 3 => Just(1..4)];
         let ties = ties.prop_flat_map(move |count| vec(tie(layers), count));
-        (Just(case), orders, ties, any::<bool>())
+        (Just(case), options, ties, any::<bool>())
     };
     plain_case(layers)
         .prop_flat_map(constraints)
-        .prop_map(|(case, orders, ties, limit_by_ipu)| Case {
-            constraints: [orders, ties].concat(),
+        .prop_map(|(case, options, ties, limit_by_ipu)| Case {
+            constraints: [options, ties].concat(),
             limit_by_ipu,
             ..case
         })

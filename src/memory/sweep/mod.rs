@@ -49,7 +49,7 @@ impl MemoryModel<'_> {
     ///
     /// # Errors
     /// As [`MemoryModel::range_costs`].
-    pub fn range_costs_with(
+    pub(crate) fn range_costs_with(
         &self,
         limit: u64,
         progress: &Progress,

@@ -11,7 +11,7 @@ mod tests;
 pub use read::{CompareError, read};
 
 use super::Report;
-use super::document::{LayerMemory, SplitFacts};
+use super::{LayerMemory, Split};
 use crate::model::PseudoLayers;
 
 /// Two reports of the same model, one made before the other.
@@ -128,7 +128,7 @@ impl LayerChange {
 }
 
 impl Verdict {
-    fn of(split: &SplitFacts) -> Self {
+    fn of(split: &Split) -> Self {
         let stages = split.stages.iter();
         Self {
             fits: split.fits,
@@ -215,13 +215,13 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<String> {
     };
     let facts = |report: &Report| {
         let limit = report.memory.limit.to_string();
-        let tiles = report.made.target.tiles.to_string();
+        let tiles = report.provenance.target.tiles.to_string();
         let around = around(report.pseudo_layers).to_string();
-        [report.made.memory_model.clone(), around, limit, tiles]
+        [report.provenance.memory_model.clone(), around, limit, tiles]
     };
     let names = [
         "the memory model",
-        "what stands around the layers",
+        "what is before and after the layers",
         "the limit of a tile",
         "the number of tiles",
     ];

@@ -1,7 +1,6 @@
 //! Reading a report that was written before.
 
-use crate::report::Report;
-use crate::report::document::VERSION;
+use crate::report::{Report, VERSION};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::error::Category;

@@ -1,8 +1,9 @@
 //! The comparison as tables, and in one line.
 
-use super::{Comparison, LayerChange, StageBytes, Verdict, more};
+use super::{Comparison, LayerChange, Verdict, more};
+use crate::report::printable;
+use crate::report::table::{Cell, Column, Kind, Table, cells};
 use crate::report::terminal::{Severity, TextStyle};
-use crate::report::{Table, printable};
 
 impl Comparison {
     /// The verdicts, the stages, and the layers that are not what they were.
@@ -14,60 +15,56 @@ impl Comparison {
     pub const TABLES: usize = 3;
 
     fn verdict_table(&self) -> Table {
-        let mut table = Table::new("compare-verdict", &["Of the split", "Before", "Now"]);
+        let columns = ["Of the split", "Before", "Now"].map(Column::text);
+        let mut table = Table::new("compare-verdict", &columns);
         let names = ["Fits", "Limit", "IPUs", "Stages", "Fullest tile"];
-        let [before, now] = [&self.before, &self.now].map(|v| v.as_ref().map(cells));
-        let (before, now) = (before.unwrap_or_default(), now.unwrap_or_default());
+        let cells = [&self.before, &self.now].map(|verdict| verdict.as_ref().map(cells));
+        let [before, now] = cells.map(|cells| cells.unwrap_or([const { Cell::Empty }; 5]));
         for ((name, before), now) in names.into_iter().zip(before).zip(now) {
-            table.rows.push(vec![name.to_string(), before, now]);
+            table.row("", cells![name, before, now]);
         }
         table
     }
 
     fn stage_table(&self) -> Table {
-        let header = [
-            "Stage",
-            "Layers before",
-            "Layers now",
-            "Fullest tile before",
-            "Fullest tile now",
-            "Difference",
+        let columns = [
+            Column::new("Stage", Kind::Count, ""),
+            Column::new("Layers before", Kind::Layers, ""),
+            Column::new("Layers now", Kind::Layers, ""),
+            Column::new("Fullest tile before", Kind::Bytes, ""),
+            Column::new("Fullest tile now", Kind::Bytes, ""),
+            Column::new("Difference", Kind::Change, ""),
         ];
-        let mut table = Table::new("compare-stages", &header);
+        let mut table = Table::new("compare-stages", &columns);
         for stage in &self.stages {
-            let bytes = |stage: &Option<StageBytes>| stage.as_ref().map(|s| s.fullest_tile);
-            let mut row = vec![stage.stage.to_string()];
-            row.extend(
-                [&stage.before, &stage.now].map(|s| s.as_ref().map_or_else(String::new, names)),
-            );
-            row.extend(numbers(bytes(&stage.before), bytes(&stage.now)));
-            table.rows.push(row);
+            let both = [&stage.before, &stage.now];
+            let [before, now] = both.map(|own| own.as_ref().map(|own| own.layers.join(" ")));
+            let bytes = both.map(|own| own.as_ref().map(|own| own.fullest_tile));
+            let mut row = cells![stage.stage, before, now];
+            row.extend(numbers(bytes));
+            table.row("", row);
         }
         table
     }
 
     fn layer_table(&self) -> Table {
-        let header = [
-            "Layer",
-            "Change",
-            "Fullest tile before",
-            "Fullest tile now",
-            "Difference",
-            "Total before",
-            "Total now",
-            "Difference of totals",
+        let columns = [
+            Column::text("Layer"),
+            Column::text("Change"),
+            Column::new("Fullest tile before", Kind::Bytes, ""),
+            Column::new("Fullest tile now", Kind::Bytes, ""),
+            Column::new("Difference", Kind::Change, ""),
+            Column::new("Total before", Kind::Bytes, ""),
+            Column::new("Total now", Kind::Bytes, ""),
+            Column::new("Difference of totals", Kind::Change, ""),
         ];
-        let mut table = Table::new("compare-layers", &header);
+        let mut table = Table::new("compare-layers", &columns);
         for layer in self.layers.iter().filter(|layer| layer.before != layer.now) {
-            let (before, now) = (layer.before, layer.now);
-            let name = layer.name.clone();
-            let mut row = vec![name, change(layer).to_string()];
-            row.extend(numbers(
-                before.map(|b| b.fullest_tile),
-                now.map(|b| b.fullest_tile),
-            ));
-            row.extend(numbers(before.map(|b| b.total), now.map(|b| b.total)));
-            table.rows.push(row);
+            let both = [layer.before, layer.now];
+            let mut row = cells![&*layer.name, change(layer)];
+            row.extend(numbers(both.map(|own| own.map(|own| own.fullest_tile))));
+            row.extend(numbers(both.map(|own| own.map(|own| own.total))));
+            table.row("", row);
         }
         table
     }
@@ -99,9 +96,10 @@ impl Comparison {
             return "no layer grew".to_string();
         };
         let amount = |bytes: i128| look.units.amount(u64::try_from(bytes).unwrap_or(0));
-        let by = match tile > 0 {
-            true => format!("{} on its fullest tile", amount(tile)),
-            false => format!("{} over all tiles", amount(total)),
+        let by = if tile > 0 {
+            format!("{} on its fullest tile", amount(tile))
+        } else {
+            format!("{} over all tiles", amount(total))
         };
         let name = printable(&layer.name);
         format!("layers that grew: {count}, most of all {name} by {by}")
@@ -109,18 +107,14 @@ impl Comparison {
 }
 
 /// A verdict, cell by cell.
-fn cells(verdict: &Verdict) -> [String; 5] {
+fn cells(verdict: &Verdict) -> [Cell; 5] {
     [
-        yes_or_no(verdict.fits).to_string(),
-        verdict.limit.to_string(),
-        verdict.max_stages.to_string(),
-        verdict.stages.to_string(),
-        verdict.fullest_tile.to_string(),
+        verdict.fits.into(),
+        verdict.limit.into(),
+        verdict.max_stages.into(),
+        verdict.stages.into(),
+        verdict.fullest_tile.into(),
     ]
-}
-
-fn yes_or_no(is: bool) -> &'static str {
-    if is { "yes" } else { "no" }
 }
 
 fn change(layer: &LayerChange) -> &'static str {
@@ -133,14 +127,8 @@ fn change(layer: &LayerChange) -> &'static str {
 }
 
 /// Before, now, and the difference; empty where one is not there.
-fn numbers(before: Option<u64>, now: Option<u64>) -> [String; 3] {
-    let difference = before
-        .zip(now)
-        .map(|(before, now)| more(before, now).to_string());
-    let [before, now] = [before, now].map(|n| n.map(|n| n.to_string()).unwrap_or_default());
-    [before, now, difference.unwrap_or_default()]
-}
-
-fn names(stage: &StageBytes) -> String {
-    stage.layers.join(" ")
+fn numbers([before, now]: [Option<u64>; 2]) -> [Cell; 3] {
+    let both = before.zip(now);
+    let difference = both.map(|(before, now)| more(before, now));
+    [before.into(), now.into(), difference.into()]
 }

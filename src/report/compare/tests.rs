@@ -1,8 +1,8 @@
 //! Reports that are made up, before and now.
 
 use super::*;
-use crate::report::document::testing::report;
 use crate::report::terminal::TextStyle;
+use crate::report::testing::report;
 use crate::report::{Table, json};
 
 fn written(report: &Report) -> Vec<u8> {
@@ -11,10 +11,10 @@ fn written(report: &Report) -> Vec<u8> {
     bytes
 }
 
-fn row<'a>(table: &'a Table, first: &str) -> &'a [String] {
-    let mut rows = table.rows.iter();
-    rows.find(|row| row[0] == first)
-        .map_or(&[], |row| &row[1..])
+fn row(table: &Table, first: &str) -> Vec<String> {
+    let mut rows = table.plain_rows().into_iter();
+    let found = rows.find(|row| row[0] == first);
+    found.map_or(Vec::new(), |row| row[1..].to_vec())
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn what_was_written_is_read_and_nothing_changed() {
     assert_eq!(comparison.grown().count(), 0);
     let [_, stages, layers] = comparison.tables();
     assert!(layers.rows.is_empty());
-    assert!(stages.rows.iter().all(|row| row[5] == "0"));
+    assert!(stages.plain_rows().iter().all(|row| row[5] == "0"));
     assert!(
         comparison
             .summary(&TextStyle::default())
@@ -58,7 +58,8 @@ fn layers_grow_shrink_come_and_go() {
     assert_eq!(row(table, "new")[..2], ["new", ""]);
     assert_eq!(row(table, &gone.unwrap())[0], "gone");
     // The second of the same name was not there before.
-    assert_eq!(table.rows.iter().filter(|row| row[1] == "new").count(), 2);
+    let new = |row: &&Vec<String>| row[1] == "new";
+    assert_eq!(table.plain_rows().iter().filter(new).count(), 2);
     assert_eq!(comparison.grown().count(), 2);
     let summary = comparison.summary(&TextStyle::default());
     assert!(
@@ -96,7 +97,7 @@ fn what_fitted_must_go_on_fitting() {
 }
 
 #[test]
-fn more_and_fewer_stages_stand_side_by_side() {
+fn more_and_fewer_stages_are_side_by_side() {
     let (mut earlier, later) = (report(), report());
     let split = earlier.split.as_mut().unwrap();
     let last = split.stages.pop().unwrap();
@@ -114,7 +115,7 @@ fn more_and_fewer_stages_stand_side_by_side() {
 #[test]
 fn reports_of_another_kind_are_compared_with_a_warning() {
     let (earlier, mut later) = (report(), report());
-    later.made.memory_model = "classic".into();
+    later.provenance.memory_model = "classic".into();
     later.memory.limit += 1;
     let warnings = Comparison::new(&earlier, &later).warnings;
     assert_eq!(warnings.len(), 2, "{warnings:?}");
@@ -168,7 +169,7 @@ fn fields_of_later_reports_are_passed_over() {
 #[test]
 fn a_report_without_one_of_its_fields_is_damaged() {
     let whole = serde_json::to_value(report()).unwrap();
-    for field in ["made", "memory", "layers", "cuts", "warnings"] {
+    for field in ["provenance", "memory", "layers", "cuts", "warnings"] {
         let mut value = whole.clone();
         value.as_object_mut().unwrap().remove(field);
         let error = read(value.to_string().as_bytes()).unwrap_err();

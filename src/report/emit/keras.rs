@@ -2,7 +2,7 @@
 //! from 0 without gaps, and `device_mapping` has the IPU of each stage. A model
 //! lists its calls in the order in which they run.
 
-use super::{Modules, Notes, Split, layers, out_returns, quoted};
+use super::{Modules, Notes, Pipeline, quoted};
 use std::fmt::Write;
 
 /// Gives each Keras layer of an existing model its stage.
@@ -19,12 +19,12 @@ model.set_pipeline_stage_assignment(assignments)
 model.set_pipelining_options(device_mapping=device_mapping)
 "#;
 
-pub(super) fn emit(split: &Split, modules: &Modules<'_>, notes: &mut Notes) -> String {
+pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut Notes) -> String {
     let mut text = String::from("pipeline_stages = {\n");
     let mut entry = |name: &str, stage: usize| {
         let _ = writeln!(text, "    {}: {stage},", quoted(name));
     };
-    let first = split.stages.first();
+    let first = pipeline.split.stages.first();
     let in_is_alone = first.is_some_and(|stage| stage.named_layers().next().is_none());
     match modules.before {
         Some(name) => entry(name.text(), 0),
@@ -38,21 +38,21 @@ pub(super) fn emit(split: &Split, modules: &Modules<'_>, notes: &mut Notes) -> S
         }
         None => {}
     }
-    for (stage, layer) in layers(split) {
+    for (stage, layer) in pipeline.layers() {
         match modules.layer {
             Some(template) => entry(&template.text(layer), stage),
             None => entry(layer, stage),
         }
     }
-    let mut ipus: Vec<usize> = (0..split.stages.len()).collect();
-    let last = split.stages.last();
+    let mut ipus: Vec<usize> = (0..pipeline.split.stages.len()).collect();
+    let last = pipeline.split.stages.last();
     let out_is_alone = last.is_some_and(|stage| stage.named_layers().next().is_none());
-    if out_returns(split) {
+    if pipeline.out_returns() {
         ipus.push(0);
     }
     match modules.after {
         Some(name) => entry(name.text(), ipus.len() - 1),
-        None if out_returns(split) || (out_is_alone && ipus.len() > 1) => {
+        None if pipeline.out_returns() || (out_is_alone && ipus.len() > 1) => {
             notes.add(placeholder(
                 "<Out>",
                 "Out, such as the head",

@@ -4,11 +4,11 @@
 //! first IPU has only what runs before the layers, or the last one only what
 //! runs after them. `--layers-per-ipu` reads the same.
 
-use super::{EmitError, Notes, Split, layers, out_returns, printable};
+use super::{EmitError, Notes, Pipeline, printable};
 use crate::model::PseudoLayers;
 
-pub(super) fn emit(split: &Split, notes: &mut Notes) -> Result<String, EmitError> {
-    let names: Vec<&str> = layers(split).map(|(_, layer)| layer).collect();
+pub(super) fn emit(pipeline: Pipeline<'_>, notes: &mut Notes) -> Result<String, EmitError> {
+    let names: Vec<&str> = pipeline.layers().map(|(_, layer)| layer).collect();
     let numbers: Option<Vec<u64>> = names.iter().map(|name| number(name)).collect();
     match numbers {
         Some(numbers) => {
@@ -23,20 +23,20 @@ pub(super) fn emit(split: &Split, notes: &mut Notes) -> Result<String, EmitError
             printable(&names.join(" "))
         )),
     }
-    if split.pseudo_layers != PseudoLayers::NoneFirst {
-        let out = if out_returns(split) {
+    if pipeline.report.pseudo_layers != PseudoLayers::NoneFirst {
+        let out = if pipeline.out_returns() {
             0
         } else {
-            split.stages.len().saturating_sub(1)
+            pipeline.split.stages.len().saturating_sub(1)
         };
         notes.add(format!(
             "In (embedding and the like) belongs on IPU 0, Out (head, loss) on IPU {out}: see that \
              the model's code puts them there."
         ));
     }
-    let stages = split.stages.iter();
+    let stages = pipeline.split.stages.iter();
     let counts: Vec<usize> = stages.map(|stage| stage.named_layers().count()).collect();
-    let free = split.max_stages.saturating_sub(counts.len());
+    let free = (pipeline.split.max_stages as usize).saturating_sub(counts.len());
     if free > 0 {
         notes.add(format!("IPUs that are left over: {free} (see --num-ipus)."));
     }
@@ -85,9 +85,12 @@ const GAPS_SHOWN: usize = 8;
 
 fn missing(gaps: &[(u64, u64)]) -> String {
     let shown = gaps.iter().take(GAPS_SHOWN);
-    let shown = shown.map(|(from, to)| match from == to {
-        true => from.to_string(),
-        false => format!("{from} to {to}"),
+    let shown = shown.map(|(from, to)| {
+        if from == to {
+            from.to_string()
+        } else {
+            format!("{from} to {to}")
+        }
     });
     let mut shown: Vec<String> = shown.collect();
     if gaps.len() > GAPS_SHOWN {

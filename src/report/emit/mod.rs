@@ -1,7 +1,7 @@
 //! A split as configuration that can be pasted.
 //!
 //! Each form stands in a file of its own and is a pure function of the
-//! [`Split`] and of what the model's code calls its [`Modules`]. What a user
+//! [`Report`] and of what the model's code calls its [`Modules`]. What a user
 //! must know stands above as comments; a comment line has at least two words,
 //! so that nobody takes it for the name of a section. Where a module must be
 //! named and its name was not given, there is a placeholder that no framework
@@ -22,7 +22,7 @@ mod tests;
 
 pub use module::{ModuleName, ModuleTemplate};
 
-use super::{Split, printable};
+use super::{Report, Split, printable};
 use crate::model::PseudoLayers;
 use clap::ValueEnum;
 use notes::Notes;
@@ -54,7 +54,7 @@ pub enum EmitError {
     NoModule(&'static str),
     /// Layers are counted from the first, but stand in another order.
     #[error(
-        "--emit layers-per-ipu counts layers from the lowest, but layer {after} stands after layer \
+        "--emit layers-per-ipu counts layers from the lowest, but layer {after} is after layer \
          {before} in the order of layers; --layer-order natural puts them in order"
     )]
     NotAscending {
@@ -139,33 +139,39 @@ impl Form {
     }
 }
 
-/// `split` in a form, with a line feed at the end of each line.
+/// The split of a report in a form, with a line feed at the end of each line;
+/// nothing without a split.
 ///
 /// # Errors
 /// [`EmitError`] when the layers or `modules` do not go with the form.
-pub fn emit(form: Form, split: &Split, modules: &Modules<'_>) -> Result<String, EmitError> {
+pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<String, EmitError> {
     form.check(modules)?;
-    if modules.after.is_some() && split.pseudo_layers == PseudoLayers::NoneFirst {
+    let Some(split) = &report.split else {
+        return Ok(String::new());
+    };
+    if modules.after.is_some() && report.pseudo_layers == PseudoLayers::NoneFirst {
         return Err(EmitError::NoOut);
     }
-    let mut notes = Notes::new(split);
+    let pipeline = Pipeline { report, split };
+    let mut notes = Notes::new(pipeline);
     if !split.unplaced.is_empty() {
         return Ok(notes.to_string());
     }
     let text = match form {
-        Form::LayersPerIpu => layers_per_ipu::emit(split, &mut notes)?,
-        Form::Poptorch => poptorch::emit(split, modules, &mut notes)?,
-        Form::Popart => popart::emit(split, modules, &mut notes),
-        Form::Keras => keras::emit(split, modules, &mut notes),
-        Form::PipelineSplits => pipeline_splits::emit(split, modules, &mut notes)?,
+        Form::LayersPerIpu => layers_per_ipu::emit(pipeline, &mut notes)?,
+        Form::Poptorch => poptorch::emit(pipeline, modules, &mut notes)?,
+        Form::Popart => popart::emit(pipeline, modules, &mut notes),
+        Form::Keras => keras::emit(pipeline, modules, &mut notes),
+        Form::PipelineSplits => pipeline_splits::emit(pipeline, modules, &mut notes)?,
     };
     Ok(format!("{notes}{text}"))
 }
 
-/// Every layer with the number of its stage, in order, without pseudo-layers.
-fn layers(split: &Split) -> impl Iterator<Item = (usize, &str)> {
-    let stages = split.stages.iter().enumerate();
-    stages.flat_map(|(number, stage)| stage.named_layers().map(move |layer| (number, layer)))
+/// A split to be written, and the report that it is in.
+#[derive(Debug, Clone, Copy)]
+struct Pipeline<'a> {
+    report: &'a Report,
+    split: &'a Split,
 }
 
 /// A part of the model that begins a block of a pipeline.
@@ -180,30 +186,38 @@ enum Start<'a> {
     Out,
 }
 
-/// What begins each block in the order in which they run, with its IPU: one
-/// for each stage, and one for Out where it runs on the first IPU again.
-fn starts(split: &Split) -> Vec<(usize, Start<'_>)> {
-    let stages = split.stages.iter().enumerate();
-    let mut starts: Vec<_> = stages
-        .map(|(number, stage)| {
-            let layer = stage.named_layers().next();
-            let start = match layer {
-                layer if stage.has_in() => Start::In(layer),
-                Some(layer) => Start::Layer(layer),
-                None => Start::Out,
-            };
-            (number, start)
-        })
-        .collect();
-    if out_returns(split) {
-        starts.push((0, Start::Out));
+impl<'a> Pipeline<'a> {
+    /// Every layer with the number of its stage, in order, without pseudo-layers.
+    fn layers(self) -> impl Iterator<Item = (usize, &'a str)> {
+        let stages = self.split.stages.iter().enumerate();
+        stages.flat_map(|(number, stage)| stage.named_layers().map(move |layer| (number, layer)))
     }
-    starts
-}
 
-/// Does Out run on the first IPU, after the last stage was on another?
-fn out_returns(split: &Split) -> bool {
-    split.pseudo_layers == PseudoLayers::OutWithIn && split.stages.len() > 1
+    /// What begins each block in the order in which they run, with its IPU: one
+    /// for each stage, and one for Out where it runs on the first IPU again.
+    fn starts(self) -> Vec<(usize, Start<'a>)> {
+        let stages = self.split.stages.iter().enumerate();
+        let mut starts: Vec<_> = stages
+            .map(|(number, stage)| {
+                let layer = stage.named_layers().next();
+                let start = match layer {
+                    layer if stage.has_in() => Start::In(layer),
+                    Some(layer) => Start::Layer(layer),
+                    None => Start::Out,
+                };
+                (number, start)
+            })
+            .collect();
+        if self.out_returns() {
+            starts.push((0, Start::Out));
+        }
+        starts
+    }
+
+    /// Does Out run on the first IPU, after the last stage was on another?
+    fn out_returns(self) -> bool {
+        self.report.pseudo_layers == PseudoLayers::OutWithIn && self.split.stages.len() > 1
+    }
 }
 
 /// A text in double quotes, as JSON, YAML and Python all read it.

@@ -83,19 +83,19 @@ impl ModuleTemplate {
             },
             Some(quote @ ('"' | '\'')) => {
                 let ends = |c: char| c == quote || c == '\\' || c.is_control();
-                match layer.contains(ends) {
-                    true => Err(unfit("the layer's name would end the text in quotes")),
-                    false => Ok(self.text(layer)),
+                if layer.contains(ends) {
+                    return Err(unfit("the layer's name would end the text in quotes"));
                 }
+                Ok(self.text(layer))
             }
             before => {
                 let starts = before.is_none_or(|c| c == '.' || c.is_whitespace());
-                match is_name(layer, starts) {
-                    true => Ok(self.text(layer)),
-                    false => Err(unfit(
-                        "that is no name in Python; for an index write [{}], for a key [\"{}\"]",
-                    )),
+                if is_name(layer, starts) {
+                    return Ok(self.text(layer));
                 }
+                Err(unfit(
+                    "that is no name in Python; for an index write [{}], for a key [\"{}\"]",
+                ))
             }
         }
     }

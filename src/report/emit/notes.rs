@@ -1,7 +1,8 @@
 //! What stands above a configuration, as comments.
 
-use super::{Split, out_returns};
-use crate::report::{Units, grouped, terminal};
+use super::Pipeline;
+use crate::report::text::grouped;
+use crate::report::{Units, sentences};
 use std::fmt;
 
 /// Lines of comment.
@@ -10,27 +11,33 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// What is to be said of `split` in any form: first of all that it does
+    /// What is to be said of a split in any form: first of all that it does
     /// not fit.
-    pub(super) fn new(split: &Split) -> Self {
+    pub(super) fn new(pipeline: Pipeline<'_>) -> Self {
         let mut notes = Self { lines: Vec::new() };
-        if !split.fits() {
+        if !pipeline.split.fits {
+            let shortfall = sentences::shortfall(pipeline.report, pipeline.split);
+            let shortfall = shortfall.plain(Units::Bytes, pipeline.report.pseudo_layers);
             notes.add(format!(
-                "WARNING: the model does not fit. This split {}.",
-                terminal::shortfall(split, Units::Bytes)
+                "WARNING: the model does not fit. This split {shortfall}."
             ));
         }
-        if !split.unplaced.is_empty() {
+        if !pipeline.split.unplaced.is_empty() {
             notes.add("There is nothing to paste: layers are left over.");
             return notes;
         }
         notes.add(format!(
             "Stages: {}, one for each IPU. The fullest tile needs {} of {} bytes.",
-            split.stages.len(),
-            grouped(split.fullest().map_or(0, |(_, s)| s.mem.max_tile_mem)),
-            grouped(split.limit)
+            pipeline.split.stages.len(),
+            grouped(
+                pipeline
+                    .split
+                    .fullest()
+                    .map_or(0, |own| own.fullest_tile.bytes)
+            ),
+            grouped(pipeline.split.limit)
         ));
-        if out_returns(split) {
+        if pipeline.out_returns() {
             notes.add(
                 "Out (what runs after the layers) is on IPU 0 with In, after the stage on the \
                  last IPU.",
@@ -47,8 +54,8 @@ impl Notes {
     /// How many batches a pipeline needs at least, if it is one. In training
     /// every stage but the last runs forward and backward. Out on the first
     /// IPU is a stage more.
-    pub(super) fn batches(&mut self, split: &Split, inference: &str, training: &str) {
-        let stages = split.stages.len() + usize::from(out_returns(split));
+    pub(super) fn batches(&mut self, pipeline: Pipeline<'_>, inference: &str, training: &str) {
+        let stages = pipeline.split.stages.len() + usize::from(pipeline.out_returns());
         if stages > 1 {
             self.add(format!(
                 "The pipeline needs {inference} of at least {stages} for inference, and {training} \

@@ -1,17 +1,17 @@
 //! `pipeline_splits`, as the configurations of Graphcore's vision examples take
 //! it: the modules at which the next IPU begins. IPU 0 has no entry.
 
-use super::{EmitError, Modules, Notes, Split, Start, out_returns, quoted, starts};
+use super::{EmitError, Modules, Notes, Pipeline, Start, quoted};
 
 /// Stands for a module whose name was not given.
 const PLACEHOLDER: &str = "<Out>";
 
 pub(super) fn emit(
-    split: &Split,
+    pipeline: Pipeline<'_>,
     modules: &Modules<'_>,
     notes: &mut Notes,
 ) -> Result<String, EmitError> {
-    if out_returns(split) {
+    if pipeline.out_returns() {
         notes.add(
             "There is nothing to paste: pipeline_splits has no way to say that Out is on IPU 0. \
              See --out-on.",
@@ -22,7 +22,7 @@ pub(super) fn emit(
         .layer
         .ok_or(EmitError::NoModule("pipeline-splits"))?;
     let mut begun: Vec<String> = Vec::new();
-    for (_, start) in starts(split) {
+    for (_, start) in pipeline.starts() {
         let module = match (start, modules.after) {
             (Start::In(_), _) => continue,
             (Start::Layer(layer), _) => template.text(layer),

@@ -2,18 +2,18 @@
 //! IPU) and a pipeline stage, and a session needs virtual graphs to be set by
 //! hand. Pipelining on one IPU is an error there.
 
-use super::{ModuleName, Modules, Notes, Split, layers, out_returns, printable};
+use super::{ModuleName, Modules, Notes, Pipeline, printable};
 use crate::model::PseudoLayers;
 use std::fmt::Write;
 
-pub(super) fn emit(split: &Split, modules: &Modules<'_>, notes: &mut Notes) -> String {
-    let stages = split.stages.len();
+pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut Notes) -> String {
+    let stages = pipeline.split.stages.len();
     notes.add("In place of each ... goes what builds that part of the model.");
-    if split.pseudo_layers == PseudoLayers::NoneFirst {
+    if pipeline.report.pseudo_layers == PseudoLayers::NoneFirst {
         notes.add("What comes after the last layer, the loss too, goes with it.");
     }
     notes.add("The device needs as many IPUs as there are stages.");
-    notes.batches(split, "batchesPerStep", "accumulationFactor");
+    notes.batches(pipeline, "batchesPerStep", "accumulationFactor");
     let pipelined = if stages > 1 { "True" } else { "False" };
     let mut text = format!(
         "session_options = popart.SessionOptions()\n\
@@ -27,13 +27,13 @@ pub(super) fn emit(split: &Split, modules: &Modules<'_>, notes: &mut Notes) -> S
         );
     };
     with(0, 0, &named("what runs before the layers", modules.before));
-    for (stage, layer) in layers(split) {
+    for (stage, layer) in pipeline.layers() {
         with(stage, stage, &format!("layer {}", printable(layer)));
     }
     let out = named("what runs after the layers", modules.after);
-    match split.pseudo_layers {
+    match pipeline.report.pseudo_layers {
         PseudoLayers::NoneFirst => {}
-        PseudoLayers::OutWithIn if out_returns(split) => with(0, stages, &out),
+        PseudoLayers::OutWithIn if pipeline.out_returns() => with(0, stages, &out),
         _ => with(stages - 1, stages - 1, &out),
     }
     text

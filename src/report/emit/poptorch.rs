@@ -2,11 +2,11 @@
 //! block until the next begins. What runs before the first block is on IPU 0.
 //! A module can begin one block only.
 
-use super::{EmitError, Modules, Notes, Split, Start, out_returns, starts};
+use super::{EmitError, Modules, Notes, Pipeline, Start};
 use std::fmt::Write;
 
 pub(super) fn emit(
-    split: &Split,
+    pipeline: Pipeline<'_>,
     modules: &Modules<'_>,
     notes: &mut Notes,
 ) -> Result<String, EmitError> {
@@ -16,7 +16,7 @@ pub(super) fn emit(
     };
     let mut begun: Vec<String> = Vec::new();
     let mut text = String::new();
-    for (ipu, start) in starts(split) {
+    for (ipu, start) in pipeline.starts() {
         let module = match start {
             Start::In(first) => match (modules.before, first) {
                 (Some(name), _) => Some(name.text().to_string()),
@@ -41,22 +41,23 @@ pub(super) fn emit(
         let _ = writeln!(text, "poptorch.BeginBlock({module}, ipu_id={ipu})");
         begun.push(module);
     }
-    let stages = split.stages.len();
-    let after = match out_returns(split) {
-        true => "",
-        false => ", after the last on the last IPU",
+    let stages = pipeline.split.stages.len();
+    let after = if pipeline.out_returns() {
+        ""
+    } else {
+        ", after the last on the last IPU"
     };
     notes.add(format!(
         "What runs before the first block is on IPU 0{after}."
     ));
-    if out_returns(split) {
+    if pipeline.out_returns() {
         notes.add(
             "Out is a pipeline stage of its own: pass \
              poptorch.PipelinedExecution(poptorch.AutoStage.AutoIncrement) to \
              setExecutionStrategy.",
         );
     }
-    notes.batches(split, "deviceIterations", "gradientAccumulation");
+    notes.batches(pipeline, "deviceIterations", "gradientAccumulation");
     if !stages.is_power_of_two() {
         notes.add(format!(
             "PopTorch takes 1, 2, 4, 8, ... IPUs: for {stages} set autoRoundNumIPUs(True) in the \

@@ -2,9 +2,10 @@
 //! tested in `tests/it/report/emit`.
 
 use super::*;
-use crate::memory::StageMemory;
 use crate::model::{Layering, Positions};
 use crate::report::Stage;
+use crate::report::layer_names::{layer_name, layer_names};
+use crate::report::testing::report;
 
 /// The order of these layers.
 fn order(layers: &[&str], pseudo_layers: PseudoLayers) -> Positions {
@@ -17,39 +18,47 @@ fn order(layers: &[&str], pseudo_layers: PseudoLayers) -> Positions {
     }
 }
 
-/// A split that fits with these layers in each stage. What runs before the
-/// layers is in the first, Out with it or in the last.
-fn split_of(pseudo_layers: PseudoLayers, stages: &[&[&str]], max_stages: usize) -> Split {
+/// A report of a split that fits with these layers in each stage. What runs before
+/// the layers is in the first, Out with it or in the last.
+fn report_of(pseudo_layers: PseudoLayers, stages: &[&[&str]], max_stages: u32) -> Report {
     let positions = order(&stages.concat(), pseudo_layers);
-    let memory = StageMemory {
-        tiles: vec![Default::default()],
-        peak_steps: vec![None],
-    };
     let mut from = 0;
     let numbered = (1..).zip(stages).map(|(number, layers)| {
         let mut to = from + layers.len() + usize::from(from == 0);
         if number == stages.len() {
             to = positions.len();
         }
-        let stage = Stage::new(&positions, &(from..to), memory.clone());
+        let stage = Stage {
+            stage: number as u32 - 1,
+            layer_from: layer_name(&positions, from),
+            layer_to: layer_name(&positions, to - 1),
+            layers: layer_names(&positions, from..to),
+            positions: from as u32..to as u32,
+            has_out: match positions.out() {
+                Some(out) => (from..to).contains(&out),
+                None => positions.out_is_first() && from == 0,
+            },
+            ..Stage::default()
+        };
         from = to;
         stage
     });
-    Split {
+    Report {
         pseudo_layers,
-        limit: 638_976,
-        max_stages,
-        limits: Vec::new(),
-        broken: Vec::new(),
-        is_given: false,
-        stages: numbered.collect(),
-        unplaced: Vec::new(),
-        too_large: Vec::new(),
+        given: None,
+        split: Some(Split {
+            fits: true,
+            limit: 638_976,
+            max_stages,
+            stages: numbered.collect(),
+            ..Split::default()
+        }),
+        ..report()
     }
 }
 
-fn split(stages: &[&[&str]], max_stages: usize) -> Split {
-    split_of(PseudoLayers::InAndOut, stages, max_stages)
+fn split(stages: &[&[&str]], max_stages: u32) -> Report {
+    report_of(PseudoLayers::InAndOut, stages, max_stages)
 }
 
 /// No module has a name.
@@ -145,26 +154,27 @@ fn a_module_begins_one_block() {
 }
 
 /// In a stage of its own, then layers, then Out by itself.
-fn alone() -> Split {
+fn alone() -> Report {
     split(&[&[], &["0", "1"], &["2"], &[]], 4)
 }
 
 /// In and Out on the first IPU.
-fn returning(stages: &[&[&str]]) -> Split {
-    split_of(PseudoLayers::OutWithIn, stages, stages.len())
+fn returning(stages: &[&[&str]]) -> Report {
+    report_of(PseudoLayers::OutWithIn, stages, stages.len() as u32)
 }
 
 /// A form with the modules of layers, and with those of In and Out if `named`.
-fn written(form: Form, split: &Split, named: bool) -> String {
+fn written(form: Form, split: &Report, named: bool) -> String {
     let layer = template("model.layer[{}]");
     let (before, after) = (name("model.embedding"), name("model.head"));
-    let modules = match named {
-        true => Modules {
+    let modules = if named {
+        Modules {
             layer: Some(&layer),
             before: Some(&before),
             after: Some(&after),
-        },
-        false => of_layers(&layer),
+        }
+    } else {
+        of_layers(&layer)
     };
     emit(form, split, &modules).unwrap()
 }
@@ -212,7 +222,7 @@ fn modules_without_a_name_have_a_placeholder() {
         assert!(text.contains(part), "{part} in {text}");
     }
     // With layers beside them they need no name.
-    let beside = split_of(PseudoLayers::InAndOut, &[&["0"], &["1"]], 2);
+    let beside = report_of(PseudoLayers::InAndOut, &[&["0"], &["1"]], 2);
     for form in Form::ALL {
         let text = written(form, &beside, false);
         assert!(
@@ -260,7 +270,7 @@ fn out_returns_to_the_first_ipu() {
 
 #[test]
 fn the_classic_model_knows_no_out() {
-    let split = split_of(PseudoLayers::NoneFirst, &[&[], &["0"], &["1"]], 3);
+    let split = report_of(PseudoLayers::NoneFirst, &[&[], &["0"], &["1"]], 3);
     let text = written(Form::LayersPerIpu, &split, false);
     assert_eq!(code(&text), "layers_per_ipu: [0, 1, 1]\n");
     let text = written(Form::Poptorch, &split, false);
@@ -297,12 +307,13 @@ fn one_stage_is_no_pipeline() {
 fn what_does_not_fit_says_so_first() {
     let module = template("model.layer{}");
     let mut split = split(&[&["0"], &["1"], &["2"]], 2);
+    split.split.as_mut().unwrap().fits = false;
     for form in Form::ALL {
         let text = emit(form, &split, &of_layers(&module)).unwrap();
         let warning = "# WARNING: the model does not fit. This split has 3 stages for 2 IPUs.\n";
         assert!(text.starts_with(warning), "{text}");
     }
-    split.unplaced = vec![Some("3".into())];
+    split.split.as_mut().unwrap().unplaced = vec![Some("3".into())];
     for form in Form::ALL {
         let text = emit(form, &split, &of_layers(&module)).unwrap();
         assert!(text.starts_with("# WARNING: "), "{text}");

@@ -1,7 +1,7 @@
 //! What the script of the page needs to give numbers under the pointer.
 
 use crate::model::PseudoLayers;
-use crate::report::document::Band;
+use crate::report::Band;
 use serde::Serialize;
 
 /// All charts of a page that are read at a step or a tile.

@@ -4,7 +4,7 @@ use super::widgets::{percent, rounded, scale, ticks};
 use maud::{Markup, html};
 
 /// One column.
-pub(super) struct Column {
+pub(super) struct Bar {
     pub(super) height: u64,
     /// The class of its colour.
     pub(super) class: &'static str,
@@ -16,7 +16,7 @@ pub(super) struct Column {
 
 /// Columns of equal width.
 pub(super) struct Columns<'a> {
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<Bar>,
     /// Groups of neighbours, each with its name, a shorter one for where there
     /// is less room, and its number of columns.
     pub(super) groups: Vec<(String, String, usize)>,
@@ -77,9 +77,10 @@ impl Columns<'_> {
             }
         };
         let ticks = ticks(most).into_iter().map(|tick| (tick, y(tick)));
-        match self.in_bytes {
-            true => html! { div.plot { (scale(self.height, ticks)) (drawing) } },
-            false => drawing,
+        if self.in_bytes {
+            html! { div.plot { (scale(self.height, ticks)) (drawing) } }
+        } else {
+            drawing
         }
     }
 

@@ -1,10 +1,12 @@
 //! Curves over the steps of the program, as drawings and as tables.
 
 use super::chart_data::{Chart, Charts};
-use super::widgets::{cell, long, number, percent, rounded, scale, table, ticks};
+use super::widgets::{long, number, percent, rounded, scale, table, ticks};
 use crate::model::PseudoLayers;
-use crate::report::document::{Band, Curve, thin};
+use crate::report::downsample::thin;
+use crate::report::table::{Column, Kind, Table, cells};
 use crate::report::text::grouped;
+use crate::report::{Band, Curve};
 use maud::{Markup, html};
 use std::fmt::Write;
 
@@ -25,6 +27,12 @@ pub(super) struct Drawing<'a> {
     /// What is drawn, for those who cannot see it.
     pub(super) label: &'a str,
 }
+
+const POINTS: [Column; 3] = [
+    Column::new("From step", Kind::Count, ""),
+    Column::new("Not always live", Kind::Bytes, ""),
+    Column::new("All bytes", Kind::Bytes, ""),
+];
 
 /// Room above for the names of layers, and below for the steps.
 const ABOVE: u32 = 20;
@@ -162,9 +170,10 @@ impl Drawing<'_> {
             return html! {};
         };
         let y = self.y(limit);
-        let (anchor, x) = match self.peaks_right() {
-            true => ("start", "2"),
-            false => ("end", "100%"),
+        let (anchor, x) = if self.peaks_right() {
+            ("start", "2")
+        } else {
+            ("end", "100%")
         };
         html! {
             line.limit x1="0" x2="100%" y1=(y) y2=(y) {}
@@ -241,22 +250,21 @@ impl Drawing<'_> {
             .zip(curve.bytes.iter().copied())
             .collect();
         let fixed = curve.fixed.saturating_add(curve.always_live);
-        let rows = html! {
-            @for place in thin(&points, self.rows) {
-                @let (step, bytes) = points[place];
-                tr {
-                    (cell(self.place(&format!("steps/{place}")), step.into()))
-                    (cell(self.place(&format!("bytes/{place}")), bytes))
-                    td.n { (grouped(fixed.saturating_add(bytes))) }
-                }
-            }
-        };
+        let mut columns = POINTS;
+        columns[0].at = self.place("steps/{}").into();
+        columns[1].at = self.place("bytes/{}").into();
+        let mut rows = Table::new("points", &columns);
+        for place in thin(&points, self.rows) {
+            let (step, bytes) = points[place];
+            let cells = cells![step, bytes, fixed.saturating_add(bytes)];
+            rows.row(place.to_string(), cells);
+        }
         html! {
             @if points.len() > self.rows {
                 p.soft { "The first, lowest, highest and last point of each of " (self.rows / 4)
                     " stretches; the JSON form of the report has more." }
             }
-            (table("Points of the curve", &["#From step", "#Not always live", "#All bytes"], rows))
+            (table("Points of the curve", &rows))
         }
     }
 }

@@ -1,11 +1,25 @@
 //! Cycles of layers and stages.
 
-use super::columns::{Column, Columns};
-use super::widgets::{cell, folded, number, stacked, table};
-use super::{short, stage_groups, stage_of};
-use crate::report::document::{Execution, ExecutionSource, Report};
+use super::columns::{Bar, Columns};
+use super::widgets::{folded, number, table};
+use super::{short, stage_groups};
+use crate::report::table::{Cell, Column, Kind, Table, cells};
 use crate::report::text::{grouped, share, shown};
+use crate::report::{Execution, ExecutionSource, LayerCycles, Report};
 use maud::{Markup, html};
+
+const STAGES: [Column; 4] = [
+    Column::new("Stage", Kind::Count, ""),
+    Column::new("Bar", Kind::Bar, ""),
+    Column::new("Cycles", Kind::Count, "/cycles"),
+    Column::new("Of the slowest", Kind::Share, ""),
+];
+
+const LAYERS: [Column; 3] = [
+    Column::new("Layer", Kind::Layers, ""),
+    Column::new("Stage", Kind::Count, ""),
+    Column::new("Cycles", Kind::Count, "/cycles"),
+];
 
 /// Cycles by stage and by layer; `None` when the profile has none.
 pub(super) fn section(report: &Report) -> Option<Markup> {
@@ -38,30 +52,34 @@ fn by_stage(execution: &Execution) -> Markup {
         u128::from(slowest) * execution.stages.len() as u128,
     ];
     let [busy, whole] = [busy, whole].map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
-    let rows = html! {
-        @for (place, stage) in execution.stages.iter().enumerate() {
-            tr {
-                td { "IPU " (stage.stage) }
-                td.draw { (stacked(&[("variables", "cycles", stage.cycles)], slowest, None, 12)) }
-                (cell(format_args!("/execution/stages/{place}/cycles"), stage.cycles))
-                td.n { (share(stage.cycles, slowest)) }
-            }
-        }
-    };
+    let mut stages = Table::new("cycles-by-stage", &STAGES);
+    for (place, stage) in execution.stages.iter().enumerate() {
+        let bar = Cell::Bar {
+            parts: vec![("variables", "cycles", stage.cycles)],
+            whole: slowest,
+        };
+        let cells = cells![
+            stage.stage,
+            bar,
+            stage.cycles,
+            Cell::Share(stage.cycles, slowest)
+        ];
+        stages.row(format!("/execution/stages/{place}"), cells);
+    }
     html! {
         h3 { "Balance of the stages" }
         p {
             "The slowest stage sets the pace of a pipeline. All stages together work "
             (share(busy, whole)) " of the time that it takes for each of them: what is missing, they wait."
         }
-        (table("Cycles by stage", &["Stage", "", "#Cycles", "#Of the slowest"], rows))
+        (table("Cycles by stage", &stages))
     }
 }
 
 fn by_layer(report: &Report, execution: &Execution) -> Markup {
-    let column = |layer: &crate::report::document::LayerCycles| {
+    let column = |layer: &LayerCycles| {
         let name = report.pseudo_layers.shown(&layer.name);
-        Column {
+        Bar {
             height: layer.cycles,
             class: "variables",
             name: short(&name),
@@ -81,18 +99,18 @@ fn by_layer(report: &Report, execution: &Execution) -> Markup {
         height: 150,
         label: "Cycles of each layer",
     };
-    let rows = html! {
-        @for (place, layer) in execution.layers.iter().enumerate() {
-            tr {
-                td.name { (report.pseudo_layers.shown(&layer.name)) }
-                td.n { @if let Some(stage) = stage_of(report, place) { (stage) } @else { "\u{2013}" } }
-                (cell(format_args!("/execution/layers/{place}/cycles"), layer.cycles))
-            }
-        }
-    };
+    let mut layers = Table::of_layers("cycles-by-layer", &LAYERS, report.pseudo_layers);
+    for (place, layer) in execution.layers.iter().enumerate() {
+        let cells = cells![
+            Cell::Layer(layer.name.clone()),
+            report.stage_of(place),
+            layer.cycles
+        ];
+        layers.row(format!("/execution/layers/{place}"), cells);
+    }
     html! {
         h3 { "By layer" }
         figure { (columns.drawing()) }
-        (folded("Table of the layers", table("Cycles by layer", &["Layer", "#IPU", "#Cycles"], rows)))
+        (folded("Table of the layers", table("Cycles by layer", &layers)))
     }
 }

@@ -3,10 +3,11 @@
 use super::chart_data::Charts;
 use super::curve::Drawing;
 use super::tints;
-use super::widgets::{cell, folded, legend, number, stacked, table};
+use super::widgets::{folded, legend, number, scrolling, table, table_row};
 use crate::model::PseudoLayers;
-use crate::report::document::{Liveness, PeakVariables, Report};
-use crate::report::text::{grouped, share, shown};
+use crate::report::table::{Cell, Column, Kind, Table, cells};
+use crate::report::text::{grouped, shown};
+use crate::report::{Liveness, PeakVariables, Report};
 use maud::{Markup, html};
 
 /// Both curves, the bands of layers, and the largest variables.
@@ -26,7 +27,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
     let on_tile = drawing(
         &liveness.fullest_tile_curve,
         "/liveness/fullest_tile_curve",
-        Some(report.made.target.bytes_per_tile),
+        Some(report.provenance.target.bytes_per_tile),
         "Bytes of the whole model on its fullest tile over the steps",
     )
     .figure(charts);
@@ -65,25 +66,30 @@ pub(super) fn colours() -> Markup {
     ])
 }
 
+const BANDS: [Column; 3] = [
+    Column::new("Layer", Kind::Layers, ""),
+    Column::new("From step", Kind::Count, "/from"),
+    Column::new("To step", Kind::Count, "/to"),
+];
+
 fn band_table(pseudo_layers: PseudoLayers, liveness: &Liveness) -> Markup {
-    let rows = html! {
-        @for (place, band) in liveness.bands.iter().enumerate() {
-            tr data-at=(format_args!("/liveness/bands/{place}")) {
-                td.name { (pseudo_layers.shown(&band.layer)) }
-                (cell("/from", band.from.into()))
-                (cell("/to", band.to.into()))
-            }
-        }
-    };
+    let mut bands = Table::of_layers("bands", &BANDS, pseudo_layers);
+    for (place, band) in liveness.bands.iter().enumerate() {
+        let cells = cells![Cell::Layer(band.layer.clone()), band.from, band.to];
+        bands.row(format!("/liveness/bands/{place}"), cells);
+    }
     folded(
         "Table of the layers over the steps",
-        table(
-            "Layers over the steps",
-            &["Layer", "#From step", "#To step"],
-            rows,
-        ),
+        table("Layers over the steps", &bands),
     )
 }
+
+const VARIABLES: [Column; 4] = [
+    Column::new("Variable", Kind::Name, ""),
+    Column::text("Category"),
+    Column::new("Layers", Kind::Layers, ""),
+    Column::new("Bytes", Kind::Bytes, "/bytes"),
+];
 
 /// The largest variables at a peak, at most `most`, and how much the others are.
 pub(super) fn variables(
@@ -94,16 +100,18 @@ pub(super) fn variables(
 ) -> Markup {
     let named = &live.largest[..live.largest.len().min(most)];
     let largest: u64 = named.iter().map(|variable| variable.bytes).sum();
+    let mut variables = Table::of_layers("variables", &VARIABLES, pseudo_layers);
+    for (place, own) in named.iter().enumerate() {
+        let layers = match own.layers.as_slice() {
+            [] => "\u{2013}".into(),
+            _ => Cell::Layers(own.layers.clone()),
+        };
+        let cells = cells![&*own.name, &*own.category, layers, own.bytes];
+        variables.row(format!("{at}/largest/{place}"), cells);
+    }
+    let others = live.count.saturating_sub(named.len() as u64);
     let rows = html! {
-        @for (place, variable) in named.iter().enumerate() {
-            tr {
-                td.name.wrap { (shown(&variable.name)) }
-                td { (shown(&variable.category)) }
-                td.name { (layers(pseudo_layers, &variable.layers)) }
-                (cell(format_args!("{at}/largest/{place}/bytes"), variable.bytes))
-            }
-        }
-        @let others = live.count.saturating_sub(named.len() as u64);
+        @for row in &variables.rows { (table_row(&variables, row)) }
         @if others > 0 {
             tr.soft {
                 td colspan="3" { (grouped(others)) " others" }
@@ -119,7 +127,7 @@ pub(super) fn variables(
             (number(format_args!("{at}/bytes"), live.bytes)) " bytes."
         }
         (categories(live, at, most))
-        (table("Largest live variables", &["Variable", "Category", "Layers", "#Bytes"], rows))
+        (scrolling("Largest live variables", &VARIABLES, rows))
     }
 }
 
@@ -139,26 +147,28 @@ fn categories(live: &PeakVariables, at: &str, most: usize) -> Markup {
             }
         };
     }
-    let rows = html! {
-        @for (place, category) in named.iter().enumerate() {
-            tr {
-                td.name { (shown(&category.name)) }
-                td.draw { (stacked(&[("variables", "live", category.bytes)], whole, None, 8)) }
-                (cell(format_args!("{at}/categories/{place}/bytes"), category.bytes))
-                td.n { (share(category.bytes, live.bytes)) }
-            }
-        }
-    };
+    let mut categories = Table::new("live-categories", &CATEGORIES);
+    for (place, own) in named.iter().enumerate() {
+        let bar = Cell::Bar {
+            parts: vec![("variables", "live", own.bytes)],
+            whole,
+        };
+        let cells = cells![
+            &*own.name,
+            bar,
+            own.bytes,
+            Cell::Share(own.bytes, live.bytes)
+        ];
+        categories.row(format!("{at}/categories/{place}"), cells);
+    }
     html! {
-        @if !named.is_empty() {
-            (table("Live bytes by category", &["Category", "", "#Bytes", "#Share"], rows))
-        }
+        @if !named.is_empty() { (table("Live bytes by category", &categories)) }
     }
 }
 
-fn layers(pseudo_layers: PseudoLayers, layers: &[Option<String>]) -> String {
-    match layers.is_empty() {
-        true => "\u{2013}".to_string(),
-        false => pseudo_layers.shown_list(layers),
-    }
-}
+const CATEGORIES: [Column; 4] = [
+    Column::text("Category"),
+    Column::new("Live", Kind::Bar, ""),
+    Column::new("Bytes", Kind::Bytes, "/bytes"),
+    Column::new("Share", Kind::Share, ""),
+];

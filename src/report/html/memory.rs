@@ -1,9 +1,10 @@
 //! What the compiler recorded: by tile, by category, and what explains it.
 
 use super::chart_data::{Chart, Charts};
-use super::widgets::{cell, folded, legend, number, rounded, scale, signed, stacked, table, ticks};
-use crate::report::document::{CategoryBytes, CoverageFacts, Report, TileTotals};
-use crate::report::text::{grouped, share, shown};
+use super::widgets::{folded, legend, number, rounded, scale, sentence, stacked, table, ticks};
+use crate::report::table::{Cell, Column, Kind, Table, cells};
+use crate::report::text::grouped;
+use crate::report::{CategoryBytes, CoverageFacts, Report, TileTotals, sentences};
 use maud::{Markup, html};
 use std::fmt::Write;
 
@@ -16,13 +17,13 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
     Some(html! {
         p { "The whole model on one IPU, as the compiler recorded it." }
         @if let Some(tiles) = &memory.tiles {
-            (by_tile(tiles, report.made.target.bytes_per_tile, charts))
+            (by_tile(tiles, report.provenance.target.bytes_per_tile, charts))
         }
         @if !memory.categories.is_empty() {
             (by_category(&memory.categories))
         }
         @if let Some(coverage) = &memory.coverage {
-            (covered(coverage))
+            (covered(report, coverage))
         }
     })
 }
@@ -119,126 +120,115 @@ fn outline(bytes: &[u64], most: u64) -> String {
 /// So many tiles stand in the table.
 const FULLEST: usize = 20;
 
+const TILES: [Column; 5] = [
+    Column::new("Tile", Kind::Count, ""),
+    Column::new("Bytes in use", Kind::Bytes, "/memory/tiles/total/{}"),
+    Column::new("With gaps", Kind::Bytes, "/memory/tiles/with_gaps/{}"),
+    Column::new("Always live", Kind::Bytes, "/memory/tiles/always_live/{}"),
+    Column::new(
+        "Most of others",
+        Kind::Bytes,
+        "/memory/tiles/not_always_live/{}",
+    ),
+];
+
 fn tile_table(tiles: &TileTotals) -> Markup {
     let mut fullest: Vec<usize> = (0..tiles.total.len()).collect();
     fullest.sort_by_key(|&tile| std::cmp::Reverse(tiles.total[tile]));
     fullest.truncate(FULLEST);
-    let lists = [
-        ("total", Some(&tiles.total)),
-        ("with_gaps", tiles.with_gaps.as_ref()),
-        ("always_live", Some(&tiles.always_live)),
-        ("not_always_live", Some(&tiles.not_always_live)),
-    ];
-    let rows = html! {
-        @for tile in fullest {
-            tr {
-                td.n { (tile) }
-                @for (field, list) in &lists {
-                    @if let Some(list) = list {
-                        @match list.get(tile) {
-                            Some(&bytes) => (cell(format_args!("/memory/tiles/{field}/{tile}"), bytes)),
-                            None => td {},
-                        }
-                    }
-                }
-            }
-        }
-    };
-    let mut columns = vec!["#Tile", "#Bytes in use"];
-    if tiles.with_gaps.is_some() {
-        columns.push("#With gaps");
+    let mut table_of = Table::new("tiles", &TILES);
+    for tile in fullest {
+        let with_gaps = tiles.with_gaps.as_ref().and_then(|own| own.get(tile));
+        let cells = cells![
+            tile,
+            tiles.total[tile],
+            with_gaps.copied(),
+            tiles.always_live.get(tile).copied(),
+            tiles.not_always_live.get(tile).copied(),
+        ];
+        table_of.row(tile.to_string(), cells);
     }
-    columns.extend(["#Always live", "#Most of others"]);
-    table("Fullest tiles", &columns, rows)
+    if tiles.with_gaps.is_none() {
+        table_of = table_of.without("With gaps");
+    }
+    table("Fullest tiles", &table_of)
 }
+
+const CATEGORIES: [Column; 4] = [
+    Column::text("Category"),
+    Column::new("Bytes", Kind::Bar, ""),
+    Column::new("All tiles", Kind::Bytes, "/all_tiles"),
+    Column::new("Fullest tile", Kind::Bytes, "/fullest_tile"),
+];
 
 fn by_category(categories: &[CategoryBytes]) -> Markup {
     let mut order: Vec<usize> = (0..categories.len()).collect();
     order.retain(|&place| categories[place].all_tiles > 0);
     order.sort_by_key(|&place| std::cmp::Reverse(categories[place].all_tiles));
-    let most = order
+    let whole = order
         .first()
         .map_or(1, |&place| categories[place].all_tiles);
-    let rows = html! {
-        @for place in order {
-            @let category = &categories[place];
-            tr {
-                td.name { (shown(&category.name)) }
-                td.draw { (stacked(&[("variables", "all tiles", category.all_tiles)], most, None, 12)) }
-                (cell(format_args!("/memory/categories/{place}/all_tiles"), category.all_tiles))
-                @match category.fullest_tile {
-                    Some(bytes) => (cell(format_args!("/memory/categories/{place}/fullest_tile"), bytes)),
-                    None => td.n { "\u{2013}" },
-                }
-            }
-        }
-    };
+    let mut rows = Table::new("categories", &CATEGORIES);
+    for place in order {
+        let own = &categories[place];
+        let bar = Cell::Bar {
+            parts: vec![("variables", "all tiles", own.all_tiles)],
+            whole,
+        };
+        let cells = cells![&*own.name, bar, own.all_tiles, own.fullest_tile];
+        rows.row(format!("/memory/categories/{place}"), cells);
+    }
     html! {
         h3 { "By category" }
         p.soft { "Variables that share memory at different steps all count here, so the categories of a tile can add up to more than it has in use." }
-        (table("Categories", &["Category", "", "#All tiles", "#Fullest tile"], rows))
+        (table("Categories", &rows))
     }
 }
 
-/// Who explains the fullest tile.
-fn covered(coverage: &CoverageFacts) -> Markup {
-    let parts = [
-        (
-            "variables",
-            "Layers",
-            coverage.layers,
-            "layers",
-            "operations that have a layer by their names",
-        ),
-        (
-            "exchange-code",
-            "Assigned",
-            coverage.assigned,
-            "assigned",
-            "other operations, in the place where they count",
-        ),
-        (
-            "overhead",
-            "Overhead",
-            coverage.overhead,
-            "overhead",
-            "what every stage needs",
-        ),
+const COVERAGE: [Column; 4] = [
+    Column::text("Part"),
+    Column::text("What it is"),
+    Column::new("Bytes", Kind::Bytes, "{}"),
+    Column::new("Share", Kind::Share, ""),
+];
+
+/// What explains the fullest tile.
+fn covered(report: &Report, coverage: &CoverageFacts) -> Markup {
+    let bar = [
+        ("variables", "Layers", coverage.layers),
+        ("exchange-code", "Assigned", coverage.assigned),
+        ("overhead", "Overhead", coverage.overhead),
     ];
-    let bar = parts.map(|(class, name, bytes, ..)| (class, name, bytes));
     let sum: u128 = bar.iter().map(|&(_, _, bytes)| u128::from(bytes)).sum();
     let whole = u64::try_from(sum)
         .unwrap_or(u64::MAX)
         .max(coverage.recorded);
-    let rows = html! {
-        @for (_, name, bytes, field, what) in parts {
-            tr {
-                td { (name) }
-                td.soft { (what) }
-                (cell(format_args!("/memory/coverage/{field}"), bytes))
-                td.n { (share(bytes, coverage.recorded)) }
-            }
-            @if field == "assigned" && coverage.by_touch > 0 {
-                tr.soft {
-                    td {}
-                    td { "of these in every place that touches it, since nothing says more" }
-                    (cell("/memory/coverage/by_touch", coverage.by_touch))
-                    td.n { (share(coverage.by_touch, coverage.recorded)) }
-                }
-            }
-        }
-        tr {
-            td { "Rest" }
-            td.soft { "what nothing explains" }
-            td.n { (signed("/memory/coverage/rest", coverage.rest)) }
-            td {}
-        }
+    let mut rows = Table::new("coverage", &COVERAGE);
+    let mut row = |name: &str, what: &str, field: &str, bytes: u64| {
+        let cells = cells![name, what, bytes, Cell::Share(bytes, coverage.recorded)];
+        rows.row(format!("/memory/coverage/{field}"), cells);
     };
+    let what = "operations that have a layer by their names";
+    row("Layers", what, "layers", coverage.layers);
+    let what = "other operations, in the place where they count";
+    row("Assigned", what, "assigned", coverage.assigned);
+    if coverage.by_touch > 0 {
+        let what = "of the assigned, in every place that touches it, since nothing says more";
+        row("By touch", what, "by_touch", coverage.by_touch);
+    }
+    row(
+        "Overhead",
+        "what every stage needs",
+        "overhead",
+        coverage.overhead,
+    );
+    let rest = cells!["Rest", "what nothing explains", coverage.rest, Cell::Empty];
+    rows.row("/memory/coverage/rest", rest);
     html! {
         h3 { "Coverage" }
-        p { "Who explains the " (number("/memory/coverage/recorded", coverage.recorded)) " bytes that were recorded for tile " (coverage.tile) ", the fullest." }
-        (legend(&parts.map(|(class, name, ..)| (class, name))))
+        p { (sentence(report, &sentences::coverage(coverage))) }
+        (legend(&bar.map(|(class, name, _)| (class, name))))
         figure { (stacked(&bar, whole, None, 16)) }
-        (table("Coverage", &["Part", "", "#Bytes", "#Share"], rows))
+        (table("Coverage", &rows))
     }
 }

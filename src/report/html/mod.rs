@@ -25,8 +25,8 @@ mod tests;
 mod verdict;
 mod widgets;
 
-use crate::report::document::{Band, Report};
 use crate::report::text::shown;
+use crate::report::{Band, Report, sentences};
 use chart_data::Charts;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -50,10 +50,7 @@ pub fn text(report: &Report) -> String {
     let bands = report.liveness.as_ref().map_or(&[][..], |l| &l.bands[..]);
     let mut charts = Charts::new(bands, report.pseudo_layers);
     let sections = sections(report, &mut charts);
-    let title = match &report.split {
-        Some(split) => super::markdown::verdict(split),
-        None => "Memory of the model".to_string(),
-    };
+    let title = sentences::verdict(report);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -61,7 +58,7 @@ pub fn text(report: &Report) -> String {
                 meta charset="utf-8";
                 meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content=(format!("popliner {}", shown(&report.made.popliner)));
+                meta name="generator" content=(format!("popliner {}", shown(&report.provenance.popliner)));
                 title { (title) " \u{2013} PopLiner" }
                 style { (PreEscaped(STYLE)) }
             }
@@ -77,7 +74,7 @@ pub fn text(report: &Report) -> String {
                         "\n"
                     }
                 }
-                footer { "Made by PopLiner " (shown(&report.made.popliner)) ". All bytes are exact; steps and tiles count from 0." }
+                footer { "Made by PopLiner " (shown(&report.provenance.popliner)) ". All bytes are exact; steps and tiles count from 0." }
                 div id="tip" role="status" {}
                 script type="application/json" id="charts" { (PreEscaped(charts.json())) }
                 script { (PreEscaped(SCRIPT)) }
@@ -99,13 +96,17 @@ fn sections(report: &Report, charts: &mut Charts) -> Vec<Section> {
     let section = |id, name, body: Option<Markup>| body.map(|body| Section { id, name, body });
     let all = [
         section("refusal", "Why it does not fit", refusal::section(report)),
-        section("judged", "Beside the best", refusal::judged(report)),
+        section("given", "Beside the best", refusal::given(report)),
         section("split", "Split", verdict::split(report)),
-        section("orders", "Orders", proof::orders(report)),
+        section("constraints", "Constraints", proof::constraints(report)),
         section("stages", "Stages", stages::section(report, charts)),
         section("cuts", "Cuts", cuts::section(report)),
         section("tied-weights", "Tied weights", cuts::tied_weights(report)),
-        section("ties", "Shared variables", cuts::ties(report)),
+        section(
+            "shared-variables",
+            "Shared variables",
+            cuts::shared_variables(report),
+        ),
         section("proof", "Proof", proof::section(report)),
         section("sweep", "Numbers of IPUs", sweep::section(report)),
         section("liveness", "Liveness", liveness::section(report, charts)),
@@ -146,14 +147,6 @@ fn tints<'a>(report: &Report, bands: impl Iterator<Item = &'a Band>) -> Vec<(&'a
         .collect()
 }
 
-/// The stage of a layer, by its place among the layers of the report.
-fn stage_of(report: &Report, layer: usize) -> Option<u32> {
-    let mut stages = report.split.iter().flat_map(|split| &split.stages);
-    let layer = u32::try_from(layer).ok()?;
-    let stage = stages.find(|stage| stage.positions.contains(&layer))?;
-    Some(stage.stage)
-}
-
 /// The groups of columns when each layer has one: long and short name of the
 /// stage, and its layers.
 fn stage_groups(report: &Report) -> Vec<(String, String, usize)> {
@@ -174,8 +167,9 @@ fn stage_groups(report: &Report) -> Vec<(String, String, usize)> {
 /// A name below a drawing, where there is little room.
 fn short(name: &str) -> String {
     const MOST: usize = 8;
-    match name.chars().count() > MOST {
-        true => name.chars().take(MOST - 1).collect::<String>() + "\u{2026}",
-        false => name.to_string(),
+    if name.chars().count() > MOST {
+        name.chars().take(MOST - 1).collect::<String>() + "\u{2026}"
+    } else {
+        name.to_string()
     }
 }

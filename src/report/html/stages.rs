@@ -1,13 +1,14 @@
 //! Each stage by itself: how full its tiles are, and its bytes over the steps.
 
 use super::chart_data::Charts;
-use super::columns::{Column, Columns};
+use super::columns::{Bar, Columns};
 use super::curve::Drawing;
 use super::liveness::{colours, variables};
 use super::tints;
-use super::widgets::{cell, folded, number, signed, table};
-use crate::report::document::{Band, Fullness, Report, SplitFacts, StageFacts};
+use super::widgets::{folded, number, signed, table};
+use crate::report::table::{Column, Kind, Table, cells};
 use crate::report::text::{grouped, share};
+use crate::report::{Band, Bucket, Fullness, Report, Split, Stage};
 use maud::{Markup, html};
 
 /// A card for each stage.
@@ -21,7 +22,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
     Some(html! {
         p { "How full the tiles of each stage are, each at its own peak, and what is live on the fullest tile step by step. Tinted are the steps of the stage's own layers." }
         @if !Detail::of(split).all_tiles {
-            p.soft { "Of so many stages the curves of all tiles together stand in the JSON form of the report alone." }
+            p.soft { "With this many stages, the curves of all tiles together are in the JSON form of the report alone." }
         }
         (colours())
         div.cards { @for card in &cards { (card) } }
@@ -41,7 +42,7 @@ struct Detail {
 
 impl Detail {
     /// With many stages the page must stay small; the JSON form has the rest.
-    fn of(split: &SplitFacts) -> Self {
+    fn of(split: &Split) -> Self {
         let (rows, variables, all_tiles) = match split.stages.len() {
             0..=16 => (40, 20, true),
             17..=32 => (8, 6, true),
@@ -55,7 +56,7 @@ impl Detail {
     }
 }
 
-fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Charts) -> Markup {
+fn card(report: &Report, split: &Split, stage: &Stage, charts: &mut Charts) -> Markup {
     let detail = Detail::of(split);
     let tile = &stage.fullest_tile;
     html! {
@@ -65,7 +66,7 @@ fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Ch
             p {
                 "Tile " (tile.tile) " is the fullest with "
                 (number("/fullest_tile/bytes", tile.bytes)) " bytes, "
-                span.bad[tile.bytes > tile.limit] { (share(tile.bytes, tile.limit)) } " of the limit"
+                span.bad[tile.is_over()] { (share(tile.bytes, tile.limit)) } " of the limit"
                 @if split.limits.is_some() { " of " (number("/fullest_tile/limit", tile.limit)) } "; free are "
                 (signed("/fullest_tile/free", tile.free)) ". All tiles together, each at its own peak: "
                 (number("/total", stage.total)) " bytes."
@@ -81,8 +82,14 @@ fn card(report: &Report, split: &SplitFacts, stage: &StageFacts, charts: &mut Ch
     }
 }
 
+const BUCKETS: [Column; 3] = [
+    Column::new("From", Kind::Bytes, "/from"),
+    Column::new("To", Kind::Bytes, "/to"),
+    Column::new("Tiles", Kind::Count, "/tiles"),
+];
+
 fn histogram(tiles: &Fullness, limit: u64) -> Markup {
-    let column = |(place, bucket): (usize, &crate::report::document::Bucket)| Column {
+    let column = |(place, bucket): (usize, &Bucket)| Bar {
         height: bucket.tiles.into(),
         class: if bucket.from > limit {
             "over"
@@ -111,17 +118,12 @@ fn histogram(tiles: &Fullness, limit: u64) -> Markup {
         height: 110,
         label: "Number of tiles by their bytes",
     };
-    let rows = html! {
-        @for (place, bucket) in tiles.histogram.iter().enumerate() {
-            @if bucket.tiles > 0 {
-                tr data-at=(format_args!("/tiles/histogram/{place}")) {
-                    (cell("/from", bucket.from))
-                    (cell("/to", bucket.to))
-                    (cell("/tiles", bucket.tiles.into()))
-                }
-            }
-        }
-    };
+    let mut buckets = Table::new("buckets", &BUCKETS);
+    let filled = tiles.histogram.iter().enumerate();
+    for (place, own) in filled.filter(|(_, own)| own.tiles > 0) {
+        let cells = cells![own.from, own.to, own.tiles];
+        buckets.row(format!("/tiles/histogram/{place}"), cells);
+    }
     html! {
         figure {
             (drawing.drawing())
@@ -130,11 +132,11 @@ fn histogram(tiles: &Fullness, limit: u64) -> Markup {
                 " bytes, 95 % at most " (number("/tiles/percentile_95", tiles.percentile_95)) "."
             }
         }
-        (folded("Table of the tiles", table("Tiles by their bytes", &["#From", "#To", "#Tiles"], rows)))
+        (folded("Table of the tiles", table("Tiles by their bytes", &buckets)))
     }
 }
 
-fn curves(report: &Report, stage: &StageFacts, detail: Detail, charts: &mut Charts) -> Markup {
+fn curves(report: &Report, stage: &Stage, detail: Detail, charts: &mut Charts) -> Markup {
     let bands = report.liveness.iter().flat_map(|liveness| &liveness.bands);
     let own = |band: &&Band| stage.layers.contains(&band.layer);
     let bands = tints(report, bands.filter(own));

@@ -1,23 +1,24 @@
 //! The compilation, and how the report was made.
 
 use super::widgets::{number, table};
-use crate::report::document::{BuildOption, Report};
+use crate::report::table::{Column, Kind, Table, cells};
 use crate::report::text::shown;
+use crate::report::{BuildOption, Report};
 use maud::{Markup, html};
 use serde_json::Value;
 
 /// The target, the compilation and its options.
 pub(super) fn section(report: &Report) -> Markup {
-    let made = &report.made;
+    let made = &report.provenance;
     let target = &made.target;
     html! {
         dl.facts {
             dt { "Target" }
             dd {
-                (shown(&target.architecture)) ", " (number("/made/target/tiles", target.tiles.into()))
-                " tiles of " (number("/made/target/bytes_per_tile", target.bytes_per_tile)) " bytes"
+                (shown(&target.architecture)) ", " (number("/provenance/target/tiles", target.tiles.into()))
+                " tiles of " (number("/provenance/target/bytes_per_tile", target.bytes_per_tile)) " bytes"
                 @if let Some(hertz) = target.clock_hz {
-                    ", " (number("/made/target/clock_hz", hertz)) " Hz"
+                    ", " (number("/provenance/target/clock_hz", hertz)) " Hz"
                 }
             }
             dt { "Poplar version" }
@@ -39,22 +40,25 @@ fn known(fact: &Option<String>) -> Markup {
     }
 }
 
+const OPTIONS: [Column; 3] = [
+    Column::text("Option"),
+    Column::text("Value"),
+    Column::text("Of"),
+];
+
 fn build_options(options: &[BuildOption]) -> Markup {
-    let rows = html! {
-        @for option in options {
-            tr {
-                td.name { (shown(&option.name)) }
-                td.name { (shown(&option.value)) }
-                td { (shown(&option.of)) }
-            }
-        }
-    };
+    let mut rows = Table::new("options", &OPTIONS);
+    for option in options {
+        rows.row("", cells![&*option.name, &*option.value, &*option.of]);
+    }
     html! {
         h3 { "Options that are not their defaults" }
         @if options.is_empty() { p.soft { "None." } }
-        @else { (table("Options", &["Option", "Value", "Of"], rows)) }
+        @else { (table("Options", &rows)) }
     }
 }
+
+const ENTRIES: [Column; 2] = [Column::text("Name"), Column::new("Value", Kind::Name, "")];
 
 /// So many entries of a file beside the profile are shown.
 const MAX_ENTRIES: usize = 200;
@@ -63,14 +67,13 @@ const MAX_ENTRIES: usize = 200;
 fn beside(name: &str, value: &Value) -> Markup {
     let mut entries = Vec::new();
     flatten(String::new(), value, &mut entries);
-    let rows = html! {
-        @for (name, value) in entries.iter().take(MAX_ENTRIES) {
-            tr { td.name { (shown(name)) } td.name.wrap { (shown(value)) } }
-        }
-    };
+    let mut rows = Table::new("beside", &ENTRIES);
+    for (name, value) in entries.iter().take(MAX_ENTRIES) {
+        rows.row("", cells![&**name, &**value]);
+    }
     html! {
         h3 { (name) }
-        (table(name, &["Name", "Value"], rows))
+        (table(name, &rows))
         @if entries.len() > MAX_ENTRIES {
             p.soft { "And " (entries.len() - MAX_ENTRIES) " more." }
         }
@@ -78,9 +81,12 @@ fn beside(name: &str, value: &Value) -> Markup {
 }
 
 fn flatten(name: String, value: &Value, entries: &mut Vec<(String, String)>) {
-    let inside = |key: &str| match name.is_empty() {
-        true => key.to_string(),
-        false => format!("{name}.{key}"),
+    let inside = |key: &str| {
+        if name.is_empty() {
+            key.to_string()
+        } else {
+            format!("{name}.{key}")
+        }
     };
     match value {
         Value::Object(fields) => {
@@ -100,7 +106,7 @@ fn flatten(name: String, value: &Value, entries: &mut Vec<(String, String)>) {
 
 /// The files, the version and the arguments.
 pub(super) fn made(report: &Report) -> Markup {
-    let made = &report.made;
+    let made = &report.provenance;
     html! {
         dl.facts {
             dt { @if made.files.saved_model { "Saved model" } @else { "Profile" } }

@@ -1,8 +1,8 @@
 //! The page as text; in a browser it is tested by `tests/it/page`.
 
 use super::*;
-use crate::report::document::testing::report;
-use crate::report::document::{Curve, LayerMemory, LiveVariable, TileTotals};
+use crate::report::testing::report;
+use crate::report::{Curve, LayerMemory, LiveVariable, TileTotals};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
 
@@ -19,13 +19,13 @@ fn every_section_stands_in_the_page() {
     let page = text(&report());
     for id in [
         "refusal",
-        "judged",
+        "given",
         "split",
-        "orders",
+        "constraints",
         "stages",
         "cuts",
         "tied-weights",
-        "ties",
+        "shared-variables",
         "proof",
         "sweep",
         "liveness",
@@ -46,10 +46,10 @@ fn a_report_with_little_in_it_is_a_page_too() {
     report.split = None;
     report.proof = None;
     report.refusal = None;
-    report.judged = None;
-    report.orders.clear();
+    report.given = None;
+    report.constraints.clear();
     report.tied_weights.clear();
-    report.ties.clear();
+    report.shared_variables.clear();
     report.cuts.clear();
     report.liveness = None;
     report.sweep = None;
@@ -63,7 +63,7 @@ fn a_report_with_little_in_it_is_a_page_too() {
 #[test]
 fn a_split_is_optimal_only_when_it_is_proven() {
     let mut report = report();
-    let is_optimal = |report: &Report| text(report).contains(">optimal</strong>");
+    let is_optimal = |report: &Report| text(report).contains("<p>Optimal: the integer program");
     assert!(is_optimal(&report));
     report.proof.as_mut().unwrap().optimal = false;
     assert!(!is_optimal(&report));
@@ -132,7 +132,7 @@ fn a_hundred_layers_and_twenty_thousand_steps_take_less_than_two_megabytes() {
     split.stages = (0..100).map(stage).collect();
     report.cuts[0].moves = vec![report.cuts[0].moves[0].clone(); 2];
     report.cuts = vec![report.cuts[0].clone(); 99];
-    report.ties = vec![report.ties[0].clone(); 100];
+    report.shared_variables = vec![report.shared_variables[0].clone(); 100];
     report.layers = (0..100)
         .map(|layer| LayerMemory {
             name: name(layer),

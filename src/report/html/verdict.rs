@@ -1,13 +1,12 @@
 //! The head of the page, and the split at a glance.
 
-use super::columns::{Column, Columns};
+use super::columns::{Bar, Columns};
 use super::short;
-use super::widgets::{
-    cell, number, part_cells, parts, parts_legend, signed, signed_cell, stacked, table,
-};
+use super::widgets::{number, parts_legend, sentence, signed, stacked, table};
 use crate::model::PseudoLayers;
-use crate::report::document::{LayerMemory, Report, SplitFacts};
+use crate::report::tables::bar;
 use crate::report::text::{grouped, share, shown};
+use crate::report::{LayerMemory, Report, Split, sentences, tables};
 use maud::{Markup, html};
 
 /// The verdict with the figures that matter most, and warnings.
@@ -15,7 +14,7 @@ pub(super) fn header(report: &Report, title: &str) -> Markup {
     let fits = report.split.as_ref().map(|split| split.fits);
     html! {
         header {
-            p.eyebrow { "PopLiner report on " span.name { (shown(&report.made.files.profile)) } }
+            p.eyebrow { "PopLiner report on " span.name { (shown(&report.provenance.files.profile)) } }
             h1.good[fits == Some(true)].bad[fits == Some(false)] { (title) }
             @match &report.split {
                 Some(split) => (of_split(report, split)),
@@ -26,10 +25,9 @@ pub(super) fn header(report: &Report, title: &str) -> Markup {
     }
 }
 
-fn of_split(report: &Report, split: &SplitFacts) -> Markup {
+fn of_split(report: &Report, split: &Split) -> Markup {
     // With several limits the fullest is not always the one that decides.
-    let stages = split.stages.iter();
-    let fullest = stages.min_by_key(|stage| stage.fullest_tile.free);
+    let fullest = split.nearest_to_limit();
     let cut_bytes: u128 = report.cuts.iter().map(|cut| u128::from(cut.bytes)).sum();
     html! {
         dl.figures {
@@ -61,7 +59,7 @@ fn of_split(report: &Report, split: &SplitFacts) -> Markup {
                 dd { (u64::try_from(cut_bytes).map_or_else(|_| cut_bytes.to_string(), grouped)) small { "bytes" } }
             }
         }
-        (too_large(report.pseudo_layers, split))
+        (too_large(report))
     }
 }
 
@@ -91,26 +89,12 @@ fn of_model(report: &Report) -> Markup {
     }
 }
 
-fn too_large(pseudo_layers: PseudoLayers, split: &SplitFacts) -> Markup {
+fn too_large(report: &Report) -> Markup {
+    let unplaced = sentences::unplaced(report).into_iter();
+    let lines: Vec<_> = unplaced.chain(sentences::too_large(report)).collect();
     html! {
-        @if !split.unplaced.is_empty() || !split.too_large.is_empty() {
-            div.notes.bad {
-                ul {
-                    @if !split.unplaced.is_empty() {
-                        li { "In no stage: " span.name { (pseudo_layers.shown_list(&split.unplaced)) } }
-                    }
-                    @for (place, layer) in split.too_large.iter().enumerate() {
-                        @let at = format!("/split/too_large/{place}");
-                        li {
-                            span.name { (shown(&pseudo_layers.described(&layer.name))) } " alone needs "
-                            (number(format_args!("{at}/fullest_tile_bytes"), layer.fullest_tile_bytes))
-                            " bytes on tile " (layer.fullest_tile) ", "
-                            (grouped(layer.fullest_tile_bytes.saturating_sub(split.limit)))
-                            " over the limit: more IPUs do not help."
-                        }
-                    }
-                }
-            }
+        @if !lines.is_empty() {
+            div.notes.bad { ul { @for line in &lines { li { (sentence(report, line)) } } } }
         }
     }
 }
@@ -134,7 +118,7 @@ pub(super) fn split(report: &Report) -> Option<Markup> {
         h3 { "Memory on the fullest tile of each stage" }
         (parts_legend())
         figure { (stage_bars(split)) }
-        (stage_table(report.pseudo_layers, split))
+        (stage_table(report, split))
     })
 }
 
@@ -144,9 +128,9 @@ fn layer_columns<'a>(report: &Report) -> Columns<'a> {
     let is_empty = report.layers.first().is_some_and(|none| none.total == 0);
     let hide = usize::from(is_empty && report.pseudo_layers == PseudoLayers::NoneFirst);
     let groups = super::stage_groups(report).into_iter().enumerate().map(
-        |(number, (long, short, layers))| match number {
-            0 => (long, short, layers.saturating_sub(hide)),
-            _ => (long, short, layers),
+        |(number, (long, short, layers))| {
+            let hidden = if number == 0 { hide } else { 0 };
+            (long, short, layers.saturating_sub(hidden))
         },
     );
     let columns = report.layers.iter().skip(hide);
@@ -171,9 +155,9 @@ fn layer_count(report: &Report) -> usize {
     report.layers.len().saturating_sub(pseudo_layers)
 }
 
-fn layer_column(pseudo_layers: PseudoLayers, layer: &LayerMemory) -> Column {
+fn layer_column(pseudo_layers: PseudoLayers, layer: &LayerMemory) -> Bar {
     let name = pseudo_layers.shown(&layer.name);
-    Column {
+    Bar {
         height: layer.total,
         class: "variables",
         name: short(&name),
@@ -187,7 +171,7 @@ fn layer_column(pseudo_layers: PseudoLayers, layer: &LayerMemory) -> Column {
     }
 }
 
-fn stage_bars(split: &SplitFacts) -> Markup {
+fn stage_bars(split: &Split) -> Markup {
     let fullest = split.stages.iter().map(|stage| &stage.fullest_tile);
     let most = fullest.map(|tile| tile.bytes.max(tile.limit)).max();
     let most = most.unwrap_or(0).max(1);
@@ -196,8 +180,8 @@ fn stage_bars(split: &SplitFacts) -> Markup {
             @for stage in &split.stages {
                 @let tile = &stage.fullest_tile;
                 div.label { "IPU " (stage.stage) }
-                (stacked(&parts(&tile.parts), most, Some(tile.limit), 20))
-                div.value.bad[tile.bytes > tile.limit] { (share(tile.bytes, tile.limit)) }
+                (stacked(&bar(&tile.parts), most, Some(tile.limit), 20))
+                div.value.bad[tile.is_over()] { (share(tile.bytes, tile.limit)) }
             }
         }
         figcaption { (limits(split)) }
@@ -205,7 +189,7 @@ fn stage_bars(split: &SplitFacts) -> Markup {
 }
 
 /// What the dashed lines are.
-fn limits(split: &SplitFacts) -> Markup {
+fn limits(split: &Split) -> Markup {
     let Some(limits) = &split.limits else {
         return html! { "The dashed line is the limit of " (number("/split/limit", split.limit)) " bytes." };
     };
@@ -220,40 +204,29 @@ fn limits(split: &SplitFacts) -> Markup {
 }
 
 const STAGE_COLUMNS: [&str; 14] = [
-    "#IPU",
+    "Stage",
     "Layers",
-    "#Fullest tile",
-    "#Bytes there",
-    "#Limit",
-    "#Free there",
-    "#Of the limit",
-    "#Variables",
-    "#Vertex code",
-    "#Vertex state",
-    "#Exchange code",
-    "#Control code",
-    "#Overhead",
-    "#Gaps",
+    "Fullest tile",
+    "Bytes there",
+    "Limit",
+    "Free there",
+    "Of the limit",
+    "Variables",
+    "Vertex code",
+    "Vertex state",
+    "Exchange code",
+    "Control code",
+    "Overhead",
+    "Gaps",
 ];
 
-fn stage_table(pseudo_layers: PseudoLayers, split: &SplitFacts) -> Markup {
-    let rows = html! {
-        @for stage in &split.stages {
-            @let tile = &stage.fullest_tile;
-            tr data-at=(format_args!("/split/stages/{}/fullest_tile", stage.stage)) {
-                td.n { (stage.stage) }
-                td.name.list { (pseudo_layers.shown_list(&stage.layers)) }
-                (cell("/tile", tile.tile.into()))
-                (cell("/bytes", tile.bytes))
-                @if split.limits.is_some() { (cell("/limit", tile.limit)) }
-                (signed_cell("/free", tile.free))
-                td.n.bad[tile.bytes > tile.limit] { (share(tile.bytes, tile.limit)) }
-                (part_cells("/parts", &tile.parts))
-            }
-        }
+fn stage_table(report: &Report, split: &Split) -> Markup {
+    let stages = tables::stages(report).only(&STAGE_COLUMNS);
+    // A limit that is the same for all takes room and says nothing.
+    let stages = if split.limits.is_none() {
+        stages.without("Limit")
+    } else {
+        stages
     };
-    // One that is the same for all takes room and says nothing.
-    let columns = STAGE_COLUMNS.into_iter();
-    let columns = columns.filter(|&name| name != "#Limit" || split.limits.is_some());
-    table("Stages", &columns.collect::<Vec<_>>(), rows)
+    table("Stages", &stages)
 }

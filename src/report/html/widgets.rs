@@ -1,7 +1,11 @@
 //! The small pieces that pages are built from: numbers, tables, bars.
 
 use crate::memory::Parts;
-use crate::report::text::{grouped, grouped_signed, shown};
+use crate::report::Report;
+use crate::report::sentences::{Piece, Sentence};
+use crate::report::table::{Cell, Column, Kind, Row, Table};
+use crate::report::tables::bar;
+use crate::report::text::{capital, grouped, grouped_signed, shown};
 use maud::{Markup, html};
 use std::fmt::Display;
 
@@ -17,41 +21,31 @@ pub(super) fn signed(at: impl Display, value: i64) -> Markup {
     html! { span data-json=(at) { (grouped_signed(value)) } }
 }
 
-/// The cell of a table with a number.
-pub(super) fn cell(at: impl Display, value: u64) -> Markup {
-    html! { td data-json=(at) { (grouped(value)) } }
-}
-
-/// The same with a sign.
-pub(super) fn signed_cell(at: impl Display, value: i64) -> Markup {
-    html! { td data-json=(at) { (grouped_signed(value)) } }
-}
-
-/// Decimal text that may be beyond 64 bits, with its digits in groups.
-pub(super) fn digits(text: &str) -> String {
-    match text.parse() {
-        Ok(number) => grouped(number),
-        Err(_) => shown(text),
+/// A table that scrolls sideways by itself where it is wider than the page.
+/// Numbers have their places in the JSON form, the rows those that they go on
+/// from.
+pub(super) fn table(label: &str, table: &Table) -> Markup {
+    html! {
+        (scrolling(label, &table.columns, html! {
+            @for row in &table.rows { (table_row(table, row)) }
+        }))
     }
 }
 
-/// The cell of a table with decimal text.
-pub(super) fn decimal(at: impl Display, text: &str) -> Markup {
-    html! { td data-json=(at) { (digits(text)) } }
-}
-
-/// A table that scrolls sideways by itself where it is wider than the page.
-/// Columns whose names begin with `#` hold numbers.
-pub(super) fn table(label: &str, columns: &[&str], rows: Markup) -> Markup {
+/// A table with rows that are made by hand.
+pub(super) fn scrolling(label: &str, columns: &[Column], rows: Markup) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(label) {
             table {
                 thead {
                     tr {
                         @for column in columns {
-                            @match column.strip_prefix('#') {
-                                Some(name) => th.n scope="col" { (name) },
-                                None => th scope="col" { (column) },
+                            @if column.is_number() {
+                                th.n scope="col" { (column.name) }
+                            } @else if column.kind == Kind::Bar {
+                                th scope="col" {}
+                            } @else {
+                                th scope="col" { (column.name) }
                             }
                         }
                     }
@@ -59,6 +53,75 @@ pub(super) fn table(label: &str, columns: &[&str], rows: Markup) -> Markup {
                 tbody { (rows) }
             }
         }
+    }
+}
+
+/// One row of a table.
+pub(super) fn table_row(table: &Table, row: &Row) -> Markup {
+    let fills_in = table.columns.iter().any(|column| column.at.contains("{}"));
+    let at = Some(&row.at).filter(|at| !fills_in && !at.is_empty());
+    let cells = table.columns.iter().zip(&row.cells);
+    html! {
+        tr data-at=[at] {
+            @for (column, own) in cells { (cell(table, column, own, &column.at.replace("{}", &row.at))) }
+        }
+    }
+}
+
+/// A cell, with its place in the JSON form where it has one.
+fn cell(table: &Table, column: &Column, cell: &Cell, at: &str) -> Markup {
+    let shown = table.shown(cell);
+    match (cell, column.kind) {
+        (Cell::Bar { parts, whole }, _) => {
+            html! { td.draw { (stacked(parts, *whole, None, 12)) } }
+        }
+        (Cell::Number(number), Kind::Change) if !at.is_empty() => {
+            let is_less = *number < 0;
+            let is_free = column.name.starts_with("Free");
+            html! { td.bad[is_less && is_free].good[is_less && !is_free] data-json=(at) { (shown) } }
+        }
+        (Cell::Number(_) | Cell::Decimal(_), _) if !at.is_empty() => {
+            html! { td data-json=(at) { (shown) } }
+        }
+        (Cell::Empty, _) if column.is_number() => html! { td.n { "\u{2013}" } },
+        (Cell::Share(part, whole), _) => {
+            html! { td.n.bad[part > whole] { (shown) } }
+        }
+        (Cell::Bool(fits), _) => html! { td.good[*fits].bad[!*fits] { (shown) } },
+        (Cell::Layers(_) | Cell::Stages(_), _) => html! { td.name.list { (shown) } },
+        (_, Kind::Name) => html! { td.name.wrap { (shown) } },
+        (_, Kind::Text | Kind::Layers) => html! { td.name { (shown) } },
+        _ => html! { td.n { (shown) } },
+    }
+}
+
+/// A sentence with a capital letter and a full stop.
+pub(super) fn sentence(report: &Report, sentence: &Sentence) -> Markup {
+    let pseudo_layers = report.pseudo_layers;
+    let sentence = sentence.clone().capital();
+    html! {
+        @for (place, piece) in sentence.pieces.iter().enumerate() {
+            @match piece {
+                Piece::Text(text) => (text),
+                Piece::Amount { bytes, at } => { (placed(at, *bytes)) " bytes" },
+                Piece::Bytes { bytes: number, at } | Piece::Count { count: number, at } => (placed(at, *number)),
+                Piece::Name(name) if place == 0 => span.name { (capital(&shown(name))) },
+                Piece::Name(name) => span.name { (shown(name)) },
+                Piece::Code(code) => code { (shown(code)) },
+                Piece::Layers(layers) => span.name { (pseudo_layers.shown_list(layers)) },
+                Piece::Stages(stages) => span.name { (pseudo_layers.shown_stages(stages)) },
+            }
+        }
+        "."
+    }
+}
+
+/// A number, with its place in the JSON form where it has one.
+fn placed(at: &str, value: u64) -> Markup {
+    if at.is_empty() {
+        html! { (grouped(value)) }
+    } else {
+        number(at, value)
     }
 }
 
@@ -82,42 +145,6 @@ pub(super) fn long(summary: &str, table: Markup) -> Markup {
     }
 }
 
-/// The parts of memory: class of colour, name, and bytes.
-pub(super) fn parts(parts: &Parts) -> [(&'static str, &'static str, u64); 7] {
-    let [
-        variables,
-        vertex_code,
-        vertex_state,
-        exchange_code,
-        control_code,
-        overhead,
-        gaps,
-    ] = parts.bytes();
-    [
-        ("variables", "Variables", variables),
-        ("vertex-code", "Vertex code", vertex_code),
-        ("vertex-state", "Vertex state", vertex_state),
-        ("exchange-code", "Exchange code", exchange_code),
-        ("control-code", "Control code", control_code),
-        ("overhead", "Overhead", overhead),
-        ("gaps", "Gaps", gaps),
-    ]
-}
-
-/// The name of a part in the JSON document.
-pub(super) fn json_name(class: &str) -> String {
-    class.replace('-', "_")
-}
-
-/// The cells of all parts; `at` is where they stand in the document.
-pub(super) fn part_cells(at: &str, bytes: &Parts) -> Markup {
-    html! {
-        @for (class, _, bytes) in parts(bytes) {
-            (cell(format_args!("{at}/{}", json_name(class)), bytes))
-        }
-    }
-}
-
 /// What the colours mean.
 pub(super) fn legend(entries: &[(&str, &str)]) -> Markup {
     html! {
@@ -136,7 +163,7 @@ pub(super) fn legend(entries: &[(&str, &str)]) -> Markup {
 
 /// The legend of the parts of memory.
 pub(super) fn parts_legend() -> Markup {
-    let entries = parts(&Parts::default()).map(|(class, name, _)| (class, name));
+    let entries = bar(&Parts::default()).map(|(class, name, _)| (class, name));
     legend(&entries)
 }
 

@@ -9,18 +9,16 @@ const NOTABLE: u128 = 90;
 /// `largest` or the limit itself is the whole. A bar passes the mark if and
 /// only if the bytes are over the limit.
 pub(super) fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width: usize) -> String {
-    let [full, free, mark] = match look.screen.is_some_and(|screen| screen.unicode) {
-        true => ["█", "·", "│"],
-        false => ["#", ".", "|"],
+    let [full, free, mark] = if look.screen.is_some_and(|screen| screen.unicode) {
+        ["█", "·", "│"]
+    } else {
+        ["#", ".", "|"]
     };
     let cells = width.saturating_sub(1);
     let whole = u128::from(largest.max(limit).max(1));
     let scaled = |bytes: u64| ((u128::from(bytes) * cells as u128).div_ceil(whole)) as usize;
     let over = bytes.saturating_sub(limit);
-    let beyond = match largest > limit {
-        true => scaled(largest - limit).min(cells),
-        false => 0,
-    };
+    let beyond = scaled(largest.saturating_sub(limit)).min(cells);
     let within = cells - beyond;
     let limit_share = u128::from(bytes.min(limit)) * within as u128;
     // Full is what has nothing free, and empty what has nothing in it.

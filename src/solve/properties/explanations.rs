@@ -46,14 +46,14 @@ fn check_relaxations(case: &Case, found: &Infeasible) -> Result<(), TestCaseErro
         other.constraints.retain(|constraint| keep(constraint));
         brute_force(&other)
     };
-    let is_order = |constraint: &Constraint| constraint.weight().is_none();
+    let is_option = |constraint: &Constraint| constraint.weight().is_none();
     let has = |is_like: &dyn Fn(&Constraint) -> bool| {
         let mut relaxations = found.relaxations.iter();
         relaxations.any(|relaxation| relaxation.without.iter().all(is_like))
     };
-    let [orders, weights] = [with(&|one| !is_order(one)), with(&|one| is_order(one))];
-    prop_assert_eq!(has(&is_order), orders.is_some());
-    prop_assert_eq!(has(&|one| !is_order(one)), weights.is_some());
+    let [options, weights] = [with(&|one| !is_option(one)), with(&|one| is_option(one))];
+    prop_assert_eq!(has(&is_option), options.is_some());
+    prop_assert_eq!(has(&|one| !is_option(one)), weights.is_some());
     let all = with(&|_| false).is_some();
     prop_assert_eq!(found.relaxations.is_empty(), !all);
     for relaxation in &found.relaxations {

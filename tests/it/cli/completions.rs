@@ -2,7 +2,7 @@
 
 use crate::support::{piped, popliner, run_fixture, skip, try_finish};
 use clap::CommandFactory;
-use popliner::cli::Options;
+use popliner::app::Options;
 
 fn generated(what: &str) -> String {
     let run = popliner([format!("--generate={what}")]);

@@ -1,5 +1,6 @@
 //! What the tool prints about the fixtures, byte for byte: exit code, standard
-//! output and standard error of every option alone, and of some together.
+//! output and standard error of every option alone, and of some together; in full
+//! on two fixtures, and by one of each kind on the others.
 //!
 //! `numbers/fixtures.rs` checks the numbers of the classic memory model by an
 //! independent computation, on the same fixtures: the breakdowns, totals and both
@@ -20,7 +21,25 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{FIXTURES, Run, root, run_fixture};
 
-/// A name for each set of options that every fixture is run with.
+/// The fixtures that are run with all of [`OPTIONS`]: inference and training.
+const IN_FULL: [&str; 2] = ["popart-bert-inference", "poptorch-bert-training"];
+
+/// What the other fixtures are run with: one of each kind of output, and what
+/// depends on the framework. `numbers` holds all their numbers.
+const ON_ALL: [&str; 10] = [
+    "layer-breakdown",
+    "solve-4-ipus",
+    "classic",
+    "diagnose",
+    "verbose",
+    "refusal",
+    "explain",
+    "emit",
+    "sweep",
+    "export-tables",
+];
+
+/// A name for each set of options.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("nothing", &[]),
     ("layer-breakdown", &["--layer-breakdown"]),
@@ -73,7 +92,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
         &["--check-splits=1", "--num-ipus=2", "--reserve=10%"],
     ),
     ("explain", &["--explain", "--num-ipus=4"]),
-    ("orders", ORDERS),
+    ("constraints", CONSTRAINTS),
     (
         "clash",
         &["--solve", "--num-ipus=4", "--pin=2=0", "--cut-after=1"],
@@ -88,7 +107,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ),
 ];
 
-const ORDERS: &[&str] = &[
+const CONSTRAINTS: &[&str] = &[
     "--solve",
     "--num-ipus=5",
     "--together=1,2",
@@ -273,7 +292,11 @@ fn folder() -> PathBuf {
 fn cases() -> Vec<(PathBuf, &'static str, &'static [&'static str])> {
     let path = |fixture: &str, case: &str| folder().join(fixture).join(format!("{case}.txt"));
     let everywhere = FIXTURES.into_iter().flat_map(|fixture| {
-        let options = OPTIONS.iter().copied();
+        let is_run = move |case| IN_FULL.contains(&fixture) || ON_ALL.contains(&case);
+        let options = OPTIONS
+            .iter()
+            .copied()
+            .filter(move |(case, _)| is_run(*case));
         options.map(move |(case, options)| (path(fixture, case), fixture, options))
     });
     let few = FEW.iter().copied();

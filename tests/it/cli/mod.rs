@@ -1,7 +1,6 @@
 //! The command as users meet it.
 
 mod completions;
-mod ctrl_c;
 mod goldens;
 mod input_files;
 mod terminal;

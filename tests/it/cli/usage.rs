@@ -179,7 +179,7 @@ fn several_results_come_in_order_and_with_names() {
         "programs",
         "missing-programs",
         "code",
-        "bottleneck",
+        "memory-peak",
         "variables",
         "coverage",
     ];

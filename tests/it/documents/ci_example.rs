@@ -3,7 +3,7 @@
 
 use crate::support::{copy, piped, root, skip, try_finish};
 use clap::CommandFactory;
-use popliner::cli::Options;
+use popliner::app::Options;
 use serde_yaml_ng::Value;
 use std::path::{Path, PathBuf};
 

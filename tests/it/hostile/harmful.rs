@@ -175,7 +175,7 @@ fn too_many_layers() {
     models::generate(case.folder.path(), &options.map(String::from));
     let run = case.run(&["--solve", "--layer-name-regex=(.+)"]);
     assert_eq!(run.code, 2, "{}", run.err);
-    assert!(run.err.contains("2048 are the most") && run.err.contains("--layer-name-regex"));
+    assert!(run.err.contains("2048 are the maximum") && run.err.contains("--layer-name-regex"));
 }
 
 #[test]

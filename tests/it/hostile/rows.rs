@@ -374,3 +374,11 @@ fn rows_that_are_lost() {
         );
     }
 }
+
+#[test]
+fn variables_without_names_say_so() {
+    let case = Case::new().sql("DELETE FROM vars_string_table");
+    let run = case.run(&["--explain", "--num-ipus=4"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.err.contains(" (no name in the profile) "), "{run:?}");
+}

@@ -142,12 +142,12 @@ fn the_page_shows_what_was_asked_for() {
         (
             "popart-bert-inference",
             &asked,
-            &["sweep", "cuts", "ties", "proof", "orders"],
+            &["sweep", "cuts", "shared-variables", "proof", "constraints"],
         ),
         (
             "poptorch-bert-training",
             &refused,
-            &["refusal", "judged", "orders"],
+            &["refusal", "given", "constraints"],
         ),
         ("impossible", &["--solve", "--num-ipus=3"], &["refusal"]),
         ("popart-bert-inference", &several, &["split"]),
@@ -163,7 +163,8 @@ fn the_page_shows_what_was_asked_for() {
         let execution = "document.querySelector('#execution') !== null";
         let has_cycles = report.get("execution").is_some();
         assert_eq!(browser.value(execution), json!(has_cycles), "{fixture}");
-        let optimal = "document.querySelector('#proof strong') !== null";
+        let optimal =
+            "document.querySelector('#proof').textContent.includes('Optimal: the integer')";
         assert_eq!(
             browser.value(optimal),
             report["proof"]["optimal"],

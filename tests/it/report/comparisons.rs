@@ -96,7 +96,7 @@ fn layers_of_another_model_of_memory_differ_with_a_warning() {
         come_and_gone,
         [["In", "new"], ["Out", "new"], ["None", "gone"]]
     );
-    let around = "what stands around the layers was None before them and is In before them";
+    let around = "what is before and after the layers was None before them and is In before them";
     assert!(run.err.contains(around), "{}", run.err);
     let layers = layers
         .iter()

@@ -167,8 +167,8 @@ fn a_saved_model_gives_the_same_report_but_for_names_of_variables() {
         let [mut fresh, mut loaded]: [Value; 2] =
             [fresh.out, loaded.out].map(|out| serde_json::from_str(&out).expect("JSON"));
         for report in [&mut fresh, &mut loaded] {
-            report["made"]["files"].take();
-            report["made"]["arguments"].take();
+            report["provenance"]["files"].take();
+            report["provenance"]["arguments"].take();
         }
         let peak = "/liveness/peak_variables";
         let of_loaded = loaded.pointer_mut(peak).expect("a section").take();
@@ -191,8 +191,8 @@ fn files_beside_the_profile_are_in_the_report_or_said_to_be_left_out() {
     let run = popliner([profile.as_os_str(), "--export-json=-".as_ref()]);
     assert_eq!(run.code, 0, "{run:?}");
     let report: Value = serde_json::from_str(&run.out).expect("JSON");
-    assert_eq!(report["made"]["framework"], framework);
-    assert_eq!(report["made"]["app"], Value::Null);
+    assert_eq!(report["provenance"]["framework"], framework);
+    assert_eq!(report["provenance"]["app"], Value::Null);
     let warning = report["warnings"][0].as_str().expect("a warning");
     assert!(
         warning.starts_with("app.json beside the profile is left out: "),

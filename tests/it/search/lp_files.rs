@@ -108,7 +108,7 @@ fn costs(state: &mut u64, layers: usize) -> RangeCosts {
     RangeCosts::new((0..layers).map(row).collect())
 }
 
-fn order(state: &mut u64, layers: u64, ipus: u64) -> Constraint {
+fn option(state: &mut u64, layers: u64, ipus: u64) -> Constraint {
     let kind = random(state, 4);
     let first = random(state, layers) as usize;
     let last = random(state, layers) as usize;
@@ -121,7 +121,7 @@ fn order(state: &mut u64, layers: u64, ipus: u64) -> Constraint {
         2 => Rule::CutAfter(first.min(layers as usize - 2)),
         _ => Rule::NoCutAfter(first.min(layers as usize - 2)),
     };
-    Constraint::order(rule, format!("{rule:?}"))
+    Constraint::option(rule, format!("{rule:?}"))
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn highs_finds_the_same_optimum_for_random_problems() {
         let cycles: Vec<u64> = (0..layers).map(|_| random(state, 1000)).collect();
         let constraints = random(state, 4);
         let constraints: Vec<Constraint> = (0..constraints)
-            .map(|_| order(state, layers, ipus))
+            .map(|_| option(state, layers, ipus))
             .collect();
         let limits: Vec<u64> = (0..ipus).map(|_| 50 + random(state, 400)).collect();
         let problem = Problem {

@@ -1,4 +1,4 @@
-//! What the command answers to objectives and orders, against all splits of the
+//! What the command answers to objectives and constraints, against all splits of the
 //! fixtures tried one by one.
 
 use crate::search::facts::{Facts, printed};
@@ -59,7 +59,7 @@ fn every_objective_finds_the_best_of_all_splits() {
 #[test]
 fn orders_and_limits_by_ipu_are_obeyed_at_the_lowest_price() {
     type Obeys = fn(&[usize]) -> bool;
-    let orders: [(&[&str], Obeys); 6] = [
+    let constraints: [(&[&str], Obeys); 6] = [
         (&["--pin=2=1"], |ends| stage_of(ends, 2) == 1),
         (&["--together=1,3"], |ends| {
             stage_of(ends, 1) == stage_of(ends, 3)
@@ -78,7 +78,7 @@ fn orders_and_limits_by_ipu_are_obeyed_at_the_lowest_price() {
     ];
     for fixture in FIXTURES {
         let facts = Facts::new(fixture);
-        for (options, obeys) in &orders {
+        for (options, obeys) in &constraints {
             let objective = options
                 .iter()
                 .find_map(|option| option.strip_prefix("--objective="));
@@ -260,7 +260,10 @@ fn what_cannot_be_asked_is_wrong_usage() {
             "cannot be used with",
         ),
         (&["--mem-per-tile=1,2", "--num-ipus=3"], "has 2 amounts"),
-        (&["--solver=greedy", "--pin=0=0"], "does not know orders"),
+        (
+            &["--solver=greedy", "--pin=0=0"],
+            "does not know constraints",
+        ),
         (&["--solver=greedy", "--sweep"], "does not know --sweep"),
     ];
     for (options, text) in cases {

@@ -16,7 +16,7 @@ use std::process::Command;
 use std::sync::Once;
 
 use finish::try_finish_with;
-pub use finish::{Run, finish, finish_unread, piped, try_finish, wait};
+pub use finish::{Run, finish, finish_unread, piped, try_finish};
 
 /// The folders in `fixtures/`.
 pub const FIXTURES: [&str; 5] = [

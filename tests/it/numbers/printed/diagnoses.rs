@@ -25,7 +25,7 @@ pub fn diagnosis(subject: &Subject) {
             rows("missing-programs"),
         );
         code(subject, &operations, rows("code"));
-        bottleneck(subject, &operations, rows("bottleneck"), rows("variables"));
+        bottleneck(subject, &operations, rows("memory-peak"), rows("variables"));
     }
 }
 

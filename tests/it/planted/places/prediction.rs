@@ -95,6 +95,6 @@ fn constraints(placement: &Placement) -> Vec<Constraint> {
     let ties = placement.ties.iter();
     let together = ties.filter_map(|tie| tie.binds(&placement.positions));
     together
-        .map(|(first, last)| Constraint::order(Rule::Together { first, last }, "tied"))
+        .map(|(first, last)| Constraint::option(Rule::Together { first, last }, "tied"))
         .collect()
 }

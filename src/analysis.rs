@@ -1,0 +1,277 @@
+//! The short way from two files to a report: [`Analysis`] reads, [`Layers`]
+//! knows what belongs to each layer, and [`Layers::split`] finds the best split.
+//! The command goes the same way, with a look at each step.
+
+use crate::debug_info::DebugInfo;
+use crate::memory::MemoryModel;
+use crate::model::{
+    LayerOptions, Layering, Model, Placement, PlacementOptions, Rules, VariableLookup,
+};
+use crate::profile::Profile;
+use crate::progress::{Progress, Unit};
+use crate::report::{Detail, Files, Inputs, Peaks, Provenance, Report, printable};
+use crate::saved;
+use crate::search::{SearchRequest, SearchResult, search};
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::path::Path;
+
+/// A model, and what is known of the files that it is from.
+#[derive(Debug)]
+pub struct Analysis {
+    /// The model.
+    pub model: Model,
+    /// Finds variables by name; not in a saved model.
+    lookup: Option<VariableLookup>,
+    /// The files.
+    pub files: Files,
+    /// `framework.json` from beside the profile, where it was read.
+    pub framework: Option<Value>,
+    /// The same for `app.json`.
+    pub app: Option<Value>,
+    /// How many lowered variables and how many contexts were read; `None` of a
+    /// saved model.
+    pub counts: Option<(usize, usize)>,
+    /// What was unusual about the files: the path, and a sentence.
+    pub warnings: Vec<(String, String)>,
+}
+
+/// What is read beside the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The tile and step where the whole model takes most memory, with the names
+    /// of what is live there.
+    pub memory_peak: bool,
+    /// What finds variables by name for a report with everything: some 20 bytes
+    /// for each lowered variable.
+    pub names: bool,
+}
+
+/// A model with its layers.
+#[derive(Debug)]
+pub struct Layers<'a> {
+    analysis: &'a Analysis,
+    /// Which layer each operation has.
+    pub layering: Layering,
+    /// Where everything counts, and the layer order.
+    pub placement: Placement,
+}
+
+impl Analysis {
+    /// Reads `profile.pop` and `debug.cbor`.
+    ///
+    /// # Errors
+    /// With the name of the file that could not be read or understood.
+    pub fn read(profile: &Path, debug: &Path) -> Result<Self> {
+        let options = ReadOptions {
+            memory_peak: false,
+            names: true,
+        };
+        Self::read_with(profile, debug, options, &Progress::new())
+    }
+
+    /// The same, one file beside the other, telling `progress` how far it is.
+    pub(crate) fn read_with(
+        profile: &Path,
+        debug: &Path,
+        options: ReadOptions,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let (read, debug_info) = rayon::join(
+            || Profile::read_with(profile, progress).with_context(|| shown(profile)),
+            || DebugInfo::read_with(debug, progress).with_context(|| shown(debug)),
+        );
+        let (read, debug_info) = (read?, debug_info?);
+        let counts = (read.variables.len(), debug_info.len());
+        let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
+        let built = Model::build_with_lookup(read, &debug_info, options.memory_peak);
+        let (model, lookup) = built.with_context(|| shown(profile))?;
+        let of_debug = debug_info.warnings().iter();
+        let of_debug = of_debug.map(|warning| (shown(debug), warning.to_string()));
+        let of_model = model.warnings.iter();
+        let of_model = of_model.map(|warning| (shown(profile), warning.clone()));
+        Ok(Self {
+            warnings: of_debug.chain(of_model).collect(),
+            model,
+            lookup: Some(lookup).filter(|_| options.names),
+            counts: Some(counts),
+            framework: None,
+            app: None,
+            files: Files {
+                profile: profile.to_string_lossy().into_owned(),
+                debug: Some(debug.to_string_lossy().into_owned()),
+                saved_model: false,
+            },
+        })
+    }
+
+    /// Loads a model that [`Analysis::save`] saved.
+    ///
+    /// # Errors
+    /// With the name of the file when it could not be read or understood.
+    pub fn load(file: &Path) -> Result<Self> {
+        let model = saved::load(file).with_context(|| shown(file))?;
+        let warnings = model.warnings.iter();
+        Ok(Self {
+            warnings: warnings
+                .map(|warning| (shown(file), warning.clone()))
+                .collect(),
+            model,
+            lookup: None,
+            counts: None,
+            framework: None,
+            app: None,
+            files: Files {
+                profile: file.to_string_lossy().into_owned(),
+                debug: None,
+                saved_model: true,
+            },
+        })
+    }
+
+    /// Saves the model in a file of its own.
+    ///
+    /// # Errors
+    /// With the name of the file when it cannot be written.
+    pub fn save(&self, file: &Path) -> Result<()> {
+        saved::save(&self.model, file).with_context(|| shown(file))
+    }
+
+    /// Sorts operations into layers.
+    ///
+    /// # Errors
+    /// When operations share variables in more ways than those of any real model.
+    pub fn layers(
+        &self,
+        rules: Rules,
+        layers: &LayerOptions,
+        places: &PlacementOptions,
+    ) -> Result<Layers<'_>> {
+        let layering = Layering::new(&self.model.operations, layers);
+        self.placed(layering, rules, places)
+    }
+
+    /// The same with layers that are known.
+    pub(crate) fn placed(
+        &self,
+        layering: Layering,
+        rules: Rules,
+        places: &PlacementOptions,
+    ) -> Result<Layers<'_>> {
+        let placement = match rules {
+            Rules::Classic => Placement::classic(&self.model, &layering),
+            Rules::Full => Placement::full(&self.model, &layering, places),
+        };
+        Ok(Layers {
+            placement: placement.with_context(|| self.shown())?,
+            analysis: self,
+            layering,
+        })
+    }
+
+    fn shown(&self) -> String {
+        printable(&self.files.profile)
+    }
+}
+
+impl Layers<'_> {
+    /// The position of a layer in the layer order, which constraints count in; of
+    /// `In`, `Out` or `None` where there is one.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.placement.positions.find(name)
+    }
+
+    /// Prepares the model to be weighed.
+    ///
+    /// # Errors
+    /// When layers share code in more ways than those of any real model.
+    pub fn memory(&self) -> Result<MemoryModel<'_>> {
+        let memory = MemoryModel::new(&self.analysis.model, &self.placement);
+        memory.with_context(|| self.analysis.shown())
+    }
+
+    /// Finds the best split and says everything of it.
+    ///
+    /// # Errors
+    /// Constraints that contradict each other, a profile that cannot be read
+    /// again for the names of variables, and whatever makes an answer uncertain.
+    pub fn split(&self, request: SearchRequest) -> Result<Report> {
+        let memory = self.memory()?;
+        let highest = request.highest_limit();
+        let found = search(&memory, &self.placement, request)?;
+        self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())
+    }
+
+    /// What was found, as a report. The names of variables are fetched from the
+    /// profile first, which must be what it was.
+    pub(crate) fn report(
+        &self,
+        memory: &MemoryModel<'_>,
+        found: Option<&SearchResult>,
+        limit: u64,
+        detail: Detail,
+        arguments: Vec<String>,
+    ) -> Result<Report> {
+        let Analysis { model, lookup, .. } = self.analysis;
+        let mut peaks = Peaks::new(model, memory, found, detail);
+        if let Some(lookup) = lookup {
+            let named = peaks.name_variables(lookup, model, memory, found);
+            named.with_context(|| self.analysis.shown())?;
+        }
+        Ok(Report::new(Inputs {
+            model,
+            layering: &self.layering,
+            placement: &self.placement,
+            memory,
+            search: found,
+            peaks,
+            limit,
+            detail,
+            provenance: Provenance {
+                arguments,
+                framework: self.analysis.framework.clone(),
+                app: self.analysis.app.clone(),
+                ..Provenance::new(model, self.analysis.files.clone(), self.placement.rules)
+            },
+            warnings: {
+                let warnings = self.analysis.warnings.iter();
+                warnings.map(|(_, warning)| warning.clone()).collect()
+            },
+        }))
+    }
+}
+
+/// A path in a message.
+pub(crate) fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn names_are_not_fetched_from_a_profile_that_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let copy = |name: &str| {
+            let to = folder.path().join(name);
+            fs::copy(Path::new("fixtures/poplar-mlp").join(name), &to).unwrap();
+            to
+        };
+        let (profile, debug) = (copy("profile.pop"), copy("debug.cbor"));
+        let analysis = Analysis::read(&profile, &debug).unwrap();
+        let places = PlacementOptions::default();
+        let layers = analysis
+            .layers(Rules::Full, &LayerOptions::default(), &places)
+            .unwrap();
+        assert!(layers.split(SearchRequest::default()).is_ok());
+        // The change counter of SQLite's header, bytes 24 to 27.
+        let mut bytes = fs::read(&profile).unwrap();
+        bytes[27] ^= 1;
+        fs::write(&profile, bytes).unwrap();
+        let error = layers.split(SearchRequest::default()).unwrap_err();
+        assert!(format!("{error:#}").contains("changed"), "{error:#}");
+        assert!(format!("{error:#}").contains("profile.pop"), "{error:#}");
+    }
+}

@@ -1,0 +1,476 @@
+//! The command line, as one plain struct.
+
+mod command;
+mod search;
+mod values;
+
+pub use command::Command;
+pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Pin, Together};
+pub use values::{Generate, Tiles};
+
+use crate::model::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless, OutOn,
+    PlacementOptions, Rules, Untied,
+};
+use crate::report::emit::{Form, ModuleName, ModuleTemplate};
+use crate::report::{Format, Units};
+use crate::search::{Reserve, Solver};
+use crate::solve::Goal;
+use clap::{ArgAction, Parser};
+use regex::Regex;
+use std::path::PathBuf;
+
+/// What `--help` ends with.
+const AFTER_HELP: &str = r#"
+Several results can be asked for in one run. The breakdowns, totals and matrices come first, then
+--sweep, --solve, --emit, --diagnose, exports to '-' and --compare. Then a line '# name' stands
+before each.
+
+Recording a profile:
+  Compile the model for one IPU, without pipelining or replication, with the environment variable
+    POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"./report"}'
+  Add "debug.allowOutOfMemory":"true" when it does not fit, and for --objective cycles
+  "profiler.includeCycleEstimates":"true".
+
+Models that PopART outlines:
+  PopART puts operations that occur several times into functions, also across layers, and then no
+  layer can be told for them. Compile with the environment variable
+    POPART_POPLINER_OUTLINER_REGEX='(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)'
+  (the value of --layer-name-regex), and PopART outlines only what several IPUs would outline too.
+  Set it for the compilation that records the profile, and unset it when you compile with the
+  split points.
+
+Exit codes:
+  0    done; with --solve, --emit, --check-splits or --layers-per-ipu, the model fits
+  1    it does not fit; with --compare, it fitted and no longer does
+  2    wrong usage
+  3    a file could not be read, understood or written
+  4    an error in popliner itself, such as two ways to the same number that disagree
+  130  interrupted
+
+Results go to standard output; progress, warnings and summaries to standard error."#;
+
+/// Finds the best pipeline split points for a model on Graphcore IPUs, from
+/// the files that the Poplar SDK writes when it compiles the model for one IPU.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "popliner", version, after_help = AFTER_HELP, max_term_width = 100)]
+pub struct Options {
+    /// The profile that Poplar wrote (profile.pop)
+    #[arg(value_name = "PROFILE")]
+    pub profile: PathBuf,
+
+    /// The debug contexts of the same compilation; without it, debug.cbor is
+    /// looked for beside the profile and one folder above
+    #[arg(value_name = "DEBUG")]
+    pub debug: Option<PathBuf>,
+
+    /// Find the best split points and print one JSON object for each stage; the
+    /// exit code says whether the model fits
+    #[arg(long, help_heading = "Results")]
+    pub solve: bool,
+
+    /// Find the best split points, as --solve does, and print them as
+    /// configuration: layers_per_ipu (YAML), lines for PopTorch, PopART or Keras
+    /// (Python), or pipeline_splits (YAML). May be given several times
+    #[arg(long, value_name = "FORM", help_heading = "Results")]
+    pub emit: Vec<Form>,
+
+    /// What the model's code calls the module of a layer, with {} for the layer,
+    /// such as 'model.bert.encoder.layer[{}]'; --emit poptorch and
+    /// pipeline-splits need it, keras can use it
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        requires = "emit",
+        help_heading = "Results"
+    )]
+    pub module: Option<ModuleTemplate>,
+
+    /// What the model's code calls the first module that runs before the layers,
+    /// such as model.bert.embeddings: where a stage begins with In, --emit begins
+    /// a block there
+    #[arg(long, value_name = "NAME", requires = "emit", help_heading = "Results")]
+    pub module_in: Option<ModuleName>,
+
+    /// The same for the first module that runs after the layers, such as
+    /// model.cls: where a stage begins with Out, or Out runs on the first IPU,
+    /// --emit begins a block there
+    #[arg(long, value_name = "NAME", requires = "emit", help_heading = "Results")]
+    pub module_out: Option<ModuleName>,
+
+    /// Print a row for each number of IPUs up to --num-ipus: does the model fit,
+    /// and what does its best split need
+    #[arg(long, help_heading = "Results")]
+    pub sweep: bool,
+
+    /// Say on standard error for each stage what takes its memory, and for each
+    /// cut what moving a layer over it would do
+    #[arg(long, help_heading = "Results")]
+    pub explain: bool,
+
+    /// Print a row for each operation: its layer, why, its name, the bytes that
+    /// it needs, summed over tiles, and in which places it counts by which rule
+    #[arg(long, help_heading = "Results")]
+    pub operation_breakdown: bool,
+
+    /// Print a row for each layer with the bytes that it needs, summed over
+    /// tiles; first In, what runs before the layers, and last Out, what runs after
+    /// them (None in the classic memory model). MB are 1,000,000 bytes
+    #[arg(long, help_heading = "Results")]
+    pub layer_breakdown: bool,
+
+    /// Print the bytes of the whole model as one stage, and what the compiler
+    /// recorded for the 10 fullest tiles
+    #[arg(long, help_heading = "Results")]
+    pub memory_totals: bool,
+
+    /// Tiles for --memory-totals in place of the fullest, such as 0,7,16-19
+    #[arg(
+        long,
+        value_name = "LIST",
+        requires = "memory_totals",
+        help_heading = "Results"
+    )]
+    pub tiles: Option<Tiles>,
+
+    /// Print a matrix, layer by layer: bytes of the variables that both use
+    #[arg(long, help_heading = "Results")]
+    pub memory_affinity: bool,
+
+    /// Print a matrix: bytes of the variables made in the row's layer and
+    /// used up in the column's
+    #[arg(long, help_heading = "Results")]
+    pub interlayer_communication: bool,
+
+    /// Compare what the operations explain with what the compiler recorded:
+    /// programs, code, and the tile and step with the most memory
+    #[arg(long, help_heading = "Results")]
+    pub diagnose: bool,
+
+    /// How tables are written
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "tsv",
+        help_heading = "Results"
+    )]
+    pub format: Format,
+
+    /// Write the whole report as JSON, for programs; its schema is
+    /// schema/report-v1.schema.json. '-' is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub export_json: Option<PathBuf>,
+
+    /// Write a table of the stages, with the bytes over each cut, and one of the
+    /// layers, for a spreadsheet
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub export_csv: Option<PathBuf>,
+
+    /// Write a summary in Markdown, for a pull request or an issue
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub export_markdown: Option<PathBuf>,
+
+    /// Write the report as one page for the browser, with charts; it needs no
+    /// network
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub export_html: Option<PathBuf>,
+
+    /// Compare with an earlier report, which --export-json wrote with --solve:
+    /// print the verdicts, stages, and layers that changed, and exit with 1 if
+    /// the model fitted and no longer does
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub compare: Option<PathBuf>,
+
+    /// Save the analysed model: it loads in a fraction of the time, and other
+    /// layers, limits and constraints can be tried on it
+    #[arg(long, value_name = "FILE", help_heading = "Saved models")]
+    pub save_to_file: Option<PathBuf>,
+
+    /// PROFILE is a file that --save-to-file wrote
+    #[arg(long, help_heading = "Saved models")]
+    pub load_from_file: bool,
+
+    /// How many IPUs there are: the most stages that a split may have; or auto
+    /// for the fewest on which the model fits, up to 64 [default: 16]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub num_ipus: Option<NumIpus>,
+
+    /// Bytes that a stage may take on each tile; without it, what the
+    /// profile's target has. A list, such as 600000,638976,500000, has one
+    /// amount for each IPU, and as many as there are IPUs
+    #[arg(long, value_name = "BYTES", help_heading = "Limits")]
+    pub mem_per_tile: Option<MemPerTile>,
+
+    /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
+    /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
+    /// or the activations that a pipeline keeps for several batches: for
+    /// training, start with 10% and compare with a compilation for all IPUs
+    #[arg(
+        long,
+        value_name = "AMOUNT",
+        default_value = "0",
+        help_heading = "Limits"
+    )]
+    pub reserve: Reserve,
+
+    /// What counts: all that the compiler recorded (full), or what the original
+    /// tool counted (classic), which is too little for most models
+    #[arg(
+        long,
+        value_name = "MODEL",
+        default_value = "full",
+        help_heading = "Limits"
+    )]
+    pub memory_model: Rules,
+
+    /// How to search: the integer program, which proves its answer, or the
+    /// greedy search of the original tool, which knows neither objectives nor
+    /// constraints
+    #[arg(
+        long,
+        value_name = "SOLVER",
+        default_value = "ilp",
+        help_heading = "Search"
+    )]
+    pub solver: Solver,
+
+    /// What makes a split that fits the best one
+    #[arg(
+        long,
+        value_name = "OBJECTIVE",
+        default_value = "peak",
+        help_heading = "Search"
+    )]
+    pub objective: Goal,
+
+    /// Keep this layer on this IPU; IPUs are counted from 0, and each has one
+    /// stage. In stands for what runs before the layers, Out for what runs after
+    /// them (None for both in the classic memory model), here and wherever layers
+    /// are named. May be given several times, like --together, --cut-after and
+    /// --no-cut-after
+    #[arg(long, value_name = "LAYER=IPU", help_heading = "Search")]
+    pub pin: Vec<Pin>,
+
+    /// Keep these two layers, and so all between them, on one IPU
+    #[arg(long, value_name = "LAYER,LAYER", help_heading = "Search")]
+    pub together: Vec<Together>,
+
+    /// End a stage with this layer
+    #[arg(long, value_name = "LAYER", help_heading = "Search")]
+    pub cut_after: Vec<String>,
+
+    /// End no stage with this layer
+    #[arg(long, value_name = "LAYER", help_heading = "Search")]
+    pub no_cut_after: Vec<String>,
+
+    /// Judge this split beside the best one: the last layer of each stage but
+    /// the final one, such as In,9,16. A comma in a name is written '\,'
+    #[arg(long, value_name = "LAYERS", help_heading = "Search")]
+    pub check_splits: Option<LayerNames>,
+
+    /// Judge the split with so many layers on each IPU, such as 3,7,7,7, beside
+    /// the best one. 0 first is an IPU with In alone, 0 last one with Out alone
+    #[arg(
+        long,
+        value_name = "COUNTS",
+        conflicts_with = "check_splits",
+        help_heading = "Search"
+    )]
+    pub layers_per_ipu: Option<LayersPerIpu>,
+
+    /// On which IPU Out runs, what comes after the layers (head and loss): by
+    /// default (auto) the last, but the first where it shares a weight with In,
+    /// what comes before them
+    #[arg(
+        long,
+        value_name = "IPU",
+        default_value = "auto",
+        help_heading = "Search"
+    )]
+    pub out_on: OutOn,
+
+    /// Let the layers that share this weight be on several IPUs, each with a
+    /// weight of its own; all for every weight. Shows what untying it in the
+    /// model would bring: as it is, no framework runs such a split. May be given
+    /// several times
+    #[arg(long, value_name = "WEIGHT", help_heading = "Search")]
+    pub untie: Vec<String>,
+
+    /// Write the integer program of the objective in the LP format of CPLEX,
+    /// for another solver; what it finds should be the same number
+    #[arg(long, value_name = "FILE", help_heading = "Search")]
+    pub export_lp: Option<PathBuf>,
+
+    /// Regex that finds the layer in the names and inputs of operations; its
+    /// capture groups are the layer's name
+    #[arg(long, value_name = "REGEX", default_value = DEFAULT_LAYER_REGEX,
+          help_heading = "Layers", value_parser = parse_regex)]
+    pub layer_name_regex: Regex,
+
+    /// Regex for the inputs of operations that belong to the first layer
+    #[arg(long, value_name = "REGEX", default_value = DEFAULT_INPUTS_REGEX,
+          help_heading = "Layers", value_parser = parse_regex)]
+    pub inputs_regex_layer_0: Regex,
+
+    /// Order of the layers: that of their first step, or by name with numbers
+    /// compared as numbers
+    #[arg(
+        long,
+        value_name = "ORDER",
+        default_value = "steps",
+        help_heading = "Layers"
+    )]
+    pub layer_order: LayerOrder,
+
+    /// Where operations without a layer count, in the full memory model: each in
+    /// In, in Out or in the layers that it belongs to, all in one place before the
+    /// layers (None), or nowhere
+    #[arg(
+        long,
+        value_name = "PLACE",
+        default_value = "assign",
+        help_heading = "Layers"
+    )]
+    pub layerless: Layerless,
+
+    /// Print a manual page, or completions for a shell; needs no PROFILE, and
+    /// nothing else goes with it
+    #[arg(
+        long,
+        value_name = "WHAT",
+        exclusive = true,
+        help_heading = "Installation"
+    )]
+    pub generate: Option<Generate>,
+
+    /// In what units standard error gives amounts, rounded up to tenths; auto
+    /// takes the largest that goes with them. Results on standard output are in
+    /// bytes
+    #[arg(
+        long,
+        value_name = "UNITS",
+        default_value = "bytes",
+        help_heading = "Messages"
+    )]
+    pub units: Units,
+
+    /// Only report errors
+    #[arg(short, long, conflicts_with = "verbose", help_heading = "Messages")]
+    pub quiet: bool,
+
+    /// Say more about what is read and found; twice for still more
+    #[arg(short, long, action = ArgAction::Count, help_heading = "Messages")]
+    pub verbose: u8,
+
+    /// The arguments as they were given, for the report to say
+    #[arg(skip)]
+    pub arguments: Vec<String>,
+}
+
+impl Options {
+    /// The forms in which the split is to be printed, each once.
+    pub fn forms(&self) -> Vec<Form> {
+        let mut forms = Form::ALL.to_vec();
+        forms.retain(|form| self.emit.contains(form));
+        forms
+    }
+
+    /// Is a split to be found?
+    pub fn wants_split(&self) -> bool {
+        self.wants_verdict() || self.explain || self.compare.is_some()
+    }
+
+    /// Does the exit code say whether the model fits? With `--compare` alone
+    /// it says whether it still does.
+    pub fn wants_verdict(&self) -> bool {
+        self.solve || !self.emit.is_empty() || self.is_given()
+    }
+
+    /// Is a split given, to be judged?
+    pub fn is_given(&self) -> bool {
+        self.check_splits.is_some() || self.layers_per_ipu.is_some()
+    }
+
+    /// Must the ranges of layers be weighed?
+    pub fn wants_search(&self) -> bool {
+        self.wants_split() || self.sweep || self.export_lp.is_some()
+    }
+
+    /// Is anything asked for that standard output does not show?
+    pub fn wants_anything_else(&self) -> bool {
+        self.wants_report() || self.wants_search() || self.save_to_file.is_some()
+    }
+
+    /// Is there any constraint that a split must keep?
+    pub fn has_constraints(&self) -> bool {
+        !(self.pin.is_empty()
+            && self.together.is_empty()
+            && self.cut_after.is_empty()
+            && self.no_cut_after.is_empty())
+    }
+
+    /// Does anything need the report?
+    pub fn wants_report(&self) -> bool {
+        let exports = [
+            &self.export_json,
+            &self.export_csv,
+            &self.export_markdown,
+            &self.export_html,
+        ];
+        exports.iter().any(|file| file.is_some()) || self.compare.is_some() || self.explain
+    }
+
+    /// Where operations without a layer count.
+    pub fn placement(&self) -> PlacementOptions {
+        PlacementOptions {
+            layerless: self.layerless,
+            out_on: self.out_on,
+            untie: match self.untie.as_slice() {
+                [] => Untied::Nothing,
+                names if names.iter().any(|name| name == "all") => Untied::All,
+                names => Untied::Weights(names.to_vec()),
+            },
+        }
+    }
+
+    /// How layers are to be found.
+    pub fn layers(&self) -> LayerOptions {
+        LayerOptions {
+            layer_regex: self.layer_name_regex.clone(),
+            inputs_regex: self.inputs_regex_layer_0.clone(),
+            order: self.layer_order,
+        }
+    }
+}
+
+/// A regex, or the error that shows where it went wrong.
+fn parse_regex(pattern: &str) -> Result<Regex, String> {
+    Regex::new(pattern).map_err(|error| {
+        format!(
+            "{error}\n(the dialect is https://docs.rs/regex: no look-around, no backreferences)"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn regexes_of_another_dialect_are_refused_by_name() {
+        let error = |pattern| parse_regex(pattern).unwrap_err();
+        assert!(
+            error(r"layer(?=\d)").contains("look-around"),
+            "{}",
+            error(r"a(?=b)")
+        );
+        assert!(error(r"(a)\1").contains("backreferences are not supported"));
+        assert!(error("layer(").contains("unclosed group"));
+    }
+}

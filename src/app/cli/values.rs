@@ -1,0 +1,60 @@
+//! The values that options take.
+
+use crate::limits;
+use clap::ValueEnum;
+use std::str::FromStr;
+
+/// Values of `--generate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Generate {
+    /// A manual page.
+    Man,
+    /// Completions for bash.
+    CompleteBash,
+    /// Completions for zsh.
+    CompleteZsh,
+    /// Completions for fish.
+    CompleteFish,
+}
+
+/// The tiles of `--tiles`, in the order given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tiles(pub Vec<u32>);
+
+impl FromStr for Tiles {
+    type Err = String;
+
+    fn from_str(list: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            let text = text.trim();
+            text.parse::<u32>()
+                .map_err(|_| format!("'{text}' is no tile"))
+        };
+        let mut tiles = Vec::new();
+        for part in list.split(',') {
+            let (from, to) = match part.split_once('-') {
+                Some((from, to)) => (number(from)?, number(to)?),
+                None => (number(part)?, number(part)?),
+            };
+            if from > to || tiles.len() + (to - from) as usize >= limits::TILES as usize {
+                return Err(format!("'{part}' is no range of tiles"));
+            }
+            tiles.extend(from..=to);
+        }
+        Ok(Self(tiles))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_tiles() {
+        let tiles = |list: &str| list.parse::<Tiles>().map(|tiles| tiles.0);
+        assert_eq!(tiles("3,0, 7-9"), Ok(vec![3, 0, 7, 8, 9]));
+        for wrong in ["", "a", "-1", "3-1", "1,,2", "0-4294967295"] {
+            assert!(tiles(wrong).is_err(), "{wrong}");
+        }
+    }
+}

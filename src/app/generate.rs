@@ -1,0 +1,26 @@
+//! What belongs to an installed command: a manual page and completions.
+
+use super::cli::{Generate, Options};
+use clap::CommandFactory;
+use clap_complete::Shell;
+use std::io;
+
+/// The whole text of what is asked for.
+///
+/// # Errors
+/// None that memory would not have, but the library says so.
+pub fn text(what: Generate) -> io::Result<Vec<u8>> {
+    let mut command = Options::command();
+    let mut text = Vec::new();
+    let shell = match what {
+        Generate::Man => {
+            clap_mangen::Man::new(command).render(&mut text)?;
+            return Ok(text);
+        }
+        Generate::CompleteBash => Shell::Bash,
+        Generate::CompleteZsh => Shell::Zsh,
+        Generate::CompleteFish => Shell::Fish,
+    };
+    clap_complete::generate(shell, &mut command, "popliner", &mut text);
+    Ok(text)
+}

@@ -1,0 +1,162 @@
+//! From the arguments to a model with its layers.
+
+use super::Options;
+use super::messages::Messages;
+use super::{layers, usage};
+use crate::analysis::{Analysis, Layers, ReadOptions, shown};
+use crate::limits;
+use crate::model::{Layering, Layerless, OutOn, Placement, Rules, Untied};
+use crate::progress::Unit;
+use crate::report::printable;
+use anyhow::Result;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Reads the model from the files that the arguments name, and saves it if
+/// that was asked for.
+pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
+    let analysis = if options.load_from_file {
+        load(options, messages)?
+    } else {
+        let debug = debug_path(options)?;
+        let wanted = ReadOptions {
+            memory_peak: options.diagnose || options.save_to_file.is_some(),
+            names: options.wants_report(),
+        };
+        messages.while_showing(|progress| {
+            Analysis::read_with(&options.profile, &debug, wanted, progress)
+        })?
+    };
+    if let Some((variables, contexts)) = analysis.counts {
+        messages.detail(format_args!(
+            "read {variables} variables and {contexts} contexts"
+        ));
+    }
+    for (file, warning) in &analysis.warnings {
+        messages.warning(format_args!("{file}: {}", printable(warning)));
+    }
+    if let Some(file) = &options.save_to_file {
+        messages.while_showing(|progress| {
+            let _task = progress.begin("saving the model", Unit::Bytes, 0);
+            analysis.save(file)
+        })?;
+        messages.info(format_args!("the model is saved in {}", shown(file)));
+    }
+    Ok(analysis)
+}
+
+fn load(options: &Options, messages: Messages) -> Result<Analysis> {
+    if options.debug.is_some() {
+        return Err(usage(
+            "with --load-from-file the saved file is the only argument: leave DEBUG out",
+        ));
+    }
+    messages.while_showing(|progress| {
+        let _task = progress.begin("loading the model", Unit::Bytes, 0);
+        Analysis::load(&options.profile)
+    })
+}
+
+/// Reads what is beside the profile; what of that cannot be read is a warning.
+pub(super) fn read_beside(analysis: &mut Analysis, options: &Options, messages: Messages) {
+    let mut beside = |name: &str| {
+        json_beside(&options.profile, name).unwrap_or_else(|error| {
+            let warning = format!("{name} beside the profile is left out: {error:#}");
+            messages.warning(&warning);
+            analysis.warnings.push((shown(&options.profile), warning));
+            None
+        })
+    };
+    let (framework, app) = (beside("framework.json"), beside("app.json"));
+    (analysis.framework, analysis.app) = (framework, app);
+}
+
+/// A small JSON file beside the profile; `None` when there is none.
+fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>> {
+    let path = profile.parent().unwrap_or(Path::new("")).join(name);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let bytes = read_bounded(&path, limits::BESIDE, "")?;
+    Ok(Some(serde_json::from_slice(&bytes)?))
+}
+
+/// Finds the layers as the options want it.
+pub(super) fn find_layers<'a>(
+    analysis: &'a Analysis,
+    options: &Options,
+    messages: Messages,
+) -> Result<Layers<'a>> {
+    let layering = Layering::new(&analysis.model.operations, &options.layers());
+    layers::check(&layering, options)?;
+    layers::describe(&analysis.model, &layering, messages);
+    let layers = analysis.placed(layering, options.memory_model, &options.placement())?;
+    check_ties(options, &layers.placement)?;
+    Ok(layers)
+}
+
+/// How many weights a message names.
+const NAMES_SHOWN: usize = 20;
+
+/// Refuses options about weights that the model does not have, or whose rules
+/// know no ties.
+fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
+    let is_assigned = options.layerless == Layerless::Assign;
+    if options.out_on != OutOn::Auto && (placement.rules == Rules::Classic || !is_assigned) {
+        return Err(usage(
+            "--out-on needs --memory-model full and --layerless assign: no others know Out",
+        ));
+    }
+    let Untied::Weights(wanted) = options.placement().untie else {
+        return Ok(());
+    };
+    let is_known = |name: &String| placement.ties.iter().any(|tie| tie.weight == *name);
+    let Some(unknown) = wanted.iter().find(|name| !is_known(name)) else {
+        return Ok(());
+    };
+    let names = placement.ties.iter().map(|tie| printable(&tie.weight));
+    let names: Vec<String> = names.take(NAMES_SHOWN).collect();
+    let names = names.join(", ");
+    let there_are = match placement.ties.len() {
+        0 => "no weight of this model is tied".to_string(),
+        all if all > NAMES_SHOWN => format!("the tied weights are {names} ..."),
+        _ => format!("the tied weights are {names}"),
+    };
+    let unknown = printable(unknown);
+    Err(usage(format!(
+        "--untie: there is no tied weight {unknown}; {there_are}"
+    )))
+}
+
+/// The second argument, or where Poplar writes the file.
+pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
+    if let Some(path) = &options.debug {
+        return Ok(path.clone());
+    }
+    let folder = options.profile.parent().unwrap_or(Path::new(""));
+    let places = [
+        folder.join("debug.cbor"),
+        folder.join("..").join("debug.cbor"),
+    ];
+    let found = places.iter().find(|place| place.exists()).cloned();
+    found.ok_or_else(|| {
+        anyhow::anyhow!(
+            "no debug.cbor is beside {} or one folder above; give its path as the second argument",
+            shown(&options.profile)
+        )
+    })
+}
+
+/// A whole file, unless it has more than `most` bytes; `why` ends the sentence
+/// that says so.
+pub(super) fn read_bounded(path: &Path, most: u64, why: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let text = format!("it has more than {most} bytes{why}");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
+}

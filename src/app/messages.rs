@@ -1,0 +1,120 @@
+//! What people read while the tool runs: everything goes to standard error.
+
+use crate::progress::{Progress, bars};
+use crate::report::terminal::{Screen, Severity, TextStyle};
+use crate::report::{Units, printable};
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+/// Writes messages, as many as the user asked for. That nobody reads them is
+/// no error.
+#[derive(Debug, Clone, Copy)]
+pub struct Messages {
+    level: i8,
+    look: TextStyle,
+}
+
+impl Messages {
+    /// `quiet` leaves only errors; each `verbose` adds more.
+    /// Amounts are given in `units`.
+    pub fn new(quiet: bool, verbose: u8, units: Units) -> Self {
+        let level = if quiet { -1 } else { verbose.min(2) as i8 };
+        let look = TextStyle {
+            units,
+            screen: screen(),
+        };
+        Self { level, look }
+    }
+
+    /// How results for people are to look.
+    pub fn look(&self) -> &TextStyle {
+        &self.look
+    }
+
+    /// Something is wrong with the input, but not so that it cannot be used.
+    pub fn warning(&self, text: impl Display) {
+        let warning = self.look.toned(Severity::Notable, "warning:");
+        self.write(0, format_args!("{warning} {text}"));
+    }
+
+    /// A result for people.
+    pub fn summary(&self, text: impl Display) {
+        self.write(0, format_args!("{text}"));
+    }
+
+    /// What was read and found (`-v`).
+    pub fn info(&self, text: impl Display) {
+        self.write(1, format_args!("{text}"));
+    }
+
+    /// How long things took (`-vv`).
+    pub fn detail(&self, text: impl Display) {
+        self.write(2, format_args!("{text}"));
+    }
+
+    /// Does `work`; what takes long shows how far it is, if anybody can see
+    /// it. Messages are for before and after: `work` must write none.
+    pub fn while_showing<T>(&self, work: impl FnOnce(&Progress) -> T) -> T {
+        let progress = Progress::new();
+        let done = bars::during(&progress, self.level < 0, work);
+        for (what, took) in progress.ended() {
+            self.detail(format_args!("{what} took {took:.2?}"));
+        }
+        done
+    }
+
+    fn write(&self, level: i8, text: std::fmt::Arguments<'_>) {
+        if self.level >= level {
+            let text = self.look.fitted(&text.to_string());
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        }
+    }
+}
+
+/// Reports why the run ended; not even `-q` silences it.
+pub fn error(error: &anyhow::Error) {
+    let look = TextStyle {
+        screen: screen(),
+        ..TextStyle::default()
+    };
+    // It may hold names from a file, but also line ends of its own.
+    let text = format!("{error:#}");
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    let text = format!(
+        "{} {}",
+        look.toned(Severity::Bad, "error:"),
+        lines.join("\n")
+    );
+    let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
+}
+
+/// Columns of a terminal that does not say how many it has.
+const USUAL_WIDTH: usize = 80;
+
+/// What standard error is, if it is a terminal. `NO_COLOR`, `CLICOLOR` and
+/// `TERM` have their say about colours.
+fn screen() -> Option<Screen> {
+    let stderr = io::stderr();
+    if !stderr.is_terminal() {
+        return None;
+    }
+    let size = terminal_size::terminal_size_of(&stderr);
+    let choice = anstream::AutoStream::choice(&stderr);
+    Some(Screen {
+        width: size.map_or(USUAL_WIDTH, |(width, _)| width.0.into()),
+        colour: choice != anstream::ColorChoice::Never,
+        unicode: is_unicode(),
+    })
+}
+
+/// Does the locale say UTF-8? The first of the variables that is set decides.
+fn is_unicode() -> bool {
+    let variables = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
+    let mut set = variables
+        .filter_map(std::env::var_os)
+        .filter(|value| !value.is_empty());
+    set.next().is_some_and(|locale| {
+        let locale = locale.to_string_lossy().to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}

@@ -1,0 +1,221 @@
+//! The command: one run from the arguments to the exit code.
+
+mod cli;
+mod export;
+mod generate;
+mod given;
+mod input;
+mod layers;
+mod messages;
+mod output;
+mod request;
+mod stdout;
+mod tables;
+
+pub use cli::Options;
+
+use crate::analysis::{Layers, shown};
+use crate::interrupt;
+use crate::memory::MemoryModel;
+use crate::progress::{Progress, Unit};
+use crate::report::Detail;
+use crate::search::{SearchError, SearchRequest, SearchResult, search_with};
+use crate::solve::{Limits, SolveError, lp};
+use anyhow::{Context, Result};
+use cli::Command;
+use messages::Messages;
+use output::Outputs;
+use std::ffi::OsString;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+use stdout::Results;
+use thiserror::Error;
+
+/// How a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Exit {
+    /// Done; with `--solve`, the model fits.
+    Done = 0,
+    /// The model does not fit.
+    DoesNotFit = 1,
+    /// The command line asks for what cannot be.
+    Usage = 2,
+    /// A file could not be read or understood.
+    Unreadable = 3,
+    /// An error in this program: two ways to the same number disagree.
+    Internal = 4,
+}
+
+impl Exit {
+    /// The code for an error: those of usage and of this program are told apart
+    /// by their types.
+    fn of(error: &anyhow::Error) -> Self {
+        let of_search = error.downcast_ref::<SearchError>();
+        if error.is::<UsageError>() {
+            Exit::Usage
+        } else if of_search.is_some_and(SearchError::is_internal) {
+            Exit::Internal
+        } else {
+            Exit::Unreadable
+        }
+    }
+}
+
+/// The options do not go with each other or with the files.
+#[derive(Debug, Error)]
+#[error("{0}")]
+struct UsageError(String);
+
+/// An error of usage.
+fn usage(text: impl Into<String>) -> anyhow::Error {
+    UsageError(text.into()).into()
+}
+
+/// Runs the command with these arguments, the name of the command first.
+/// Results go to standard output, all else to standard error.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let command = Command::parse_from(arguments).unwrap_or_else(|error| error.exit());
+    // Without it, Ctrl-C still ends the run; a temporary file could stay.
+    let _ = interrupt::install();
+    let mut out = Results::new(BufWriter::new(io::stdout().lock()));
+    let outcome = answer(&command, &mut out).and_then(|exit| {
+        out.flush()?;
+        Ok(exit)
+    });
+    let exit = outcome.unwrap_or_else(|error| {
+        messages::error(&error);
+        Exit::of(&error)
+    });
+    ExitCode::from(exit as u8)
+}
+
+fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
+    match command {
+        Command::Run(options) => run(options, out),
+        Command::Generate(what) => {
+            out.write_all(&generate::text(*what)?)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// Does what `options` ask for.
+fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
+    let messages = Messages::new(options.quiet, options.verbose, options.units);
+    output::check(options)?;
+    let earlier = output::earlier_report(options)?;
+    let mut analysis = input::read(options, messages)?;
+    if options.wants_report() {
+        input::read_beside(&mut analysis, options, messages);
+    }
+    let model = &analysis.model;
+    let layers = input::find_layers(&analysis, options, messages)?;
+    let memory = layers.memory()?;
+    let tables = tables::tables(options, model, &layers, &memory)?;
+    let diagnosis = tables::diagnosis(options, model, &memory);
+    let limits = request::limits(options, model)?;
+    let request = request::request(options, model, &layers, limits.clone())?;
+    let found = request.map(|request| find(options, request, &layers, &memory, messages));
+    let found = found.transpose()?;
+    let highest = Limits::new(&limits).highest();
+    let report = messages.while_showing(|progress| {
+        let _task = progress.begin("making the report", Unit::Rows, 0);
+        let detail = detail(options, messages);
+        layers.report(
+            &memory,
+            found.as_ref(),
+            highest,
+            detail,
+            options.arguments.clone(),
+        )
+    })?;
+    let outputs = Outputs {
+        options,
+        messages,
+        tables,
+        found,
+        diagnosis,
+        report,
+        earlier,
+    };
+    outputs.print(out)
+}
+
+/// Answers the request, and writes its integer program if that was asked for.
+fn find(
+    options: &Options,
+    request: SearchRequest,
+    layers: &Layers<'_>,
+    memory: &MemoryModel<'_>,
+    messages: Messages,
+) -> Result<SearchResult> {
+    let work = |progress: &Progress| search_with(memory, &layers.placement, request, progress);
+    let found = messages.while_showing(work).map_err(|error| match error {
+        // Constraints or weights that contradict each other are wrong usage.
+        SearchError::Solve(
+            error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. }),
+        ) => usage(crate::report::printable(&error.to_string())),
+        SearchError::TooManyPlaces(_) => {
+            anyhow::Error::from(error).context(shown(&options.profile))
+        }
+        error => error.into(),
+    })?;
+    if let Some(path) = &options.export_lp {
+        let positions = &layers.placement.positions;
+        let names = (0..positions.len()).map(|position| positions.name(position).to_string());
+        let names: Vec<String> = names.collect();
+        let text = lp(&found.weighed.problem(), &names).map_err(SearchError::from)?;
+        crate::atomic::write(path, text.as_bytes()).with_context(|| shown(path))?;
+        messages.info(format_args!("the integer program is in {}", shown(path)));
+    }
+    Ok(found)
+}
+
+/// How much of the report anybody looks at.
+fn detail(options: &Options, messages: Messages) -> Detail {
+    if options.wants_report() {
+        Detail::Full
+    } else if messages.look().screen.is_some() && !options.quiet {
+        Detail::Curves
+    } else {
+        Detail::Split
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::Objective;
+
+    #[test]
+    fn each_kind_of_error_has_its_exit_code() {
+        let code = |error: anyhow::Error| Exit::of(&error.context("some.profile.pop"));
+        let of_solver = |error: SolveError| code(SearchError::from(error).into());
+        assert_eq!(code(usage("--reserve")), Exit::Usage);
+        assert_eq!(
+            code(std::io::Error::other("no disk").into()),
+            Exit::Unreadable
+        );
+        let differ = SolveError::Disagreement {
+            objective: Objective::Peak,
+            integer_program: Some(2),
+            dynamic_program: Some(3),
+        };
+        assert_eq!(of_solver(differ), Exit::Internal);
+        let not_monotone = SolveError::NotMonotone {
+            range: 0..2,
+            peak: 4,
+            inner: 0..1,
+            inner_peak: Some(5),
+        };
+        assert_eq!(of_solver(not_monotone), Exit::Internal);
+        let too_large = SolveError::TooLarge {
+            range: 0..2,
+            peak: u64::MAX,
+        };
+        assert_eq!(of_solver(too_large), Exit::Unreadable);
+        assert_eq!(code(SearchError::FoundLater.into()), Exit::Internal);
+        assert_eq!(Exit::Internal as u8, 4);
+    }
+}

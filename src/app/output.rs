@@ -1,0 +1,178 @@
+//! All results of a run, printed in their order.
+
+use super::messages::Messages;
+use super::stdout::Sections;
+use super::{Exit, Options, export, usage};
+use crate::analysis::shown;
+use crate::limits;
+use crate::report::compare::{Comparison, read as read_report};
+use crate::report::emit::{self, Modules};
+use crate::report::{Report, Split, Table, sweep_table, terminal};
+use crate::search::{Outcome, SearchResult};
+use anyhow::{Context, Result};
+use std::io::Write;
+
+/// What a run has to show.
+pub(super) struct Outputs<'a> {
+    pub(super) options: &'a Options,
+    pub(super) messages: Messages,
+    /// The tables that show the model.
+    pub(super) tables: Vec<Table>,
+    pub(super) found: Option<SearchResult>,
+    /// The tables of `--diagnose`.
+    pub(super) diagnosis: Vec<Table>,
+    pub(super) report: Report,
+    /// The report to compare with.
+    pub(super) earlier: Option<Report>,
+}
+
+/// Can everything be written as `options` want it? Asked before the work begins.
+pub(super) fn check(options: &Options) -> Result<()> {
+    for form in options.forms() {
+        let checked = form.check(&modules(options));
+        checked.map_err(|error| usage(error.to_string()))?;
+    }
+    export::check(options)
+}
+
+/// The earlier report, if `--compare` names one.
+pub(super) fn earlier_report(options: &Options) -> Result<Option<Report>> {
+    let Some(path) = &options.compare else {
+        return Ok(None);
+    };
+    let context = || format!("--compare {}", shown(path));
+    let why = ", and no report is that large";
+    let bytes = super::input::read_bounded(path, limits::REPORT, why).with_context(context)?;
+    read_report(&bytes).map(Some).with_context(context)
+}
+
+/// What the options call the modules of the model's code.
+fn modules(options: &Options) -> Modules<'_> {
+    Modules {
+        layer: options.module.as_ref(),
+        before: options.module_in.as_ref(),
+        after: options.module_out.as_ref(),
+    }
+}
+
+impl Outputs<'_> {
+    /// Prints everything, results to `out`, and says how the run ends.
+    pub(super) fn print(&self, out: &mut impl Write) -> Result<Exit> {
+        let count = self.count();
+        let mut sections = Sections::new(out, self.options.format, count);
+        for table in &self.tables {
+            sections.table(table)?;
+        }
+        let mut exit = self.print_search(&mut sections)?;
+        for table in &self.diagnosis {
+            sections.table(table)?;
+        }
+        export::write(self.options, &self.report, &mut sections, self.messages)?;
+        if self.options.explain {
+            let explained = terminal::explain(&self.report, self.messages.look());
+            self.messages.summary(explained);
+        }
+        if self.compare(&mut sections)? {
+            exit = Exit::DoesNotFit;
+        }
+        if count == 0 && !self.options.wants_anything_else() {
+            self.messages
+                .summary("no result is wanted: --solve finds the split points, --help has more");
+        }
+        self.print_coverage();
+        Ok(exit)
+    }
+
+    /// How many results standard output gets.
+    fn count(&self) -> usize {
+        let options = self.options;
+        let search = usize::from(options.solve) + usize::from(options.sweep);
+        let tables = self.tables.len() + self.diagnosis.len();
+        let compared = self.earlier.iter().count() * Comparison::TABLES;
+        let exports = export::to_standard_output(options);
+        tables + search + options.forms().len() + exports + compared
+    }
+
+    /// Prints what the search found; the exit code says whether it fits.
+    fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
+        let report = &self.report;
+        if let Some(sweep) = &report.sweep {
+            sections.table(&sweep_table(sweep, report.pseudo_layers).without("Of the limit"))?;
+        }
+        let Some(split) = &report.split else {
+            return Ok(Exit::Done);
+        };
+        let forms = self.options.forms();
+        let emit = |form| emit::emit(form, report, &modules(self.options));
+        let emitted: Result<Vec<String>, _> = forms.iter().copied().map(emit).collect();
+        let emitted = emitted.map_err(|error| usage(error.to_string()))?;
+        if self.options.solve {
+            sections.stages(split)?;
+        }
+        for (form, text) in forms.iter().zip(&emitted) {
+            sections.text(form.section(), text.as_bytes())?;
+        }
+        self.print_verdict(split);
+        Ok(if split.fits || !self.options.wants_verdict() {
+            Exit::Done
+        } else {
+            Exit::DoesNotFit
+        })
+    }
+
+    /// Says how the split is, for people.
+    fn print_verdict(&self, split: &Split) {
+        let (report, messages) = (&self.report, self.messages);
+        let look = messages.look();
+        if let Some(Outcome::Greedy(greedy)) = self.found.as_ref().map(|found| &found.outcome) {
+            messages.summary(format_args!(
+                "greedy: {} at {} of the memory of a tile and at least {} layers in a stage",
+                if greedy.fits { "settled" } else { "gave up" },
+                greedy.proportion,
+                greedy.min_layers
+            ));
+        }
+        messages.summary(terminal::table(report, split, look));
+        messages.summary(terminal::verdict(report, split, look));
+        if let Some(line) = terminal::proof(report) {
+            messages.info(line);
+        }
+        for line in terminal::remarks(report, look) {
+            messages.summary(line);
+        }
+    }
+
+    /// Prints what changed. True when the model fitted and no longer does.
+    fn compare(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
+        let Some(earlier) = &self.earlier else {
+            return Ok(false);
+        };
+        let comparison = Comparison::new(earlier, &self.report);
+        for table in comparison.tables() {
+            sections.table(&table)?;
+        }
+        let messages = self.messages;
+        for warning in &comparison.warnings {
+            messages.warning(format_args!("compared with another report: {warning}"));
+        }
+        messages.summary(comparison.summary(messages.look()));
+        Ok(comparison.is_worse())
+    }
+
+    /// Says how much of the fullest tile is explained, and by what.
+    fn print_coverage(&self) {
+        /// Below so many per cent the operations explain too little.
+        const ENOUGH: i128 = 95;
+        let Some(line) = terminal::coverage(&self.report, self.messages.look()) else {
+            return;
+        };
+        let coverage = self.report.memory.coverage.iter();
+        let mut misses = coverage.map(|own| (i128::from(own.rest), i128::from(own.recorded)));
+        if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
+            self.messages
+                .warning(format_args!("{line}; --diagnose shows what is missing"));
+        } else {
+            self.messages.summary(line);
+        }
+    }
+}

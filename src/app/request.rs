@@ -1,0 +1,144 @@
+//! From the options to the question of a search.
+
+use super::cli::{MemPerTile, NumIpus};
+use super::given::{given, position};
+use super::{Options, layers, usage};
+use crate::analysis::Layers;
+use crate::model::{Model, NoCycles, Positions};
+use crate::search::{IpuCount, SearchRequest, Solver};
+use crate::solve::{Constraint, Goal, Rule};
+use anyhow::Result;
+
+/// How many IPUs `--num-ipus auto` goes up to.
+const MAX_AUTO: usize = 64;
+/// How many IPUs there are when nobody says so.
+const DEFAULT_IPUS: usize = 16;
+
+/// What the options ask of a search; `None` when they ask for none.
+///
+/// # Errors
+/// Options that do not go with each other, with the layers or with what the
+/// profile has.
+pub(super) fn request(
+    options: &Options,
+    model: &Model,
+    layers: &Layers<'_>,
+    limits: Vec<u64>,
+) -> Result<Option<SearchRequest>> {
+    if !options.wants_search() {
+        return Ok(None);
+    }
+    if layers.layering.is_empty() {
+        return Err(layers::none(model, options));
+    }
+    let positions = &layers.placement.positions;
+    let ipus = ipus(options, limits.len())?;
+    if options.solver == Solver::Greedy {
+        refuse_greedy(options, ipus, limits.len())?;
+    }
+    let constraints = constraints(options, positions)?;
+    let cycles = model.layer_cycles(&layers.placement);
+    if options.objective == Goal::Cycles && cycles.is_none() {
+        return Err(usage(format!("--objective cycles: {NoCycles}")));
+    }
+    Ok(Some(SearchRequest {
+        ipus,
+        limits,
+        reserve: options.reserve,
+        solver: options.solver,
+        goal: options.objective,
+        constraints,
+        cycles: cycles.map(|cycles| cycles.by_layer),
+        given: given(options, positions)?,
+        split: options.wants_split(),
+        sweep: options.sweep,
+        moves: options.explain,
+    }))
+}
+
+/// What a stage may take of each tile: one number, or one for each IPU.
+pub(super) fn limits(options: &Options, model: &Model) -> Result<Vec<u64>> {
+    let target = MemPerTile(vec![model.target.bytes_per_tile]);
+    let memories = options.mem_per_tile.as_ref().unwrap_or(&target);
+    let limit = |&memory: &u64| {
+        let reserve = options.reserve.of(memory);
+        let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
+        limit.ok_or_else(|| {
+            usage(format!(
+                "--reserve: {reserve} bytes leave nothing of {memory}"
+            ))
+        })
+    };
+    memories.0.iter().map(limit).collect()
+}
+
+/// How many IPUs there are, with as many limits.
+fn ipus(options: &Options, limits: usize) -> Result<IpuCount> {
+    let several = (limits > 1).then_some(limits);
+    match (options.num_ipus, several) {
+        (Some(NumIpus::Exactly(ipus)), Some(limits)) if ipus != limits => Err(usage(format!(
+            "--mem-per-tile has {limits} amounts, but --num-ipus is {ipus}: give one amount, or \
+             one for each IPU"
+        ))),
+        (Some(NumIpus::Exactly(ipus)), _) => Ok(IpuCount::Exactly(ipus)),
+        (Some(NumIpus::Auto), limits) => Ok(IpuCount::UpTo(limits.unwrap_or(MAX_AUTO))),
+        (None, limits) => Ok(IpuCount::Exactly(limits.unwrap_or(DEFAULT_IPUS))),
+    }
+}
+
+/// The greedy search knows one limit and nothing else.
+fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()> {
+    let is_auto = matches!(ipus, IpuCount::UpTo(_));
+    let asked = [
+        (
+            options.has_constraints(),
+            "constraints (--pin, --together, --cut-after, --no-cut-after)",
+        ),
+        (options.objective != Goal::Peak, "--objective"),
+        (options.is_given(), "a split to compare with"),
+        (options.sweep, "--sweep"),
+        (options.export_lp.is_some(), "--export-lp"),
+        (is_auto, "--num-ipus auto"),
+        (limits > 1, "several amounts of --mem-per-tile"),
+    ];
+    match asked.into_iter().find(|&(is_asked, _)| is_asked) {
+        Some((_, what)) => Err(usage(format!(
+            "--solver greedy, the search of the original tool, does not know {what}: leave it out"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn constraints(options: &Options, positions: &Positions) -> Result<Vec<Constraint>> {
+    let mut constraints = Vec::new();
+    let mut add = |rule, source: String| constraints.push(Constraint::option(rule, source));
+    for pin in &options.pin {
+        let source = format!("--pin {pin}");
+        let position = position(positions, &pin.layer, &source)?;
+        add(
+            Rule::Pin {
+                position,
+                ipu: pin.ipu,
+            },
+            source,
+        );
+    }
+    for pair in &options.together {
+        let source = format!("--together {pair}");
+        let first = position(positions, &pair.0, &source)?;
+        let last = position(positions, &pair.1, &source)?;
+        add(Rule::Together { first, last }, source);
+    }
+    for layer in &options.cut_after {
+        let source = format!("--cut-after {layer}");
+        add(Rule::CutAfter(position(positions, layer, &source)?), source);
+    }
+    for layer in &options.no_cut_after {
+        let source = format!("--no-cut-after {layer}");
+        add(
+            Rule::NoCutAfter(position(positions, layer, &source)?),
+            source,
+        );
+    }
+    Ok(constraints)
+}

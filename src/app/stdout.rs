@@ -1,0 +1,123 @@
+//! Standard output: in sections that a program can tell apart, until its reader
+//! has had enough.
+
+use crate::report::{Format, Split, Table, write_stages};
+use std::io::{self, ErrorKind, Write};
+
+/// Takes results. When the reader has had enough and closes the pipe, the rest
+/// is dropped: that is no error, and the exit code still tells the verdict.
+#[derive(Debug)]
+pub(super) struct Results<W> {
+    out: W,
+    is_closed: bool,
+}
+
+impl<W: Write> Results<W> {
+    /// Writes to `out` as long as somebody reads.
+    pub(super) fn new(out: W) -> Self {
+        let is_closed = false;
+        Self { out, is_closed }
+    }
+
+    fn unless_closed<T>(&mut self, done: io::Result<T>, instead: T) -> io::Result<T> {
+        match done {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(instead)
+            }
+            Err(error) => {
+                let text = format!("standard output cannot be written to: {error}");
+                Err(io::Error::new(error.kind(), text))
+            }
+            done => done,
+        }
+    }
+}
+
+impl<W: Write> Write for Results<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_closed {
+            return Ok(bytes.len());
+        }
+        let done = self.out.write(bytes);
+        self.unless_closed(done, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let done = self.out.flush();
+        self.unless_closed(done, ())
+    }
+}
+
+/// Writes one result after the other. When there are several, a line
+/// `# name` is before each: no row of a table looks like that, since a
+/// row has at least two columns, and no comment in a configuration, since it
+/// has at least two words.
+pub(super) struct Sections<'a, W> {
+    out: &'a mut W,
+    format: Format,
+    /// Are there several?
+    named: bool,
+}
+
+impl<'a, W: Write> Sections<'a, W> {
+    pub(super) fn new(out: &'a mut W, format: Format, count: usize) -> Self {
+        let named = count > 1;
+        Self { out, format, named }
+    }
+
+    pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {
+        self.name(table.name)?;
+        table.write(self.format, self.out)
+    }
+
+    pub(super) fn stages(&mut self, split: &Split) -> io::Result<()> {
+        self.name("solve")?;
+        write_stages(split, self.out)
+    }
+
+    pub(super) fn text(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.name(name)?;
+        self.out.write_all(bytes)
+    }
+
+    fn name(&mut self, name: &str) -> io::Result<()> {
+        if self.named {
+            writeln!(self.out, "# {name}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pipe that is closed after so many writes.
+    struct Pipe(usize);
+
+    impl Write for Pipe {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(1).ok_or(ErrorKind::BrokenPipe)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(ErrorKind::OutOfMemory.into())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_swallows_the_rest_and_other_errors_stay() {
+        let mut results = Results::new(Pipe(1));
+        assert!(results.flush().is_err());
+        for _ in 0..3 {
+            assert!(results.write_all(b"stage").is_ok());
+        }
+        assert!(results.is_closed);
+        assert!(results.flush().is_ok());
+    }
+}

@@ -1,0 +1,81 @@
+//! The tables of results that show the model, not a split.
+
+use super::{Options, usage};
+use crate::analysis::Layers;
+use crate::memory::MemoryModel;
+use crate::model::Model;
+use crate::profile::RecordedTile;
+use crate::report::{self, Table};
+use anyhow::Result;
+
+/// The tables that were asked for, in their order.
+pub(super) fn tables(
+    options: &Options,
+    model: &Model,
+    layers: &Layers<'_>,
+    memory: &MemoryModel<'_>,
+) -> Result<Vec<Table>> {
+    let placement = &layers.placement;
+    let positions = &placement.positions;
+    let mut tables = Vec::new();
+    if options.operation_breakdown {
+        let groups = memory.operation_groups();
+        let layering = &layers.layering;
+        tables.push(report::operations(model, layering, placement, &groups));
+    }
+    if options.layer_breakdown {
+        tables.push(report::layers(positions, &memory.single_layers()));
+    }
+    if options.memory_totals {
+        let whole = memory.stages(std::slice::from_ref(&(0..positions.len())));
+        let whole = whole.iter().map(|stage| stage.sums().total()).sum();
+        tables.push(report::totals(whole, &recorded_tiles(options, model)?));
+    }
+    if options.memory_affinity || options.interlayer_communication {
+        let between = memory.between();
+        if options.memory_affinity {
+            tables.push(report::affinity(positions, &between.affinity()));
+        }
+        if options.interlayer_communication {
+            tables.push(report::communication(positions, &between.communication()));
+        }
+    }
+    Ok(tables)
+}
+
+/// How many tiles the totals show when none are named.
+const FULLEST_TILES: usize = 10;
+
+/// The tiles of `--tiles`, or the fullest, with what the compiler recorded.
+fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, RecordedTile)>> {
+    let recorded = &model.recorded.tiles;
+    if recorded.is_empty() {
+        anyhow::bail!("the profile has no table `memory_by_tile`, which --memory-totals shows");
+    }
+    let Some(wanted) = &options.tiles else {
+        let mut all: Vec<_> = (0u32..).zip(recorded.iter().copied()).collect();
+        all.sort_by_key(|&(_, tile)| std::cmp::Reverse(tile.total));
+        all.truncate(FULLEST_TILES);
+        return Ok(all);
+    };
+    let tile = |&tile: &u32| {
+        let found = recorded
+            .get(tile as usize)
+            .map(|&recorded| (tile, recorded));
+        let last = recorded.len() - 1;
+        let unknown = || {
+            usage(format!(
+                "--tiles: there is no tile {tile}, the last is {last}"
+            ))
+        };
+        found.ok_or_else(unknown)
+    };
+    wanted.0.iter().map(tile).collect()
+}
+
+/// The tables of `--diagnose`.
+pub(super) fn diagnosis(options: &Options, model: &Model, memory: &MemoryModel<'_>) -> Vec<Table> {
+    let peak = model.memory_peak.iter().filter(|_| options.diagnose);
+    peak.flat_map(|peak| report::diagnosis(model, memory, peak))
+        .collect()
+}

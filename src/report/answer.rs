@@ -1,0 +1,195 @@
+//! What the search says of its answer, or of why there is none; how a split
+//! that was given compares; and the best split for each number of IPUs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Layers by name; `null` for the first position.
+pub type LayerNames = Vec<Option<String>>;
+
+/// What shows that the split is the best.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Proof {
+    /// What was asked for: `peak`, `fewest`, `communication` or `cycles`.
+    pub objective: String,
+    /// Was the integer program solved to optimality, and does the dynamic
+    /// program agree in every number? A split of a search without proof, or one
+    /// that was given, says `false` and has no numbers.
+    pub optimal: bool,
+    /// The numbers that splits are compared by, the first weighing most.
+    pub objectives: Vec<ProvenObjective>,
+    /// What shows that the highest number of any stage cannot be lower.
+    pub bottlenecks: Vec<ProvenBottleneck>,
+}
+
+/// One number of the best split, by both programs. Numbers are decimal text,
+/// since they can be beyond 64 bits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProvenObjective {
+    /// What the number is: `peak` (bytes on the fullest tile of any stage),
+    /// `stages`, `squares` (the sum of the squared peaks of all stages),
+    /// `cut_bytes` or `cycles` (of the slowest stage).
+    pub objective: String,
+    /// As the integer program found it.
+    pub integer_program: String,
+    /// As the dynamic program found it.
+    pub dynamic_program: String,
+}
+
+/// The next lower number, at which there is no split.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProvenBottleneck {
+    /// What the number is: `peak` or `cycles`.
+    pub objective: String,
+    /// The highest number of any range of layers below the best, as decimal
+    /// text.
+    pub below: String,
+    /// The fewest stages when no stage may have more than that: more than
+    /// there are IPUs. `null` when no number of stages is enough.
+    pub stages_needed: Option<u32>,
+}
+
+/// Why there is no split that fits, and what would help.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refusal {
+    /// What stands in the way.
+    pub reason: RefusalReason,
+    /// Bytes that a stage may take on each tile: the most that any IPU allows.
+    pub limit: u64,
+    /// Ranges of layers, each over the limit by itself, that meet only at their
+    /// end layers. Each must be cut in a place of its own.
+    pub ranges: Vec<OverLimit>,
+    /// Layers after which a cut is required, which count as well.
+    pub cuts_after: LayerNames,
+    /// What the ranges prove: so many stages are needed at least. `null` when
+    /// no number is enough.
+    pub stages_needed: Option<u32>,
+    /// The fewest bytes for a stage on each tile with which a split fits on the
+    /// IPUs given; the reserve comes on top.
+    pub smallest_limit: Option<u64>,
+    /// The same with the reserve: what `--mem-per-tile` would have to be.
+    pub smallest_tile_memory: Option<u64>,
+    /// The fewest IPUs on which a split fits; `null` when no number is enough.
+    pub fewest_ipus: Option<u32>,
+    /// Constraints and tied weights that keep layers together which are too large as
+    /// one stage.
+    pub kept_together: Vec<String>,
+    /// What would fit without some constraints or with some weights untied; empty
+    /// when nothing would, or when there are neither constraints nor tied weights.
+    pub relaxations: Vec<RelaxationFacts>,
+}
+
+/// Constraints and tied weights that stand in the way of every split, and the best
+/// split without them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RelaxationFacts {
+    /// The constraints, as they were given.
+    pub constraints: Vec<String>,
+    /// The names of the weights.
+    pub weights: Vec<String>,
+    /// The layers of each stage of the best split without them.
+    pub stages: Vec<LayerNames>,
+}
+
+/// What stands in the way of a split.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalReason {
+    /// A layer, or several that constraints or tied weights keep together, is over
+    /// the limit by itself.
+    TooLarge,
+    /// More IPUs are needed than there are.
+    #[default]
+    TooFewIpus,
+    /// There are IPUs enough, but not with these pins and with the limits of
+    /// single IPUs.
+    PinsOrLimits,
+}
+
+/// Layers that are over the limit together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OverLimit {
+    /// The layers, in order.
+    pub layers: LayerNames,
+    /// Their fullest tile as one stage; the first of several.
+    pub tile: u32,
+    /// The first step at which the variables there are most; `null` when the
+    /// layers have no steps.
+    pub step: Option<u32>,
+    /// Bytes there.
+    pub bytes: u64,
+}
+
+/// How a split that was given compares with the best.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GivenSplit {
+    /// Constraints that it breaks, as they were given, and ties of weights.
+    pub broken_constraints: Vec<String>,
+    /// Does the best split fit?
+    pub best_fits: bool,
+    /// The layers of each stage of the best split.
+    pub best_stages: Vec<LayerNames>,
+    /// The best split's bytes on the fullest tile of any stage.
+    pub best_fullest_tile_bytes: u64,
+    /// The best split's bytes over all cuts together.
+    pub best_cut_bytes: u64,
+    /// Cycles of the best split's slowest stage, when they are known.
+    pub best_slowest_stage_cycles: Option<u64>,
+}
+
+/// A weight that several layers use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TiedWeightFacts {
+    /// The name of the weight.
+    pub weight: String,
+    /// Its bytes over all tiles.
+    pub bytes: u64,
+    /// The layers that use it, in order, `null` for In.
+    pub layers: LayerNames,
+    /// Was it untied with `--untie`? Else a split has it on one IPU.
+    pub untied: bool,
+    /// The stages of the split that use it; empty without a split. Several when
+    /// it is untied, and where a search knows nothing of tied weights or a
+    /// split was given.
+    pub stages: Vec<u32>,
+}
+
+/// Layers that use the same variables that are always live, such as constants
+/// and untied weights. Each stage that has one of them needs a copy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SharedVariables {
+    /// The layers, in order.
+    pub layers: LayerNames,
+    /// Bytes of the variables, over all tiles.
+    pub bytes: u64,
+}
+
+/// The best split for each number of IPUs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sweep {
+    /// Bytes that a stage may take on each tile.
+    pub limit: u64,
+    /// One row for each number of IPUs, ascending.
+    pub rows: Vec<SweepRow>,
+}
+
+/// The best split into at most so many stages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepRow {
+    /// The number of IPUs.
+    pub ipus: u32,
+    /// Does it fit?
+    pub fits: bool,
+    /// Bytes on the fullest tile of any stage.
+    pub fullest_tile_bytes: u64,
+    /// The limit less that; below 0 when it does not fit.
+    pub free: i64,
+    /// Bytes over all cuts together.
+    pub cut_bytes: u64,
+    /// Cycles of the slowest stage, when they are known.
+    pub slowest_stage_cycles: Option<u64>,
+    /// The layers of each stage.
+    pub stages: Vec<LayerNames>,
+    /// Why this number is a practical one, such as `one machine`.
+    pub hint: Option<String>,
+}

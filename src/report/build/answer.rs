@@ -1,0 +1,199 @@
+//! What a search says of its answer.
+
+use super::Inputs;
+use crate::report::{
+    GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective, Refusal,
+    RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
+};
+use crate::search::{Outcome, SearchResult, SweepAnswer};
+use crate::solve::{Cause, Constraint, Infeasible, Needed, Plan, Refused, Relaxation, Solution};
+
+/// How many groups of layers that share variables a report names.
+const MAX_SHARED: usize = 100;
+
+/// What shows that the answer is the best. A greedy search and a split that was
+/// given have no proof, but the name of the objective.
+pub(super) fn proof(found: &SearchResult) -> Proof {
+    let request = &found.weighed.request;
+    let none = Proof {
+        objective: request.goal.key().to_string(),
+        ..Proof::default()
+    };
+    let (Outcome::Best(solution), None) = (&found.outcome, &request.given) else {
+        return none;
+    };
+    let objectives = solution.proofs.iter().map(|proof| ProvenObjective {
+        objective: proof.objective.key().to_string(),
+        integer_program: proof.integer_program.to_string(),
+        dynamic_program: proof.dynamic_program.to_string(),
+    });
+    let bottlenecks = solution.bottlenecks.iter().map(|proof| ProvenBottleneck {
+        objective: proof.objective.key().to_string(),
+        below: proof.threshold.to_string(),
+        stages_needed: match proof.refusal {
+            Refused::TooManyStages(stages) => Some(stages as u32),
+            Refused::Infeasible => None,
+        },
+    });
+    Proof {
+        optimal: true,
+        objectives: objectives.collect(),
+        bottlenecks: bottlenecks.collect(),
+        ..none
+    }
+}
+
+/// What the split had to obey, but tied weights.
+pub(super) fn constraints(found: &SearchResult) -> Vec<String> {
+    found.weighed.request.constraints.iter().map(said).collect()
+}
+
+impl Inputs<'_> {
+    fn stages_of(&self, plan: &Plan) -> Vec<LayerNames> {
+        let stages = plan.stages().iter().cloned();
+        stages.map(|stage| self.names(stage)).collect()
+    }
+
+    /// Why nothing fits, and what would help.
+    pub(super) fn refusal(&self, found: &SearchResult) -> Option<Refusal> {
+        let Outcome::Infeasible(infeasible) = &found.outcome else {
+            return None;
+        };
+        let Infeasible { certificate, .. } = &**infeasible;
+        let request = &found.weighed.request;
+        let ranges = found.over_limit.iter().map(|(range, memory)| OverLimit {
+            layers: self.names(range.clone()),
+            tile: memory.max_tile() as u32,
+            step: memory.peak_step(),
+            bytes: memory.max_tile_bytes(),
+        });
+        let lowest = infeasible.lowest_peak.as_ref().map(|best| best.score.peak);
+        let relaxations = infeasible.relaxations.iter();
+        Some(Refusal {
+            reason: match infeasible.cause {
+                Cause::TooLarge => RefusalReason::TooLarge,
+                Cause::TooFewIpus => RefusalReason::TooFewIpus,
+                Cause::PinsOrLimits => RefusalReason::PinsOrLimits,
+            },
+            limit: request.highest_limit(),
+            ranges: ranges.collect(),
+            cuts_after: (certificate.cuts_after.iter())
+                .map(|&position| self.name(position))
+                .collect(),
+            stages_needed: match certificate.needed {
+                Needed::Stages(stages) => Some(stages as u32),
+                Needed::Unsplittable => None,
+            },
+            smallest_limit: lowest,
+            smallest_tile_memory: lowest.map(|bytes| request.reserve.beside(bytes)),
+            fewest_ipus: infeasible.fewest.map(|ipus| ipus as u32),
+            kept_together: infeasible.kept_together.iter().map(kept_by).collect(),
+            relaxations: relaxations.map(|own| self.relaxation(own)).collect(),
+        })
+    }
+
+    fn relaxation(&self, relaxation: &Relaxation) -> RelaxationFacts {
+        let without = || relaxation.without.iter();
+        let options = without().filter(|constraint| constraint.weight().is_none());
+        let weights = without().filter_map(Constraint::weight);
+        RelaxationFacts {
+            constraints: options.map(said).collect(),
+            weights: weights.map(|weight| weight.name.clone()).collect(),
+            stages: self.stages_of(&relaxation.solution.plan),
+        }
+    }
+
+    /// A split that was given, and the best one.
+    pub(super) fn given(&self, found: &SearchResult) -> Option<GivenSplit> {
+        found.weighed.request.given.as_ref()?;
+        let Solution { plan, score, .. } = found.best()?;
+        Some(GivenSplit {
+            broken_constraints: found.broken.iter().map(broken).collect(),
+            best_fits: matches!(found.outcome, Outcome::Best(_)),
+            best_stages: self.stages_of(plan),
+            best_fullest_tile_bytes: score.peak,
+            best_cut_bytes: narrow(score.cut_bytes),
+            best_slowest_stage_cycles: score.slowest_cycles.map(narrow),
+        })
+    }
+
+    /// The best split for each number of IPUs.
+    pub(super) fn sweep(&self, found: &SearchResult) -> Option<Sweep> {
+        let rows = found.sweep.as_ref()?.iter();
+        let row = |answer: &SweepAnswer| {
+            let score = &answer.solution.score;
+            SweepRow {
+                ipus: answer.ipus as u32,
+                fits: answer.fits,
+                fullest_tile_bytes: score.peak,
+                free: answer.free,
+                cut_bytes: narrow(score.cut_bytes),
+                slowest_stage_cycles: score.slowest_cycles.map(narrow),
+                stages: self.stages_of(&answer.solution.plan),
+                hint: hint(answer.ipus, score.stages),
+            }
+        };
+        Some(Sweep {
+            limit: found.weighed.request.highest_limit(),
+            rows: rows.map(row).collect(),
+        })
+    }
+
+    /// Layers that use the same variables that are always live; only with a
+    /// search, which is what they concern.
+    pub(super) fn shared_variables(&self) -> Vec<SharedVariables> {
+        if self.search.is_none() || !self.is_full() {
+            return Vec::new();
+        }
+        let groups = self.memory.ties().into_iter().take(MAX_SHARED);
+        let groups = groups.map(|(layers, bytes)| SharedVariables {
+            layers: self.names(layers.into_iter().map(|layer| layer as usize)),
+            bytes,
+        });
+        groups.collect()
+    }
+}
+
+fn said(constraint: &Constraint) -> String {
+    constraint.origin.to_string()
+}
+
+/// A constraint that a split does not keep.
+pub(super) fn broken(constraint: &Constraint) -> String {
+    match constraint.weight() {
+        Some(weight) => format!("the tie of {weight}"),
+        None => said(constraint),
+    }
+}
+
+/// What keeps layers together, and what lifts that.
+fn kept_by(constraint: &Constraint) -> String {
+    match constraint.weight() {
+        Some(weight) => format!("{weight}; {}", weight.one_ipu()),
+        None => said(constraint),
+    }
+}
+
+/// Sums over cuts and stages, as reports show them.
+fn narrow(number: u128) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// Sizes in which IPUs come, and powers of two, which IPUs of a replica must
+/// be; and numbers that leave IPUs empty.
+fn hint(ipus: usize, stages: usize) -> Option<String> {
+    let size = match ipus {
+        1 => Some("one IPU"),
+        4 => Some("one machine, a POD4"),
+        16 => Some("a POD16"),
+        64 => Some("a POD64"),
+        _ if ipus.is_power_of_two() => Some("a power of two"),
+        _ => None,
+    };
+    let idle = ipus - stages.min(ipus);
+    match (size, idle) {
+        (size, 0) => size.map(str::to_string),
+        (Some(size), idle) => Some(format!("{size}; {idle} stay empty")),
+        (None, idle) => Some(format!("{idle} stay empty")),
+    }
+}

@@ -1,0 +1,129 @@
+//! From the model and what a search found to the report.
+
+mod answer;
+mod peaks;
+mod recorded;
+mod split;
+
+pub use peaks::Peaks;
+
+use super::{DocumentFormat, LayerNames, Provenance, Report, TiedWeightFacts, VERSION};
+use crate::memory::MemoryModel;
+use crate::model::{Layering, Model, Placement, PositionName, WeightTie};
+use crate::search::SearchResult;
+use std::ops::Range;
+
+/// What a report is made from.
+#[derive(Debug)]
+pub struct Inputs<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// Its layers.
+    pub layering: &'a Layering,
+    /// Where everything counts, and the layer order.
+    pub placement: &'a Placement,
+    /// The weighed model.
+    pub memory: &'a MemoryModel<'a>,
+    /// What a search found, when one was asked for.
+    pub search: Option<&'a SearchResult>,
+    /// Curves, and the variables at their peaks.
+    pub peaks: Peaks,
+    /// Bytes that a stage may take on each tile: the most that any IPU allows.
+    pub limit: u64,
+    /// How much is computed beside the split.
+    pub detail: Detail,
+    /// How the report is made.
+    pub provenance: Provenance,
+    /// Sentences about the files. Those about layers are added.
+    pub warnings: Vec<String>,
+}
+
+/// How much a report has beside the split: the rest takes time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// The split, what the search said of it, and what was recorded.
+    Split,
+    /// Also the bytes of stages by step.
+    Curves,
+    /// Everything.
+    Full,
+}
+
+impl Report {
+    /// Makes the report. No file is read here.
+    pub fn new(mut inputs: Inputs<'_>) -> Self {
+        let peaks = std::mem::take(&mut inputs.peaks);
+        let (liveness, stages) = peaks.into_sections(&inputs);
+        let mut warnings = std::mem::take(&mut inputs.warnings);
+        warnings.extend_from_slice(&inputs.layering.warnings);
+        let search = inputs.search;
+        let split = search.filter(|found| found.weighed.request.split);
+        Self {
+            format: DocumentFormat::PoplinerReport,
+            version: VERSION,
+            memory: inputs.recorded(),
+            pseudo_layers: inputs.placement.positions.pseudo_layers(),
+            layers: inputs.layers(),
+            cuts: split.map_or(Vec::new(), |found| inputs.cuts(found)),
+            proof: split.map(answer::proof),
+            split: split.map(|found| inputs.split(found, stages)),
+            liveness,
+            refusal: search.and_then(|found| inputs.refusal(found)),
+            given: search.and_then(|found| inputs.given(found)),
+            constraints: search.map_or(Vec::new(), answer::constraints),
+            tied_weights: inputs.tied_weights(),
+            shared_variables: inputs.shared_variables(),
+            sweep: search.and_then(|found| inputs.sweep(found)),
+            execution: inputs.execution(),
+            warnings,
+            provenance: inputs.provenance,
+        }
+    }
+}
+
+impl Inputs<'_> {
+    fn name(&self, position: usize) -> Option<String> {
+        super::layer_names::layer_name(&self.placement.positions, position)
+    }
+
+    fn names(&self, positions: impl IntoIterator<Item = usize>) -> LayerNames {
+        super::layer_names::layer_names(&self.placement.positions, positions)
+    }
+
+    fn is_full(&self) -> bool {
+        self.detail == Detail::Full
+    }
+
+    /// The positions of each stage of the split.
+    fn stages(&self) -> &[Range<usize>] {
+        self.search.map_or(&[], |found| &found.stages)
+    }
+
+    /// The weights that several layers use, and where the split has them.
+    fn tied_weights(&self) -> Vec<TiedWeightFacts> {
+        let positions = &self.placement.positions;
+        let facts = |tie: &WeightTie| {
+            let uses = |range: &Range<usize>| {
+                let mut places = tie.places.iter();
+                places.any(|&place| range.contains(&positions.of_place(place)))
+            };
+            let stages = (0u32..).zip(self.stages());
+            let layers = tie.places.iter();
+            let layers = layers.map(|&place| match positions.name_of_place(place) {
+                PositionName::In => None,
+                name => Some(name.to_string()),
+            });
+            TiedWeightFacts {
+                weight: tie.weight.clone(),
+                bytes: tie.bytes,
+                layers: layers.collect(),
+                untied: tie.is_untied,
+                stages: stages
+                    .filter(|(_, range)| uses(range))
+                    .map(|(stage, _)| stage)
+                    .collect(),
+            }
+        };
+        self.placement.ties.iter().map(facts).collect()
+    }
+}

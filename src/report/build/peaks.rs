@@ -1,0 +1,213 @@
+//! Bytes by step, and the largest variables at the peaks.
+//!
+//! Names of variables are in the profile alone, so they are fetched before the
+//! report is made.
+
+use super::recorded::first_highest;
+use super::{Detail, Inputs};
+use crate::memory::{self, LiveCurves, MemoryModel};
+use crate::model::{CodeKind, LivePlace, LiveVariables, MemoryPeak, Model, VariableLookup};
+use crate::profile::ProfileError;
+use crate::report::downsample::thin;
+use crate::report::{CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
+use crate::search::SearchResult;
+
+/// A curve of the whole model has at most about so many points.
+const MAX_POINTS: usize = 1000;
+/// The curves of all stages together have at most about so many.
+const MAX_STAGE_POINTS: usize = 12_000;
+/// How many of the variables that are live at a peak are named.
+const MAX_VARIABLES: usize = 20;
+
+/// The curves of the whole model and of stages, and what is live at their peaks.
+#[derive(Debug, Default)]
+pub struct Peaks {
+    /// The fullest tile of the whole model, and its curves.
+    whole: Option<(u32, LiveCurves)>,
+    /// By stage; `None` for one without steps.
+    stages: Vec<Option<LiveCurves>>,
+    /// What is live at the peak of the whole model, if that is known.
+    live: Option<(LivePlace, LiveVariables)>,
+    /// By stage, the same.
+    live_in_stages: Vec<Option<(LivePlace, LiveVariables)>>,
+}
+
+/// The sections of a stage.
+#[derive(Default)]
+pub(super) struct StageSections {
+    pub(super) all_tiles_curve: Option<Curve>,
+    pub(super) fullest_tile_curve: Option<Curve>,
+    pub(super) peak_variables: Option<PeakVariables>,
+}
+
+impl Peaks {
+    /// The curves that a report with this detail has, without names.
+    pub fn new(
+        model: &Model,
+        memory: &MemoryModel<'_>,
+        search: Option<&SearchResult>,
+        detail: Detail,
+    ) -> Self {
+        let mut peaks = Self::default();
+        if detail == Detail::Full {
+            let tile = fullest_tile(model);
+            peaks.whole = memory.whole_curves(tile).map(|curves| (tile, curves));
+            let found = model.memory_peak.as_ref();
+            peaks.live = found.map(at_memory_peak);
+        }
+        if let Some(found) = search.filter(|_| detail >= Detail::Curves) {
+            let stages = found.stages.iter().zip(&found.memory);
+            let stages = stages.map(|(range, own)| (range.clone(), own, own.max_tile() as u32));
+            peaks.stages = memory.curves(&stages.collect::<Vec<_>>());
+        }
+        peaks
+    }
+
+    /// Looks up what is live at all peaks at once.
+    ///
+    /// # Errors
+    /// When the profile cannot be read again, or is not what it was.
+    pub fn name_variables(
+        &mut self,
+        lookup: &VariableLookup,
+        model: &Model,
+        memory: &MemoryModel<'_>,
+        search: Option<&SearchResult>,
+    ) -> Result<(), ProfileError> {
+        let Some((tile, curves)) = &self.whole else {
+            return Ok(());
+        };
+        let mut places = vec![LivePlace {
+            tile: *tile,
+            step: curves.on_tile.peak().1,
+        }];
+        let stages = search.map_or(&[][..], |found| &found.stages);
+        let weighed = search.map_or(&[][..], |found| &found.memory);
+        places.extend(weighed.iter().map(|own| LivePlace {
+            tile: own.max_tile() as u32,
+            step: own.peak_step().unwrap_or(0),
+        }));
+        let counts = |place: usize, set: u32, category: &str| match place.checked_sub(1) {
+            None => true,
+            Some(stage) => {
+                let is_code = CodeKind::of_category(category).is_some();
+                memory.counts_in(&stages[stage], set, is_code)
+            }
+        };
+        let found = lookup.live_at(&model.classes, &places, MAX_VARIABLES, counts)?;
+        let mut found = places.into_iter().zip(found);
+        self.live = found.next();
+        let of_stages = found.zip(weighed);
+        self.live_in_stages = of_stages
+            .map(|(live, own)| own.peak_step().map(|_| live))
+            .collect();
+        Ok(())
+    }
+
+    pub(super) fn into_sections(
+        self,
+        inputs: &Inputs<'_>,
+    ) -> (Option<Liveness>, Vec<StageSections>) {
+        let live = |own: &Option<(LivePlace, LiveVariables)>| {
+            let (place, live) = own.as_ref()?;
+            Some(inputs.peak_variables(*place, live))
+        };
+        let whole = self.whole.as_ref().map(|(tile, curves)| Liveness {
+            steps: inputs.model.steps(),
+            all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
+            fullest_tile: *tile,
+            fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
+            bands: inputs.bands(),
+            peak_variables: live(&self.live),
+        });
+        let count = inputs.stages().len();
+        let points = (MAX_STAGE_POINTS / (2 * count.max(1))).clamp(4, MAX_POINTS);
+        let stage = |number: usize| {
+            let curves = self.stages.get(number).and_then(Option::as_ref);
+            let own = self.live_in_stages.get(number);
+            StageSections {
+                all_tiles_curve: curves.map(|own| Curve::new(&own.all_tiles, points)),
+                fullest_tile_curve: curves.map(|own| Curve::new(&own.on_tile, points)),
+                peak_variables: own.and_then(live),
+            }
+        };
+        (whole, (0..count).map(stage).collect())
+    }
+}
+
+/// By what the compiler recorded, else by all variables; the first of several.
+fn fullest_tile(model: &Model) -> u32 {
+    let variables = &model.variables;
+    let sum = |tile| -> u64 {
+        let items = variables.on_tile(tile).iter();
+        items.map(|item| u64::from(item.bytes)).sum()
+    };
+    let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
+    let bytes: Vec<u64> = if model.recorded.tiles.is_empty() {
+        (0..variables.tiles()).map(sum).collect()
+    } else {
+        recorded.collect()
+    };
+    first_highest(&bytes).unwrap_or(0)
+}
+
+/// What a saved model still knows by name.
+fn at_memory_peak(found: &MemoryPeak) -> (LivePlace, LiveVariables) {
+    let largest = found.variables.iter().take(MAX_VARIABLES);
+    let live = LiveVariables {
+        count: found.variables.len() as u64,
+        bytes: found.bytes,
+        categories: Vec::new(),
+        largest: largest.cloned().collect(),
+    };
+    let place = LivePlace {
+        tile: found.tile,
+        step: found.step,
+    };
+    (place, live)
+}
+
+impl Inputs<'_> {
+    fn peak_variables(&self, place: LivePlace, live: &LiveVariables) -> PeakVariables {
+        let categories = live.categories.iter().map(|(name, bytes)| CategorySum {
+            name: name.to_string(),
+            bytes: *bytes,
+        });
+        let largest = live.largest.iter().map(|variable| LiveVariable {
+            name: variable.name.to_string(),
+            category: variable.category.to_string(),
+            bytes: u64::from(variable.bytes),
+            layers: {
+                let layers = self.memory.layers_of(variable.set).iter();
+                self.names(layers.map(|&layer| layer as usize))
+            },
+        });
+        PeakVariables {
+            tile: place.tile,
+            step: place.step,
+            count: live.count,
+            bytes: live.bytes,
+            categories: categories.collect(),
+            largest: largest.collect(),
+        }
+    }
+}
+
+impl Curve {
+    /// Thins a curve to about `most` points.
+    fn new(curve: &memory::LiveCurve, most: usize) -> Self {
+        let kept = thin(&curve.points, most);
+        let points: Vec<_> = kept.into_iter().map(|place| curve.points[place]).collect();
+        let (bytes, step) = curve.peak();
+        Self {
+            first_step: curve.window.0,
+            last_step: curve.window.1,
+            fixed: curve.fixed,
+            always_live: curve.always_live,
+            peak: Peak { step, bytes },
+            thinned: points.len() < curve.points.len(),
+            steps: points.iter().map(|point| point.0).collect(),
+            bytes: points.iter().map(|point| point.1).collect(),
+        }
+    }
+}

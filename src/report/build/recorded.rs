@@ -1,0 +1,118 @@
+//! What the profile recorded of memory and cycles, and single layers.
+
+use super::Inputs;
+use crate::memory;
+use crate::model::CycleSource;
+use crate::profile::TileBytes;
+use crate::report::{
+    Band, CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
+    RecordedMemory, StageCycles, TileTotals,
+};
+
+impl Inputs<'_> {
+    pub(super) fn recorded(&self) -> RecordedMemory {
+        let recorded = &self.model.recorded;
+        let tiles = || recorded.tiles.iter();
+        let totals: Vec<u64> = tiles().map(|tile| tile.total).collect();
+        let fullest = first_highest(&totals);
+        let category = |(name, bytes): &(String, TileBytes)| CategoryBytes {
+            name: name.clone(),
+            all_tiles: bytes.total(),
+            fullest_tile: fullest.map(|tile| u64::from(bytes.get(tile))),
+        };
+        RecordedMemory {
+            limit: self.limit,
+            tiles: fullest.map(|fullest| TileTotals {
+                fullest,
+                total: totals,
+                // Only when every tile has them.
+                with_gaps: tiles().map(|tile| tile.with_gaps).collect(),
+                always_live: tiles().map(|tile| tile.always_live).collect(),
+                not_always_live: tiles().map(|tile| tile.not_always_live).collect(),
+            }),
+            categories: recorded.categories.iter().map(category).collect(),
+            coverage: self.memory.coverage().map(CoverageFacts::from),
+        }
+    }
+
+    /// Every position by itself.
+    pub(super) fn layers(&self) -> Vec<LayerMemory> {
+        if !self.is_full() {
+            return Vec::new();
+        }
+        let alone = self.memory.single_layers();
+        let layers = alone.iter().enumerate();
+        layers
+            .map(|(position, memory)| self.layer(position, memory))
+            .collect()
+    }
+
+    pub(super) fn bands(&self) -> Vec<Band> {
+        let bands = self.memory.layer_spans().into_iter();
+        let bands = bands.map(|band| Band {
+            layer: self.name(band.layer as usize),
+            from: band.from,
+            to: band.to,
+        });
+        bands.collect()
+    }
+
+    /// Cycles of layers, and of stages as the sum of their layers'.
+    pub(super) fn execution(&self) -> Option<Execution> {
+        let cycles = self.model.layer_cycles(self.placement)?;
+        let by_layer = &cycles.by_layer;
+        let sum = |layers: &[u64]| {
+            layers
+                .iter()
+                .fold(0, |sum: u64, &own| sum.saturating_add(own))
+        };
+        let layers = by_layer.iter().enumerate();
+        let stages = (0u32..).zip(self.stages());
+        Some(Execution {
+            source: match cycles.source {
+                CycleSource::Executed { .. } => ExecutionSource::ExecutedSteps,
+                CycleSource::Estimated => ExecutionSource::CompileTimeEstimates,
+            },
+            total: Some(
+                sum(by_layer)
+                    .saturating_add(cycles.unplaced)
+                    .saturating_add(cycles.other),
+            ),
+            layers: layers
+                .map(|(position, &cycles)| LayerCycles {
+                    name: self.name(position),
+                    cycles,
+                })
+                .collect(),
+            stages: stages
+                .map(|(stage, range)| StageCycles {
+                    stage,
+                    cycles: sum(by_layer.get(range.clone()).unwrap_or_default()),
+                })
+                .collect(),
+        })
+    }
+}
+
+/// The place of the highest; the first of several.
+pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
+    let highest = bytes.iter().max()?;
+    (0u32..)
+        .zip(bytes)
+        .find(|(_, bytes)| *bytes == highest)
+        .map(|(place, _)| place)
+}
+
+impl From<memory::Coverage> for CoverageFacts {
+    fn from(coverage: memory::Coverage) -> Self {
+        Self {
+            tile: coverage.tile,
+            recorded: coverage.recorded,
+            layers: coverage.layers,
+            assigned: coverage.assigned,
+            by_touch: coverage.by_touch,
+            overhead: coverage.overhead,
+            rest: i64::try_from(coverage.rest()).unwrap_or(i64::MIN),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The split, its stages, and what flows between them.
+
+use super::Inputs;
+use super::peaks::StageSections;
+use crate::memory::StageMemory;
+use crate::report::split::histogram;
+use crate::report::{Cut, FullestTile, Fullness, LayerMemory, Move, Split, Stage};
+use crate::search::{SearchResult, free_bytes};
+use crate::solve::Limits;
+use std::ops::Range;
+
+impl Inputs<'_> {
+    pub(super) fn split(&self, found: &SearchResult, sections: Vec<StageSections>) -> Split {
+        let request = &found.weighed.request;
+        let placed = found.stages.last().map_or(0, |last| last.end);
+        let stages = found.stages.iter().zip(&found.memory).zip(sections);
+        let stages = stages.enumerate();
+        let stages = stages.map(|(number, ((range, memory), sections))| {
+            self.stage(
+                number,
+                range,
+                memory,
+                found.weighed.limit_of(number),
+                sections,
+            )
+        });
+        let too_large = found.too_large.iter();
+        Split {
+            fits: found.fits(),
+            limit: request.highest_limit(),
+            limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
+            max_stages: u32::try_from(found.weighed.ipus).unwrap_or(u32::MAX),
+            is_given: request.given.is_some(),
+            stages: stages.collect(),
+            unplaced: self.names(placed..self.placement.positions.len()),
+            too_large: too_large
+                .map(|(position, memory)| self.layer(*position, memory))
+                .collect(),
+        }
+    }
+
+    fn stage(
+        &self,
+        number: usize,
+        range: &Range<usize>,
+        memory: &StageMemory,
+        limit: u64,
+        sections: StageSections,
+    ) -> Stage {
+        let positions = &self.placement.positions;
+        let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
+        let parts = memory.sums();
+        Stage {
+            stage: number as u32,
+            layer_from: self.name(range.start),
+            layer_to: self.name(range.end - 1),
+            layers: self.names(range.clone()),
+            positions: range.start as u32..range.end as u32,
+            has_out: match positions.out() {
+                Some(out) => range.contains(&out),
+                None => positions.out_is_first() && range.start == 0,
+            },
+            total: parts.total(),
+            parts,
+            fullest_tile: FullestTile {
+                tile: tile as u32,
+                bytes,
+                limit,
+                free: free_bytes(limit, bytes),
+                parts: memory.tiles.get(tile).copied().unwrap_or_default(),
+                peak_step: memory.peak_step(),
+            },
+            tiles: Fullness::new(memory, limit),
+            all_tiles_curve: sections.all_tiles_curve,
+            fullest_tile_curve: sections.fullest_tile_curve,
+            peak_variables: sections.peak_variables,
+        }
+    }
+
+    /// A position as if it stood alone.
+    pub(super) fn layer(&self, position: usize, memory: &StageMemory) -> LayerMemory {
+        let parts = memory.sums();
+        LayerMemory {
+            name: self.name(position),
+            total: parts.total(),
+            parts,
+            fullest_tile: memory.max_tile() as u32,
+            fullest_tile_bytes: memory.max_tile_bytes(),
+        }
+    }
+
+    /// For each cut what flows over it, what it doubles, and, where all ranges
+    /// of positions were weighed, what moving a layer over it would do.
+    pub(super) fn cuts(&self, found: &SearchResult) -> Vec<Cut> {
+        let shared = if self.is_full() {
+            self.memory.ties()
+        } else {
+            Vec::new()
+        };
+        let cut = |(number, sides): (usize, &[Range<usize>])| {
+            let boundary = sides[0].end;
+            let crosses = |layers: &[u32]| {
+                let is_before = |&layer: &u32| (layer as usize) < boundary;
+                layers.iter().any(is_before) && !layers.iter().all(is_before)
+            };
+            let crossing = shared.iter().filter(|(layers, _)| crosses(layers));
+            Cut {
+                after_stage: number as u32,
+                layer_before: self.name(boundary - 1),
+                layer_after: self.name(boundary),
+                bytes: found.weighed.cut_bytes[boundary - 1],
+                duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
+                moves: if found.weighed.has_all_costs && self.is_full() {
+                    self.moves(found, number, sides)
+                } else {
+                    Vec::new()
+                },
+            }
+        };
+        found.stages.windows(2).enumerate().map(cut).collect()
+    }
+
+    /// What moving the layer on either side of a cut over it would do.
+    fn moves(&self, found: &SearchResult, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
+        let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
+        let now = [0, 1].map(|side| found.memory[number + side].max_tile_bytes());
+        let moved = |at: usize, layers: Range<usize>, to: usize| {
+            let costs = &found.weighed.costs;
+            let bytes = [costs.peak(start..at)?, costs.peak(at..end)?];
+            Some(Move {
+                layers: self.names(layers),
+                to_stage: to as u32,
+                fullest_tile_bytes: bytes,
+                change: [0, 1].map(|side| free_bytes(bytes[side], now[side])),
+            })
+        };
+        let back = (at > start + 1).then(|| moved(at - 1, at - 1..at, number + 1));
+        let on = (at + 1 < end).then(|| moved(at + 1, at..at + 1, number));
+        back.into_iter().chain(on).flatten().collect()
+    }
+}
+
+impl Fullness {
+    /// How full the tiles of a stage are against `limit`.
+    fn new(memory: &StageMemory, limit: u64) -> Self {
+        let mut bytes: Vec<u64> = memory.tiles.iter().map(|parts| parts.total()).collect();
+        bytes.sort_unstable();
+        // The least that so many per cent of the tiles do not pass.
+        let percentile = |percent: usize| {
+            let place = (bytes.len() * percent).div_ceil(100);
+            bytes.get(place.saturating_sub(1)).copied().unwrap_or(0)
+        };
+        Self {
+            median: percentile(50),
+            percentile_95: percentile(95),
+            histogram: histogram(&bytes, limit),
+        }
+    }
+}

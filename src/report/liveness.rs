@@ -1,0 +1,152 @@
+//! Bytes over the steps of the program.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The memory of the whole model over the steps of the program: all lowered
+/// variables, whoever uses them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Liveness {
+    /// How many liveness steps the program has.
+    pub steps: u32,
+    /// Summed over all tiles.
+    pub all_tiles: Curve,
+    /// The tile that the compiler recorded most bytes for.
+    pub fullest_tile: u32,
+    /// Its bytes.
+    pub fullest_tile_curve: Curve,
+    /// Which steps belong to which layer, in the order of the steps; steps
+    /// between bands belong to none.
+    pub bands: Vec<Band>,
+    /// The largest variables at a peak; `null` when their names are not known.
+    pub peak_variables: Option<PeakVariables>,
+}
+
+/// Bytes step by step. The bytes at a step are `fixed` + `always_live` + the
+/// entry of `bytes` that holds there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    /// The first step that counts.
+    pub first_step: u32,
+    /// The last step that counts, inclusive.
+    pub last_step: u32,
+    /// What does not change with the step: code, state, and memory that no
+    /// variable explains.
+    pub fixed: u64,
+    /// Variables that are live on every step.
+    pub always_live: u64,
+    /// The highest point.
+    pub peak: Peak,
+    /// The steps of `bytes`, ascending: each entry holds up to the next.
+    pub steps: Vec<u32>,
+    /// Bytes of the variables that are not always live, as many entries as
+    /// `steps`.
+    pub bytes: Vec<u64>,
+    /// Were points left out? Those that stay are the first, last, lowest and
+    /// highest of equal stretches of steps, so no peak is lost.
+    pub thinned: bool,
+}
+
+/// The highest point of a curve.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Peak {
+    /// The step; the first of several.
+    pub step: u32,
+    /// All bytes there: fixed, always live, and the others.
+    pub bytes: u64,
+}
+
+/// Steps that belong to one layer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Band {
+    /// The layer.
+    pub layer: Option<String>,
+    /// The first step.
+    pub from: u32,
+    /// The last step, inclusive.
+    pub to: u32,
+}
+
+/// The variables that are live on a tile at a step.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PeakVariables {
+    /// The tile.
+    pub tile: u32,
+    /// The step.
+    pub step: u32,
+    /// How many lowered variables are live there.
+    pub count: u64,
+    /// The bytes of all of them.
+    pub bytes: u64,
+    /// The same by category, the most bytes first; empty in a saved model.
+    #[serde(default)]
+    pub categories: Vec<CategorySum>,
+    /// The largest of them, the largest first.
+    pub largest: Vec<LiveVariable>,
+}
+
+/// One lowered variable.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveVariable {
+    /// Its name, such as `weights#0`.
+    pub name: String,
+    /// The name of its category, such as `variable`.
+    pub category: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The layers that it counts in, in order; empty when no layer uses it.
+    pub layers: Vec<Option<String>>,
+}
+
+/// The bytes of one category of lowered variables.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CategorySum {
+    /// The name of the category, such as `variable`.
+    pub name: String,
+    /// Bytes of its variables.
+    pub bytes: u64,
+}
+
+impl Curve {
+    /// All bytes over at most `most` equal stretches of the steps, of each the
+    /// highest, so that the peak stays.
+    pub fn columns(&self, most: usize) -> Vec<u64> {
+        let steps = u64::from(self.last_step.saturating_sub(self.first_step)) + 1;
+        let count = steps.min(most as u64);
+        let base = self.fixed.saturating_add(self.always_live);
+        let mut columns = vec![base; count as usize];
+        let place = |step: u32| u64::from(step.saturating_sub(self.first_step)) * count / steps;
+        for (number, (&step, &bytes)) in self.steps.iter().zip(&self.bytes).enumerate() {
+            // A point holds up to the next.
+            let next = self.steps.get(number + 1);
+            let until = next.map_or(self.last_step, |next| next.saturating_sub(1));
+            let held = place(step) as usize..=place(until.max(step).min(self.last_step)) as usize;
+            for column in columns.get_mut(held).into_iter().flatten() {
+                *column = (*column).max(base.saturating_add(bytes));
+            }
+        }
+        columns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Curve;
+
+    #[test]
+    fn columns_keep_every_peak() {
+        let curve = Curve {
+            first_step: 10,
+            last_step: 19,
+            fixed: 1,
+            always_live: 2,
+            steps: vec![10, 13, 14, 19],
+            bytes: vec![0, 50, 4, 7],
+            ..Curve::default()
+        };
+        assert_eq!(curve.columns(10), [3, 3, 3, 53, 7, 7, 7, 7, 7, 10]);
+        assert_eq!(curve.columns(99), curve.columns(10));
+        assert_eq!(curve.columns(2), [53, 10]);
+        assert!(curve.columns(0).is_empty());
+    }
+}

@@ -1,0 +1,105 @@
+//! From what a report was made, and how.
+
+use crate::model::{Model, Rules};
+use crate::profile::ChosenOption;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// From what a report was made, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Provenance {
+    /// The version of the tool.
+    pub popliner: String,
+    /// The arguments of the run, without the name of the command.
+    pub arguments: Vec<String>,
+    /// The files that were read.
+    pub files: Files,
+    /// The memory model: `full` or `classic`.
+    pub memory_model: String,
+    /// The machine that the model was compiled for.
+    pub target: TargetFacts,
+    /// The version of Poplar that compiled the model, when it is known.
+    pub poplar: Option<String>,
+    /// When the model was compiled, as the profile writes it, when it is known.
+    pub compiled: Option<String>,
+    /// Options of the compilation that are not their defaults; `null` when the
+    /// profile does not say.
+    pub options: Option<Vec<BuildOption>>,
+    /// `framework.json`, where it stands beside the profile.
+    pub framework: Option<Value>,
+    /// `app.json`, where it stands beside the profile.
+    pub app: Option<Value>,
+}
+
+/// The files that were read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Files {
+    /// The profile, or the saved model.
+    pub profile: String,
+    /// The debug contexts; `null` for a saved model, which holds them.
+    pub debug: Option<String>,
+    /// Was it a saved model?
+    pub saved_model: bool,
+}
+
+/// The machine that the model was compiled for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetFacts {
+    /// Poplar's name of the hardware, such as `ipu2`.
+    pub architecture: String,
+    /// How many tiles it has.
+    pub tiles: u32,
+    /// Memory of each tile.
+    pub bytes_per_tile: u64,
+    /// Cycles in a second, when that is known.
+    pub clock_hz: Option<u64>,
+}
+
+/// An option that is not its default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BuildOption {
+    /// What it belongs to: `compilation` or `target`.
+    pub of: String,
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl Provenance {
+    /// What a model and its files say; the arguments and what is beside the
+    /// profile are left out.
+    pub fn new(model: &Model, files: Files, rules: Rules) -> Self {
+        let (target, made) = (&model.target, &model.made);
+        let option = |of: &str, option: &ChosenOption| BuildOption {
+            of: of.to_string(),
+            name: option.name.clone(),
+            value: option.value.clone(),
+        };
+        let compilation = made.compilation_options.iter();
+        let compilation = compilation.map(|chosen| option("compilation", chosen));
+        let of_target = made.target_options.iter();
+        let of_target = of_target.map(|chosen| option("target", chosen));
+        Self {
+            popliner: env!("CARGO_PKG_VERSION").to_string(),
+            arguments: Vec::new(),
+            files,
+            memory_model: match rules {
+                Rules::Full => "full".to_string(),
+                Rules::Classic => "classic".to_string(),
+            },
+            target: TargetFacts {
+                architecture: target.architecture.clone(),
+                tiles: target.num_tiles,
+                bytes_per_tile: target.bytes_per_tile,
+                clock_hz: made.clock_hertz,
+            },
+            poplar: made.poplar.clone(),
+            compiled: made.time.clone(),
+            options: Some(compilation.chain(of_target).collect()),
+            framework: None,
+            app: None,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What the profile recorded of memory and cycles, and the memory of single
+//! layers.
+
+use crate::memory::Parts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the compiler recorded of memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedMemory {
+    /// Bytes that a stage may take on each tile: the target's, or those of
+    /// `--mem-per-tile`, less the reserve.
+    pub limit: u64,
+    /// By tile; `null` when the profile does not record it.
+    pub tiles: Option<TileTotals>,
+    /// By category, in the order of the profile; empty when it has none.
+    pub categories: Vec<CategoryBytes>,
+    /// How much of the fullest tile the model explains; `null` when nothing
+    /// was recorded.
+    pub coverage: Option<CoverageFacts>,
+}
+
+/// The recorded bytes of each tile: lists with one entry for each.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TileTotals {
+    /// The fullest tile; the first of several.
+    pub fullest: u32,
+    /// Distinct bytes in use, without gaps.
+    pub total: Vec<u64>,
+    /// The same with the gaps between variables, when that is known.
+    pub with_gaps: Option<Vec<u64>>,
+    /// Variables that are live on every step.
+    pub always_live: Vec<u64>,
+    /// The most that other variables take at one step.
+    pub not_always_live: Vec<u64>,
+}
+
+/// The recorded bytes of one category of lowered variables. Variables that
+/// share memory at different steps all count, so the categories of a tile can
+/// add up to more than its total.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CategoryBytes {
+    /// The name that the profile has for it, such as `vertexCode`.
+    pub name: String,
+    /// Over all tiles.
+    pub all_tiles: u64,
+    /// On the fullest tile of the recorded totals; `null` when these are not
+    /// known.
+    pub fullest_tile: Option<u64>,
+}
+
+/// Who explains the bytes of the fullest tile at its fullest step.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CoverageFacts {
+    /// The tile.
+    pub tile: u32,
+    /// What the compiler recorded.
+    pub recorded: u64,
+    /// Operations that have a layer by their names.
+    pub layers: u64,
+    /// Other operations, which were assigned to places.
+    pub assigned: u64,
+    /// Those of them that count in several places only because an operation
+    /// that reaches over the model touches these.
+    #[serde(default)]
+    pub by_touch: u64,
+    /// What belongs to no operation.
+    pub overhead: u64,
+    /// What nothing explains; below 0 when more is predicted than recorded.
+    pub rest: i64,
+}
+
+/// One layer as if it stood alone, without what comes with every stage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LayerMemory {
+    /// Its name; `null` for the first position.
+    pub name: Option<String>,
+    /// All its bytes: the sum over all tiles, each at its own peak.
+    pub total: u64,
+    /// The same by what they hold.
+    pub parts: Parts,
+    /// Its fullest tile; the first of several.
+    pub fullest_tile: u32,
+    /// Bytes there.
+    pub fullest_tile_bytes: u64,
+}
+/// Cycles of layers and stages, as far as the profile knows them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Execution {
+    /// Where the cycles come from.
+    pub source: ExecutionSource,
+    /// Cycles of all that runs once, when they are known.
+    pub total: Option<u64>,
+    /// By layer, in the order of the report's layers.
+    pub layers: Vec<LayerCycles>,
+    /// By stage; empty without a split.
+    pub stages: Vec<StageCycles>,
+}
+
+/// Where cycles come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExecutionSource {
+    /// Steps that were run and measured.
+    ExecutedSteps,
+    /// Estimates of the compiler.
+    CompileTimeEstimates,
+}
+
+/// The cycles of one layer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LayerCycles {
+    /// The layer.
+    pub name: Option<String>,
+    /// Its cycles.
+    pub cycles: u64,
+}
+
+/// The cycles of one stage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StageCycles {
+    /// The stage.
+    pub stage: u32,
+    /// Its cycles.
+    pub cycles: u64,
+}

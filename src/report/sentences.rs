@@ -1,0 +1,282 @@
+//! The sentences that several forms show, each written once.
+//!
+//! A [`Sentence`] keeps apart what is text, what is a number with its place in
+//! the JSON form, and what is a name from a file. The terminal gives amounts in
+//! the units that were asked for, Markdown escapes names, and the page says
+//! where each number comes from. Sentences begin with a small letter and have no
+//! full stop: forms that want these add them.
+
+mod explain;
+mod refusal;
+
+pub(super) use explain::explain;
+pub(super) use refusal::{given, help, refusal, unplaced};
+
+use super::text::{self, grouped, ipus, share};
+use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, TiedWeightFacts, Units};
+use crate::model::PseudoLayers;
+use crate::wording::listed;
+
+/// A sentence in pieces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Sentence {
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// A piece of a sentence. `at` is where a number is in the JSON form, as a JSON
+/// pointer; empty where it is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Text of this program.
+    Text(String),
+    /// An amount, such as `1,024 bytes`.
+    Amount { bytes: u64, at: String },
+    /// Bytes where the unit need not be named, such as `1,024`.
+    Bytes { bytes: u64, at: String },
+    /// A number of things, or the index of one.
+    Count { count: u64, at: String },
+    /// Text that may come from a file.
+    Name(String),
+    /// What can be typed, such as an option.
+    Code(String),
+    /// The layers of a stage.
+    Layers(LayerNames),
+    /// The layers of all stages.
+    Stages(Vec<LayerNames>),
+}
+
+/// A sentence that begins with `text`.
+pub(super) fn say(text: impl Into<String>) -> Sentence {
+    Sentence::default().text(text)
+}
+
+impl Sentence {
+    fn piece(mut self, piece: Piece) -> Self {
+        self.pieces.push(piece);
+        self
+    }
+
+    pub(super) fn text(self, text: impl Into<String>) -> Self {
+        self.piece(Piece::Text(text.into()))
+    }
+
+    pub(super) fn amount(self, bytes: u64, at: impl Into<String>) -> Self {
+        let at = at.into();
+        self.piece(Piece::Amount { bytes, at })
+    }
+
+    pub(super) fn bytes(self, bytes: u64, at: impl Into<String>) -> Self {
+        let at = at.into();
+        self.piece(Piece::Bytes { bytes, at })
+    }
+
+    pub(super) fn count(self, count: impl Into<u64>, at: impl Into<String>) -> Self {
+        let (count, at) = (count.into(), at.into());
+        self.piece(Piece::Count { count, at })
+    }
+
+    pub(super) fn name(self, name: impl Into<String>) -> Self {
+        self.piece(Piece::Name(name.into()))
+    }
+
+    pub(super) fn code(self, code: impl Into<String>) -> Self {
+        self.piece(Piece::Code(code.into()))
+    }
+
+    pub(super) fn layers(self, layers: &LayerNames) -> Self {
+        self.piece(Piece::Layers(layers.clone()))
+    }
+
+    pub(super) fn stages(self, stages: &[LayerNames]) -> Self {
+        self.piece(Piece::Stages(stages.to_vec()))
+    }
+
+    /// Several in one, with `between` between them.
+    fn join(sentences: impl IntoIterator<Item = Sentence>, between: &str) -> Sentence {
+        let mut all = Sentence::default();
+        for sentence in sentences {
+            if !all.pieces.is_empty() {
+                all = all.text(between);
+            }
+            all.pieces.extend(sentence.pieces);
+        }
+        all
+    }
+
+    /// The same with a capital letter.
+    pub(super) fn capital(mut self) -> Self {
+        if let Some(Piece::Text(text)) = self.pieces.first_mut() {
+            *text = text::capital(text);
+        }
+        self
+    }
+}
+
+/// The heading of a report: does the model fit?
+pub(super) fn verdict(report: &Report) -> String {
+    let Some(split) = &report.split else {
+        return "Memory of the model".to_string();
+    };
+    let stages = split.stages.len() as u64;
+    let most = ipus(split.max_stages.into());
+    if split.fits {
+        format!("The model fits on {}", ipus(stages))
+    } else if !split.unplaced.is_empty() {
+        let unplaced = split.unplaced.len();
+        format!("The search found no room on {most} for {unplaced} of the layers")
+    } else if stages > u64::from(split.max_stages) {
+        let ipus = ipus(stages);
+        format!("The split needs {ipus}, and there are {}", split.max_stages)
+    } else {
+        format!("The model does not fit on {most}")
+    }
+}
+
+/// What keeps a split from fitting: it goes on from "the split".
+pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
+    if !split.unplaced.is_empty() {
+        return say("is as far as the search came; in no stage: ").layers(&split.unplaced);
+    }
+    let stages = split.stages.len();
+    if stages > split.max_stages as usize {
+        let most = ipus(split.max_stages.into());
+        return say(format!("has {stages} stages for {most}"));
+    }
+    let broken = report.given.as_ref().map(|given| &given.broken_constraints);
+    if let Some(broken) = broken.filter(|broken| !broken.is_empty()) {
+        return say("breaks ").name(broken.join(", "));
+    }
+    let begin = if split.is_given {
+        "does not fit: tile "
+    } else {
+        "is the best, but tile "
+    };
+    match split.nearest_to_limit() {
+        Some(stage) => {
+            let tile = &stage.fullest_tile;
+            say(begin)
+                .count(tile.tile, "")
+                .text(format!(" of stage {} is ", stage.stage))
+                .amount(tile.bytes.saturating_sub(tile.limit), "")
+                .text(" over the limit of ")
+                .bytes(tile.limit, "")
+        }
+        None => say(""),
+    }
+}
+
+/// For each position that no number of IPUs makes fit.
+pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
+    let split = report.split.iter();
+    let layers = split.flat_map(|split| split.too_large.iter().map(move |own| (own, split.limit)));
+    let sentence = |(place, (layer, limit)): (usize, (&LayerMemory, u64))| {
+        let meaning = report.pseudo_layers.meaning(&layer.name);
+        let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
+        Sentence::default()
+            .name(report.pseudo_layers.named(&layer.name))
+            .text(format!("{meaning} alone needs "))
+            .amount(
+                layer.fullest_tile_bytes,
+                format!("/split/too_large/{place}/fullest_tile_bytes"),
+            )
+            .text(format!(" on tile {}, ", layer.fullest_tile))
+            .bytes(layer.fullest_tile_bytes.saturating_sub(limit), "")
+            .text(" over the limit: more IPUs do not help")
+    };
+    layers.enumerate().map(sentence).collect()
+}
+
+/// A weight that several layers use, and which IPUs have it.
+pub(super) fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -> Sentence {
+    let names = pseudo_layers.names_of(&tied.layers);
+    let names: Vec<String> = names.into_iter().map(text::shown).collect();
+    let are_layers = tied.layers.iter().all(Option::is_some);
+    let stages: Vec<String> = tied.stages.iter().map(u32::to_string).collect();
+    let stages = stages.join(", ");
+    let place = match (tied.stages.as_slice(), tied.untied) {
+        ([], false) => "on one IPU in every split".to_string(),
+        ([], true) => "untied".to_string(),
+        ([one], _) => format!("on IPU {one}"),
+        (_, true) => format!(
+            "untied, a weight of its own on each of IPUs {stages}; untie it in the model too"
+        ),
+        (_, false) => format!("on IPUs {stages}, which no framework runs"),
+    };
+    say("tied weight ")
+        .name(text::shown(&tied.weight))
+        .text(" (")
+        .amount(tied.bytes, "")
+        .text(if are_layers { ") of layers " } else { ") of " })
+        .name(listed(&names))
+        .text(format!(": {place}"))
+}
+
+/// How much of the fullest tile is explained, and by what; and how much of it
+/// counts in several places only because it is touched there.
+pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
+    let share = |bytes: i128| {
+        let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
+        format!("{:.2} %", hundredths as f64 / 100.0)
+    };
+    let by_touch = if coverage.by_touch > 0 {
+        let by_touch = share(coverage.by_touch.into());
+        format!(" ({by_touch} in every place that touches it)")
+    } else {
+        String::new()
+    };
+    say(format!(
+        "coverage of tile {}, the fullest with ",
+        coverage.tile
+    ))
+    .amount(coverage.recorded, "/memory/coverage/recorded")
+    .text(format!(
+        ": layers {}, assigned {}{by_touch}, overhead {}, rest {}",
+        share(coverage.layers.into()),
+        share(coverage.assigned.into()),
+        share(coverage.overhead.into()),
+        share(coverage.rest.into())
+    ))
+}
+
+/// The numbers that both programs found, and what a lower one would take; `None`
+/// when nothing was proven.
+pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
+    let numbers = proof.objectives.iter();
+    let numbers: Vec<String> = numbers
+        .map(|number| format!("{} {}", number.objective, number.integer_program))
+        .collect();
+    let optimal = say("optimal: the integer program and the dynamic program agree on ")
+        .name(numbers.join(", "));
+    let lower = proof.bottlenecks.iter().map(|own| {
+        let needs = match own.stages_needed {
+            Some(stages) => format!(" needs {stages} stages"),
+            None => " is too little for any split".to_string(),
+        };
+        Sentence::default()
+            .name(format!("{} {}", own.objective, own.below))
+            .text(needs)
+    });
+    let all = [optimal].into_iter().chain(lower);
+    proof.optimal.then(|| Sentence::join(all, "; "))
+}
+
+impl Sentence {
+    /// For a terminal: amounts in `units`, and whole lists of stages.
+    pub(super) fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Amount { bytes, .. } => units.amount(*bytes),
+            Piece::Bytes { bytes, .. } => units.short(*bytes),
+            Piece::Count { count, .. } => grouped(*count),
+            Piece::Name(name) | Piece::Code(name) => text::printable(name),
+            Piece::Layers(layers) => pseudo_layers.few(layers),
+            Piece::Stages(stages) => format!("[ {} ]", pseudo_layers.all(stages)),
+        };
+        self.pieces.iter().map(piece).collect()
+    }
+}
+
+/// A part of the limit, which never looks like the whole when it is more.
+fn of_limit(bytes: u64, limit: u64) -> String {
+    format!("{} of the limit", share(bytes, limit))
+}

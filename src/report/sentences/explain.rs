@@ -1,0 +1,145 @@
+//! What takes the memory of each stage, and what moving a cut would do
+//! (`--explain`).
+
+use super::{Sentence, of_limit, say};
+use crate::memory::Parts;
+use crate::model::PseudoLayers;
+use crate::report::{Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage};
+
+/// How many of the variables at a peak are named.
+const VARIABLES: usize = 5;
+/// How many groups of layers that share variables are named.
+const GROUPS: usize = 5;
+
+/// A paragraph for each stage and each cut, and one for what layers share; each
+/// line with its indent.
+pub(in crate::report) fn explain(report: &Report) -> Vec<Sentence> {
+    let pseudo_layers = report.pseudo_layers;
+    let stages = report.split.iter().flat_map(|split| &split.stages);
+    let mut lines = Vec::new();
+    for (number, stage) in stages.enumerate() {
+        lines.extend(of_stage(stage, pseudo_layers));
+        if let Some(cut) = report.cuts.get(number) {
+            lines.push(of_cut(cut));
+            lines.extend(cut.moves.iter().map(|own| of_move(own, cut, pseudo_layers)));
+        }
+    }
+    lines.extend(shared(&report.shared_variables));
+    lines
+}
+
+fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
+    let full = &stage.fullest_tile;
+    let step = full
+        .peak_step
+        .map_or(String::new(), |step| format!(" at step {step}"));
+    let mut lines = vec![
+        say(format!("stage {}, layers ", stage.stage))
+            .layers(&stage.layers)
+            .text(format!(": tile {}{step} is fullest with ", full.tile))
+            .amount(full.bytes, "")
+            .text(format!(", {}", of_limit(full.bytes, full.limit))),
+        say("  there: ").join_parts(&full.parts),
+    ];
+    if let Some(live) = &stage.peak_variables {
+        lines.extend(variables(live, pseudo_layers));
+    }
+    lines.push(
+        say("  half of the tiles have at most ")
+            .amount(stage.tiles.median, "")
+            .text(", 95 % at most ")
+            .amount(stage.tiles.percentile_95, ""),
+    );
+    lines
+}
+
+impl Sentence {
+    fn join_parts(mut self, parts: &Parts) -> Self {
+        let named = Parts::NAMES.into_iter().zip(parts.bytes());
+        let some = named.filter(|&(_, bytes)| bytes > 0);
+        let some = some.map(|(name, bytes)| say(format!("{name} ")).bytes(bytes, ""));
+        self.pieces.extend(Sentence::join(some, ", ").pieces);
+        self
+    }
+}
+
+fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
+    let mut lines = Vec::new();
+    if !live.categories.is_empty() {
+        let categories = live.categories.iter();
+        let categories = categories.map(|own| {
+            let name = Sentence::default().name(&own.name);
+            name.text(" ").bytes(own.bytes, "")
+        });
+        let mut line = say("  live then by category: ");
+        line.pieces.extend(Sentence::join(categories, ", ").pieces);
+        lines.push(line);
+    }
+    let variable = |own: &LiveVariable| {
+        let line = say("    ")
+            .amount(own.bytes, "")
+            .text(" ")
+            .name(&own.name)
+            .text(" (")
+            .name(&own.category);
+        let line = match own.layers.as_slice() {
+            [] => line.text(", no layer"),
+            [one] => line.text(", ").name(pseudo_layers.named(one)),
+            _ => line.text(", layers ").layers(&own.layers),
+        };
+        line.text(")")
+    };
+    lines.extend(live.largest.iter().take(VARIABLES).map(variable));
+    lines
+}
+
+fn of_cut(cut: &Cut) -> Sentence {
+    let flows = say(format!("cut after stage {}: ", cut.after_stage))
+        .amount(cut.bytes, "")
+        .text(" flow over it");
+    if cut.duplicated == 0 {
+        return flows;
+    }
+    flows
+        .text(", ")
+        .amount(cut.duplicated, "")
+        .text(" that are always live are needed on both sides")
+}
+
+fn of_move(own: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> Sentence {
+    let side = |number: usize| {
+        let change = own.change[number];
+        let sign = if change < 0 { "-" } else { "+" };
+        say(format!("stage {} ", cut.after_stage as usize + number))
+            .amount(own.fullest_tile_bytes[number], "")
+            .text(format!(" ({sign}"))
+            .bytes(change.unsigned_abs(), "")
+            .text(")")
+    };
+    let moved = match own.layers.as_slice() {
+        [one] => say("  with ").name(pseudo_layers.named(one)),
+        _ => say("  with ").layers(&own.layers),
+    };
+    let moved = moved.text(format!(" in stage {}: ", own.to_stage));
+    let mut line = moved;
+    line.pieces
+        .extend(Sentence::join([side(0), side(1)], ", ").pieces);
+    line
+}
+
+fn shared(groups: &[SharedVariables]) -> Vec<Sentence> {
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let head = Sentence::default().count(groups.len() as u64, "").text(
+        " groups of layers share variables that are always live; a cut between them doubles these:",
+    );
+    let group = |own: &SharedVariables| {
+        say("  ")
+            .amount(own.bytes, "")
+            .text(" of layers ")
+            .layers(&own.layers)
+    };
+    let groups = groups.iter().take(GROUPS).map(group);
+    [head].into_iter().chain(groups).collect()
+}

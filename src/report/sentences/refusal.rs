@@ -1,0 +1,166 @@
+//! Why nothing fits, and what would help; and a split that was given.
+
+use super::{Sentence, say};
+use crate::report::text::ipus;
+use crate::report::{OverLimit, Refusal, RefusalReason, RelaxationFacts, Report};
+
+/// What stands in the way.
+pub(in crate::report) struct Obstacles {
+    /// What it proves.
+    pub(in crate::report) proves: Sentence,
+    /// A line for each range that is over the limit.
+    pub(in crate::report) ranges: Vec<Sentence>,
+    /// Lines for what keeps layers together or apart.
+    pub(in crate::report) others: Vec<Sentence>,
+}
+
+/// What stands in the way of every split.
+pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
+    let proves = match (refusal.reason, refusal.stages_needed) {
+        (RefusalReason::TooFewIpus, Some(needed)) => say("at least ")
+            .count(needed, "/refusal/stages_needed")
+            .text(format!(
+                " IPUs are needed: {} ranges of layers are over the limit of ",
+                refusal.ranges.len()
+            ))
+            .amount(refusal.limit, "/refusal/limit")
+            .text(", each by itself, and meet only at their ends"),
+        (RefusalReason::PinsOrLimits, Some(needed)) => Sentence::default()
+            .count(needed, "/refusal/stages_needed")
+            .text(
+                " IPUs would be enough with the highest limit and without pins: these, or the \
+                 lower limits of some IPUs, stand in the way",
+            ),
+        _ => say("no number of IPUs is enough: these layers must stay together"),
+    };
+    let is_proof = refusal.reason != RefusalReason::PinsOrLimits;
+    let ranges = refusal.ranges.iter().filter(|_| is_proof);
+    let kept = refusal.kept_together.iter();
+    let mut others: Vec<Sentence> = kept
+        .map(|what| say("kept together by ").name(what))
+        .collect();
+    if !refusal.cuts_after.is_empty() {
+        others.push(say("a cut is required after each of ").layers(&refusal.cuts_after));
+    }
+    Obstacles {
+        proves,
+        ranges: ranges.map(over_limit).collect(),
+        others,
+    }
+}
+
+fn over_limit(range: &OverLimit) -> Sentence {
+    let sentence = Sentence::default()
+        .layers(&range.layers)
+        .text(": ")
+        .amount(range.bytes, "")
+        .text(format!(" on tile {}", range.tile));
+    match range.step {
+        Some(step) => sentence.text(format!(" at step {step}")),
+        None => sentence,
+    }
+}
+
+/// What would help, each with the option to type.
+pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentence> {
+    let mut lines = Vec::new();
+    let split = report.split.as_ref();
+    if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, split) {
+        lines.push(
+            say("with ")
+                .amount(memory, "/refusal/smallest_tile_memory")
+                .text(format!(
+                    " on each tile it would fit on {} (",
+                    ipus(split.max_stages.into())
+                ))
+                .code(format!("--mem-per-tile {memory}"))
+                .text(")"),
+        );
+    }
+    match refusal.fewest_ipus {
+        Some(fewest) => lines.push(
+            say(format!("with {} it would fit (", ipus(fewest.into())))
+                .code(format!("--num-ipus {fewest}"))
+                .text(")"),
+        ),
+        None if split.is_none_or(|split| split.too_large.is_empty()) => {
+            lines.push(say("no number of IPUs is enough for this limit"));
+        }
+        None => {}
+    }
+    let relaxed = refusal.relaxations.iter();
+    lines.extend(relaxed.map(|own| without(own).text(" it fits: ").stages(&own.stages)));
+    lines
+}
+
+/// The constraints that stand in the way: `without --pin 1=0 and with wte
+/// untied`.
+fn without(relaxation: &RelaxationFacts) -> Sentence {
+    let constraints = || say("without ").name(relaxation.constraints.join(", "));
+    let weights = || {
+        say("with ")
+            .name(relaxation.weights.join(", "))
+            .text(" untied (")
+            .code("--untie")
+            .text(")")
+    };
+    match (
+        relaxation.constraints.is_empty(),
+        relaxation.weights.is_empty(),
+    ) {
+        (_, true) => constraints(),
+        (true, false) => weights(),
+        (false, false) => Sentence::join([constraints(), weights()], " and "),
+    }
+}
+
+/// A split that was given, and the best one.
+pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
+    let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
+    let begin = if given.best_fits {
+        "the best split is "
+    } else {
+        "the best split, which does not fit either, is "
+    };
+    let bytes = split.fullest().map_or(0, |stage| stage.fullest_tile.bytes);
+    Some(
+        say(begin)
+            .stages(&given.best_stages)
+            .text(" with ")
+            .amount(
+                given.best_fullest_tile_bytes,
+                "/given/best_fullest_tile_bytes",
+            )
+            .text(" on the fullest tile; the one given has ")
+            .amount(bytes, ""),
+    )
+}
+
+/// The layers that a search gave up on.
+pub(in crate::report) fn unplaced(report: &Report) -> Option<Sentence> {
+    let unplaced = &report.split.as_ref()?.unplaced;
+    (!unplaced.is_empty()).then(|| say("in no stage: ").layers(unplaced))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::PseudoLayers;
+    use crate::report::Units;
+
+    #[test]
+    fn what_stands_in_the_way_is_named() {
+        let said = |constraints: &[&str], weights: &[&str]| {
+            let sentence = without(&RelaxationFacts {
+                constraints: constraints.iter().map(|name| name.to_string()).collect(),
+                weights: weights.iter().map(|name| name.to_string()).collect(),
+                stages: Vec::new(),
+            });
+            sentence.plain(Units::Bytes, PseudoLayers::InAndOut)
+        };
+        assert_eq!(said(&["--pin 1=0"], &[]), "without --pin 1=0");
+        assert_eq!(said(&[], &["a", "b"]), "with a, b untied (--untie)");
+        let both = said(&["--pin 1=0"], &["a"]);
+        assert_eq!(both, "without --pin 1=0 and with a untied (--untie)");
+    }
+}

@@ -1,0 +1,406 @@
+//! The table that every form shows: typed columns, and rows.
+
+use super::LayerNames;
+use super::text::{grouped, grouped_signed, is_obeyed, share, shown};
+use crate::model::PseudoLayers;
+use clap::ValueEnum;
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// How tables are written for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// Columns apart by tabs.
+    #[default]
+    Tsv,
+    /// Columns apart by commas.
+    Csv,
+}
+
+/// Rows under typed columns. Each form shows it in its own way; the delimited
+/// forms are written here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// What the table is called where several are printed.
+    pub name: &'static str,
+    /// How the names of layers in it read.
+    pub pseudo_layers: PseudoLayers,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// What its cells hold.
+    pub kind: Kind,
+    /// Where its numbers are in the JSON form, as a JSON pointer that goes on
+    /// from that of the row, or in which `{}` stands for what the row has; empty
+    /// where they are not there.
+    pub at: Cow<'static, str>,
+}
+
+/// What the cells of a column hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// Long names from a file.
+    Name,
+    /// Layers.
+    Layers,
+    /// A number of things, such as tiles or cycles, or the index of one.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Bytes more than before, or less.
+    Change,
+    /// A part of a whole.
+    Share,
+    /// A drawing of parts of a whole, on the page alone.
+    Bar,
+}
+
+/// A row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Where its facts are in the JSON form, as a JSON pointer or a part of one.
+    pub at: String,
+    /// One cell for each column.
+    pub cells: Vec<Cell>,
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cell {
+    /// What is not known.
+    Empty,
+    /// Text, which may come from a file.
+    Text(String),
+    /// Yes or no.
+    Bool(bool),
+    /// A number.
+    Number(i128),
+    /// Decimal text that may be beyond 64 bits.
+    Decimal(String),
+    /// One layer.
+    Layer(Option<String>),
+    /// The layers of a stage.
+    Layers(LayerNames),
+    /// The layers of all stages.
+    Stages(Vec<LayerNames>),
+    /// A part and the whole.
+    Share(u64, u64),
+    /// Parts, each with the class of its colour, its name and its amount.
+    Bar {
+        /// The parts, from left to right.
+        parts: Vec<(&'static str, &'static str, u64)>,
+        /// What the whole width stands for.
+        whole: u64,
+    },
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {$(
+        impl From<$number> for Cell {
+            fn from(number: $number) -> Self {
+                Cell::Number(number as i128)
+            }
+        }
+    )*};
+}
+// All of them fit.
+numbers!(u32, u64, usize, i64, i128);
+
+impl From<bool> for Cell {
+    fn from(is: bool) -> Self {
+        Cell::Bool(is)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Cell::Text(text.to_string())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Cell::Text(text)
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(cell: Option<T>) -> Self {
+        cell.map_or(Cell::Empty, Into::into)
+    }
+}
+
+/// The cells of a row, each from what it shows.
+macro_rules! cells {
+    ($($cell:expr),* $(,)?) => { vec![$($crate::report::table::Cell::from($cell)),*] };
+}
+pub(crate) use cells;
+
+impl Column {
+    /// A column whose numbers, if it has any, are at `at` in the JSON form.
+    pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            kind,
+            at: Cow::Borrowed(at),
+        }
+    }
+
+    /// A column of text.
+    pub const fn text(name: &'static str) -> Self {
+        Self::new(name, Kind::Text, "")
+    }
+
+    /// Does it hold numbers, which are aligned to the right?
+    pub fn is_number(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Count | Kind::Bytes | Kind::Change | Kind::Share
+        )
+    }
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(name: &'static str, columns: &[Column]) -> Self {
+        Self {
+            name,
+            pseudo_layers: PseudoLayers::default(),
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// A table without rows that names layers.
+    pub fn of_layers(name: &'static str, columns: &[Column], pseudo_layers: PseudoLayers) -> Self {
+        Self {
+            pseudo_layers,
+            ..Self::new(name, columns)
+        }
+    }
+
+    /// Adds a row whose facts are at `at` in the JSON form.
+    pub fn row(&mut self, at: impl Into<String>, cells: Vec<Cell>) {
+        let at = at.into();
+        self.rows.push(Row { at, cells });
+    }
+
+    /// The same rows with these columns alone, in this order.
+    pub fn only(mut self, names: &[&str]) -> Self {
+        let place = |name: &&str| self.columns.iter().position(|own| own.name == **name);
+        let places: Vec<usize> = names.iter().filter_map(place).collect();
+        debug_assert_eq!(places.len(), names.len(), "{names:?}");
+        self.columns = places
+            .iter()
+            .map(|&place| self.columns[place].clone())
+            .collect();
+        for row in &mut self.rows {
+            row.cells = places
+                .iter()
+                .map(|&place| row.cells[place].clone())
+                .collect();
+        }
+        self
+    }
+
+    /// The same rows without the column of this name.
+    pub fn without(self, name: &str) -> Self {
+        let names: Vec<Cow<'static, str>> =
+            self.columns.iter().map(|own| own.name.clone()).collect();
+        let names: Vec<&str> = names
+            .iter()
+            .map(|own| &**own)
+            .filter(|own| *own != name)
+            .collect();
+        self.only(&names)
+    }
+
+    /// A square matrix of bytes with the layers' names on both sides.
+    pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
+        let columns = layers.iter().map(|layer| Column {
+            name: Cow::Owned(layer.clone()),
+            kind: Kind::Bytes,
+            at: Cow::Borrowed(""),
+        });
+        let columns: Vec<Column> = [Column::text("Layer")].into_iter().chain(columns).collect();
+        let mut table = Self::new(name, &columns);
+        for (layer, cells) in layers.iter().zip(cells) {
+            let numbers = cells.iter().map(|&bytes| Cell::from(bytes));
+            let row = [Cell::from(layer.as_str())].into_iter().chain(numbers);
+            table.row("", row.collect());
+        }
+        table
+    }
+
+    /// A cell for people: digits in groups, long lists of layers cut short.
+    pub fn shown(&self, cell: &Cell) -> String {
+        match cell {
+            Cell::Text(text) => shown(text),
+            Cell::Number(number) => grouped_signed(*number),
+            Cell::Decimal(text) => text.parse().map_or_else(|_| shown(text), grouped),
+            Cell::Layer(layer) => self.pseudo_layers.shown(layer),
+            Cell::Layers(layers) => self.pseudo_layers.shown_list(layers),
+            Cell::Stages(stages) => self.pseudo_layers.shown_stages(stages),
+            other => self.plain(other),
+        }
+    }
+
+    /// A cell for programs: whole names, and numbers of digits alone.
+    fn plain(&self, cell: &Cell) -> String {
+        let names = |layers: &LayerNames| self.pseudo_layers.names_of(layers).join(" ");
+        match cell {
+            Cell::Empty | Cell::Bar { .. } => String::new(),
+            Cell::Text(text) | Cell::Decimal(text) => text.clone(),
+            Cell::Bool(is) => if *is { "yes" } else { "no" }.to_string(),
+            Cell::Number(number) => number.to_string(),
+            Cell::Layer(layer) => self.pseudo_layers.name_of(layer).to_string(),
+            Cell::Layers(layers) => names(layers),
+            Cell::Stages(stages) => stages.iter().map(names).collect::<Vec<_>>().join(" | "),
+            Cell::Share(part, whole) => share(*part, *whole),
+        }
+    }
+
+    /// The rows as programs read them.
+    #[cfg(test)]
+    pub(super) fn plain_rows(&self) -> Vec<Vec<String>> {
+        let row = |row: &Row| row.cells.iter().map(|cell| self.plain(cell)).collect();
+        self.rows.iter().map(row).collect()
+    }
+
+    /// Writes the header and all rows. Cells are quoted where they need it,
+    /// by the rules of CSV in either format. Names come from files of strangers,
+    /// so what a spreadsheet would compute gets a `'` in front, as OWASP
+    /// recommends, and what a terminal would obey is written out; numbers stay
+    /// as they are.
+    ///
+    /// # Errors
+    /// When `out` cannot be written to.
+    pub fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
+        let delimiter = match format {
+            Format::Tsv => b'\t',
+            Format::Csv => b',',
+        };
+        let mut writer = csv::WriterBuilder::new()
+            .delimiter(delimiter)
+            .from_writer(out);
+        let header = self.columns.iter().map(|column| column.name.to_string());
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| row.cells.iter().map(|cell| self.plain(cell)));
+        let rows = rows.map(|cells| cells.collect::<Vec<String>>());
+        for row in [header.collect()].into_iter().chain(rows) {
+            let cells = row.iter().map(|cell| harmless(cell));
+            let cells: Vec<Cow<'_, str>> = cells.collect();
+            let cells = cells.iter().map(|cell| cell.as_bytes());
+            writer.write_record(cells).map_err(without_wrapping)?;
+        }
+        writer.flush()
+    }
+}
+
+/// A cell that neither a spreadsheet nor a terminal takes for a command.
+fn harmless(cell: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| is_obeyed(c) && c != '\t' && c != '\n';
+    let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number(cell);
+    if !is_formula && !cell.contains(obeyed) {
+        return Cow::Borrowed(cell);
+    }
+    let mut harmless = String::from(if is_formula { "'" } else { "" });
+    for c in cell.chars() {
+        if obeyed(c) {
+            harmless.extend(c.escape_default());
+        } else {
+            harmless.push(c);
+        }
+    }
+    Cow::Owned(harmless)
+}
+
+/// Digits with a sign before and a point between them.
+fn is_number(cell: &str) -> bool {
+    let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
+    let mut parts = digits.splitn(2, '.');
+    parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The library's own conversion hides the kind of an error, and a closed pipe
+/// is told by it.
+fn without_wrapping(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(table: &Table, format: Format) -> String {
+        let mut out = Vec::new();
+        table.write(format, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn cells_are_quoted_where_they_need_it_and_read_back() {
+        let columns = [Column::text("Name"), Column::new("Bytes", Kind::Bytes, "")];
+        let mut table = Table::new("test", &columns);
+        let names = ["a,b", "say \"x\"", "two\nlines", "tab\there", ""];
+        for name in names {
+            table.row("", cells![name, 1u64]);
+        }
+        for (format, delimiter) in [(Format::Tsv, b'\t'), (Format::Csv, b',')] {
+            let text = written(&table, format);
+            let mut reader = csv::ReaderBuilder::new()
+                .delimiter(delimiter)
+                .from_reader(text.as_bytes());
+            let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+            let read: Vec<&str> = rows.iter().map(|row| &row[0]).collect();
+            assert_eq!(read, names);
+        }
+    }
+
+    #[test]
+    fn formulas_and_control_sequences_are_disarmed_and_numbers_are_not() {
+        let cells = [
+            ("=1+1", "'=1+1"),
+            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+            ("-2+3", "'-2+3"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "'\\r=1"),
+            ("-", "'-"),
+            ("-12", "-12"),
+            ("-3.25", "-3.25"),
+            ("+7", "+7"),
+            ("a=b", "a=b"),
+            ("", ""),
+            ("\u{1b}[31mred\u{9b}", "\\u{1b}[31mred\\u{9b}"),
+            ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
+            ("naïve\nname", "naïve\nname"),
+        ];
+        for (cell, expected) in cells {
+            assert_eq!(harmless(cell), expected);
+        }
+    }
+
+    #[test]
+    fn a_matrix_has_the_layers_on_both_sides() {
+        let layers = ["None".to_string(), "0".to_string()];
+        let table = Table::matrix("affinity", &layers, &[vec![1, 2], vec![3, 4]]);
+        let expected = "Layer\tNone\t0\nNone\t1\t2\n0\t3\t4\n";
+        assert_eq!(written(&table, Format::Tsv), expected);
+    }
+}

@@ -1,0 +1,348 @@
+//! A small report for tests of the forms.
+
+use super::*;
+use crate::memory::Parts;
+use std::ops::Range;
+
+fn parts(variables: u64) -> Parts {
+    Parts {
+        variables,
+        control_code: 24,
+        ..Parts::default()
+    }
+}
+
+fn curve(bytes: u64) -> Curve {
+    Curve {
+        first_step: 0,
+        last_step: 9,
+        fixed: 24,
+        always_live: bytes / 2,
+        peak: Peak {
+            step: 3,
+            bytes: 24 + bytes,
+        },
+        steps: vec![0, 3, 5],
+        bytes: vec![0, bytes - bytes / 2, 7],
+        thinned: false,
+    }
+}
+
+fn stage(
+    stage: u32,
+    positions: Range<u32>,
+    layers: &[Option<&str>],
+    bytes: u64,
+    limit: u64,
+) -> Stage {
+    let names = layers.iter().map(|name| name.map(String::from));
+    let layers: Vec<_> = names.collect();
+    Stage {
+        stage,
+        layer_from: layers[0].clone(),
+        layer_to: layers[layers.len() - 1].clone(),
+        has_out: layers.last() == Some(&Some("Out".into())),
+        layers,
+        positions,
+        total: bytes + 424,
+        parts: parts(bytes + 400),
+        fullest_tile: FullestTile {
+            limit,
+            tile: stage,
+            bytes: bytes + 24,
+            free: limit as i64 - bytes as i64 - 24,
+            parts: parts(bytes),
+            peak_step: Some(3),
+        },
+        tiles: Fullness {
+            median: 400,
+            percentile_95: bytes + 24,
+            histogram: split::histogram(&[400, bytes + 24], limit),
+        },
+        all_tiles_curve: Some(curve(bytes + 400)),
+        fullest_tile_curve: Some(curve(bytes)),
+        peak_variables: Some(variables(stage, bytes)),
+    }
+}
+
+fn variables(tile: u32, bytes: u64) -> PeakVariables {
+    PeakVariables {
+        categories: vec![CategorySum {
+            name: "variable".into(),
+            bytes,
+        }],
+        tile,
+        step: 3,
+        count: 2,
+        bytes,
+        largest: vec![LiveVariable {
+            name: "weights#0".into(),
+            category: "variable".into(),
+            bytes: bytes - 1,
+            layers: vec![Some("0".into())],
+        }],
+    }
+}
+
+fn layer(name: Option<&str>, tile: u32, bytes: u64) -> LayerMemory {
+    LayerMemory {
+        name: name.map(String::from),
+        total: bytes * 2,
+        parts: parts(bytes * 2 - 24),
+        fullest_tile: tile,
+        fullest_tile_bytes: bytes,
+    }
+}
+
+/// A report with all sections: two stages, the second over the limit.
+pub(crate) fn report() -> Report {
+    let limit = 638_976;
+    let named = |name: &str| Some(name.to_string());
+    Report {
+        proof: Some(proof()),
+        refusal: Some(refusal(limit)),
+        given: Some(given()),
+        constraints: vec!["--cut-after 0".into(), "--pin 1=0".into()],
+        tied_weights: vec![TiedWeightFacts {
+            weight: "wte".into(),
+            bytes: 1024,
+            layers: vec![named("0"), named("1")],
+            untied: false,
+            stages: vec![0, 1],
+        }],
+        shared_variables: vec![SharedVariables {
+            layers: vec![named("0"), named("2")],
+            bytes: 2048,
+        }],
+        format: DocumentFormat::PoplinerReport,
+        version: VERSION,
+        provenance: provenance(),
+        memory: RecordedMemory {
+            limit,
+            tiles: Some(TileTotals {
+                fullest: 1,
+                total: vec![600_000, 1_300_000],
+                with_gaps: Some(vec![600_100, 1_300_400]),
+                always_live: vec![1000, 2000],
+                not_always_live: vec![599_000, 1_298_000],
+            }),
+            categories: vec![CategoryBytes {
+                name: "variable".into(),
+                all_tiles: 1_800_000,
+                fullest_tile: Some(1_200_000),
+            }],
+            coverage: Some(CoverageFacts {
+                tile: 1,
+                recorded: 1_300_000,
+                layers: 1_000_000,
+                assigned: 200_000,
+                by_touch: 1000,
+                overhead: 100_001,
+                rest: -1,
+            }),
+        },
+        pseudo_layers: PseudoLayers::InAndOut,
+        layers: vec![
+            layer(None, 0, 100),
+            layer(Some("0"), 0, 300_000),
+            layer(Some("1"), 1, 200),
+            layer(Some("2"), 1, 700_024),
+            layer(Some("Out"), 1, 400),
+        ],
+        split: Some(Split {
+            limits: Some(vec![limit, limit - 1000]),
+            fits: false,
+            limit,
+            max_stages: 2,
+            is_given: false,
+            stages: vec![
+                stage(0, 0..2, &[None, Some("0")], 600_000, limit),
+                stage(
+                    1,
+                    2..5,
+                    &[Some("1"), Some("2"), Some("Out")],
+                    700_000,
+                    limit - 1000,
+                ),
+            ],
+            unplaced: Vec::new(),
+            too_large: vec![layer(Some("2"), 1, 700_024)],
+        }),
+        cuts: vec![Cut {
+            duplicated: 2048,
+            moves: vec![Move {
+                layers: vec![named("1")],
+                to_stage: 0,
+                fullest_tile_bytes: [600_224, 699_800],
+                change: [200, -224],
+            }],
+            after_stage: 0,
+            layer_before: named("0"),
+            layer_after: named("1"),
+            bytes: 4096,
+        }],
+        liveness: Some(Liveness {
+            steps: 10,
+            all_tiles: curve(1_900_000),
+            fullest_tile: 1,
+            fullest_tile_curve: curve(1_299_976),
+            bands: vec![
+                Band {
+                    layer: named("0"),
+                    from: 0,
+                    to: 4,
+                },
+                Band {
+                    layer: named("2"),
+                    from: 5,
+                    to: 8,
+                },
+            ],
+            peak_variables: Some(variables(1, 1_299_976)),
+        }),
+        sweep: Some(sweep(limit)),
+        execution: Some(execution()),
+        warnings: vec!["only 1 of 9 operations got a layer".into()],
+    }
+}
+
+fn provenance() -> Provenance {
+    Provenance {
+        popliner: "0.0.0".into(),
+        arguments: vec!["profile.pop".into(), "--solve".into()],
+        files: Files {
+            profile: "profile.pop".into(),
+            debug: Some("debug.cbor".into()),
+            saved_model: false,
+        },
+        memory_model: "full".into(),
+        target: TargetFacts {
+            architecture: "ipu2".into(),
+            tiles: 2,
+            bytes_per_tile: 638_976,
+            clock_hz: Some(1_330_000_000),
+        },
+        poplar: Some("3.3.0".into()),
+        compiled: Some("2023-05-01 12:00:00".into()),
+        options: Some(vec![BuildOption {
+            of: "compilation".into(),
+            name: "opt.level".into(),
+            value: "3".into(),
+        }]),
+        framework: Some(serde_json::json!({"name": "PopART", "nested": {"list": [1, 2]}})),
+        app: None,
+    }
+}
+
+fn proof() -> Proof {
+    Proof {
+        objective: "peak".into(),
+        optimal: true,
+        objectives: vec![ProvenObjective {
+            objective: "lowest memory on the fullest tile".into(),
+            integer_program: "700024".into(),
+            dynamic_program: "700024".into(),
+        }],
+        bottlenecks: vec![ProvenBottleneck {
+            objective: "lowest memory on the fullest tile".into(),
+            below: "600024".into(),
+            stages_needed: Some(3),
+        }],
+    }
+}
+
+fn refusal(limit: u64) -> Refusal {
+    let name = |name: &str| Some(name.to_string());
+    let range = |layers: LayerNames, tile, bytes| OverLimit {
+        layers,
+        tile,
+        step: Some(3),
+        bytes,
+    };
+    Refusal {
+        reason: RefusalReason::TooFewIpus,
+        limit,
+        ranges: vec![
+            range(vec![None, name("0"), name("1")], 0, limit + 1),
+            range(vec![name("1"), name("2")], 1, 700_024),
+        ],
+        cuts_after: vec![name("0")],
+        stages_needed: Some(3),
+        smallest_limit: Some(700_024),
+        smallest_tile_memory: Some(701_024),
+        fewest_ipus: Some(3),
+        kept_together: vec!["weight wte (64 bytes) of 0 and 1".into()],
+        relaxations: vec![RelaxationFacts {
+            constraints: vec!["--pin 1=0".into()],
+            weights: vec!["wte".into()],
+            stages: vec![
+                vec![None, name("0")],
+                vec![name("1"), name("2"), name("Out")],
+            ],
+        }],
+    }
+}
+
+fn given() -> GivenSplit {
+    GivenSplit {
+        broken_constraints: vec!["--pin 1=0".into()],
+        best_fits: false,
+        best_stages: vec![
+            vec![None, Some("0".into()), Some("1".into())],
+            vec![Some("2".into()), Some("Out".into())],
+        ],
+        best_fullest_tile_bytes: 700_024,
+        best_cut_bytes: 1024,
+        best_slowest_stage_cycles: Some(590),
+    }
+}
+
+fn sweep(limit: u64) -> Sweep {
+    let row = |ipus: u32, bytes: u64| SweepRow {
+        ipus,
+        fits: bytes <= limit,
+        fullest_tile_bytes: bytes,
+        free: limit as i64 - bytes as i64,
+        cut_bytes: 4096 * u64::from(ipus - 1),
+        slowest_stage_cycles: Some(1000 / u64::from(ipus)),
+        stages: vec![vec![None, Some("0".into())]],
+        hint: (ipus == 4).then(|| "one machine".into()),
+    };
+    Sweep {
+        limit,
+        rows: vec![
+            row(1, 1_300_000),
+            row(2, 700_024),
+            row(3, 500_000),
+            row(4, 500_000),
+        ],
+    }
+}
+
+fn execution() -> Execution {
+    let layer = |name: Option<&str>, cycles| LayerCycles {
+        name: name.map(String::from),
+        cycles,
+    };
+    Execution {
+        source: ExecutionSource::CompileTimeEstimates,
+        total: Some(1000),
+        layers: vec![
+            layer(None, 10),
+            layer(Some("0"), 400),
+            layer(Some("1"), 0),
+            layer(Some("2"), 580),
+            layer(Some("Out"), 10),
+        ],
+        stages: vec![
+            StageCycles {
+                stage: 0,
+                cycles: 410,
+            },
+            StageCycles {
+                stage: 1,
+                cycles: 590,
+            },
+        ],
+    }
+}

@@ -1,0 +1,367 @@
+//! A weighed model and a question to a split, with its proof or the reason why
+//! there is none.
+//!
+//! [`SearchRequest`] is the question in the field's words. [`search`] weighs the
+//! ranges of layers that can fit, asks the solver, and weighs the stages that it
+//! found in full: once, for everything that is shown of them.
+
+mod request;
+mod ties;
+
+pub use request::{IpuCount, Reserve, SearchRequest, Solver};
+
+use crate::memory::{MemoryModel, RangeCosts, StageMemory};
+use crate::model::{Placement, TooManyPlaces};
+use crate::progress::{Progress, Unit};
+use crate::solve::{
+    self, Constraint, Goal, Greedy, Infeasible, Limits, Problem, Solution, SolveError,
+};
+use std::ops::Range;
+use thiserror::Error;
+
+/// Why a search has no result.
+#[derive(Debug, Error)]
+pub enum SearchError {
+    /// More ranges than any real model has.
+    #[error(transparent)]
+    TooManyPlaces(#[from] TooManyPlaces),
+    /// The request contradicts itself, or two ways to the same number do.
+    #[error(transparent)]
+    Solve(#[from] SolveError),
+    /// Costs up to the limit and all costs lead to different answers.
+    #[error(
+        "internal error: a split turned up that was not found at first; please report this with the profile"
+    )]
+    FoundLater,
+}
+
+impl SearchError {
+    /// Is this an error of the program, and not of what it was given?
+    pub fn is_internal(&self) -> bool {
+        match self {
+            SearchError::TooManyPlaces(_) => false,
+            SearchError::Solve(error) => error.is_internal(),
+            SearchError::FoundLater => true,
+        }
+    }
+}
+
+/// A request, and all that the solver needs to know for it.
+#[derive(Debug)]
+pub struct WeighedRequest {
+    /// The request.
+    pub request: SearchRequest,
+    /// How many IPUs the answer is for: with [`IpuCount::UpTo`], as many as the
+    /// model needs.
+    pub ipus: usize,
+    /// The constraints of the request, and weights that several positions use.
+    pub constraints: Vec<Constraint>,
+    /// Bytes on the fullest tile of every range of positions that was weighed.
+    pub costs: RangeCosts,
+    /// Does `costs` have every range, also those over the limit?
+    pub has_all_costs: bool,
+    /// Bytes over a cut after each position but the last.
+    pub cut_bytes: Vec<u64>,
+}
+
+/// What a search found.
+#[derive(Debug)]
+pub struct SearchResult {
+    /// The question.
+    pub weighed: WeighedRequest,
+    /// The answer of the solver.
+    pub outcome: Outcome,
+    /// The split to show: the one that was given, or else the best. Empty when
+    /// there is none, or none was asked for.
+    pub stages: Vec<Range<usize>>,
+    /// The memory of these stages.
+    pub memory: Vec<StageMemory>,
+    /// The constraints that a given split breaks.
+    pub broken: Vec<Constraint>,
+    /// The best split for each number of IPUs, when that was asked for.
+    pub sweep: Option<Vec<SweepAnswer>>,
+    /// The ranges of the certificate when nothing fits, and their memory.
+    pub over_limit: Vec<(Range<usize>, StageMemory)>,
+    /// Positions that are over the limit by themselves, when the split does not
+    /// fit, and their memory.
+    pub too_large: Vec<(usize, StageMemory)>,
+}
+
+/// The answer of a solver.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The best split, which fits.
+    Best(Box<Solution>),
+    /// Nothing fits.
+    Infeasible(Box<Infeasible>),
+    /// The search of the original tool, which proves nothing.
+    Greedy(Greedy),
+}
+
+/// The best split for one number of IPUs.
+#[derive(Debug)]
+pub struct SweepAnswer {
+    /// How many IPUs there are.
+    pub ipus: usize,
+    /// Does it fit? Else it is the split that needs the least.
+    pub fits: bool,
+    /// The split.
+    pub solution: Solution,
+    /// What its stages leave free of their limits at least, in bytes; below 0
+    /// when it does not fit.
+    pub free: i64,
+}
+
+/// Answers `request` for the model that `memory` weighs.
+///
+/// # Errors
+/// A request that contradicts itself, and whatever makes an answer uncertain.
+pub fn search(
+    memory: &MemoryModel<'_>,
+    placement: &Placement,
+    request: SearchRequest,
+) -> Result<SearchResult, SearchError> {
+    search_with(memory, placement, request, &Progress::new())
+}
+
+/// The same, telling `progress` how far it is.
+pub(crate) fn search_with(
+    memory: &MemoryModel<'_>,
+    placement: &Placement,
+    request: SearchRequest,
+    progress: &Progress,
+) -> Result<SearchResult, SearchError> {
+    let mut weighed = WeighedRequest::new(memory, placement, request, progress)?;
+    let outcome = weighed.solve(memory, progress)?;
+    let _task = progress.begin("weighing stages", Unit::Rows, 0);
+    SearchResult::new(weighed, outcome, memory)
+}
+
+impl WeighedRequest {
+    fn new(
+        memory: &MemoryModel<'_>,
+        placement: &Placement,
+        request: SearchRequest,
+        progress: &Progress,
+    ) -> Result<Self, SearchError> {
+        let mut constraints = request.constraints.clone();
+        if request.solver == Solver::Ilp {
+            constraints.extend(ties::constraints(placement));
+        }
+        let has_all_costs = request.needs_all_costs();
+        let most = if has_all_costs {
+            u64::MAX
+        } else {
+            request.highest_limit()
+        };
+        let mut weighed = Self {
+            ipus: request.ipus.highest(),
+            constraints,
+            costs: memory.range_costs_with(most, progress)?,
+            has_all_costs,
+            cut_bytes: memory.cut_bytes(),
+            request,
+        };
+        if let IpuCount::UpTo(most) = weighed.request.ipus {
+            let fewest = solve::fewest_stages(&weighed.problem())?;
+            weighed.ipus = fewest.map_or(most, |fewest| fewest.min(most));
+        }
+        Ok(weighed)
+    }
+
+    /// The question to the solver.
+    pub fn problem(&self) -> Problem<'_> {
+        Problem {
+            costs: &self.costs,
+            cut_bytes: &self.cut_bytes,
+            cycles: self.request.cycles.as_deref(),
+            ipus: self.ipus,
+            limits: Limits::new(&self.request.limits).first(self.ipus),
+            constraints: &self.constraints,
+            goal: self.request.goal,
+        }
+    }
+
+    /// Bytes that a stage on this IPU may take on each tile.
+    pub fn limit_of(&self, ipu: usize) -> u64 {
+        let own = self.problem().limits.of(ipu);
+        own.unwrap_or(self.request.highest_limit())
+    }
+
+    fn solve(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        progress: &Progress,
+    ) -> Result<Outcome, SearchError> {
+        let begin = || progress.begin("solving", Unit::Rows, 0);
+        if self.request.solver == Solver::Greedy {
+            let limit = self.request.highest_limit();
+            return Ok(Outcome::Greedy(solve::greedy(
+                &self.costs,
+                limit,
+                self.ipus,
+            )));
+        }
+        let task = begin();
+        if let Some(solution) = solve::solve(&self.problem())? {
+            return Ok(Outcome::Best(Box::new(solution)));
+        }
+        drop(task);
+        if !self.has_all_costs {
+            self.costs = memory.range_costs_with(u64::MAX, progress)?;
+            self.has_all_costs = true;
+        }
+        let _task = begin();
+        match solve::explain(&self.problem())? {
+            Some(infeasible) => Ok(Outcome::Infeasible(Box::new(infeasible))),
+            // Both see the same costs, up to the limit.
+            None => Err(SearchError::FoundLater),
+        }
+    }
+
+    /// The best split for each number of IPUs; where none fits, the one that
+    /// would need the least.
+    fn sweep(&self) -> Result<Vec<SweepAnswer>, SearchError> {
+        let problem = self.problem();
+        let fitting = solve::sweep(&problem)?;
+        let mut others = vec![None; fitting.len()];
+        if fitting.iter().any(Option::is_none) {
+            others = solve::sweep(&Problem {
+                limits: Limits::Same(u64::MAX),
+                goal: Goal::Peak,
+                ..problem
+            })?;
+        }
+        let answers = fitting.into_iter().zip(others).enumerate();
+        let answers = answers.filter_map(|(number, (fitting, other))| {
+            let fits = fitting.is_some();
+            let solution = fitting.or(other)?;
+            Some(SweepAnswer {
+                ipus: number + 1,
+                fits,
+                free: free(&problem, &solution),
+                solution,
+            })
+        });
+        Ok(answers.collect())
+    }
+
+    /// The single positions that are over the highest limit.
+    fn positions_over_limit(&self) -> Vec<Range<usize>> {
+        let highest = self.request.highest_limit();
+        let alone = (0..self.costs.layers()).map(|position| position..position + 1);
+        let is_over = |range: &Range<usize>| {
+            let peak = self.costs.peak(range.clone());
+            peak.is_none_or(|peak| peak > highest)
+        };
+        alone.filter(is_over).collect()
+    }
+}
+
+/// What the stages of a split leave free of their limits, at least.
+fn free(problem: &Problem<'_>, solution: &Solution) -> i64 {
+    let stages = solution.plan.stages().iter().enumerate();
+    let free = stages.filter_map(|(stage, range)| {
+        let limit = problem.limits.of(stage)?;
+        let peak = problem.costs.peak(range.clone())?;
+        Some(free_bytes(limit, peak))
+    });
+    free.min().unwrap_or(0)
+}
+
+/// What is free of `limit` with so many bytes in use; below 0 when they are
+/// more. Beyond what JSON readers take it stays at the last number that they do.
+pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
+    let free = i128::from(limit) - i128::from(bytes);
+    i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })
+}
+
+impl SearchResult {
+    /// Weighs what was found.
+    fn new(
+        weighed: WeighedRequest,
+        outcome: Outcome,
+        memory: &MemoryModel<'_>,
+    ) -> Result<Self, SearchError> {
+        let request = &weighed.request;
+        let broken = match &request.given {
+            Some(plan) => solve::evaluate(&weighed.problem(), plan)?.broken,
+            None => Vec::new(),
+        };
+        let sweep = request.sweep.then(|| weighed.sweep()).transpose()?;
+        let over_limit = match &outcome {
+            Outcome::Infeasible(infeasible) => infeasible.certificate.ranges.clone(),
+            _ => Vec::new(),
+        };
+        let stages = if request.split {
+            shown_stages(request, &outcome)
+        } else {
+            Vec::new()
+        };
+        let mut result = Self {
+            memory: memory.stages(&stages),
+            stages,
+            over_limit: over_limit
+                .iter()
+                .cloned()
+                .zip(memory.stages(&over_limit))
+                .collect(),
+            weighed,
+            outcome,
+            broken,
+            sweep,
+            too_large: Vec::new(),
+        };
+        if result.weighed.request.split && !result.fits() {
+            let alone = result.weighed.positions_over_limit();
+            let positions = alone.iter().map(|range| range.start);
+            result.too_large = positions.zip(memory.stages(&alone)).collect();
+        }
+        Ok(result)
+    }
+
+    /// The best split, or the one that needs the least when none fits.
+    pub fn best(&self) -> Option<&Solution> {
+        best(&self.outcome)
+    }
+
+    /// Does the split that is shown keep to all limits and constraints, with
+    /// every position in a stage?
+    pub fn fits(&self) -> bool {
+        let placed = self.stages.last().map_or(0, |last| last.end);
+        let mut stages = self.memory.iter().enumerate();
+        placed == self.weighed.costs.layers()
+            && self.stages.len() <= self.weighed.ipus
+            && self.broken.is_empty()
+            && stages.all(|(ipu, stage)| stage.max_tile_bytes() <= self.weighed.limit_of(ipu))
+    }
+}
+
+fn best(outcome: &Outcome) -> Option<&Solution> {
+    match outcome {
+        Outcome::Best(solution) => Some(solution),
+        Outcome::Infeasible(infeasible) => infeasible.lowest_peak.as_ref(),
+        Outcome::Greedy(_) => None,
+    }
+}
+
+/// The stages of the split that was given, or else of the best one.
+fn shown_stages(request: &SearchRequest, outcome: &Outcome) -> Vec<Range<usize>> {
+    match (&request.given, outcome) {
+        (Some(plan), _) => plan.stages().to_vec(),
+        (None, Outcome::Greedy(greedy)) => greedy.stages.clone(),
+        (None, outcome) => best(outcome).map_or(Vec::new(), |best| best.plan.stages().to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_bytes_keep_their_sign() {
+        assert_eq!(free_bytes(5, 7), -2);
+        assert_eq!(free_bytes(u64::MAX, 0), i64::MAX);
+        assert_eq!(free_bytes(0, u64::MAX), i64::MIN);
+    }
+}

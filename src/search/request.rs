@@ -1,0 +1,177 @@
+//! The question to a search.
+
+use crate::solve::{Constraint, Goal, Limits, Plan};
+use clap::ValueEnum;
+use std::str::FromStr;
+
+/// What a search is asked for. The default is the best split of all layers over
+/// at most 16 IPUs of 638,976 bytes a tile (638,976 bytes are 624 KiB, the memory
+/// of a tile of a Mk2 IPU), by the lowest peak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchRequest {
+    /// How many IPUs there are.
+    pub ipus: IpuCount,
+    /// Bytes that a stage may take on each tile: one number for all IPUs, or
+    /// one for each. Never empty.
+    pub limits: Vec<u64>,
+    /// What `limits` were lessened by: only what would be enough is computed
+    /// with it.
+    pub reserve: Reserve,
+    /// How to search.
+    pub solver: Solver,
+    /// What makes one split better than another.
+    pub goal: Goal,
+    /// What a split must do besides fitting. Positions are those of the layer
+    /// order.
+    pub constraints: Vec<Constraint>,
+    /// Cycles by position, when the profile has them.
+    pub cycles: Option<Vec<u64>>,
+    /// A split to be judged beside the best one.
+    pub given: Option<Plan>,
+    /// Is a split wanted? Else only what the other fields ask for.
+    pub split: bool,
+    /// Is the best split for each number of IPUs wanted?
+    pub sweep: bool,
+    /// Is it wanted what moving a layer over a cut would do?
+    pub moves: bool,
+}
+
+impl Default for SearchRequest {
+    fn default() -> Self {
+        Self {
+            ipus: IpuCount::Exactly(16),
+            limits: vec![638_976],
+            reserve: Reserve::Bytes(0),
+            solver: Solver::Ilp,
+            goal: Goal::Peak,
+            constraints: Vec::new(),
+            cycles: None,
+            given: None,
+            split: true,
+            sweep: false,
+            moves: false,
+        }
+    }
+}
+
+impl SearchRequest {
+    /// The most that a stage may take on any IPU.
+    pub fn highest_limit(&self) -> u64 {
+        Limits::new(&self.limits).highest()
+    }
+
+    /// Must also the ranges be weighed that are over the limit?
+    pub(super) fn needs_all_costs(&self) -> bool {
+        let needs_all = self.sweep || self.moves || self.given.is_some();
+        needs_all || matches!(self.ipus, IpuCount::UpTo(_))
+    }
+}
+
+/// How many IPUs there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IpuCount {
+    /// As many.
+    Exactly(usize),
+    /// The fewest on which the model fits, of at most as many.
+    UpTo(usize),
+}
+
+impl IpuCount {
+    /// The highest number of stages that a split may have.
+    pub fn highest(self) -> usize {
+        match self {
+            IpuCount::Exactly(ipus) | IpuCount::UpTo(ipus) => ipus,
+        }
+    }
+}
+
+/// How to search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Solver {
+    /// The integer program.
+    Ilp,
+    /// The search of the original tool, which knows neither objectives nor
+    /// constraints nor tied weights.
+    Greedy,
+}
+
+/// Memory of each tile that is kept free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reserve {
+    /// So many bytes.
+    Bytes(u64),
+    /// So many thousandths of a per cent.
+    PerCent(u64),
+}
+
+impl Reserve {
+    /// The bytes to keep free of `memory`, rounded up.
+    pub fn of(self, memory: u64) -> u64 {
+        match self {
+            Reserve::Bytes(bytes) => bytes,
+            Reserve::PerCent(thousandths) => {
+                let bytes = u128::from(memory) * u128::from(thousandths);
+                // Less than the whole of `memory`.
+                u64::try_from(bytes.div_ceil(100_000)).unwrap_or(memory)
+            }
+        }
+    }
+
+    /// The least memory that has `bytes` beside what is kept free of it.
+    pub fn beside(self, bytes: u64) -> u64 {
+        match self {
+            Reserve::Bytes(reserve) => bytes.saturating_add(reserve),
+            Reserve::PerCent(thousandths) => {
+                let rest = u128::from(100_000 - thousandths.min(99_999));
+                let memory = (u128::from(bytes) * 100_000).div_ceil(rest);
+                let memory = u64::try_from(memory).unwrap_or(u64::MAX);
+                // Rounding up what is kept free can take one byte more.
+                let is_enough = memory - self.of(memory).min(memory) >= bytes;
+                memory.saturating_add(u64::from(!is_enough))
+            }
+        }
+    }
+}
+
+impl FromStr for Reserve {
+    type Err = String;
+
+    fn from_str(amount: &str) -> Result<Self, String> {
+        let wrong = || format!("'{amount}' is neither bytes nor per cent: write 8192 or 5%");
+        let Some(percent) = amount.strip_suffix('%') else {
+            return amount.parse().map(Reserve::Bytes).map_err(|_| wrong());
+        };
+        let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
+        if !(0.0..100.0).contains(&percent) {
+            return Err(format!("'{amount}' leaves nothing of a tile"));
+        }
+        Ok(Reserve::PerCent((percent * 1000.0).round() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reserves_are_bytes_or_per_cent() {
+        let bytes = |amount: &str| amount.parse::<Reserve>().map(|reserve| reserve.of(638_976));
+        for amount in ["0", "8192", "5%", "12.5%", "99.999%"] {
+            let reserve: Reserve = amount.parse().unwrap();
+            for bytes in [1, 7, 638_976, 1 << 40] {
+                let memory = reserve.beside(bytes);
+                assert!(memory - reserve.of(memory) >= bytes, "{amount} {bytes}");
+                let less = memory - 1;
+                let left = less.checked_sub(reserve.of(less));
+                assert!(left.is_none_or(|left| left < bytes), "{amount} {bytes}");
+            }
+        }
+        assert_eq!(bytes("0"), Ok(0));
+        assert_eq!(bytes("8192"), Ok(8192));
+        assert_eq!(bytes("5%"), Ok(31_949));
+        assert_eq!(bytes("12.5 %"), Ok(79_872));
+        for wrong in ["", "%", "-1", "-1%", "100%", "5 percent", "NaN%"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+}
