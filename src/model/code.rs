@@ -5,6 +5,7 @@ use crate::limits;
 use crate::profile::{ComputeSet, ProgramKind, Programs, Target, TileBytes};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// What a piece of memory that programs carry holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,7 +54,7 @@ impl CodeKind {
 }
 
 /// What the programs of one operation group take on each tile besides variables.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCode {
     /// The vertex types that its compute sets instantiate (positions in
     /// [`Model::vertex_code`](super::Model::vertex_code)), each with 1 on

@@ -2,9 +2,10 @@
 
 use super::operations::FoundGroup;
 use crate::profile::{ProgramKind, Programs};
+use serde::{Deserialize, Serialize};
 
 /// A program that owns code or state, and the operation that it belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnedProgram {
     /// `programs.id`.
     pub id: u64,
@@ -21,7 +22,7 @@ pub struct OwnedProgram {
 }
 
 /// The two kinds of programs that own memory besides control code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OwnedKind {
     /// Runs a compute set.
     OnTileExecute,

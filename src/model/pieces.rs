@@ -7,10 +7,11 @@ use super::user_set_index::UserSetIndex;
 use crate::limits;
 use crate::profile::Profile;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Programs of one operation that use variables of the same user sets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
     /// The user sets that its variables have, ascending.
     pub sets: Box<[u32]>,
