@@ -102,9 +102,10 @@ impl Anomalies {
     }
 
     fn broken_off(&self, truncation: &Truncation) -> String {
-        let how = match truncation.damaged {
-            true => "malformed from",
-            false => "cut off at",
+        let how = if truncation.damaged {
+            "malformed from"
+        } else {
+            "cut off at"
         };
         let lost = match (self.contexts_complete, self.table_complete) {
             (true, true) => "nothing that is needed is lost".to_owned(),

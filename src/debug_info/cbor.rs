@@ -1,14 +1,84 @@
 //! Pulling CBOR items from a stream, and stepping over those not wanted.
 //!
-//! Heads are decoded by ciborium's decoder; the bytes come from a window that
+//! The heads of items (RFC 8949, section 3) are decoded by ciborium's decoder; the bytes come from a window that
 //! slides over the file, so that texts are looked at where they lie and what
 //! nobody asks for is stepped over without being copied.
 
 use crate::limits;
 use std::io::{self, Read};
 
-use super::item::{BadItem, Item};
+use ciborium_ll::{Decoder, Error, Header};
+
 use super::window::Window;
+
+/// The head of an item. Those whose value nothing asks for are told apart only
+/// as far as stepping over them needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemHead {
+    /// An integer from 0.
+    Uint(u64),
+    /// A byte string of so many bytes.
+    Bytes(u64),
+    /// A byte string in segments, up to the break.
+    ByteSegments,
+    /// A text of so many bytes.
+    Text(u64),
+    /// A text in segments, up to the break.
+    TextSegments,
+    /// An array of so many items.
+    Array(u64),
+    /// An array up to the break.
+    OpenArray,
+    /// A map of so many pairs.
+    Map(u64),
+    /// A map up to the break.
+    OpenMap,
+    /// A tag; the item that it is about follows.
+    Tag(u64),
+    /// The end of what is open.
+    Break,
+    /// A negative integer, a float or a simple value.
+    Other,
+}
+
+/// Why the bytes are no head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BadHead {
+    /// They end within it.
+    Cut,
+    /// The first byte has no meaning.
+    Syntax,
+}
+
+impl ItemHead {
+    /// The longest head, in bytes.
+    pub const LONGEST: usize = 9;
+
+    /// Decodes the head at the start of `bytes`; gives its length in bytes too.
+    #[inline]
+    pub fn decode(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
+        let mut decoder = Decoder::from(bytes);
+        let item = match decoder.pull() {
+            Ok(Header::Positive(value)) => ItemHead::Uint(value),
+            Ok(Header::Bytes(len)) => {
+                len.map_or(ItemHead::ByteSegments, |len| ItemHead::Bytes(len as u64))
+            }
+            Ok(Header::Text(len)) => {
+                len.map_or(ItemHead::TextSegments, |len| ItemHead::Text(len as u64))
+            }
+            Ok(Header::Array(len)) => {
+                len.map_or(ItemHead::OpenArray, |len| ItemHead::Array(len as u64))
+            }
+            Ok(Header::Map(len)) => len.map_or(ItemHead::OpenMap, |len| ItemHead::Map(len as u64)),
+            Ok(Header::Tag(tag)) => ItemHead::Tag(tag),
+            Ok(Header::Break) => ItemHead::Break,
+            Ok(Header::Negative(_) | Header::Float(_) | Header::Simple(_)) => ItemHead::Other,
+            Err(Error::Io(_)) => return Err(BadHead::Cut),
+            Err(Error::Syntax(_)) => return Err(BadHead::Syntax),
+        };
+        Ok((item, decoder.offset()))
+    }
+}
 
 /// Why no further item can be had.
 #[derive(Debug)]
@@ -32,9 +102,9 @@ pub(super) enum Count {
 
 impl Count {
     /// What is to come of a container, from its head.
-    pub fn of(head: Item) -> Self {
+    pub fn of(head: ItemHead) -> Self {
         match head {
-            Item::Array(len) | Item::Map(len) => Count::Left(len),
+            ItemHead::Array(len) | ItemHead::Map(len) => Count::Left(len),
             _ => Count::UntilBreak,
         }
     }
@@ -94,25 +164,25 @@ impl<R: Read> Items<R> {
 
     /// The next item, whatever it is.
     #[inline]
-    pub fn item(&mut self) -> Result<Item, Fault> {
-        match Item::decode(self.ahead(Item::LONGEST)?) {
+    pub fn item(&mut self) -> Result<ItemHead, Fault> {
+        match ItemHead::decode(self.ahead(ItemHead::LONGEST)?) {
             Ok((item, used)) => {
                 self.advance(used);
                 Ok(item)
             }
-            Err(BadItem::Cut) => Err(Fault::Cut),
-            Err(BadItem::Syntax) => Err(Fault::Syntax(self.offset())),
+            Err(BadHead::Cut) => Err(Fault::Cut),
+            Err(BadHead::Syntax) => Err(Fault::Syntax(self.offset())),
         }
     }
 
     /// The value that must come next, without its tags.
     #[inline]
-    pub fn value(&mut self) -> Result<Item, Fault> {
+    pub fn value(&mut self) -> Result<ItemHead, Fault> {
         loop {
             let offset = self.offset();
             match self.item()? {
-                Item::Tag(_) => {}
-                Item::Break => return Err(Fault::Syntax(offset)),
+                ItemHead::Tag(_) => {}
+                ItemHead::Break => return Err(Fault::Syntax(offset)),
                 item => return Ok(item),
             }
         }
@@ -120,10 +190,10 @@ impl<R: Read> Items<R> {
 
     /// The value that comes next, without its tags; `None` at the break.
     #[inline]
-    fn value_or_break(&mut self) -> Result<Option<Item>, Fault> {
+    fn value_or_break(&mut self) -> Result<Option<ItemHead>, Fault> {
         match self.item()? {
-            Item::Break => Ok(None),
-            Item::Tag(_) => self.value().map(Some),
+            ItemHead::Break => Ok(None),
+            ItemHead::Tag(_) => self.value().map(Some),
             item => Ok(Some(item)),
         }
     }
@@ -131,7 +201,7 @@ impl<R: Read> Items<R> {
     /// The next item of an array, or key of a map, without its tags; `None` at
     /// the end.
     #[inline]
-    pub fn next(&mut self, count: &mut Count) -> Result<Option<Item>, Fault> {
+    pub fn next(&mut self, count: &mut Count) -> Result<Option<ItemHead>, Fault> {
         match count {
             Count::Left(0) => Ok(None),
             Count::Left(left) => {
@@ -144,9 +214,9 @@ impl<R: Read> Items<R> {
 
     /// Appends the bytes of the text whose head was just read to `into`, which
     /// grows with what arrives and not with what the head claims.
-    pub fn text(&mut self, head: Item, into: &mut Vec<u8>) -> Result<(), Fault> {
+    pub fn text(&mut self, head: ItemHead, into: &mut Vec<u8>) -> Result<(), Fault> {
         match head {
-            Item::Text(len) => self.take(len, |piece| into.extend_from_slice(piece)),
+            ItemHead::Text(len) => self.take(len, |piece| into.extend_from_slice(piece)),
             _ => self.segments(head, |piece| into.extend_from_slice(piece)),
         }
     }
@@ -161,13 +231,13 @@ impl<R: Read> Items<R> {
     }
 
     /// The segments of a string in segments, up to the break.
-    fn segments(&mut self, head: Item, mut each: impl FnMut(&[u8])) -> Result<(), Fault> {
+    fn segments(&mut self, head: ItemHead, mut each: impl FnMut(&[u8])) -> Result<(), Fault> {
         loop {
             let offset = self.offset();
             match (head, self.item()?) {
-                (_, Item::Break) => return Ok(()),
-                (Item::TextSegments, Item::Text(len)) => self.take(len, &mut each)?,
-                (Item::ByteSegments, Item::Bytes(len)) => self.take(len, &mut each)?,
+                (_, ItemHead::Break) => return Ok(()),
+                (ItemHead::TextSegments, ItemHead::Text(len)) => self.take(len, &mut each)?,
+                (ItemHead::ByteSegments, ItemHead::Bytes(len)) => self.take(len, &mut each)?,
                 _ => return Err(Fault::Syntax(offset)),
             }
         }
@@ -175,7 +245,7 @@ impl<R: Read> Items<R> {
 
     /// Steps over the value whose head was just read, however deep it is.
     #[inline]
-    pub fn skip(&mut self, head: Item) -> Result<(), Fault> {
+    pub fn skip(&mut self, head: ItemHead) -> Result<(), Fault> {
         match self.enter(head)? {
             Some(open) => self.skip_container(open),
             None => Ok(()),
@@ -204,23 +274,23 @@ impl<R: Read> Items<R> {
 
     /// Steps over a scalar or string, or gives the container that was opened.
     #[inline]
-    fn enter(&mut self, head: Item) -> Result<Option<Open>, Fault> {
+    fn enter(&mut self, head: ItemHead) -> Result<Option<Open>, Fault> {
         match head {
-            Item::Text(len) | Item::Bytes(len) => self.take(len, |_| {})?,
-            Item::TextSegments | Item::ByteSegments => self.segments(head, |_| {})?,
-            Item::Array(len) => return Ok(Some(Open::Left(len))),
+            ItemHead::Text(len) | ItemHead::Bytes(len) => self.take(len, |_| {})?,
+            ItemHead::TextSegments | ItemHead::ByteSegments => self.segments(head, |_| {})?,
+            ItemHead::Array(len) => return Ok(Some(Open::Left(len))),
             // More pairs than can be counted cannot arrive either.
-            Item::Map(len) => return Ok(Some(Open::Left(len.saturating_mul(2)))),
-            Item::OpenArray => return Ok(Some(Open::Array)),
-            Item::OpenMap => return Ok(Some(Open::MapKey)),
-            Item::Uint(_) | Item::Other | Item::Tag(_) | Item::Break => {}
+            ItemHead::Map(len) => return Ok(Some(Open::Left(len.saturating_mul(2)))),
+            ItemHead::OpenArray => return Ok(Some(Open::Array)),
+            ItemHead::OpenMap => return Ok(Some(Open::MapKey)),
+            ItemHead::Uint(_) | ItemHead::Other | ItemHead::Tag(_) | ItemHead::Break => {}
         }
         Ok(None)
     }
 
     /// The next item of an open container, `None` at its end.
     #[inline]
-    fn next_inside(&mut self, open: &mut Open) -> Result<Option<Item>, Fault> {
+    fn next_inside(&mut self, open: &mut Open) -> Result<Option<ItemHead>, Fault> {
         match open {
             Open::Left(0) => Ok(None),
             Open::Left(left) => {

@@ -3,12 +3,11 @@
 use std::io::Read;
 use std::ops::Range;
 
-use super::cbor::{Count, Fault, Items};
-use super::item::Item;
+use super::cbor::{Count, Fault, ItemHead, Items};
 
 /// Which software wrote a context.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Layer {
+pub enum SoftwareLayer {
     /// Poplar: variables, compute sets, programs.
     Poplar,
     /// PopLibs.
@@ -33,20 +32,20 @@ pub enum Layer {
     Other,
 }
 
-impl Layer {
+impl SoftwareLayer {
     fn from_text(text: &[u8]) -> Self {
         match text {
-            b"poplar" => Layer::Poplar,
-            b"poplibs" => Layer::Poplibs,
-            b"popartbuilder" => Layer::PopartBuilder,
-            b"onnx" => Layer::Onnx,
-            b"popart" => Layer::Popart,
-            b"poptorch" => Layer::Poptorch,
-            b"popxl" => Layer::Popxl,
-            b"xla_op" => Layer::XlaOp,
-            b"hloinstruction" => Layer::HloInstruction,
-            b"poplar_driver" => Layer::PoplarDriver,
-            _ => Layer::Other,
+            b"poplar" => SoftwareLayer::Poplar,
+            b"poplibs" => SoftwareLayer::Poplibs,
+            b"popartbuilder" => SoftwareLayer::PopartBuilder,
+            b"onnx" => SoftwareLayer::Onnx,
+            b"popart" => SoftwareLayer::Popart,
+            b"poptorch" => SoftwareLayer::Poptorch,
+            b"popxl" => SoftwareLayer::Popxl,
+            b"xla_op" => SoftwareLayer::XlaOp,
+            b"hloinstruction" => SoftwareLayer::HloInstruction,
+            b"poplar_driver" => SoftwareLayer::PoplarDriver,
+            _ => SoftwareLayer::Other,
         }
     }
 
@@ -89,7 +88,7 @@ pub enum Field {
 
 /// A key of a context that is looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Key {
+enum ContextKey {
     Id,
     ParentId,
     Name,
@@ -148,9 +147,9 @@ impl TextKey {
 
     /// What the key means in a context of this layer. No kept key means two
     /// things within one layer, so the category is not asked.
-    fn field(self, layer: Layer) -> Option<Field> {
-        use Layer::*;
-        let (field, layers): (Field, &[Layer]) = match self {
+    fn field(self, layer: SoftwareLayer) -> Option<Field> {
+        use SoftwareLayer::*;
+        let (field, layers): (Field, &[SoftwareLayer]) = match self {
             TextKey::Api => (Field::Api, &[Poplibs, Popxl]),
             TextKey::OpNameCamel => (Field::OpName, &[Onnx]),
             TextKey::OpNameSnake => (Field::OpName, &[Poptorch, XlaOp]),
@@ -172,25 +171,25 @@ impl TextKey {
 /// The longest key that is looked at.
 const LONGEST_KEY: u64 = "replacedDebugContextIds".len() as u64;
 
-fn key(text: &[u8]) -> Option<Key> {
+fn key(text: &[u8]) -> Option<ContextKey> {
     Some(match text {
-        b"id" => Key::Id,
-        b"parentId" => Key::ParentId,
-        b"name" => Key::Name,
-        b"layer" => Key::Layer,
-        b"api" => Key::Text(TextKey::Api),
-        b"opName" => Key::Text(TextKey::OpNameCamel),
-        b"op_name" => Key::Text(TextKey::OpNameSnake),
-        b"hlo_name" => Key::Text(TextKey::HloName),
-        b"opid" => Key::Text(TextKey::Opid),
-        b"instanceId" => Key::Text(TextKey::InstanceId),
-        b"tensorId" => Key::Text(TextKey::TensorId),
-        b"inputs" => Key::Text(TextKey::Inputs),
-        b"outlinedDebugContextIds" => Key::Text(TextKey::OutlinedIds),
-        b"replacedDebugContextIds" => Key::Text(TextKey::ReplacedIds),
-        b"type" => Key::Text(TextKey::Type),
-        b"outputs" => Key::Text(TextKey::Outputs),
-        b"attributes" => Key::Text(TextKey::Attributes),
+        b"id" => ContextKey::Id,
+        b"parentId" => ContextKey::ParentId,
+        b"name" => ContextKey::Name,
+        b"layer" => ContextKey::Layer,
+        b"api" => ContextKey::Text(TextKey::Api),
+        b"opName" => ContextKey::Text(TextKey::OpNameCamel),
+        b"op_name" => ContextKey::Text(TextKey::OpNameSnake),
+        b"hlo_name" => ContextKey::Text(TextKey::HloName),
+        b"opid" => ContextKey::Text(TextKey::Opid),
+        b"instanceId" => ContextKey::Text(TextKey::InstanceId),
+        b"tensorId" => ContextKey::Text(TextKey::TensorId),
+        b"inputs" => ContextKey::Text(TextKey::Inputs),
+        b"outlinedDebugContextIds" => ContextKey::Text(TextKey::OutlinedIds),
+        b"replacedDebugContextIds" => ContextKey::Text(TextKey::ReplacedIds),
+        b"type" => ContextKey::Text(TextKey::Type),
+        b"outputs" => ContextKey::Text(TextKey::Outputs),
+        b"attributes" => ContextKey::Text(TextKey::Attributes),
         _ => return None,
     })
 }
@@ -202,7 +201,7 @@ const FAR_NAME: u32 = u32::MAX - 1;
 
 /// A stored context.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Record {
+pub(super) struct ContextRecord {
     /// Never 0.
     pub id: u64,
     /// 0 for a root.
@@ -213,19 +212,19 @@ pub(super) struct Record {
     pub first_field: u32,
     /// How many entries it has.
     pub field_count: u8,
-    pub layer: Layer,
+    pub layer: SoftwareLayer,
     /// Whether following the parents leads back here.
     pub on_cycle: bool,
 }
 
-impl Record {
-    pub const NONE: Record = Record {
+impl ContextRecord {
+    pub const NONE: ContextRecord = ContextRecord {
         id: 0,
         parent: 0,
         name: NO_NAME,
         first_field: 0,
         field_count: 0,
-        layer: Layer::Other,
+        layer: SoftwareLayer::Other,
         on_cycle: false,
     };
 }
@@ -233,7 +232,7 @@ impl Record {
 /// The context being read. One is used for all, to keep its room.
 #[derive(Debug)]
 pub(super) struct Draft {
-    pub record: Record,
+    pub record: ContextRecord,
     /// Kept texts back to back.
     bytes: Vec<u8>,
     texts: [Option<(usize, usize)>; TextKey::ALL.len()],
@@ -242,7 +241,7 @@ pub(super) struct Draft {
 impl Draft {
     pub fn new() -> Self {
         Self {
-            record: Record::NONE,
+            record: ContextRecord::NONE,
             bytes: Vec::new(),
             texts: [None; TextKey::ALL.len()],
         }
@@ -253,7 +252,7 @@ impl Draft {
     /// A value of an unexpected type counts as absent. Of a key that comes
     /// twice the last value of the expected type counts.
     pub fn read<R: Read>(&mut self, items: &mut Items<R>, mut count: Count) -> Result<(), Fault> {
-        self.record = Record::NONE;
+        self.record = ContextRecord::NONE;
         self.bytes.clear();
         self.texts = [None; TextKey::ALL.len()];
         while let Some(head) = items.next(&mut count)? {
@@ -271,17 +270,17 @@ impl Draft {
     fn read_key<R: Read>(
         &mut self,
         items: &mut Items<R>,
-        head: Item,
-    ) -> Result<Option<Key>, Fault> {
+        head: ItemHead,
+    ) -> Result<Option<ContextKey>, Fault> {
         match head {
-            Item::Text(len) if len <= LONGEST_KEY => {
+            ItemHead::Text(len) if len <= LONGEST_KEY => {
                 let len = len as usize;
                 let text = items.ahead(len)?.get(..len).ok_or(Fault::Cut)?;
                 let key = key(text);
                 items.advance(len);
                 Ok(key)
             }
-            Item::TextSegments => {
+            ItemHead::TextSegments => {
                 let text = self.read_text(items, head)?;
                 let key = key(&self.bytes[text.clone()]);
                 self.bytes.truncate(text.start);
@@ -297,34 +296,34 @@ impl Draft {
     fn read_value<R: Read>(
         &mut self,
         items: &mut Items<R>,
-        key: Key,
-        value: Item,
+        key: ContextKey,
+        value: ItemHead,
     ) -> Result<(), Fault> {
         match (key, value) {
-            (Key::Id, Item::Uint(id)) => self.record.id = id,
-            (Key::ParentId, Item::Uint(id)) => self.record.parent = id,
-            (Key::Name, Item::Uint(index)) => {
+            (ContextKey::Id, ItemHead::Uint(id)) => self.record.id = id,
+            (ContextKey::ParentId, ItemHead::Uint(id)) => self.record.parent = id,
+            (ContextKey::Name, ItemHead::Uint(index)) => {
                 self.record.name = u32::try_from(index).map_or(FAR_NAME, |near| near.min(FAR_NAME));
             }
-            (Key::Layer, Item::Text(_) | Item::TextSegments) => {
+            (ContextKey::Layer, ItemHead::Text(_) | ItemHead::TextSegments) => {
                 let text = self.read_text(items, value)?;
-                self.record.layer = Layer::from_text(&self.bytes[text.clone()]);
+                self.record.layer = SoftwareLayer::from_text(&self.bytes[text.clone()]);
                 self.bytes.truncate(text.start);
             }
-            (Key::Text(key), Item::Text(_) | Item::TextSegments)
+            (ContextKey::Text(key), ItemHead::Text(_) | ItemHead::TextSegments)
                 if !key.is_list() && !key.is_map() =>
             {
                 let text = self.read_text(items, value)?;
                 self.texts[key as usize] = Some((text.start, text.end));
             }
-            (Key::Text(key), Item::Array(_) | Item::OpenArray) if key.is_list() => {
+            (ContextKey::Text(key), ItemHead::Array(_) | ItemHead::OpenArray) if key.is_list() => {
                 let text = self.read_list(items, value)?;
                 let kept = text.filter(|text| self.is_kept(key, text.clone()));
                 if let Some(text) = kept {
                     self.texts[key as usize] = Some((text.start, text.end));
                 }
             }
-            (Key::Text(key), Item::Map(_) | Item::OpenMap) if key.is_map() => {
+            (ContextKey::Text(key), ItemHead::Map(_) | ItemHead::OpenMap) if key.is_map() => {
                 if let Some(text) = self.read_entry(items, value)? {
                     self.texts[key as usize] = Some((text.start, text.end));
                 }
@@ -337,7 +336,7 @@ impl Draft {
     fn read_text<R: Read>(
         &mut self,
         items: &mut Items<R>,
-        head: Item,
+        head: ItemHead,
     ) -> Result<Range<usize>, Fault> {
         let start = self.bytes.len();
         items.text(head, &mut self.bytes)?;
@@ -360,13 +359,13 @@ impl Draft {
     fn read_entry<R: Read>(
         &mut self,
         items: &mut Items<R>,
-        map: Item,
+        map: ItemHead,
     ) -> Result<Option<Range<usize>>, Fault> {
         let mut found = None;
         let mut count = Count::of(map);
         while let Some(head) = items.next(&mut count)? {
             let is_wanted = match head {
-                Item::Text(_) | Item::TextSegments => {
+                ItemHead::Text(_) | ItemHead::TextSegments => {
                     let name = self.read_text(items, head)?;
                     let is_wanted = &self.bytes[name.clone()] == EXECUTION_CONTEXT;
                     self.bytes.truncate(name.start);
@@ -379,7 +378,7 @@ impl Draft {
             };
             let value = items.value()?;
             found = match value {
-                Item::Text(_) | Item::TextSegments if is_wanted => {
+                ItemHead::Text(_) | ItemHead::TextSegments if is_wanted => {
                     Some(self.read_text(items, value)?)
                 }
                 other => {
@@ -395,14 +394,14 @@ impl Draft {
     fn read_list<R: Read>(
         &mut self,
         items: &mut Items<R>,
-        head: Item,
+        head: ItemHead,
     ) -> Result<Option<Range<usize>>, Fault> {
         let start = self.bytes.len();
         let mut only_texts = true;
         let mut count = Count::of(head);
         let mut separator: &[u8] = b"";
         while let Some(head) = items.next(&mut count)? {
-            let is_text = matches!(head, Item::Text(_) | Item::TextSegments);
+            let is_text = matches!(head, ItemHead::Text(_) | ItemHead::TextSegments);
             only_texts &= is_text;
             if only_texts {
                 self.bytes.extend_from_slice(separator);

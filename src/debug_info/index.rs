@@ -1,6 +1,6 @@
 //! From ids to contexts.
 
-use super::context::Record;
+use super::context::ContextRecord;
 
 /// No context has this id.
 const NOWHERE: u32 = u32::MAX;
@@ -25,7 +25,7 @@ impl IdIndex {
     /// Gives the index and how many records were removed.
     ///
     /// `records` must have fewer than 2^32 - 1 entries.
-    pub fn build(records: &mut Vec<Record>) -> (IdIndex, usize) {
+    pub fn build(records: &mut Vec<ContextRecord>) -> (IdIndex, usize) {
         let highest = records.iter().map(|record| record.id).max().unwrap_or(0);
         // A dense entry takes a quarter of a sorted one.
         let room = 4 * records.len() as u64;
@@ -36,7 +36,7 @@ impl IdIndex {
         }
     }
 
-    fn dense(records: &mut Vec<Record>, highest: usize) -> (IdIndex, usize) {
+    fn dense(records: &mut Vec<ContextRecord>, highest: usize) -> (IdIndex, usize) {
         let before = records.len();
         let mut places = vec![NOWHERE; highest + 1];
         let mut next = 0;
@@ -53,7 +53,7 @@ impl IdIndex {
         (IdIndex::Dense(places), removed)
     }
 
-    fn sorted(records: &mut Vec<Record>) -> (IdIndex, usize) {
+    fn sorted(records: &mut Vec<ContextRecord>) -> (IdIndex, usize) {
         let before = records.len();
         let entries = Self::sort(records);
         let mut first = vec![true; before];
@@ -73,7 +73,7 @@ impl IdIndex {
         (IdIndex::Sorted(entries), removed)
     }
 
-    fn sort(records: &[Record]) -> Vec<(u64, u32)> {
+    fn sort(records: &[ContextRecord]) -> Vec<(u64, u32)> {
         let mut entries: Vec<(u64, u32)> = (0..)
             .zip(records)
             .map(|(place, record)| (record.id, place))
@@ -99,7 +99,7 @@ impl IdIndex {
 }
 
 /// Marks the records that lie on a cycle of parents, each visited once.
-pub(super) fn mark_cycles(records: &mut [Record], index: &IdIndex) {
+pub(super) fn mark_cycles(records: &mut [ContextRecord], index: &IdIndex) {
     // The number of the walk that first came by, 0 for none yet.
     let mut walks = vec![0u32; records.len()];
     for (walk, start) in (1..).zip(0..records.len()) {
@@ -121,7 +121,7 @@ pub(super) fn mark_cycles(records: &mut [Record], index: &IdIndex) {
 /// The id of a context whose chain has more than `most` contexts above it.
 ///
 /// Each context is visited once. On a cycle every chain is as long as the cycle.
-pub(super) fn too_deep(records: &[Record], index: &IdIndex, most: usize) -> Option<u64> {
+pub(super) fn too_deep(records: &[ContextRecord], index: &IdIndex, most: usize) -> Option<u64> {
     // One more than the contexts above; 0 for those not known yet.
     let mut depths = vec![0usize; records.len()];
     let mut way = Vec::new();
@@ -150,7 +150,7 @@ pub(super) fn too_deep(records: &[Record], index: &IdIndex, most: usize) -> Opti
 }
 
 /// Gives all contexts of a cycle its length.
-fn measure_cycle(records: &[Record], index: &IdIndex, start: usize, depths: &mut [usize]) {
+fn measure_cycle(records: &[ContextRecord], index: &IdIndex, start: usize, depths: &mut [usize]) {
     let mut cycle = vec![start];
     let mut here = start;
     while let Some(parent) = index.find(records[here].parent) {
@@ -164,7 +164,7 @@ fn measure_cycle(records: &[Record], index: &IdIndex, start: usize, depths: &mut
     cycle.into_iter().for_each(|place| depths[place] = length);
 }
 
-fn mark_cycle(records: &mut [Record], index: &IdIndex, start: usize) {
+fn mark_cycle(records: &mut [ContextRecord], index: &IdIndex, start: usize) {
     let mut here = start;
     while !records[here].on_cycle {
         records[here].on_cycle = true;

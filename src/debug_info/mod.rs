@@ -7,12 +7,9 @@
 
 mod anomalies;
 mod cbor;
-mod chain;
 mod context;
 mod error;
 mod index;
-mod item;
-mod outlining;
 mod reader;
 mod strings;
 #[cfg(test)]
@@ -24,13 +21,12 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::progress::{Counted, Progress, Unit};
-use context::{NO_NAME, Record};
+use context::{ContextRecord, NO_NAME};
 use index::IdIndex;
 use strings::Texts;
 
 pub use anomalies::Truncation;
-pub use chain::Chain;
-pub use context::{Field, Layer};
+pub use context::{Field, SoftwareLayer};
 pub use error::DebugInfoError;
 
 /// Where a context stands in a [`DebugInfo`], from 0 in the order of the file.
@@ -42,7 +38,7 @@ pub struct Position(u32);
 /// The contexts of one `debug.cbor`.
 #[derive(Debug, Default)]
 pub struct DebugInfo {
-    records: Vec<Record>,
+    records: Vec<ContextRecord>,
     fields: Vec<(Field, u32)>,
     texts: Texts,
     names: Texts,
@@ -108,12 +104,12 @@ impl DebugInfo {
     }
 
     /// Which software wrote the context.
-    pub fn layer(&self, p: Position) -> Layer {
+    pub fn layer(&self, p: Position) -> SoftwareLayer {
         self.record(p).layer
     }
 
     /// Whether any context is of this layer.
-    pub fn has_layer(&self, layer: Layer) -> bool {
+    pub fn has_layer(&self, layer: SoftwareLayer) -> bool {
         self.layers & layer.bit() != 0
     }
 
@@ -145,7 +141,11 @@ impl DebugInfo {
     /// ends it where it closes, so no context comes twice (analysis.md,
     /// section 1).
     pub fn chain(&self, id: u64) -> Chain<'_> {
-        Chain::new(self, self.position(id))
+        Chain {
+            info: self,
+            next: self.position(id),
+            entry: None,
+        }
     }
 
     /// The pairs (outlined id, replaced id) of a Call that stands for outlined
@@ -154,7 +154,7 @@ impl DebugInfo {
     ///
     /// Empty unless both lists are there, well formed and of equal length.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
-        let list = |field| self.text(p, field).and_then(outlining::parse_ids);
+        let list = |field| self.text(p, field).and_then(parse_ids);
         match (list(Field::OutlinedIds), list(Field::ReplacedIds)) {
             (Some(outlined), Some(replaced)) if outlined.len() == replaced.len() => {
                 outlined.into_iter().zip(replaced).collect()
@@ -173,8 +173,55 @@ impl DebugInfo {
         &self.warnings
     }
 
-    fn record(&self, p: Position) -> &Record {
-        static NONE: Record = Record::NONE;
+    fn record(&self, p: Position) -> &ContextRecord {
+        static NONE: ContextRecord = ContextRecord::NONE;
         self.records.get(p.0 as usize).unwrap_or(&NONE)
     }
+}
+
+/// A context, its parent, and so on; made by [`DebugInfo::chain`].
+#[derive(Clone, Debug)]
+pub struct Chain<'a> {
+    info: &'a DebugInfo,
+    next: Option<Position>,
+    /// Where the chain entered a cycle: that is where it closes.
+    entry: Option<Position>,
+}
+
+impl Iterator for Chain<'_> {
+    type Item = Position;
+
+    fn next(&mut self) -> Option<Position> {
+        let here = self.next?;
+        let record = self.info.record(here);
+        if record.on_cycle && self.entry.is_none() {
+            self.entry = Some(here);
+        }
+        self.next = self.info.position(record.parent);
+        if self.next == self.entry {
+            self.next = None;
+        }
+        Some(here)
+    }
+}
+
+impl std::iter::FusedIterator for Chain<'_> {}
+
+/// Parses `[12,13]`, with spaces allowed anywhere between its parts; `None` if
+/// it is anything else. `[]` is the empty list.
+fn parse_ids(text: &str) -> Option<Vec<u64>> {
+    let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
+    if inner.trim().is_empty() {
+        return Some(Vec::new());
+    }
+    inner.split(',').map(parse_id).collect()
+}
+
+fn parse_id(text: &str) -> Option<u64> {
+    let digits = text.trim();
+    // `parse` alone would let a plus sign pass.
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok()
 }

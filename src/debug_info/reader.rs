@@ -4,10 +4,9 @@ use crate::limits;
 use std::io::Read;
 
 use super::anomalies::{Anomalies, Truncation};
-use super::cbor::{Count, Fault, Items};
-use super::context::{Draft, Field, NO_NAME, Record};
+use super::cbor::{Count, Fault, ItemHead, Items};
+use super::context::{ContextRecord, Draft, Field, NO_NAME};
 use super::error::{DebugInfoError, looks_like};
-use super::item::Item;
 use super::strings::{Interner, Texts};
 use super::{DebugInfo, index};
 
@@ -82,7 +81,7 @@ pub(super) fn read(reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
 /// What has been read of the document so far.
 #[derive(Default)]
 struct Collected {
-    records: Vec<Record>,
+    records: Vec<ContextRecord>,
     fields: Vec<(Field, u32)>,
     interner: Interner,
     names: Texts,
@@ -98,13 +97,15 @@ impl Collected {
         while let Some(head) = items.next(&mut count)? {
             key.clear();
             match head {
-                Item::Text(0..=LONGEST_KEY) | Item::TextSegments => items.text(head, &mut key)?,
+                ItemHead::Text(0..=LONGEST_KEY) | ItemHead::TextSegments => {
+                    items.text(head, &mut key)?
+                }
                 other => items.skip(other)?,
             }
             let value = items.value()?;
             match (key.as_slice(), value) {
                 (b"contexts", _) => self.contexts(items, value)?,
-                (b"stringTable", Item::Array(_) | Item::OpenArray) => {
+                (b"stringTable", ItemHead::Array(_) | ItemHead::OpenArray) => {
                     self.string_table(items, value)?;
                 }
                 (key, _) => {
@@ -121,9 +122,9 @@ impl Collected {
 
     /// Reads an array of contexts. A second one adds to the first: the file
     /// names each context by its id, not by its place.
-    fn contexts<R: Read>(&mut self, items: &mut Items<R>, array: Item) -> Result<(), Stop> {
+    fn contexts<R: Read>(&mut self, items: &mut Items<R>, array: ItemHead) -> Result<(), Stop> {
         self.saw_contexts = true;
-        let (Item::Array(_) | Item::OpenArray) = array else {
+        let (ItemHead::Array(_) | ItemHead::OpenArray) = array else {
             let problem = "its `contexts` is no array";
             return Err(DebugInfoError::Shape { problem }.into());
         };
@@ -132,7 +133,7 @@ impl Collected {
         let mut count = Count::of(array);
         while let Some(head) = items.next(&mut count)? {
             match head {
-                Item::Map(_) | Item::OpenMap => {
+                ItemHead::Map(_) | ItemHead::OpenMap => {
                     draft.read(items, Count::of(head))?;
                     self.push(&draft)?;
                 }
@@ -162,7 +163,7 @@ impl Collected {
             self.fields.push((field, number));
             field_count += 1;
         }
-        self.records.push(Record {
+        self.records.push(ContextRecord {
             first_field: first,
             field_count,
             ..draft.record
@@ -171,7 +172,7 @@ impl Collected {
     }
 
     /// Reads a string table; a second one takes the place of the first.
-    fn string_table<R: Read>(&mut self, items: &mut Items<R>, array: Item) -> Result<(), Stop> {
+    fn string_table<R: Read>(&mut self, items: &mut Items<R>, array: ItemHead) -> Result<(), Stop> {
         self.names = Texts::default();
         self.oddities.table_complete = false;
         let mut count = Count::of(array);
@@ -179,7 +180,7 @@ impl Collected {
         while let Some(head) = items.next(&mut count)? {
             bytes.clear();
             match head {
-                Item::Text(_) | Item::TextSegments => items.text(head, &mut bytes)?,
+                ItemHead::Text(_) | ItemHead::TextSegments => items.text(head, &mut bytes)?,
                 // Stands as an empty name, so that the later ones keep their numbers.
                 other => items.skip(other)?,
             }
@@ -239,8 +240,9 @@ impl Collected {
     }
 
     fn names_outside(&self) -> usize {
-        let outside =
-            |record: &&Record| record.name != NO_NAME && record.name as usize >= self.names.len();
+        let outside = |record: &&ContextRecord| {
+            record.name != NO_NAME && record.name as usize >= self.names.len()
+        };
         self.records.iter().filter(outside).count()
     }
 }
@@ -249,8 +251,8 @@ impl Collected {
 fn top<R: Read>(items: &mut Items<R>, head: &[u8]) -> Result<Count, Stop> {
     loop {
         match items.item() {
-            Ok(Item::Tag(SELF_DESCRIBED)) => {}
-            Ok(head @ (Item::Map(_) | Item::OpenMap)) => return Ok(Count::of(head)),
+            Ok(ItemHead::Tag(SELF_DESCRIBED)) => {}
+            Ok(head @ (ItemHead::Map(_) | ItemHead::OpenMap)) => return Ok(Count::of(head)),
             Err(Fault::Cut) if starts_like_a_map(head) => return Err(Fault::Cut.into()),
             Err(Fault::Io(error)) => return Err(Fault::Io(error).into()),
             _ => {

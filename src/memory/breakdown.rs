@@ -2,7 +2,7 @@
 //! the operation breakdown is a stage of that one operation).
 
 use super::code::by_kind;
-use super::peak::Liveness;
+use super::liveness::StepSums;
 use super::{MemoryModel, Parts, Rules};
 use crate::model::{OperationGroup, VariableGroup};
 use rayon::prelude::*;
@@ -12,14 +12,14 @@ impl MemoryModel<'_> {
     /// operation that has a layer. (One without a layer brings no variables.)
     pub fn operation_groups(&self) -> Vec<Parts> {
         let model = self.model;
-        let add = |(mut sums, mut scratch): (Vec<u64>, Scratch), tile| {
+        let add = |(mut sums, mut scratch): (Vec<u64>, BreakdownScratch), tile| {
             self.add_tile(tile, &mut sums, &mut scratch);
             (sums, scratch)
         };
         let nothing = || vec![0u64; model.operation_groups.len()];
         let tiles = (0..model.target.num_tiles).into_par_iter();
         let variables = tiles
-            .fold(|| (nothing(), Scratch::default()), add)
+            .fold(|| (nothing(), BreakdownScratch::default()), add)
             .map(|(sums, _)| sums)
             .reduce(nothing, |mut a, b| {
                 a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
@@ -44,11 +44,11 @@ impl MemoryModel<'_> {
     }
 
     /// Adds the peak of each group's variables on one tile.
-    fn add_tile(&self, tile: u32, sums: &mut [u64], scratch: &mut Scratch) {
+    fn add_tile(&self, tile: u32, sums: &mut [u64], scratch: &mut BreakdownScratch) {
         let model = self.model;
-        let Scratch { uses, liveness } = scratch;
+        let BreakdownScratch { uses, liveness } = scratch;
         uses.clear();
-        for &item in self.items(tile) {
+        for &item in self.variables(tile) {
             let groups = model.user_sets.groups(item.set);
             uses.extend(groups.map(|group| (group, item)));
         }
@@ -86,7 +86,7 @@ impl MemoryModel<'_> {
 
 /// What one thread uses again for each tile.
 #[derive(Default)]
-struct Scratch {
+struct BreakdownScratch {
     uses: Vec<(u32, VariableGroup)>,
-    liveness: Liveness,
+    liveness: StepSums,
 }

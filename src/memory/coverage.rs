@@ -1,7 +1,7 @@
 //! How much of what the compiler recorded the operations explain.
 
+use super::liveness::StepSums;
 use super::overhead::explained;
-use super::peak::Liveness;
 use super::{MemoryModel, Rules};
 use crate::model::{
     CodeKind, EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram,
@@ -37,7 +37,7 @@ pub struct CodeCategory {
 
 /// Who counts a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Users {
+enum CountedBy {
     Layers,
     Assigned,
     Overhead,
@@ -63,11 +63,11 @@ pub struct Coverage {
 
 impl Coverage {
     /// The part that the bytes of a variable with these users belong to.
-    fn part(&mut self, users: Option<Users>) -> Option<&mut u64> {
+    fn part(&mut self, users: Option<CountedBy>) -> Option<&mut u64> {
         match users? {
-            Users::Layers => Some(&mut self.layers),
-            Users::Assigned => Some(&mut self.assigned),
-            Users::Overhead => Some(&mut self.overhead),
+            CountedBy::Layers => Some(&mut self.layers),
+            CountedBy::Assigned => Some(&mut self.assigned),
+            CountedBy::Overhead => Some(&mut self.overhead),
         }
     }
 
@@ -142,7 +142,7 @@ impl MemoryModel<'_> {
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let code = self.explained(explaining, memory_peak.tile..memory_peak.tile + 1);
         let code: u64 = code.iter().flatten().sum();
-        let variables = self.items(memory_peak.tile).filter(|item| {
+        let variables = self.variables(memory_peak.tile).filter(|item| {
             self.explains(explaining, item.set)
                 && self.model.classes.is_live(item.class, memory_peak.step)
         });
@@ -167,7 +167,7 @@ impl MemoryModel<'_> {
             coverage.assigned += code.assigned;
             coverage.overhead += code.overhead;
         }
-        for item in self.items(tile) {
+        for item in self.variables(tile) {
             let is_live = self.model.classes.is_live(item.class, step);
             let part = coverage.part(self.users(item.set));
             if let Some(part) = part.filter(|_| is_live) {
@@ -209,12 +209,12 @@ impl MemoryModel<'_> {
     }
 
     /// Who counts what these operations use; `None` when nobody does.
-    fn users(&self, set: u32) -> Option<Users> {
+    fn users(&self, set: u32) -> Option<CountedBy> {
         let is_counted = self.counted(set) != NOWHERE;
         match self.rules {
-            Rules::Full if self.counted(set) == EVERYWHERE => Some(Users::Overhead),
-            _ if self.placement.named_sets[set as usize] => Some(Users::Layers),
-            _ => is_counted.then_some(Users::Assigned),
+            Rules::Full if self.counted(set) == EVERYWHERE => Some(CountedBy::Overhead),
+            _ if self.placement.named_sets[set as usize] => Some(CountedBy::Layers),
+            _ => is_counted.then_some(CountedBy::Assigned),
         }
     }
 
@@ -243,7 +243,7 @@ impl MemoryModel<'_> {
         let Some(window) = self.all_steps() else {
             return 0;
         };
-        let mut liveness = Liveness::default();
+        let mut liveness = StepSums::default();
         liveness.restart(window);
         for item in self.model.variables.on_tile(tile) {
             liveness.add(item.bytes, self.model.classes.ranges(item.class));

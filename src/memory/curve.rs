@@ -1,16 +1,15 @@
 //! Bytes of stages and of the whole model, step by step.
 
 use super::stage::meets;
-use super::{MemoryModel, Rules, StageMemory};
+use super::{MemoryModel, Rules, StageMemory, sum_tiles};
 use crate::model::{EVERYWHERE, VariableGroup};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Bytes over the steps of a window: `fixed` + `always_live` + the entry of
 /// `points` that holds at the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Curve {
+pub struct LiveCurve {
     /// The first and last step that count, both inclusive.
     pub window: (u32, u32),
     /// Bytes that do not change with the step: code, state, and what no
@@ -23,7 +22,7 @@ pub struct Curve {
     pub points: Vec<(u32, u64)>,
 }
 
-impl Curve {
+impl LiveCurve {
     /// The highest bytes, and the first step that has them.
     pub fn peak(&self) -> (u64, u32) {
         let mut peak = (0, self.window.0);
@@ -59,39 +58,38 @@ impl Curve {
 
 /// The curves of one stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Curves {
+pub struct LiveCurves {
     /// The sum over all tiles at each step.
-    pub all_tiles: Curve,
+    pub all_tiles: LiveCurve,
     /// On one tile.
-    pub on_tile: Curve,
+    pub on_tile: LiveCurve,
 }
-
-/// Bytes by class and user set.
-type Sums = FxHashMap<(u32, u32), u64>;
 
 impl MemoryModel<'_> {
     /// The curves of each of `stages`: its range of positions (end exclusive),
     /// what it weighs ([`MemoryModel::stages`]) and the tile to look at. On its
     /// fullest tile a stage peaks at the bytes there. `None` for a stage
     /// without steps. All stages take one pass over the variables.
-    pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<Curves>> {
+    pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
         let windows = ranges.iter().map(|range| self.window(range.clone()));
         let windows: Vec<_> = windows.collect();
         let counts = |stage: u32, set: u32| {
             let counted = self.counted(set);
-            counted == EVERYWHERE || stages_of[counted as usize].contains(&stage)
+            counted == EVERYWHERE || stages_of[counted.index()].contains(&stage)
         };
-        let sums = self.sums(|tile| self.items(tile));
+        let sums = sum_tiles(self.model.variables.tiles(), |tile| {
+            self.variables(tile).map(keyed)
+        });
         let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
             let window = (*window)?;
             let (range, memory, tile) = &stages[stage as usize];
             let own = |&((_, set), _): &((u32, u32), u64)| counts(stage, set);
             let all = sums.iter().map(|(&key, &bytes)| (key, bytes)).filter(own);
-            let here = self.items(*tile).map(keyed).filter(own);
+            let here = self.variables(*tile).map(keyed).filter(own);
             let fixed = self.fixed(range, memory);
-            Some(Curves {
+            Some(LiveCurves {
                 all_tiles: self.curve(window, fixed.iter().sum(), all),
                 on_tile: self.curve(window, fixed[*tile as usize], here),
             })
@@ -102,10 +100,12 @@ impl MemoryModel<'_> {
 
     /// The curves of all lowered variables, whoever uses them, and `tile`;
     /// code counts by what was recorded of it. `None` without steps.
-    pub fn whole_curves(&self, tile: u32) -> Option<Curves> {
+    pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = &self.model.variables;
-        let sums = self.sums(|tile| variables.on_tile(tile).iter());
+        let sums = sum_tiles(variables.tiles(), |tile| {
+            variables.on_tile(tile).iter().map(keyed)
+        });
         let code = |tile: u32| -> u64 {
             let kinds = self.model.recorded_code.iter();
             let code: u64 = kinds.map(|bytes| u64::from(bytes.get(tile))).sum();
@@ -115,7 +115,7 @@ impl MemoryModel<'_> {
         let all = sums.into_iter();
         let here = variables.on_tile(tile).iter().map(keyed);
         let tiles = 0..self.model.target.num_tiles;
-        Some(Curves {
+        Some(LiveCurves {
             all_tiles: self.curve(window, tiles.map(code).sum(), all),
             on_tile: self.curve(window, code(tile), here),
         })
@@ -137,28 +137,6 @@ impl MemoryModel<'_> {
         self.sets.places(self.counted(set))
     }
 
-    /// The variables of all tiles by class and set.
-    fn sums<'i, I>(&self, items: impl Fn(u32) -> I + Sync) -> Sums
-    where
-        I: Iterator<Item = &'i VariableGroup>,
-    {
-        let add = |mut sums: Sums, tile| {
-            for (key, bytes) in items(tile).map(keyed) {
-                *sums.entry(key).or_default() += bytes;
-            }
-            sums
-        };
-        let join = |a: Sums, b: Sums| {
-            let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
-            for (key, bytes) in small {
-                *large.entry(key).or_default() += bytes;
-            }
-            large
-        };
-        let tiles = (0..self.model.variables.tiles()).into_par_iter();
-        tiles.fold(Sums::default, add).reduce(Sums::default, join)
-    }
-
     /// By tile: bytes of a stage that do not change with the step.
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
@@ -171,7 +149,7 @@ impl MemoryModel<'_> {
         (first, last): (u32, u32),
         fixed: u64,
         variables: impl Iterator<Item = ((u32, u32), u64)>,
-    ) -> Curve {
+    ) -> LiveCurve {
         let classes = &self.model.classes;
         let mut changes = vec![0i64; classes.steps() as usize + 1];
         let mut always_live = 0;
@@ -193,7 +171,7 @@ impl MemoryModel<'_> {
                 points.push((step, live as u64));
             }
         }
-        Curve {
+        LiveCurve {
             window: (first, last),
             fixed,
             always_live,
@@ -208,11 +186,11 @@ fn keyed(item: &VariableGroup) -> ((u32, u32), u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::Curve;
+    use super::LiveCurve;
 
     #[test]
     fn columns_keep_every_peak() {
-        let curve = Curve {
+        let curve = LiveCurve {
             window: (10, 19),
             fixed: 1,
             always_live: 2,

@@ -12,20 +12,18 @@ mod costs;
 mod coverage;
 mod curve;
 mod layer_spans;
+mod liveness;
 mod overhead;
-mod peak;
 mod stage;
-mod step_set;
 mod sweep;
 #[cfg(test)]
 mod tests;
-mod timeline;
 mod traffic;
 
 pub use crate::model::Rules;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
-pub use curve::{Curve, Curves};
+pub use curve::{LiveCurve, LiveCurves};
 pub use layer_spans::LayerSpan;
 pub use overhead::Overhead;
 pub use stage::{Parts, StageMemory};
@@ -33,6 +31,8 @@ pub use traffic::LayerTraffic;
 
 use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup};
 use code::CodeItem;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// A model with its places, ready to be weighed.
@@ -113,13 +113,40 @@ impl<'a> MemoryModel<'a> {
 
     /// The variables on `tile` that count: by the full rules, code is counted
     /// by what was recorded of it and not as variables.
-    fn items(&self, tile: u32) -> impl Iterator<Item = &'a VariableGroup> {
+    fn variables(&self, tile: u32) -> impl Iterator<Item = &'a VariableGroup> {
         let code = match self.rules {
             Rules::Classic => self.model.code_variables.on_tile(tile),
             Rules::Full => &[],
         };
         self.model.variables.on_tile(tile).iter().chain(code)
     }
+}
+
+/// Bytes by class and by a set: a user set or a set of places.
+type BytesByUse = FxHashMap<(u32, u32), u64>;
+
+/// Sums up what `of_tile` gives for each of `tiles`.
+fn sum_tiles<I>(tiles: u32, of_tile: impl Fn(u32) -> I + Sync) -> BytesByUse
+where
+    I: Iterator<Item = ((u32, u32), u64)>,
+{
+    let add = |mut sums: BytesByUse, tile| {
+        for (key, bytes) in of_tile(tile) {
+            *sums.entry(key).or_default() += bytes;
+        }
+        sums
+    };
+    let join = |a: BytesByUse, b: BytesByUse| {
+        let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
+        for (key, bytes) in small {
+            *large.entry(key).or_default() += bytes;
+        }
+        large
+    };
+    let tiles = (0..tiles).into_par_iter();
+    tiles
+        .fold(BytesByUse::default, add)
+        .reduce(BytesByUse::default, join)
 }
 
 /// The smallest window that covers all of `windows`.

@@ -1,6 +1,6 @@
 //! The memory of given stages, in full (analysis.md, section 7).
 
-use super::timeline::Timeline;
+use super::liveness::Timeline;
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, VariableGroup};
 use rayon::prelude::*;
@@ -43,23 +43,14 @@ impl Parts {
 
     /// The bytes of each part.
     pub fn bytes(&self) -> [u64; 7] {
-        let Parts {
-            variables,
-            vertex_code,
-            vertex_state,
-            exchange_code,
-            control_code,
-            overhead,
-            gaps,
-        } = *self;
         [
-            variables,
-            vertex_code,
-            vertex_state,
-            exchange_code,
-            control_code,
-            overhead,
-            gaps,
+            self.variables,
+            self.vertex_code,
+            self.vertex_state,
+            self.exchange_code,
+            self.control_code,
+            self.overhead,
+            self.gaps,
         ]
     }
 
@@ -154,14 +145,14 @@ impl MemoryModel<'_> {
     fn weigh_at_once(&self, stages: &[Range<usize>], with_overhead: bool) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles;
         let windows: Vec<_> = stages.iter().map(|s| self.window(s.clone())).collect();
-        let plan = Plan {
+        let plan = StagesToWeigh {
             stages_of: self.stages_of_sets(stages),
             windows: &windows,
             with_overhead: with_overhead && self.rules == Rules::Full,
         };
-        let peaks: Vec<Vec<Peak>> = (0..tiles)
+        let peaks: Vec<Vec<StagePeak>> = (0..tiles)
             .into_par_iter()
-            .map_init(Scratch::default, |scratch, tile| {
+            .map_init(StageScratch::default, |scratch, tile| {
                 self.tile_peaks(tile, &plan, scratch)
             })
             .collect();
@@ -174,7 +165,7 @@ impl MemoryModel<'_> {
                     parts.gaps = self.overhead.gaps(tile, parts.total());
                 }
             }
-            let step = |peaks: &Vec<Peak>| windows[stage].map(|_| peaks[stage].step);
+            let step = |peaks: &Vec<StagePeak>| windows[stage].map(|_| peaks[stage].step);
             StageMemory {
                 tiles: parts,
                 peak_steps: peaks.iter().map(step).collect(),
@@ -195,12 +186,17 @@ impl MemoryModel<'_> {
     }
 
     /// For each stage where its live variables are most on `tile`.
-    fn tile_peaks(&self, tile: u32, plan: &Plan<'_>, scratch: &mut Scratch) -> Vec<Peak> {
-        let Scratch { timeline, overhead } = scratch;
+    fn tile_peaks(
+        &self,
+        tile: u32,
+        plan: &StagesToWeigh<'_>,
+        scratch: &mut StageScratch,
+    ) -> Vec<StagePeak> {
+        let StageScratch { timeline, overhead } = scratch;
         let classes = &self.model.classes;
-        timeline.restart(classes, self.items(tile), plan.windows);
+        timeline.restart(classes, self.variables(tile), plan.windows);
         overhead.clear();
-        for item in self.items(tile) {
+        for item in self.variables(tile) {
             let ranges = classes.ranges(item.class);
             let set = self.counted(item.set);
             if plan.with_overhead && set == EVERYWHERE {
@@ -209,23 +205,23 @@ impl MemoryModel<'_> {
                     timeline.add(stage, item.bytes, ranges);
                 }
             }
-            for &stage in &plan.stages_of[set as usize] {
+            for &stage in &plan.stages_of[set.index()] {
                 timeline.add(stage as usize, item.bytes, ranges);
             }
         }
         let peak = |(stage, window): (usize, &Option<(u32, u32)>)| match *window {
             Some(window) => self.peak(timeline.peak(stage, window), overhead),
-            None => Peak::default(),
+            None => StagePeak::default(),
         };
         plan.windows.iter().enumerate().map(peak).collect()
     }
 
     /// How much of the highest sum is overhead.
-    fn peak(&self, (bytes, step): (u64, u32), overhead: &[VariableGroup]) -> Peak {
+    fn peak(&self, (bytes, step): (u64, u32), overhead: &[VariableGroup]) -> StagePeak {
         let live = |item: &&VariableGroup| self.model.classes.is_live(item.class, step);
         let overhead = overhead.iter().filter(live);
         let overhead = overhead.map(|item| u64::from(item.bytes)).sum();
-        Peak {
+        StagePeak {
             variables: bytes - overhead,
             overhead,
             step,
@@ -275,7 +271,7 @@ pub(super) fn meets(places: &[u32], range: &Range<usize>) -> bool {
 }
 
 /// Which stages are weighed, and how.
-struct Plan<'a> {
+struct StagesToWeigh<'a> {
     /// By set of places: the stages that have one of them.
     stages_of: Vec<Vec<u32>>,
     windows: &'a [Option<(u32, u32)>],
@@ -284,7 +280,7 @@ struct Plan<'a> {
 
 /// The step of one stage and tile at which most is live: the first of several.
 #[derive(Debug, Clone, Copy, Default)]
-struct Peak {
+struct StagePeak {
     /// Bytes of the stage's own variables.
     variables: u64,
     /// Bytes of variables that every stage has.
@@ -294,7 +290,7 @@ struct Peak {
 
 /// What one thread uses again for each tile.
 #[derive(Default)]
-struct Scratch {
+struct StageScratch {
     timeline: Timeline,
     overhead: Vec<VariableGroup>,
 }

@@ -1,7 +1,7 @@
 //! What layers share and hand on (analysis.md, section 8).
 
-use super::MemoryModel;
-use rayon::prelude::*;
+use super::{MemoryModel, sum_tiles};
+use crate::model::PlaceSet;
 use rustc_hash::FxHashMap;
 
 /// Bytes shared between layers. Rows and columns are positions of the layer
@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 pub struct LayerTraffic {
     layers: usize,
     windows: Vec<Option<(u32, u32)>>,
-    shared: Vec<Shared>,
+    shared: Vec<SharedVariables>,
 }
 
 /// Variables, on any tile, with one liveness and one set of layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Shared {
+struct SharedVariables {
     layers: Box<[u32]>,
     ranges: Box<[(u32, u32)]>,
     bytes: u64,
@@ -57,30 +57,21 @@ impl MemoryModel<'_> {
     /// Gathers the variables that at least so many layers use.
     fn used_by(&self, layers: usize) -> LayerTraffic {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
-        let add = |mut sums: FxHashMap<(u32, u32), u64>, tile| {
-            for item in self.items(tile) {
-                let set = self.placement.sharing()[item.set as usize];
-                if is_wanted[set as usize] {
-                    *sums.entry((item.class, set)).or_default() += u64::from(item.bytes);
-                }
-            }
-            sums
-        };
-        let join = |a: FxHashMap<_, _>, b: FxHashMap<_, _>| {
-            let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
-            for (key, bytes) in small {
-                *large.entry(key).or_default() += bytes;
-            }
-            large
-        };
-        let tiles = 0..self.model.variables.tiles();
-        let sums = tiles.into_par_iter().fold(FxHashMap::default, add);
-        let sums = sums.reduce(FxHashMap::default, join);
-        let shared = sums.into_iter().map(|((class, set), bytes)| Shared {
-            layers: self.sets.places(set).into(),
-            ranges: self.model.classes.ranges(class).into(),
-            bytes,
+        let sharing = self.placement.sharing();
+        let sums = sum_tiles(self.model.variables.tiles(), |tile| {
+            let used = self
+                .variables(tile)
+                .map(|own| (own, sharing[own.set as usize]));
+            let wanted = used.filter(|&(_, set)| is_wanted[set.index()]);
+            wanted.map(|(own, set)| ((own.class, set.0), u64::from(own.bytes)))
         });
+        let shared = sums
+            .into_iter()
+            .map(|((class, set), bytes)| SharedVariables {
+                layers: self.sets.places(PlaceSet(set)).into(),
+                ranges: self.model.classes.ranges(class).into(),
+                bytes,
+            });
         LayerTraffic {
             layers: self.layers(),
             windows: self.windows.clone(),
@@ -159,7 +150,7 @@ impl LayerTraffic {
 
     /// The layers in whose window this live range begins, and those that it
     /// reaches into.
-    fn ends(&self, shared: &Shared, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
+    fn ends(&self, shared: &SharedVariables, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             let layers = shared.layers.iter().copied();
             layers
@@ -176,7 +167,7 @@ impl LayerTraffic {
     /// The lowest and the highest layer that take part in the flow of this
     /// live range. Every boundary between them is crossed: whatever side the
     /// layers of one kind stand on, one of the other kind is reached.
-    fn span(&self, shared: &Shared, range: (u32, u32)) -> Option<(u32, u32)> {
+    fn span(&self, shared: &SharedVariables, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         let lowest = (*from.first()?).min(*to.first()?);
         let highest = (*from.last()?).max(*to.last()?);

@@ -39,23 +39,50 @@ pub(super) fn find(
     profile: &Profile,
     found: &Found,
     (set_of, user_sets): (&[u32], &UserSets),
-    mut has_pairs: impl FnMut(Path) -> bool,
+    has_pairs: impl FnMut(Path) -> bool,
     operations: &mut [Operation],
 ) -> Vec<CallSite> {
+    let (sites, site_of) = sites(profile, found, has_pairs);
+    let mut functions_of: FxHashMap<u32, u32> = FxHashMap::default();
+    for (operation, own) in operations.iter_mut().zip(&found.operations) {
+        operation.is_nested = own.path != NO_PATH;
+        if let Some(&site) = site_of.get(&own.path) {
+            operation.call = site;
+            functions_of.insert(own.group, sites[site as usize].1.function);
+        }
+    }
+    let around = Around {
+        profile,
+        set_of,
+        user_sets,
+        functions_of,
+        parents: parents(profile),
+    };
+    let with_around = |(call, mut site): (u32, CallSite)| {
+        site.around = around.find(call, site.function);
+        site
+    };
+    sites.into_iter().map(with_around).collect()
+}
+
+/// The calls with the Call program of each, without what is around them; and by
+/// call path the innermost of them that it leads through.
+fn sites(
+    profile: &Profile,
+    found: &Found,
+    mut has_pairs: impl FnMut(Path) -> bool,
+) -> (Vec<(u32, CallSite)>, FxHashMap<Path, u32>) {
     let mut callers: FxHashMap<u32, usize> = FxHashMap::default();
-    let calls: Vec<(Path, Path, u32)> = found.walk.paths.all().collect();
-    for &(_, _, call) in &calls {
+    for (_, _, call) in found.walk.paths.all() {
         *callers.entry(function(profile, call)).or_default() += 1;
     }
     let mut site_of: FxHashMap<Path, u32> = FxHashMap::default();
-    let mut sites: Vec<(Path, u32, CallSite)> = Vec::new();
-    for (path, outer_path, call) in calls {
+    let mut sites: Vec<(u32, CallSite)> = Vec::new();
+    for (path, outer_path, call) in found.walk.paths.all() {
         let function = function(profile, call);
         let outer = site_of.get(&outer_path).copied();
         if callers[&function] < 2 || has_pairs(path) {
-            if let Some(outer) = outer {
-                site_of.insert(path, outer);
-            }
+            site_of.extend(outer.map(|outer| (path, outer)));
             continue;
         }
         let visit = found.walk.visit(outer_path, call);
@@ -67,28 +94,9 @@ pub(super) fn find(
             around: Box::default(),
         };
         site_of.insert(path, sites.len() as u32);
-        sites.push((outer_path, call, site));
+        sites.push((call, site));
     }
-    let mut functions_of: FxHashMap<u32, u32> = FxHashMap::default();
-    for (operation, own) in operations.iter_mut().zip(&found.operations) {
-        operation.is_nested = own.path != NO_PATH;
-        if let Some(&site) = site_of.get(&own.path) {
-            operation.call = site;
-            functions_of.insert(own.group, sites[site as usize].2.function);
-        }
-    }
-    let around = Around {
-        profile,
-        set_of,
-        user_sets,
-        functions_of,
-        parents: parents(profile),
-    };
-    let with_around = |(_, call, mut site): (Path, u32, CallSite)| {
-        site.around = around.find(call, site.function);
-        site
-    };
-    sites.into_iter().map(with_around).collect()
+    (sites, site_of)
 }
 
 /// The body of the function that a Call runs.

@@ -2,7 +2,7 @@
 
 use super::VariableGroup;
 use super::memory_peak::peak;
-use super::variables::Collected;
+use super::variables::LoweredVariables;
 use crate::profile::{LiveClasses, Profile};
 use rayon::prelude::*;
 use std::cmp::Reverse;
@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 /// variables; the most that others take at one step only on the tile with the
 /// highest recorded total, the first of several: for all tiles that would take
 /// longer than anything else but reading.
-pub(super) fn warnings(profile: &Profile, variables: &Collected) -> Vec<String> {
+pub(super) fn warnings(profile: &Profile, variables: &LoweredVariables) -> Vec<String> {
     let recorded = &profile.recorded.tiles;
     let classes = &profile.classes;
     let totals = (0u32..).zip(recorded);
@@ -53,12 +53,12 @@ fn sentence(tile: u32, recorded: u64, found: u64, what: &str) -> String {
     )
 }
 
-fn on_tile(variables: &Collected, tile: u32) -> impl Iterator<Item = &VariableGroup> {
+fn on_tile(variables: &LoweredVariables, tile: u32) -> impl Iterator<Item = &VariableGroup> {
     let code = variables.code.on_tile(tile);
     variables.data.on_tile(tile).iter().chain(code)
 }
 
-fn always_live(variables: &Collected, classes: &LiveClasses, tile: u32) -> u64 {
+fn always_live(variables: &LoweredVariables, classes: &LiveClasses, tile: u32) -> u64 {
     let items = on_tile(variables, tile).filter(|item| classes.is_always_live(item.class));
     items.map(|item| u64::from(item.bytes)).sum()
 }

@@ -1,6 +1,6 @@
 //! Which operation a program belongs to (analysis.md, section 3).
 
-use crate::debug_info::{DebugInfo, Layer, Position};
+use crate::debug_info::{DebugInfo, Position, SoftwareLayer};
 use rustc_hash::FxHashMap;
 
 /// The operation context of a program.
@@ -14,17 +14,21 @@ pub(super) struct OperationContext {
 }
 
 /// The layer that operations are told apart by; `None` for plain Poplar.
-pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<Layer> {
-    [Layer::Popart, Layer::XlaOp, Layer::HloInstruction]
-        .into_iter()
-        .find(|&layer| debug_info.has_layer(layer))
+pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
+    [
+        SoftwareLayer::Popart,
+        SoftwareLayer::XlaOp,
+        SoftwareLayer::HloInstruction,
+    ]
+    .into_iter()
+    .find(|&layer| debug_info.has_layer(layer))
 }
 
 /// Finds operation contexts, remembering those that were found: many programs
 /// share one debug id.
 pub(super) struct OperationContexts<'a> {
     debug_info: &'a DebugInfo,
-    layer: Option<Layer>,
+    layer: Option<SoftwareLayer>,
     found: FxHashMap<u64, Option<OperationContext>>,
 }
 
@@ -61,7 +65,7 @@ impl<'a> OperationContexts<'a> {
         };
         let of_layer = |wanted| move |&p: &Position| self.debug_info.layer(p) == wanted;
         let Some(layer) = self.layer else {
-            let outermost = chain().filter(of_layer(Layer::Poplibs)).last();
+            let outermost = chain().filter(of_layer(SoftwareLayer::Poplibs)).last();
             return outermost.or_else(|| chain().next()).map(named);
         };
         chain().find(of_layer(layer)).map(named).or_else(|| {

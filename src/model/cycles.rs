@@ -57,7 +57,7 @@ pub struct OperationCycles {
 /// The cycles of every layer, of one run: the mean, rounded up, where several
 /// were executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayerCycles {
+pub struct CyclesByLayer {
     /// Where they come from.
     pub source: CycleSource,
     /// By position of the layer order.
@@ -82,8 +82,9 @@ pub struct NoCycles;
 
 impl Model {
     /// The cycles of each layer when operations count where `placement` puts
-    /// them, those of several places in equal parts; `None` when the profile says nothing of cycles ([`NoCycles`]).
-    pub fn layer_cycles(&self, placement: &Placement) -> Option<LayerCycles> {
+    /// them, those of several places in equal parts; `None` when the profile
+    /// says nothing of cycles ([`NoCycles`]).
+    pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
         let cycles = self.cycles.as_ref()?;
         let mut by_layer = vec![0u64; placement.positions.len()];
         let mut unplaced = cycles.unexplained;
@@ -107,7 +108,7 @@ impl Model {
         by_layer
             .iter_mut()
             .for_each(|sum| *sum = sum.div_ceil(runs));
-        Some(LayerCycles {
+        Some(CyclesByLayer {
             source: cycles.source,
             by_layer,
             unplaced: unplaced.div_ceil(runs),

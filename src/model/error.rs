@@ -95,4 +95,15 @@ pub enum ModelError {
         /// The tile.
         tile: u32,
     },
+    /// Lowered variables with code that no tile can hold.
+    #[error(
+        "table `vars_info`: the variables of {categories} add up to more than 4 GiB on tile \
+         {tile}; the profile is damaged"
+    )]
+    RecordedCodeTooLarge {
+        /// The categories of that kind of code.
+        categories: String,
+        /// The tile.
+        tile: u32,
+    },
 }

@@ -1,6 +1,6 @@
 //! What lasting variables are called, and what kind of tensor they hold.
 
-use crate::debug_info::{DebugInfo, Field, Layer};
+use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
 use crate::profile::VariableLabel;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ impl Label {
     /// The label of a profile with what its contexts say of it.
     pub(super) fn new(label: &VariableLabel, debug_info: &DebugInfo) -> Self {
         let tensors = label.debug_ids.iter().flat_map(|&id| debug_info.chain(id));
-        let tensors = tensors.filter(|&context| debug_info.layer(context) == Layer::Popart);
+        let tensors = tensors.filter(|&context| debug_info.layer(context) == SoftwareLayer::Popart);
         let mut tensors = tensors.filter_map(|context| {
             let tensor = debug_info.text(context, Field::TensorId)?;
             Some((tensor, debug_info.text(context, Field::TensorType)))

@@ -1,8 +1,8 @@
 //! The tile and the step where the whole model takes most memory.
 
-use super::VariableGroup;
-use super::variables::Collected;
-use crate::profile::{LiveClasses, NEVER_LIVE, Profile, ProfileError};
+use super::variable_lookup::{LivePlace, VariableLookup};
+use super::variables::{LoweredVariables, VariableGroup};
+use crate::profile::{LiveClasses, ProfileError};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -35,20 +35,8 @@ pub struct NamedVariable {
 }
 
 impl MemoryPeak {
-    /// Finds the tile and step, and names what is live there; `set_of` has
-    /// the user set of each variable of the profile.
-    pub(super) fn new(
-        profile: &Profile,
-        variables: &Collected,
-        set_of: &[u32],
-    ) -> Result<Self, ProfileError> {
-        let mut found = Self::find(variables, &profile.classes);
-        found.name(profile, set_of)?;
-        Ok(found)
-    }
-
-    /// The tile and step, without names.
-    fn find(variables: &Collected, classes: &LiveClasses) -> Self {
+    /// The tile and step; what is live there has no names yet.
+    pub(super) fn find(variables: &LoweredVariables, classes: &LiveClasses) -> Self {
         let peaks =
             (0..variables.data.tiles())
                 .into_par_iter()
@@ -67,30 +55,16 @@ impl MemoryPeak {
         }
     }
 
-    /// Fetches what is live there from the profile.
-    fn name(&mut self, profile: &Profile, set_of: &[u32]) -> Result<(), ProfileError> {
-        let variables = &profile.variables;
-        let step = self.step;
-        let is_live = |&position: &u32| {
-            let class = variables.classes[position as usize];
-            let here = u32::from(variables.tiles[position as usize]) == self.tile;
-            let live = |ranges: &[(u32, u32)]| ranges.iter().any(|r| (r.0..r.1).contains(&step));
-            here && class != NEVER_LIVE && live(profile.classes.ranges(class))
-        };
-        let positions: Vec<u32> = (0..variables.len() as u32).filter(is_live).collect();
-        let names = profile.variable_names(&positions)?;
-        let named = positions.into_iter().zip(names).map(|(position, name)| {
-            let index = position as usize;
-            let category = usize::from(variables.categories[index]);
-            NamedVariable {
-                name: name.into(),
-                category: variables.category_names[category].as_str().into(),
-                bytes: variables.bytes[index],
-                set: set_of[index],
-            }
-        });
-        self.variables = named.collect();
-        self.variables.sort_by_key(|v| std::cmp::Reverse(v.bytes));
+    /// Names what is live there.
+    pub(super) fn name(
+        &mut self,
+        lookup: &VariableLookup,
+        classes: &LiveClasses,
+    ) -> Result<(), ProfileError> {
+        let (tile, step) = (self.tile, self.step);
+        let places = [LivePlace { tile, step }];
+        let live = lookup.live_at(classes, &places, usize::MAX, |_, _, _| true)?;
+        self.variables = live.into_iter().flat_map(|own| own.largest).collect();
         Ok(())
     }
 }

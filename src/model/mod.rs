@@ -16,8 +16,6 @@ mod layers;
 mod memory_peak;
 mod names;
 mod operations;
-mod owned_programs;
-mod pieces;
 mod placement;
 mod refine;
 #[cfg(test)]
@@ -29,22 +27,22 @@ mod walk;
 mod windows;
 
 pub use call_sites::{CallSite, NO_CALL};
-pub use code::{CodeKind, GroupCode};
-pub use cycles::{CycleSource, LayerCycles, NoCycles, OperationCycles};
+pub use code::{CodeKind, GroupCode, Piece};
+pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles};
 pub use error::ModelError;
 pub use labels::{Label, TensorKind};
 pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
 };
 pub use memory_peak::{MemoryPeak, NamedVariable};
-pub use owned_programs::{OwnedKind, OwnedProgram};
-pub use pieces::Piece;
+pub use operations::{OwnedKind, OwnedProgram};
 pub use placement::{
     EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PlaceSet, PlaceSets, Placement,
-    PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, Tie, TooManyPlaces,
-    Untied,
+    PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
+    WeightTie,
 };
-pub use variable_lookup::{LivePlace, LiveVariables, Lookup};
+pub use variable_lookup::{LivePlace, LiveVariables, VariableLookup};
+use variables::{LoweredVariables, Users};
 pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 
 use crate::debug_info::DebugInfo;
@@ -143,6 +141,13 @@ pub struct OperationGroup {
     pub pieces: Vec<Piece>,
 }
 
+impl OperationGroup {
+    /// Does it run vertices, and not only move data?
+    pub fn computes(&self) -> bool {
+        !self.code.vertex_types.is_empty()
+    }
+}
+
 impl Model {
     /// Builds the model of a profile and its debug contexts. With
     /// `with_memory_peak` that is found, and the variables that are live there
@@ -168,63 +173,31 @@ impl Model {
         profile: Profile,
         debug_info: &DebugInfo,
         with_memory_peak: bool,
-    ) -> Result<(Self, Lookup), ModelError> {
+    ) -> Result<(Self, VariableLookup), ModelError> {
         let contexts = contexts::OperationContexts::new(debug_info);
         let found = operations::find(&profile.programs, contexts)?;
-        let steps = windows::StepIndex::new(&profile.programs, &profile.steps);
         let (mut operations, with_pairs) = names::name_all(&found, &profile.programs, debug_info)?;
-        let mut budget = code::Budget::new(&profile.programs);
-        let own = found
-            .groups
-            .iter()
-            .map(|group| (group.uid, &group.programs[..]));
-        let own: Vec<(u64, &[u32])> = own.collect();
-        let codes = code::of_all(&profile.programs, &own, &profile.target, &mut budget)?;
-        let with_code = found.groups.iter().zip(codes);
-        let mut groups: Vec<OperationGroup> = with_code
-            .map(|(group, code)| OperationGroup {
-                uid: group.uid,
-                window: steps.window(&group.programs, &found.walk.paths, group.path),
-                code,
-                pieces: Vec::new(),
-            })
-            .collect();
-        let (mut set_of, mut user_sets) = variables::sets_of_variables(&profile, &found.groups)?;
-        let computes = groups
-            .iter()
-            .map(|group| !group.code.vertex_types.is_empty());
-        let computes: Vec<bool> = computes.collect();
-        let user_set_index = refine::refine(
-            &profile,
-            &found.groups,
-            &computes,
-            &mut set_of,
-            &mut user_sets,
-        );
-        let collect = || variables::collect(&profile, &set_of);
-        let pieces = || pieces::find(&profile, &found.groups, &user_set_index, &mut budget);
-        let (collected, pieces) = rayon::join(collect, pieces);
-        for (group, pieces) in groups.iter_mut().zip(pieces?) {
-            group.pieces = pieces;
-        }
+        let (operation_groups, users, collected) = Self::groups(&profile, &found)?;
+        let (set_of, user_sets) = users;
         let has_pairs = |path| with_pairs.contains(&path);
         let sets = (&set_of[..], &user_sets);
         let calls = call_sites::find(&profile, &found, sets, has_pairs, &mut operations);
         let labels = profile.variables.labels.iter();
         let labels = labels.map(|label| Label::new(label, debug_info)).collect();
-        let memory_peak = with_memory_peak
-            .then(|| MemoryPeak::new(&profile, &collected, &set_of))
-            .transpose()?;
-        let mut warnings = profile.warnings.clone();
-        warnings.extend(consistency::warnings(&profile, &collected));
-        let programs = owned_programs::find(&profile.programs, &found.groups);
+        let mut memory_peak =
+            with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));
+        let disagreements = consistency::warnings(&profile, &collected);
+        let programs = operations::owned_programs(&profile.programs, &found.groups);
         let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
-        let names = profile.names();
+        let lookup = VariableLookup::new(profile.variables, set_of, profile.names);
+        if let Some(peak) = &mut memory_peak {
+            peak.name(&lookup, &profile.classes)?;
+        }
         let vertex_types = profile.programs.vertex_types.into_iter();
         let model = Self {
             target: profile.target,
             operations,
-            operation_groups: groups,
+            operation_groups,
             classes: profile.classes,
             variables: collected.data,
             code_variables: collected.code.used(),
@@ -239,10 +212,42 @@ impl Model {
             version: profile.version,
             made: profile.made,
             memory_peak,
-            warnings,
+            warnings: [profile.warnings, disagreements].concat(),
         };
-        let lookup = Lookup::new(profile.variables, set_of, names);
         Ok((model, lookup))
+    }
+
+    /// What operations own, the users of each variable, and all variables by
+    /// what they hold.
+    fn groups(
+        profile: &Profile,
+        found: &operations::Found,
+    ) -> Result<(Vec<OperationGroup>, Users, LoweredVariables), ModelError> {
+        let programs = &profile.programs;
+        let mut budget = code::Budget::new(programs);
+        let own = found.groups.iter();
+        let own: Vec<(u64, &[u32])> = own.map(|own| (own.uid, &own.programs[..])).collect();
+        let codes = code::of_all(programs, &own, &profile.target, &mut budget)?;
+        let steps = windows::StepIndex::new(programs, &profile.steps);
+        let with_code = found.groups.iter().zip(codes);
+        let mut groups: Vec<OperationGroup> = with_code
+            .map(|(group, code)| OperationGroup {
+                uid: group.uid,
+                window: steps.window(&group.programs, &found.walk.paths, group.path),
+                code,
+                pieces: Vec::new(),
+            })
+            .collect();
+        let mut users = variables::sets_of_variables(profile, &found.groups)?;
+        let computes: Vec<bool> = groups.iter().map(OperationGroup::computes).collect();
+        let index = refine::refine(profile, &found.groups, &computes, &mut users);
+        let collect = || variables::collect(profile, &users.0);
+        let pieces = || code::pieces(profile, &found.groups, &index, &mut budget);
+        let (collected, pieces) = rayon::join(collect, pieces);
+        for (group, pieces) in groups.iter_mut().zip(pieces?) {
+            group.pieces = pieces;
+        }
+        Ok((groups, users, collected?))
     }
 
     /// What the variables of a user set are called.

@@ -4,7 +4,7 @@ use super::contexts::operation_layer;
 use super::operations::{Found, FoundOperation};
 use super::walk::Path;
 use super::{ModelError, NO_CALL, Operation};
-use crate::debug_info::{DebugInfo, Field, Layer, Position};
+use crate::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
 use crate::limits;
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -53,7 +53,7 @@ type Pairs = FxHashMap<u64, u64>;
 
 struct Namer<'a> {
     debug_info: &'a DebugInfo,
-    layer: Option<Layer>,
+    layer: Option<SoftwareLayer>,
     programs: &'a Programs,
     found: &'a Found,
     pairs: FxHashMap<Position, Pairs>,
@@ -69,15 +69,17 @@ impl Namer<'_> {
         let text = |field| self.debug_info.text(context, field);
         let inputs = text(Field::Inputs).unwrap_or("").replace('.', "/");
         let (instance, tensor) = (text(Field::InstanceId), text(Field::TensorId));
-        let name = match operation.context.is_anonymous {
-            true => String::new(),
-            false => self.context_name(operation),
+        let name = if operation.context.is_anonymous {
+            String::new()
+        } else {
+            self.context_name(operation)
         };
         let is_plain = name.is_empty() || name == "Call";
         let shown_name = name.clone();
-        let full_name = match is_plain {
-            true => plain_name(&name, instance, tensor),
-            false => name,
+        let full_name = if is_plain {
+            plain_name(&name, instance, tensor)
+        } else {
+            name
         };
         Operation {
             group: operation.group,
@@ -95,7 +97,7 @@ impl Namer<'_> {
     /// Is the operation part of the backward pass (pipeline.md, section 12)?
     fn is_backward(&self, context: Position, name: &str) -> bool {
         match self.layer {
-            Some(Layer::Popart) => {
+            Some(SoftwareLayer::Popart) => {
                 let is_gradient = self.debug_info.text(context, Field::Gradients).is_some();
                 is_gradient && !self.is_update(context, name)
             }
@@ -108,7 +110,7 @@ impl Namer<'_> {
     fn is_update(&self, context: Position, name: &str) -> bool {
         let text = |field| self.debug_info.text(context, field).unwrap_or("");
         match self.layer {
-            Some(Layer::Popart) => {
+            Some(SoftwareLayer::Popart) => {
                 text(Field::ExecutionContext) == "AccumulateOuterFragment"
                     || op_type(text(Field::Opid)).ends_with("VarUpdate")
             }
@@ -123,15 +125,17 @@ impl Namer<'_> {
         let uid = self.debug_info.id(context);
         let shown = self.replaced(operation.path, uid).unwrap_or(uid);
         match self.layer {
-            Some(Layer::Popart) => self.popart_name(shown),
-            Some(Layer::XlaOp) => self.first_text(shown, Layer::XlaOp, Field::OpName),
-            Some(_) => self.first_text(shown, Layer::HloInstruction, Field::HloName),
+            Some(SoftwareLayer::Popart) => self.popart_name(shown),
+            Some(SoftwareLayer::XlaOp) => {
+                self.first_text(shown, SoftwareLayer::XlaOp, Field::OpName)
+            }
+            Some(_) => self.first_text(shown, SoftwareLayer::HloInstruction, Field::HloName),
             None => self.poplar_name(shown, operation),
         }
     }
 
     fn popart_name(&self, shown: u64) -> String {
-        for layer in [Layer::Poptorch, Layer::Onnx] {
+        for layer in [SoftwareLayer::Poptorch, SoftwareLayer::Onnx] {
             let name = self.first_text(shown, layer, Field::OpName);
             if !name.is_empty() {
                 return name;
@@ -139,7 +143,7 @@ impl Namer<'_> {
         }
         let chain = || self.debug_info.chain(shown);
         let of_popxl = chain()
-            .filter(|&p| self.debug_info.layer(p) == Layer::Popxl)
+            .filter(|&p| self.debug_info.layer(p) == SoftwareLayer::Popxl)
             .map(|p| self.debug_info.name(p))
             .find(|name| !name.is_empty());
         if let Some(name) = of_popxl {
@@ -156,7 +160,7 @@ impl Namer<'_> {
 
     /// The first text that is not empty of this field, among the contexts of
     /// this layer in a chain.
-    fn first_text(&self, shown: u64, layer: Layer, field: Field) -> String {
+    fn first_text(&self, shown: u64, layer: SoftwareLayer, field: Field) -> String {
         self.debug_info
             .chain(shown)
             .filter(|&p| self.debug_info.layer(p) == layer)

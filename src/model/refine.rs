@@ -4,7 +4,7 @@
 
 use super::operations::FoundGroup;
 use super::user_set_index::UserSetIndex;
-use super::variables::{UserSets, members};
+use super::variables::{UserSets, Users, members};
 use crate::profile::{Profile, ProgramKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -16,8 +16,7 @@ pub(super) fn refine(
     profile: &Profile,
     groups: &[FoundGroup],
     computes: &[bool],
-    set_of: &mut [u32],
-    sets: &mut UserSets,
+    (set_of, sets): &mut Users,
 ) -> UserSetIndex {
     let label = |variable: usize| profile.variables.label(variable as u32);
     apart(set_of, sets, label);
@@ -180,7 +179,7 @@ impl Pairing<'_> {
     }
 
     /// Tile and bytes of a variable.
-    fn place(&self, variable: u32) -> Place {
+    fn place(&self, variable: u32) -> TileAndBytes {
         let (tiles, bytes) = (&self.profile.variables.tiles, &self.profile.variables.bytes);
         (tiles[variable as usize], bytes[variable as usize])
     }
@@ -200,15 +199,16 @@ impl Pairing<'_> {
             others.retain(|&variable| self.lasts(variable));
         }
         let with_set = |&variable: &u32| (self.place(variable), self.set_of[variable as usize]);
-        let mut others: Vec<(Place, u32)> = others.iter().map(with_set).collect();
+        let mut others: Vec<(TileAndBytes, u32)> = others.iter().map(with_set).collect();
         others.sort_unstable();
         own.sort_unstable();
         let (state, temporaries): (Vec<u32>, Vec<u32>) =
             own.into_iter().partition(|&variable| self.lasts(variable));
         for own in [state, temporaries] {
-            let places: Vec<Place> = own.iter().map(|&variable| self.place(variable)).collect();
+            let places: Vec<TileAndBytes> =
+                own.iter().map(|&variable| self.place(variable)).collect();
             let partners = partners_of(&places, &others);
-            let mut next: FxHashMap<Place, usize> = FxHashMap::default();
+            let mut next: FxHashMap<TileAndBytes, usize> = FxHashMap::default();
             for ((variable, place), partners) in own.into_iter().zip(places).zip(partners) {
                 if !partners.is_empty() {
                     let turn = next.entry(place).or_default();
@@ -221,7 +221,7 @@ impl Pairing<'_> {
 }
 
 /// Tile and bytes.
-type Place = (u16, u32);
+type TileAndBytes = (u16, u32);
 
 /// Bytes of an element against those of its partner's, as (times, parts): a
 /// moment is as wide as its weight, or two or four times as wide.
@@ -230,8 +230,11 @@ const WIDTHS: [(u32, u32); 4] = [(1, 1), (2, 1), (4, 1), (1, 2)];
 /// For each place those of `others`, which are in order, on the same tile with
 /// as many elements, of the width that most places find some of: another weight
 /// of the tile may by chance have the size that is looked for.
-fn partners_of<'a>(places: &[Place], others: &'a [(Place, u32)]) -> Vec<&'a [(Place, u32)]> {
-    let of_width = |width: (u32, u32)| -> Vec<&[(Place, u32)]> {
+fn partners_of<'a>(
+    places: &[TileAndBytes],
+    others: &'a [(TileAndBytes, u32)],
+) -> Vec<&'a [(TileAndBytes, u32)]> {
+    let of_width = |width: (u32, u32)| -> Vec<&[(TileAndBytes, u32)]> {
         let mut of_tile = (u16::MAX, &others[..0]);
         let mut partners = Vec::with_capacity(places.len());
         for &place in places {
@@ -253,7 +256,7 @@ fn partners_of<'a>(places: &[Place], others: &'a [(Place, u32)]) -> Vec<&'a [(Pl
 }
 
 /// Those of `others`, which are in order, on a tile.
-fn on_tile(others: &[(Place, u32)], tile: u16) -> &[(Place, u32)] {
+fn on_tile(others: &[(TileAndBytes, u32)], tile: u16) -> &[(TileAndBytes, u32)] {
     let rest = &others[others.partition_point(|&((own, _), _)| own < tile)..];
     &rest[..rest.partition_point(|&((own, _), _)| own == tile)]
 }
@@ -261,10 +264,10 @@ fn on_tile(others: &[(Place, u32)], tile: u16) -> &[(Place, u32)] {
 /// Those of `others`, which are in order and of one tile, that have as many
 /// elements of this width as what takes so many bytes there.
 fn alike(
-    others: &[(Place, u32)],
-    (tile, bytes): Place,
+    others: &[(TileAndBytes, u32)],
+    (tile, bytes): TileAndBytes,
     (times, parts): (u32, u32),
-) -> &[(Place, u32)] {
+) -> &[(TileAndBytes, u32)] {
     let width = bytes.checked_mul(parts);
     let Some(width) = width.filter(|width| width.is_multiple_of(times)) else {
         return &[];

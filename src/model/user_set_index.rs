@@ -100,3 +100,47 @@ impl Seen {
         sets.into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::variables::members;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// By program: the sets of its variables, looked at one by one.
+    fn plain(profile: &Profile, set_of: &[u32]) -> Vec<Vec<u32>> {
+        let of_program = |program: u32| -> Vec<u32> {
+            let used = members(profile, &[program]).into_iter().flatten();
+            let sets: BTreeSet<u32> = used.map(|&v| set_of[v as usize]).collect();
+            sets.into_iter().collect()
+        };
+        let programs = 0..profile.programs.all.len() as u32;
+        programs.map(of_program).collect()
+    }
+
+    fn indexed(profile: &Profile, index: &UserSetIndex) -> Vec<Vec<u32>> {
+        let programs = 0..profile.programs.all.len() as u32;
+        let sets = programs.map(|program| index.of_program(profile, program));
+        sets.collect()
+    }
+
+    #[test]
+    fn programs_have_the_sets_of_their_variables_before_and_after_a_change() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/popart-bert-inference");
+        let profile = Profile::read(&folder.join("profile.pop")).unwrap();
+        let count = profile.variables.len() as u32;
+        let mut set_of: Vec<u32> = (0..count).map(|variable| variable / 2 % 7).collect();
+        let mut index = UserSetIndex::new(&profile, &set_of, 7);
+        let before = plain(&profile, &set_of);
+        assert_eq!(indexed(&profile, &index), before);
+        assert!(before.iter().any(Vec::is_empty) && before.iter().any(|own| own.len() == 7));
+        // Half of a set becomes a new one.
+        let changed = set_of.iter_mut().filter(|set| **set == 3);
+        changed.step_by(2).for_each(|set| *set = 7);
+        index.renew(&profile, &set_of, 8, |set| set == 3);
+        let after = plain(&profile, &set_of);
+        assert_ne!(after, before);
+        assert_eq!(indexed(&profile, &index), after);
+    }
+}

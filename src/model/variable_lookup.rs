@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 /// Finds lowered variables by where and when they are live.
 #[derive(Debug)]
-pub struct Lookup {
+pub struct VariableLookup {
     variables: Variables,
     /// By variable: its user set in the model.
     set_of: Vec<u32>,
@@ -36,7 +36,7 @@ pub struct LiveVariables {
     pub largest: Vec<NamedVariable>,
 }
 
-impl Lookup {
+impl VariableLookup {
     pub(super) fn new(variables: Variables, set_of: Vec<u32>, names: VariableNames) -> Self {
         Self {
             variables,

@@ -137,9 +137,9 @@ pub struct VariableGroup {
 /// All allocated variables, tile by tile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VariableGroups {
-    /// By tile, where its items begin in `items`; one more at the end.
+    /// By tile, where its groups begin in `groups`; one more at the end.
     starts: Vec<u32>,
-    items: Vec<VariableGroup>,
+    groups: Vec<VariableGroup>,
 }
 
 impl Default for VariableGroups {
@@ -147,17 +147,17 @@ impl Default for VariableGroups {
     fn default() -> Self {
         Self {
             starts: vec![0],
-            items: Vec::new(),
+            groups: Vec::new(),
         }
     }
 }
 
 impl VariableGroups {
-    /// Sorts `items` (with the tile of each) by tile, class and set, and
+    /// Sorts `groups` (with the tile of each) by tile, class and set, and
     /// joins equal ones. What would pass 4 GiB stays apart.
-    pub fn new(tiles: u32, items: impl Iterator<Item = (u16, VariableGroup)> + Clone) -> Self {
+    pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)> + Clone) -> Self {
         let mut starts = vec![0u32; tiles as usize + 1];
-        for (tile, _) in items.clone() {
+        for (tile, _) in groups.clone() {
             starts[usize::from(tile) + 1] += 1;
         }
         for tile in 1..starts.len() {
@@ -165,27 +165,27 @@ impl VariableGroups {
         }
         let mut next = starts.clone();
         let mut sorted = vec![VariableGroup::default(); next.last().copied().unwrap_or(0) as usize];
-        for (tile, item) in items {
+        for (tile, group) in groups {
             let place = &mut next[usize::from(tile)];
-            sorted[*place as usize] = item;
+            sorted[*place as usize] = group;
             *place += 1;
         }
         join_equal(&mut starts, &mut sorted);
         Self {
             starts,
-            items: sorted,
+            groups: sorted,
         }
     }
 
-    /// Takes items that are in order already: by tile the number of its items,
-    /// and the items of all tiles, on each by class, then by set. `None` when
+    /// Takes groups that are in order already: by tile the number of its groups,
+    /// and the groups of all tiles, on each by class, then by set. `None` when
     /// the numbers do not add up or a tile is not in order.
-    pub fn from_sorted(counts: &[u32], items: Vec<VariableGroup>) -> Option<Self> {
-        Self::from_ordered(counts, items).filter(Self::is_sound)
+    pub fn from_sorted(counts: &[u32], groups: Vec<VariableGroup>) -> Option<Self> {
+        Self::from_ordered(counts, groups).filter(Self::is_sound)
     }
 
-    /// The same for items that cannot but be in order, without a look at each.
-    pub(crate) fn from_ordered(counts: &[u32], items: Vec<VariableGroup>) -> Option<Self> {
+    /// The same for groups that cannot but be in order, without a look at each.
+    pub(crate) fn from_ordered(counts: &[u32], groups: Vec<VariableGroup>) -> Option<Self> {
         let mut starts = Vec::with_capacity(counts.len() + 1);
         let mut end = 0u32;
         starts.push(end);
@@ -193,17 +193,17 @@ impl VariableGroups {
             end = end.checked_add(count)?;
             starts.push(end);
         }
-        (end as usize == items.len()).then_some(Self { starts, items })
+        (end as usize == groups.len()).then_some(Self { starts, groups })
     }
 
-    /// Do the items of all tiles add up, and are they in order on each?
+    /// Do the groups of all tiles add up, and are they in order on each?
     pub(crate) fn is_sound(&self) -> bool {
         let is_sorted = |tile| {
-            let items = self.on_tile(tile);
-            items.is_sorted_by_key(|item| (item.class, item.set))
+            let groups = self.on_tile(tile);
+            groups.is_sorted_by_key(|group| (group.class, group.set))
         };
         self.starts.first() == Some(&0)
-            && self.starts.last().map(|&end| end as usize) == Some(self.items.len())
+            && self.starts.last().map(|&end| end as usize) == Some(self.groups.len())
             && self.starts.is_sorted()
             && (0..self.tiles()).into_par_iter().all(is_sorted)
     }
@@ -211,9 +211,12 @@ impl VariableGroups {
     /// Those that some operation uses.
     pub(super) fn used(&self) -> Self {
         let tiles = 0..self.tiles();
-        let items =
+        let groups =
             tiles.flat_map(|tile| self.on_tile(tile).iter().map(move |&i| (tile as u16, i)));
-        Self::new(self.tiles(), items.filter(|(_, item)| item.set != NO_USERS))
+        Self::new(
+            self.tiles(),
+            groups.filter(|(_, group)| group.set != NO_USERS),
+        )
     }
 
     /// How many tiles there are.
@@ -221,16 +224,16 @@ impl VariableGroups {
         self.starts.len() as u32 - 1
     }
 
-    /// The items of `tile`, by class, then by set.
+    /// The groups of `tile`, by class, then by set.
     pub fn on_tile(&self, tile: u32) -> &[VariableGroup] {
         let tile = tile as usize;
-        &self.items[self.starts[tile] as usize..self.starts[tile + 1] as usize]
+        &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
     }
 }
 
-/// Sorts the items of each tile and joins equal ones in place.
-fn join_equal(starts: &mut [u32], items: &mut Vec<VariableGroup>) {
-    let mut rest = &mut items[..];
+/// Sorts the groups of each tile and joins equal ones in place.
+fn join_equal(starts: &mut [u32], groups: &mut Vec<VariableGroup>) {
+    let mut rest = &mut groups[..];
     let mut tiles = Vec::with_capacity(starts.len());
     for ends in starts.windows(2) {
         let (tile, behind) = rest.split_at_mut((ends[1] - ends[0]) as usize);
@@ -244,15 +247,15 @@ fn join_equal(starts: &mut [u32], items: &mut Vec<VariableGroup>) {
         let to = *end as usize;
         let first = kept;
         for index in from..to {
-            let item = items[index];
-            let last = (kept > first).then(|| items[kept - 1]);
+            let group = groups[index];
+            let last = (kept > first).then(|| groups[kept - 1]);
             let joined = last
-                .filter(|last| (last.class, last.set) == (item.class, item.set))
-                .and_then(|last| last.bytes.checked_add(item.bytes));
+                .filter(|last| (last.class, last.set) == (group.class, group.set))
+                .and_then(|last| last.bytes.checked_add(group.bytes));
             match joined {
-                Some(bytes) => items[kept - 1].bytes = bytes,
+                Some(bytes) => groups[kept - 1].bytes = bytes,
                 None => {
-                    items[kept] = item;
+                    groups[kept] = group;
                     kept += 1;
                 }
             }
@@ -260,12 +263,12 @@ fn join_equal(starts: &mut [u32], items: &mut Vec<VariableGroup>) {
         from = to;
         *end = kept as u32;
     }
-    items.truncate(kept);
-    items.shrink_to_fit();
+    groups.truncate(kept);
+    groups.shrink_to_fit();
 }
 
 /// The lowered variables of a profile, sorted by what they hold.
-pub(super) struct Collected {
+pub(super) struct LoweredVariables {
     /// Those that hold data, whoever uses them.
     pub(super) data: VariableGroups,
     /// Those of the categories of [`CodeKind`].
@@ -275,39 +278,42 @@ pub(super) struct Collected {
 }
 
 /// Joins the variables that are alike; `set_of` has the user set of each.
-pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Collected {
+pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, ModelError> {
     let variables = &profile.variables;
     let names = variables.category_names.iter();
     let kinds: Vec<Option<CodeKind>> = names.map(|name| CodeKind::of_category(name)).collect();
     let kind = |position: usize| kinds[usize::from(variables.categories[position])];
-    let items = |is_code: bool| {
+    let groups = |is_code: bool| {
         let is_wanted = move |&position: &usize| {
             let is_live = variables.classes[position] != NEVER_LIVE;
             is_live && variables.bytes[position] > 0 && kind(position).is_some() == is_code
         };
-        let item = |position: usize| {
-            let item = VariableGroup {
+        let group = |position: usize| {
+            let group = VariableGroup {
                 class: variables.classes[position],
                 set: set_of[position],
                 bytes: variables.bytes[position],
             };
-            (variables.tiles[position], item)
+            (variables.tiles[position], group)
         };
-        let wanted = (0..variables.len()).filter(is_wanted).map(item);
+        let wanted = (0..variables.len()).filter(is_wanted).map(group);
         VariableGroups::new(profile.target.num_tiles, wanted)
     };
-    let of_code = || (items(true), recorded_code(profile, &kinds));
-    let (data, (code, recorded_code)) = rayon::join(|| items(false), of_code);
-    Collected {
+    let of_code = || (groups(true), recorded_code(profile, &kinds));
+    let (data, (code, recorded_code)) = rayon::join(|| groups(false), of_code);
+    Ok(LoweredVariables {
         data,
         code,
-        recorded_code,
-    }
+        recorded_code: recorded_code?,
+    })
 }
 
-/// By kind of code: the bytes of its variables by tile; what passes 4 GiB is
-/// cut off there. `kinds` has the kind of each category.
-fn recorded_code(profile: &Profile, kinds: &[Option<CodeKind>]) -> [TileBytes; 4] {
+/// By kind of code: the bytes of its variables by tile. `kinds` has the kind of
+/// each category.
+fn recorded_code(
+    profile: &Profile,
+    kinds: &[Option<CodeKind>],
+) -> Result<[TileBytes; 4], ModelError> {
     let variables = &profile.variables;
     let tiles = profile.target.num_tiles as usize;
     let mut recorded = [(); 4].map(|()| vec![0u32; tiles]);
@@ -315,28 +321,33 @@ fn recorded_code(profile: &Profile, kinds: &[Option<CodeKind>]) -> [TileBytes; 4
         if let Some(kind) = kinds[usize::from(category)]
             && variables.classes[position] != NEVER_LIVE
         {
-            let tile = usize::from(variables.tiles[position]);
-            let sum = &mut recorded[kind as usize][tile];
-            *sum = sum.saturating_add(variables.bytes[position]);
+            let tile = variables.tiles[position];
+            let sum = &mut recorded[kind as usize][usize::from(tile)];
+            let more = sum.checked_add(variables.bytes[position]);
+            *sum = more.ok_or_else(|| ModelError::RecordedCodeTooLarge {
+                categories: kind.categories().join(", "),
+                tile: tile.into(),
+            })?;
         }
     }
-    recorded.map(|bytes| bytes.into_iter().collect())
+    Ok(recorded.map(|bytes| bytes.into_iter().collect()))
 }
+
+/// By variable its user set, and the user sets.
+pub(super) type Users = (Vec<u32>, UserSets);
 
 /// The user set of each variable, by its position.
 pub(super) fn sets_of_variables(
     profile: &Profile,
     groups: &[FoundGroup],
-) -> Result<(Vec<u32>, UserSets), ModelError> {
+) -> Result<Users, ModelError> {
     let count = profile.variables.len();
     let most_sets = limits::SETS.of(count);
     let most_uses = limits::USES.of(count);
     let mut uses = 0;
     let mut sets = UserSets::default();
     let mut set_of = vec![NO_USERS; profile.variables.len()];
-    // The set that each set becomes when the group at hand is added, with the
-    // group for which that was noted.
-    let mut grown: Vec<(u32, u32)> = vec![(u32::MAX, NO_USERS)];
+    let mut grown = Grown(vec![(u32::MAX, NO_USERS)]);
     for (group, found) in (0u32..).zip(groups) {
         if sets.len() > most_sets {
             return Err(ModelError::TooManySets {
@@ -354,22 +365,32 @@ pub(super) fn sets_of_variables(
             }
             for &variable in members {
                 let set = &mut set_of[variable as usize];
-                if sets.nodes[*set as usize].1 == group && *set != NO_USERS {
-                    continue;
-                }
-                let (noted, larger) = grown[*set as usize];
-                if noted == group {
-                    *set = larger;
-                    continue;
-                }
-                let larger = sets.push(*set, group);
-                grown[*set as usize] = (group, larger);
-                grown.push((u32::MAX, NO_USERS));
-                *set = larger;
+                *set = grown.with(&mut sets, *set, group);
             }
         }
     }
     Ok((set_of, sets))
+}
+
+/// By set: the one that it becomes with a group more, and that group, for the
+/// group that was added last.
+struct Grown(Vec<(u32, u32)>);
+
+impl Grown {
+    /// The set with `group` in it, which no set has a later one than.
+    fn with(&mut self, sets: &mut UserSets, set: u32, group: u32) -> u32 {
+        if sets.nodes[set as usize].1 == group && set != NO_USERS {
+            return set;
+        }
+        let (noted, larger) = self.0[set as usize];
+        if noted == group {
+            return larger;
+        }
+        let larger = sets.push(set, group);
+        self.0[set as usize] = (group, larger);
+        self.0.push((u32::MAX, NO_USERS));
+        larger
+    }
 }
 
 /// The variables of all these programs, list by list, each once.

@@ -142,7 +142,7 @@ impl Walk {
 }
 
 /// A program on the way from the root to the current one.
-struct Frame {
+struct OpenProgram {
     program: u32,
     path: Path,
     /// Its place in [`Walk::visits`].
@@ -166,7 +166,7 @@ pub(super) fn walk(
     let mut on_way = vec![false; programs.all.len()];
     let most = limits::VISITS.of(programs.all.len());
     for &root in &programs.roots {
-        let mut way: Vec<Frame> = Vec::new();
+        let mut way: Vec<OpenProgram> = Vec::new();
         let mut next = Some((NO_CALL, root));
         loop {
             if let Some((path, program)) = next.take() {
@@ -178,7 +178,7 @@ pub(super) fn walk(
                     check_nesting(programs, &walk.paths, path, program)?;
                     visit(path, program);
                     on_way[program as usize] = true;
-                    way.push(Frame {
+                    way.push(OpenProgram {
                         program,
                         path,
                         number,
@@ -207,12 +207,13 @@ fn check_nesting(
 ) -> Result<(), ModelError> {
     let program = &programs.all[program as usize];
     let is_call = matches!(program.kind, ProgramKind::Call(_));
-    match is_call && paths.depth(path) >= limits::NESTED_CALLS {
-        true => Err(ModelError::NestedTooDeep {
+    if is_call && paths.depth(path) >= limits::NESTED_CALLS {
+        Err(ModelError::NestedTooDeep {
             program: program.id,
             most: limits::NESTED_CALLS,
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 
@@ -221,7 +222,7 @@ fn check_nesting(
 fn next_child(
     programs: &Programs,
     paths: &mut CallPaths,
-    frame: &mut Frame,
+    frame: &mut OpenProgram,
 ) -> Option<(Path, u32)> {
     let program = &programs.all[frame.program as usize];
     let child = frame.next_child;

@@ -91,7 +91,7 @@ fn read_executed(
         return Ok(None);
     }
     let (ids, program_of) = read_step_programs(database, programs)?;
-    let sums = || Sums {
+    let sums = || CyclesByProgram {
         by_program: vec![0; programs.all.len()],
         without_program: 0,
         rows: 0,
@@ -121,13 +121,13 @@ fn read_executed(
 }
 
 /// Cycles by program while they are read.
-struct Sums {
+struct CyclesByProgram {
     by_program: Vec<u64>,
     without_program: u64,
     rows: u64,
 }
 
-impl Sums {
+impl CyclesByProgram {
     fn add(&mut self, program: u32, cycles: u64) {
         let sum = match program {
             NO_PROGRAM => &mut self.without_program,
@@ -171,7 +171,7 @@ fn count_runs(database: &Database) -> Result<u64, ProfileError> {
 /// Where a table keeps estimates: the key and the ids of rows of
 /// `compilation_cycles_by_tile`, one for each IPU (from format 3.2), or the key
 /// and the cycles by tile in place (before).
-struct Place {
+struct EstimatePlace {
     table: &'static str,
     ids: &'static [&'static str],
     in_place: &'static [&'static str],
@@ -179,13 +179,13 @@ struct Place {
 
 /// That the ids are a plain list was seen in exchanges; that they are here
 /// too, and that what stood in place before is a run-length list, is assumed.
-const COMPUTE_SETS: Place = Place {
+const COMPUTE_SETS: EstimatePlace = EstimatePlace {
     table: "compute_sets",
     ids: &["compute_set", "cycles_by_tile_ids"],
     in_place: &["compute_set", "cycles_by_tile"],
 };
 
-const EXCHANGES: Place = Place {
+const EXCHANGES: EstimatePlace = EstimatePlace {
     table: "program_type_do_exchange",
     ids: &["id", "cycles_by_tile_ids"],
     in_place: &["id", "cycles_by_tile_rle"],
@@ -228,7 +228,7 @@ fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, 
     Ok(cycles)
 }
 
-impl Place {
+impl EstimatePlace {
     /// The estimate of each row that has one, by its key.
     fn read(
         &self,

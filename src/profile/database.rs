@@ -3,13 +3,16 @@
 use super::error::ProfileError;
 use super::open::Source;
 use super::schema::Schema;
-use super::{FormatVersion, encoding::BlobError};
+use super::{FormatVersion, TileBytes, encoding::BlobError};
 use crate::progress::{Progress, Rows, Task, Unit};
 use rayon::prelude::*;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use std::cell::Cell;
 use std::path::Path;
+
+/// What is wrong with an id that several rows have.
+pub(super) const TWICE: &str = "it stands there twice";
 
 /// An open profile.
 pub(super) struct Database {
@@ -309,6 +312,22 @@ impl<'r> Cells<'r> {
     /// The same for a blob that could not be decoded.
     pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> ProfileError + '_ {
         move |error| self.problem(column, error)
+    }
+
+    /// Is it the first row of its key? That an id stands twice is an error:
+    /// nobody could tell which of the two counts.
+    pub(super) fn check_first(&self, is_first: bool) -> Result<(), ProfileError> {
+        if is_first {
+            Ok(())
+        } else {
+            Err(self.problem(0, TWICE))
+        }
+    }
+
+    /// The sum of `parts`, those of the columns from 1 on.
+    pub(super) fn sum(&self, parts: &[TileBytes], tiles: u32) -> Result<TileBytes, ProfileError> {
+        let sum = TileBytes::sum(parts.iter().map(|part| (part, 1)), tiles);
+        sum.map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 
     fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> ProfileError {

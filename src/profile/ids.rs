@@ -1,7 +1,7 @@
 //! From the ids of a table to positions in an array.
 
 use super::ProfileError;
-use super::database::Cells;
+use super::database::{Cells, TWICE};
 use rustc_hash::FxHashMap;
 
 /// Positions of the rows of a table by their ids.
@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 /// the position. Otherwise ids that are not far apart are looked up in an
 /// array, all others in a hash map.
 #[derive(Debug, Clone)]
-pub struct Ids(Lookup);
+pub struct Ids(IdLookup);
 
 #[derive(Debug, Clone)]
-enum Lookup {
+enum IdLookup {
     Same(u32),
     Array(Vec<u32>),
     Map(FxHashMap<u64, u32>),
@@ -42,7 +42,7 @@ impl Ids {
                 return Err(id);
             }
         }
-        Ok(Self(Lookup::Map(map)))
+        Ok(Self(IdLookup::Map(map)))
     }
 
     /// The same for the ids of a table's column, with an error that names it.
@@ -51,17 +51,17 @@ impl Ids {
         column: &'static str,
         ids: &[u64],
     ) -> Result<Self, ProfileError> {
-        Self::new(ids).map_err(|id| ProfileError::cell(table, column, id, "it stands there twice"))
+        Self::new(ids).map_err(|id| ProfileError::cell(table, column, id, TWICE))
     }
 
     /// Ids from 0 to `len - 1`, each the position of its row.
     pub fn dense(len: u32) -> Self {
-        Self(Lookup::Same(len))
+        Self(IdLookup::Same(len))
     }
 
     /// Is every id its row's position?
     pub fn is_dense(&self) -> bool {
-        matches!(self.0, Lookup::Same(_))
+        matches!(self.0, IdLookup::Same(_))
     }
 
     fn array(ids: &[u64], highest: usize) -> Result<Self, u64> {
@@ -71,34 +71,31 @@ impl Ids {
                 return Err(id);
             }
         }
-        Ok(Self(Lookup::Array(array)))
+        Ok(Self(IdLookup::Array(array)))
     }
 
     /// The position of the row with this id.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
         match &self.0 {
-            Lookup::Same(len) => (id < u64::from(*len)).then_some(id as u32),
-            Lookup::Array(array) => array
+            IdLookup::Same(len) => (id < u64::from(*len)).then_some(id as u32),
+            IdLookup::Array(array) => array
                 .get(usize::try_from(id).ok()?)
                 .copied()
                 .filter(|&position| position != ABSENT),
-            Lookup::Map(map) => map.get(&id).copied(),
+            IdLookup::Map(map) => map.get(&id).copied(),
         }
     }
 }
 
-/// Notes what belongs to the id in the first column of a row. That an id
-/// stands twice is an error: nobody could tell which of the two counts.
+/// Notes what belongs to the id in the first column of a row, which no other
+/// row may have.
 pub(super) fn insert_once<V>(
     map: &mut FxHashMap<u64, V>,
     row: &Cells<'_>,
     value: V,
 ) -> Result<(), ProfileError> {
-    match map.insert(row.unsigned(0)?, value) {
-        None => Ok(()),
-        Some(_) => Err(row.problem(0, "it stands there twice")),
-    }
+    row.check_first(map.insert(row.unsigned(0)?, value).is_none())
 }
 
 #[cfg(test)]

@@ -50,10 +50,10 @@ pub(super) fn read_steps(
     rows.into_iter().map(step).collect()
 }
 
-/// On which steps the variables of each equivalence class are live.
-#[derive(Debug, Clone)]
+/// On which steps the variables of each equivalence class are live. Classes are
+/// known by their position; their ids serve reading only.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveClasses {
-    ids: Ids,
     /// By class: is it live on every step?
     always_live: Vec<bool>,
     /// By class, where its ranges begin in `ranges`; one more at the end.
@@ -62,31 +62,9 @@ pub struct LiveClasses {
     steps: u32,
 }
 
-/// Equal if they are live on the same steps. Ids serve reading only: a model
-/// knows classes by their position.
-impl PartialEq for LiveClasses {
-    fn eq(&self, other: &Self) -> bool {
-        let Self {
-            ids: _,
-            always_live,
-            starts,
-            ranges,
-            steps,
-        } = self;
-        (always_live, starts, ranges, steps)
-            == (
-                &other.always_live,
-                &other.starts,
-                &other.ranges,
-                &other.steps,
-            )
-    }
-}
-
-impl Eq for LiveClasses {}
-
 impl LiveClasses {
-    pub(super) fn read(database: &Database, steps: &[Step]) -> Result<Self, ProfileError> {
+    /// The classes, and their positions by id.
+    pub(super) fn read(database: &Database, steps: &[Step]) -> Result<(Self, Ids), ProfileError> {
         let table = "eq_classes";
         let mut class_ids = Vec::new();
         let mut always_live = Vec::new();
@@ -97,12 +75,11 @@ impl LiveClasses {
         })?;
         let ids = Ids::of(table, "id", &class_ids)?;
         let ranges = read_ranges(database, &ids, steps)?;
-        let classes = Self::new(always_live, ranges, steps.len() as u32);
-        Ok(Self { ids, ..classes })
+        Ok((Self::new(always_live, ranges, steps.len() as u32), ids))
     }
 
-    /// Makes classes with the ids 0, 1, ...: for each whether it is live on
-    /// every one of the `steps`, and in `ranges`, as (class, from, to), the
+    /// Makes classes, by position: for each whether it is live on every one of
+    /// the `steps`, and in `ranges`, as (class, from, to), the
     /// half-open step ranges of all others. Ranges that touch or overlap
     /// become one, so that no step of a class counts twice.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
@@ -126,7 +103,6 @@ impl LiveClasses {
             starts.push(merged.len() as u32);
         }
         Self {
-            ids: Ids::dense(always_live.len() as u32),
             always_live,
             starts,
             ranges: merged,
@@ -147,11 +123,6 @@ impl LiveClasses {
     /// How many liveness steps there are.
     pub fn steps(&self) -> u32 {
         self.steps
-    }
-
-    /// The position of the class with this id.
-    pub fn position(&self, id: u64) -> Option<u32> {
-        self.ids.position(id)
     }
 
     /// Is the class at `position` live on every step? (`eq_classes`)
@@ -184,7 +155,7 @@ impl Serialize for LiveClasses {
     }
 }
 
-/// With the ids 0, 1, ...; ranges may be empty or lie behind the last step.
+/// Ranges may be empty or lie behind the last step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         type OfClass = Option<Vec<(u32, u32)>>;
@@ -192,11 +163,8 @@ impl<'de> Deserialize<'de> for LiveClasses {
         let always_live = classes.iter().map(Option::is_none).collect();
         let mut ranges = Vec::new();
         for (class, own) in (0u32..).zip(classes) {
-            ranges.extend(
-                own.into_iter()
-                    .flatten()
-                    .map(|(from, to)| (class, from, to)),
-            );
+            let own = own.into_iter().flatten();
+            ranges.extend(own.map(|(from, to)| (class, from, to)));
         }
         Ok(Self::new(always_live, ranges, steps))
     }

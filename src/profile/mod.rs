@@ -42,7 +42,7 @@ pub use variables::{NEVER_LIVE, Variables};
 
 use crate::progress::Progress;
 use database::Database;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Everything of a `profile.pop` that the analysis uses.
 #[derive(Debug)]
@@ -71,7 +71,9 @@ pub struct Profile {
     pub made: BuildInfo,
     /// What was unusual but could be read, as sentences.
     pub warnings: Vec<String>,
-    path: PathBuf,
+    /// Where the names of variables can be fetched from, also when the rest is
+    /// gone.
+    pub names: VariableNames,
 }
 
 impl Profile {
@@ -100,8 +102,8 @@ impl Profile {
         let programs = Programs::read(&database, &target)?;
         let (cycles, of_cycles) = Cycles::read(&database, &programs, &target);
         let steps = liveness::read_steps(&database, &programs)?;
-        let classes = LiveClasses::read(&database, &steps)?;
-        let variables = Variables::read(&database, &target, &classes)?;
+        let (classes, class_ids) = LiveClasses::read(&database, &steps)?;
+        let variables = Variables::read(&database, &target, (&classes, &class_ids))?;
         let region_variables = variables::read_regions(&database, &variables)?;
         let compute_set_variables = variables::read_compute_sets(&database, &variables)?;
         let recorded = Recorded::read(&database, &target)?;
@@ -117,7 +119,10 @@ impl Profile {
             .concat(),
             cycles,
             made,
-            path: path.to_owned(),
+            names: VariableNames {
+                path: path.to_owned(),
+                version,
+            },
             version,
             target,
             programs,

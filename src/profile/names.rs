@@ -2,7 +2,7 @@
 //! seldom wanted, so they are fetched for single tiles on demand.
 
 use super::database::Database;
-use super::{FormatVersion, Profile, ProfileError};
+use super::{FormatVersion, ProfileError};
 use crate::progress::Progress;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::PathBuf;
@@ -10,36 +10,17 @@ use std::path::PathBuf;
 /// Where the names of variables can be fetched from.
 #[derive(Debug, Clone)]
 pub struct VariableNames {
-    path: PathBuf,
-    version: FormatVersion,
-}
-
-impl Profile {
-    /// The names of the variables at these positions, in the same order: the
-    /// base name from `vars_string_table` with prefix and suffix, such as
-    /// `weights#0`.
-    ///
-    /// # Errors
-    /// As [`Profile::read`]; the file is opened again.
-    pub fn variable_names(&self, positions: &[u32]) -> Result<Vec<String>, ProfileError> {
-        let ids: Vec<u64> = positions.iter().map(|&p| self.variables.id(p)).collect();
-        self.names().fetch(&ids)
-    }
-
-    /// Where names can still be fetched from when the rest is gone.
-    pub fn names(&self) -> VariableNames {
-        VariableNames {
-            path: self.path.clone(),
-            version: self.version,
-        }
-    }
+    pub(super) path: PathBuf,
+    pub(super) version: FormatVersion,
 }
 
 impl VariableNames {
-    /// The names of the variables with these ids, in the same order.
+    /// The names of the variables with these ids, in the same order: the base
+    /// name from `vars_string_table` with prefix and suffix, such as
+    /// `weights#0`.
     ///
     /// # Errors
-    /// As [`Profile::read`]; the file is opened again.
+    /// As [`Profile::read`](super::Profile::read); the file is opened again.
     pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>, ProfileError> {
         let (Some(lowest), Some(highest)) = (ids.iter().min(), ids.iter().max()) else {
             return Ok(Vec::new());

@@ -54,9 +54,10 @@ impl Source {
     /// Is the file still the same? (Its header counts changes.)
     pub(super) fn check_unchanged(&self) -> Result<(), ProfileError> {
         check_unfinished(&self.path)?;
-        match Self::look(self.path.clone())? == *self {
-            true => Ok(()),
-            false => Err(ProfileError::Changed),
+        if Self::look(self.path.clone())? == *self {
+            Ok(())
+        } else {
+            Err(ProfileError::Changed)
         }
     }
 
@@ -129,11 +130,12 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
 fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
     let kind = metadata.file_type();
     // Of a folder the system itself says what it is.
-    match kind.is_file() || kind.is_dir() {
-        true => Ok(()),
-        false => Err(ProfileError::NoFile {
+    if kind.is_file() || kind.is_dir() {
+        Ok(())
+    } else {
+        Err(ProfileError::NoFile {
             found: "a pipe or a device",
-        }),
+        })
     }
 }
 
@@ -171,9 +173,10 @@ fn check_length(header: &[u8], found: u64) -> Result<(), ProfileError> {
     };
     let pages = u64::from(word(28).unwrap_or(0));
     let expected = pages * page;
-    match word(24) == Some(known_for) && found < expected {
-        true => Err(ProfileError::CutOff { found, expected }),
-        false => Ok(()),
+    if word(24) == Some(known_for) && found < expected {
+        Err(ProfileError::CutOff { found, expected })
+    } else {
+        Ok(())
     }
 }
 
@@ -199,9 +202,10 @@ fn check_unfinished(path: &Path) -> Result<(), ProfileError> {
         let length = JOURNAL.len() as u64;
         File::open(&journal)?.take(length).read_to_end(&mut start)?;
     }
-    match start == JOURNAL {
-        true => Err(ProfileError::Unfinished(journal)),
-        false => Ok(()),
+    if start == JOURNAL {
+        Err(ProfileError::Unfinished(journal))
+    } else {
+        Ok(())
     }
 }
 

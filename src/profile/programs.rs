@@ -1,6 +1,6 @@
 //! The program tree and the code that programs run.
 
-use super::database::{Cells, Database};
+use super::database::{Cells, Database, TWICE};
 use super::encoding::decode_list;
 use super::ids::{Ids, insert_once};
 use super::program_types::Details;
@@ -166,9 +166,10 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
             .get(&variant)
             .ok_or_else(|| row.problem(1, format!("`program_types` has no id {variant}")))?;
         let children = decode_list(row.blob(3)?, usize::MAX).map_err(row.bad_blob(3))?;
-        let control_code = match children.is_empty() {
-            true => TileBytes::from_rle(row.blob(5)?, tiles).map_err(row.bad_blob(5))?,
-            false => TileBytes::default(),
+        let control_code = if children.is_empty() {
+            TileBytes::from_rle(row.blob(5)?, tiles).map_err(row.bad_blob(5))?
+        } else {
+            TileBytes::default()
         };
         rows.push(ProgramRow {
             id: row.unsigned(0)?,
@@ -207,12 +208,11 @@ fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, ProfileEr
     })?;
     roots.sort_unstable();
     if let Some(twice) = roots.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        let problem = "it stands there twice";
         return Err(ProfileError::cell(
             "control_programs",
             "id",
             twice[0].0,
-            problem,
+            TWICE,
         ));
     }
     Ok(roots.into_iter().map(|(_, program)| program).collect())

@@ -74,17 +74,15 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
         let unknown = || row.problem(0, format!("there is no tile {tile}"));
         let recorded = RecordedTile {
             total: row.small(1)?.into(),
-            with_gaps: match has_gaps {
-                true => row.optional_small(4)?.map(u64::from),
-                false => None,
+            with_gaps: if has_gaps {
+                row.optional_small(4)?.map(u64::from)
+            } else {
+                None
             },
             always_live: row.small(2)?.into(),
             not_always_live: row.optional_small(3)?.unwrap_or(0).into(),
         };
-        match place.ok_or_else(unknown)?.replace(recorded) {
-            None => Ok(()),
-            Some(_) => Err(row.problem(0, "it stands there twice")),
-        }
+        row.check_first(place.ok_or_else(unknown)?.replace(recorded).is_none())
     })?;
     if tiles.iter().all(Option::is_none) {
         return Ok(Vec::new());
@@ -117,18 +115,14 @@ fn read_categories(
     let mut categories: Vec<(String, TileBytes)> = Vec::new();
     database.scan(table, columns, |row| {
         let name = row.text(0)?;
-        if categories.iter().any(|(known, _)| *known == name) {
-            return Err(row.problem(0, "it stands there twice"));
-        }
+        row.check_first(categories.iter().all(|(known, _)| *known != name))?;
         if categories.len() > MAX_CATEGORIES {
             return Err(row.problem(0, "a profile has at most 256 categories"));
         }
         let kind =
             |column| TileBytes::from_list(row.blob(column)?, tiles).map_err(row.bad_blob(column));
         let kinds: Vec<TileBytes> = (1..columns.len()).map(kind).collect::<Result<_, _>>()?;
-        let sum = TileBytes::sum(kinds.iter().map(|kind| (kind, 1)), tiles);
-        let too_much = |tile| row.problem(1, format!("more than 4 GiB on tile {tile}"));
-        categories.push((name, sum.map_err(too_much)?));
+        categories.push((name, row.sum(&kinds, tiles)?));
         Ok(())
     })?;
     Ok(categories)

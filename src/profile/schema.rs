@@ -6,9 +6,9 @@ use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
 /// What can be selected from, by name in lower case.
-pub(super) struct Schema(FxHashMap<String, Entry>);
+pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 
-struct Entry {
+struct SchemaEntry {
     /// What it is instead of a table, with its article.
     instead: Option<&'static str>,
     /// Name in lower case, and whether it is computed when it is read.
@@ -41,7 +41,7 @@ impl Schema {
                 (_, Some(true)) => None,
                 _ => Some("a virtual table"),
             };
-            let entry = self.0.entry(name(0)?).or_insert(Entry {
+            let entry = self.0.entry(name(0)?).or_insert(SchemaEntry {
                 instead,
                 columns: Vec::new(),
             });

@@ -40,7 +40,7 @@ pub struct Variables {
 
 /// The columns of some rows.
 #[derive(Default)]
-struct Part {
+struct VariableColumns {
     var_ids: Vec<u64>,
     tiles: Vec<u16>,
     bytes: Vec<u32>,
@@ -50,7 +50,7 @@ struct Part {
     labels: LabelKeys,
 }
 
-impl Part {
+impl VariableColumns {
     /// All but the ids of all chunks.
     fn join(parts: Vec<Self>) -> Self {
         let rows = parts.iter().map(|part| part.tiles.len()).sum();
@@ -104,7 +104,7 @@ impl Variables {
     pub(super) fn read(
         database: &Database,
         target: &Target,
-        classes: &LiveClasses,
+        (classes, class_ids): (&LiveClasses, &Ids),
     ) -> Result<Self, ProfileError> {
         if !database.has_table(TABLE) {
             return Err(ProfileError::NoLoweredVariables);
@@ -122,7 +122,7 @@ impl Variables {
         let (category_ids, category_names) = read_categories(database)?;
         let lasting = lasting(classes);
         let labelled = category_names.iter().position(|name| name == LABELLED);
-        let parts = database.scan_chunks(TABLE, columns, |row, part: &mut Part| {
+        let parts = database.scan_chunks(TABLE, columns, |row, part: &mut VariableColumns| {
             let tile = row.unsigned(1)?;
             if tile >= u64::from(target.num_tiles) {
                 return Err(row.problem(1, format!("there is no tile {tile}")));
@@ -130,7 +130,7 @@ impl Variables {
             let category = category_ids
                 .position(row.unsigned(3)?)
                 .ok_or_else(|| row.problem(3, "no row of `var_categories` has this id"))?;
-            let class = classes.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
+            let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
             part.var_ids.push(row.unsigned(0)?);
             part.tiles.push(tile as u16);
             part.bytes.push(row.small(2)?);
@@ -153,13 +153,13 @@ impl Variables {
     /// Puts the chunks of the table behind each other; the ids, which take a
     /// third of the bytes, beside all else.
     fn join(
-        mut parts: Vec<Part>,
+        mut parts: Vec<VariableColumns>,
         category_names: Vec<String>,
         database: &Database,
     ) -> Result<Self, ProfileError> {
-        let take = |part: &mut Part| std::mem::take(&mut part.var_ids);
+        let take = |part: &mut VariableColumns| std::mem::take(&mut part.var_ids);
         let var_ids: Vec<Vec<u64>> = parts.iter_mut().map(take).collect();
-        let (ids, all) = rayon::join(|| join_ids(var_ids), || Part::join(parts));
+        let (ids, all) = rayon::join(|| join_ids(var_ids), || VariableColumns::join(parts));
         let (ids, var_ids) = ids?;
         Ok(Self {
             var_ids: Some(var_ids).filter(|_| !ids.is_dense()),

@@ -1,12 +1,11 @@
 //! Compute sets, vertex types and what their instances take.
 
-use super::database::{Cells, Database};
+use super::database::Database;
 use super::ids::Ids;
 use super::programs::position;
 use super::tile_bytes::TileBytes;
 use super::{ComputeSet, ProfileError, VertexType};
 use rustc_hash::FxHashSet;
-use std::hash::Hash;
 
 pub(super) fn read_types(
     database: &Database,
@@ -30,7 +29,7 @@ pub(super) fn read_types(
         let position = position(&ids, &row, 0, table)?;
         let code = TileBytes::from_list(row.blob(1)?, tiles).map_err(row.bad_blob(1))?;
         types[position as usize].code = code;
-        once(&mut seen, &row, position)
+        row.check_first(seen.insert(position))
     })?;
     Ok((ids, types))
 }
@@ -68,7 +67,7 @@ pub(super) fn read_instances(
         let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
         let instances = TileBytes::from_rle(row.blob(2)?, tiles).map_err(row.bad_blob(2))?;
         sets[set as usize].vertices.push((vertex_type, instances));
-        once(&mut seen, &row, (set, vertex_type))
+        row.check_first(seen.insert((set, vertex_type)))
     })
 }
 
@@ -92,28 +91,10 @@ pub(super) fn read_memory(
     ];
     database.scan(table, columns, |row| {
         let set = position(compute_sets, &row, 0, "compute_sets")?;
-        let mut parts = Vec::with_capacity(columns.len() - 1);
-        for column in 1..columns.len() {
-            parts
-                .push(TileBytes::from_rle(row.blob(column)?, tiles).map_err(row.bad_blob(column))?);
-        }
-        let sum = TileBytes::sum(parts.iter().map(|part| (part, 1)), tiles);
-        let too_much = |tile| row.problem(1, format!("more than 4 GiB on tile {tile}"));
-        match sets[set as usize].memory.replace(sum.map_err(too_much)?) {
-            None => Ok(()),
-            Some(_) => Err(row.problem(0, "it stands there twice")),
-        }
+        let part =
+            |column| TileBytes::from_rle(row.blob(column)?, tiles).map_err(row.bad_blob(column));
+        let parts: Vec<TileBytes> = (1..columns.len()).map(part).collect::<Result<_, _>>()?;
+        let memory = &mut sets[set as usize].memory;
+        row.check_first(memory.replace(row.sum(&parts, tiles)?).is_none())
     })
-}
-
-/// Notes what a row is about, which no other row may be about.
-fn once<T: Eq + Hash>(
-    seen: &mut FxHashSet<T>,
-    row: &Cells<'_>,
-    key: T,
-) -> Result<(), ProfileError> {
-    match seen.insert(key) {
-        true => Ok(()),
-        false => Err(row.problem(0, "it stands there twice")),
-    }
 }

@@ -13,6 +13,7 @@ use crate::profile;
 use crate::progress::Unit;
 use crate::report::document::{BuildOption, Files, Inputs, Made, TargetFacts};
 use crate::report::{Report, csv, html, json, markdown};
+use crate::solve::Limits;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::io::{self, Write};
@@ -163,10 +164,7 @@ impl Subject<'_> {
             positions: &self.placement.positions,
             memory: self.memory,
             lookup: self.input.lookup.as_ref(),
-            limit: search::limits(self.options, model)?
-                .into_iter()
-                .max()
-                .unwrap_or(0),
+            limit: Limits::new(&search::limits(self.options, model)?).highest(),
             split: found.and_then(|found| found.split.as_ref()),
             search: found.map(|found| &found.facts),
             tied_weights: ties::facts(self.placement, found.and_then(|found| found.split.as_ref())),

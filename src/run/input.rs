@@ -4,7 +4,7 @@ use super::usage;
 use crate::cli::Options;
 use crate::debug_info::DebugInfo;
 use crate::messages::Messages;
-use crate::model::{Lookup, Model};
+use crate::model::{Model, VariableLookup};
 use crate::profile::Profile;
 use crate::progress::{Progress, Unit};
 use crate::report::printable;
@@ -20,7 +20,7 @@ use std::time::Instant;
 pub(super) struct Input {
     pub(super) model: Model,
     /// Finds variables by name: only for a report, and not of a saved model.
-    pub(super) lookup: Option<Lookup>,
+    pub(super) lookup: Option<VariableLookup>,
     /// Sentences about the files, those of the model included.
     pub(super) warnings: Vec<String>,
 }

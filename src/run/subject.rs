@@ -29,7 +29,7 @@ impl<'a> Subject<'a> {
         let stages = split.stages.iter();
         let stages = stages.map(|own| (own.positions.clone(), &own.memory, own.max_tile as u32));
         let curves = self.memory.curves(&stages.collect::<Vec<_>>()).into_iter();
-        let columns = |curves: memory::Curves| curves.on_tile.columns(width);
+        let columns = |curves: memory::LiveCurves| curves.on_tile.columns(width);
         Some(curves.map(|own| own.map_or(Vec::new(), columns)).collect())
     }
 

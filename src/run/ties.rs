@@ -3,7 +3,9 @@
 
 use super::usage;
 use crate::cli::Options;
-use crate::model::{Layerless, OutOn, Placement, PositionName, Positions, Rules, Tie, Untied};
+use crate::model::{
+    Layerless, OutOn, Placement, PositionName, Positions, Rules, Untied, WeightTie,
+};
 use crate::report::document::TiedWeightFacts;
 use crate::report::{Split, printable};
 use crate::solve::{Constraint, TiedWeight};
@@ -60,7 +62,7 @@ pub(super) fn constraints(placement: &Placement) -> impl Iterator<Item = Constra
 pub(super) fn facts(placement: &Placement, split: Option<&Split>) -> Vec<TiedWeightFacts> {
     let positions = &placement.positions;
     let ranges = split.map_or(Vec::new(), Split::ranges);
-    let facts = |tie: &Tie| {
+    let facts = |tie: &WeightTie| {
         let places = || tie.places.iter();
         let mut layers = Vec::new();
         for &place in places() {
@@ -84,7 +86,7 @@ pub(super) fn facts(placement: &Placement, split: Option<&Split>) -> Vec<TiedWei
     placement.ties.iter().map(facts).collect()
 }
 
-fn weight(tie: &Tie, positions: &Positions) -> TiedWeight {
+fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     let users = tie.places.iter();
     let untie = format!("--untie {}", quoted(&tie.weight));
     let binds_in_and_out = tie.places.first() == Some(&0)
@@ -126,8 +128,8 @@ mod tests {
         Positions::full(&layering, out_is_first)
     }
 
-    fn tie(places: &[u32]) -> Tie {
-        Tie {
+    fn tie(places: &[u32]) -> WeightTie {
+        WeightTie {
             weight: "wte".into(),
             bytes: 8,
             places: places.to_vec(),
@@ -151,7 +153,7 @@ mod tests {
         assert_eq!(head.binds(&together), Some((0, 2)));
         assert_eq!(weight(&head, &together).users, ["b", "Out"]);
         assert_eq!(weight(&head, &together).ways_out, ["--untie wte"]);
-        let untied = Tie {
+        let untied = WeightTie {
             is_untied: true,
             ..head
         };

@@ -23,8 +23,8 @@ pub(super) const ENTRY: usize = 8;
 /// A 64-bit XXH3 of everything in front of it.
 const CHECKSUM: usize = 8;
 
-/// The level matters little: from 1 to 6, files of 10^7 items shrink by 3 %,
-/// loading takes 5 % more processor time, and saving 30 % more.
+/// The level matters little: from 1 to 6, files of 10^7 groups of variables
+/// shrink by 3 %, loading takes 5 % more processor time, and saving 30 % more.
 const LEVEL: i32 = 3;
 
 /// What a part holds, by its position in the file.
@@ -32,9 +32,9 @@ const LEVEL: i32 = 3;
 pub(super) enum Content {
     /// The model without its variables.
     Model,
-    /// What all items of variables refer to.
+    /// What all groups of variables refer to.
     Uses,
-    /// The items of some tiles: the rest of the parts.
+    /// The groups of some tiles: the rest of the parts.
     Variables,
 }
 
@@ -48,8 +48,8 @@ impl Content {
     }
 
     /// How many bytes a part of this content may hold for each of its own, so
-    /// that a small file cannot ask for much memory. Of items, which are most
-    /// of a large file, a byte becomes 6 in memory; of all else up to 50.
+    /// that a small file cannot ask for much memory. Of variables, which are
+    /// most of a large file, a byte becomes 6 in memory; of all else up to 50.
     fn most_ratio(self) -> usize {
         match self {
             Content::Model => RATIO,

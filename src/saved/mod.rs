@@ -167,10 +167,10 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
 /// As [`load`].
 pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
     let parts = take_apart(bytes)?;
-    let [model, uses, items @ ..] = &parts[..] else {
+    let [model, uses, groups @ ..] = &parts[..] else {
         return Err(SavedError::invalid("parts of it are missing"));
     };
-    let (variables, model) = rayon::join(|| variables::read(uses, items), || unpack(model));
+    let (variables, model) = rayon::join(|| variables::read(uses, groups), || unpack(model));
     let (uses, variables) = variables?;
     let model = Model {
         variables,

@@ -1,13 +1,13 @@
 //! The variables: by far the most of a file, so columns by hand.
 //!
-//! A *use* is a class and a user set that some item has. The same uses
-//! come back on tile after tile (on a real profile 6,000 items have 48), so
-//! they stand once in a table, sorted, and an item is a position in it and its
-//! bytes. Items are sorted by their use, so the positions of one tile ascend
-//! and only differences are kept.
+//! A *use* is a class and a user set that some group of variables has. The same
+//! uses come back on tile after tile (on a real profile 6,000 groups have 48),
+//! so they stand once in a table, sorted, and a group is a position in it and
+//! its bytes. Groups are sorted by their use, so the positions of one tile
+//! ascend and only differences are kept.
 //!
-//! The parts of items have the tiles in order, each part some of them: how many
-//! bytes the first column takes (32 bits); the column of the uses of its items,
+//! The parts of groups have the tiles in order, each part some of them: how many
+//! bytes the first column takes (32 bits); the column of the uses of its groups,
 //! tile by tile as differences; the column of their bytes. Numbers are varints
 //! as in a profile (`profile/encoding.rs`).
 
@@ -19,28 +19,28 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// A part takes the items of so many tiles that it has at least this many.
-const ITEMS_OF_PART: usize = 1 << 18;
+/// A part takes the groups of so many tiles that it has at least this many.
+const GROUPS_OF_PART: usize = 1 << 18;
 
 /// (class, set)
 pub(super) type Use = (u32, u32);
 
-/// What all items refer to, and where they are.
+/// What all groups refer to, and where they are.
 #[derive(Debug, Serialize, Deserialize)]
 struct Uses {
-    /// The distinct uses of all items, ascending.
+    /// The distinct uses of all groups, ascending.
     uses: Vec<Use>,
-    /// By tile, the number of its items.
+    /// By tile, the number of its groups.
     counts: Vec<u32>,
-    /// By part of items, the number of its tiles.
+    /// By part of groups, the number of its tiles.
     tiles: Vec<u32>,
 }
 
-fn use_of(item: &VariableGroup) -> Use {
-    (item.class, item.set)
+fn use_of(group: &VariableGroup) -> Use {
+    (group.class, group.set)
 }
 
-/// The parts of uses and items.
+/// The parts of uses and groups.
 pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Packed<'static>>, SavedError> {
     let spans = spans(variables);
     let tiles = 0..variables.tiles();
@@ -51,24 +51,24 @@ pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Packed<'static>>, 
             .collect(),
         tiles: spans.iter().map(|span| span.len() as u32).collect(),
     };
-    let items = spans.into_par_iter().map(|span| {
+    let groups = spans.into_par_iter().map(|span| {
         let bytes = write_span(variables, span, &head.uses);
         Packed::new(Content::Variables, &bytes)
     });
-    let items: Vec<_> = items.collect();
+    let groups: Vec<_> = groups.collect();
     let head = pack(Content::Uses, &head);
-    std::iter::once(head).chain(items).collect()
+    std::iter::once(head).chain(groups).collect()
 }
 
 /// The tiles of each part.
 fn spans(variables: &VariableGroups) -> Vec<Range<u32>> {
     let mut spans = Vec::new();
-    let (mut from, mut items) = (0, 0);
+    let (mut from, mut groups) = (0, 0);
     for tile in 0..variables.tiles() {
-        items += variables.on_tile(tile).len();
-        if items >= ITEMS_OF_PART || tile + 1 == variables.tiles() {
+        groups += variables.on_tile(tile).len();
+        if groups >= GROUPS_OF_PART || tile + 1 == variables.tiles() {
             spans.push(from..tile + 1);
-            (from, items) = (tile + 1, 0);
+            (from, groups) = (tile + 1, 0);
         }
     }
     spans
@@ -76,8 +76,8 @@ fn spans(variables: &VariableGroups) -> Vec<Range<u32>> {
 
 fn uses(variables: &VariableGroups, spans: &[Range<u32>]) -> Vec<Use> {
     let of_span = |span: &Range<u32>| {
-        let items = span.clone().flat_map(|tile| variables.on_tile(tile));
-        let mut uses: Vec<Use> = items.map(use_of).collect();
+        let groups = span.clone().flat_map(|tile| variables.on_tile(tile));
+        let mut uses: Vec<Use> = groups.map(use_of).collect();
         uses.sort_unstable();
         uses.dedup();
         uses
@@ -92,10 +92,10 @@ fn write_span(variables: &VariableGroups, span: Range<u32>, uses: &[Use]) -> Vec
     let (mut places, mut bytes) = (Vec::new(), Vec::new());
     for tile in span {
         let mut last = 0;
-        for item in variables.on_tile(tile) {
-            let more = gallop(&uses[last..], use_of(item));
+        for group in variables.on_tile(tile) {
+            let more = gallop(&uses[last..], use_of(group));
             push_varint(&mut places, more as u64);
-            push_varint(&mut bytes, item.bytes.into());
+            push_varint(&mut bytes, group.bytes.into());
             last += more;
         }
     }
@@ -118,10 +118,10 @@ fn gallop(uses: &[Use], wanted: Use) -> usize {
 /// but may be of classes and sets that are not there.
 pub(super) fn read(
     uses: &Packed<'_>,
-    items: &[Packed<'_>],
+    groups: &[Packed<'_>],
 ) -> Result<(Vec<Use>, VariableGroups), SavedError> {
     let head: Uses = unpack(uses)?;
-    let spans = head.spans(items);
+    let spans = head.spans(groups);
     let spans = spans.map_err(|problem| uses.content.problem(problem))?;
     let count = head.counts.iter().map(|&count| count as usize).sum();
     // Threads fill it side by side, because the first touch of so much memory
@@ -130,7 +130,7 @@ pub(super) fn read(
         rayon::iter::repeat_n(VariableGroup::default(), count).collect();
     let mut parts = Vec::with_capacity(spans.len());
     let mut rest = &mut all[..];
-    for (counts, part) in spans.into_iter().zip(items) {
+    for (counts, part) in spans.into_iter().zip(groups) {
         let count = counts.iter().map(|&count| count as usize).sum();
         let (own, behind) = rest.split_at_mut(count);
         rest = behind;
@@ -149,15 +149,15 @@ pub(super) fn read(
 }
 
 impl Uses {
-    /// The numbers of items on the tiles of each part. Every item takes two
-    /// bytes of its part or more, so that memory is only taken for items that
+    /// The numbers of groups on the tiles of each part. Every group takes two
+    /// bytes of its part or more, so that memory is only taken for groups that
     /// can be there.
     fn spans(&self, parts: &[Packed<'_>]) -> Result<Vec<&[u32]>, &'static str> {
         if !self.uses.is_sorted_by(|a, b| a < b) {
             return Err("the uses are not in order");
         }
         if self.tiles.len() != parts.len() {
-            return Err("the parts of items are not as many as stated");
+            return Err("the parts of groups are not as many as stated");
         }
         let mut rest = &self.counts[..];
         let spans = self.tiles.iter().zip(parts).map(|(&tiles, part)| {
@@ -166,7 +166,7 @@ impl Uses {
             rest = behind;
             let needed = own.iter().map(|&count| u64::from(count) * 2).sum::<u64>();
             if needed > part.unpacked() as u64 {
-                return Err("a part is too short for its items");
+                return Err("a part is too short for its groups");
             }
             Ok(own)
         });
@@ -179,13 +179,13 @@ impl Uses {
     }
 }
 
-/// Fills `items` from the columns of one part; `counts` has the number of
-/// items of each of its tiles.
+/// Fills `groups` from the columns of one part; `counts` has the number of
+/// groups of each of its tiles.
 fn read_span(
     part: &[u8],
     counts: &[u32],
     uses: &[Use],
-    mut items: &mut [VariableGroup],
+    mut groups: &mut [VariableGroup],
 ) -> Result<(), &'static str> {
     let columns = part
         .split_first_chunk()
@@ -195,18 +195,18 @@ fn read_span(
         .ok_or("it is too short for its columns")?;
     let (mut places, mut bytes) = (Varints::new(columns.0), Varints::new(columns.1));
     for &count in counts {
-        let (own, rest) = std::mem::take(&mut items).split_at_mut(count as usize);
-        items = rest;
+        let (own, rest) = std::mem::take(&mut groups).split_at_mut(count as usize);
+        groups = rest;
         let mut place = 0u64;
-        for item in own {
+        for group in own {
             place = place.saturating_add(number(&mut places)?);
             let found = usize::try_from(place).ok();
             let &(class, set) = found
                 .and_then(|place| uses.get(place))
-                .ok_or("an item has a use that is not there")?;
+                .ok_or("a group has a use that is not there")?;
             let bytes = number(&mut bytes)?;
-            let bytes = u32::try_from(bytes).map_err(|_| "an item has more than 4 GiB")?;
-            *item = VariableGroup { class, set, bytes };
+            let bytes = u32::try_from(bytes).map_err(|_| "a group has more than 4 GiB")?;
+            *group = VariableGroup { class, set, bytes };
         }
     }
     if places.next().is_none() && bytes.next().is_none() {

@@ -19,7 +19,7 @@
 
 use std::ops::Range;
 
-use super::constraints::{Cut, cuts_after};
+use super::constraints::{CutRule, cuts_after};
 use super::error::SolveError;
 use super::problem::Problem;
 
@@ -76,9 +76,9 @@ pub enum CertificateError {
 /// [`solve`](super::solve) to refuse.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
-    let limit = problem.limit.highest(problem.ipus);
+    let limit = problem.highest_limit();
     let cuts = cuts_after(problem.constraints, problem.layers());
-    let required = |&position: &usize| cuts[position] == Cut::Required;
+    let required = |&position: &usize| cuts[position] == CutRule::Required;
     let mut certificate = Certificate {
         limit,
         ranges: Vec::new(),
@@ -108,14 +108,14 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
 fn longest(
     problem: &Problem<'_>,
     limit: u64,
-    cuts: &[Cut],
+    cuts: &[CutRule],
     start: usize,
 ) -> (usize, Option<Range<usize>>) {
     let layers = problem.layers();
     let mut fits = start;
     for (last, &cut) in cuts.iter().enumerate().skip(start) {
         let end = last + 1;
-        if end < layers && cut == Cut::Forbidden {
+        if end < layers && cut == CutRule::Forbidden {
             continue;
         }
         let peak = problem.costs.peak(start..end);
@@ -123,7 +123,7 @@ fn longest(
             return (fits, Some(start..end));
         }
         fits = end;
-        if cut == Cut::Required {
+        if cut == CutRule::Required {
             break;
         }
     }
@@ -137,23 +137,24 @@ impl Certificate {
     /// The first thing that is wrong.
     pub fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_after(problem.constraints, problem.layers());
-        let is_required = |&position: &usize| cuts.get(position) == Some(&Cut::Required);
-        if self.limit != problem.limit.highest(problem.ipus)
+        let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
+        if self.limit != problem.highest_limit()
             || !self.cuts_after.iter().all(is_required)
             || !self.cuts_after.is_sorted_by(|a, b| a < b)
         {
             return Err(CertificateError::OtherProblem);
         }
         let proven = self.proves(problem, &cuts)?;
-        match self.needed == proven {
-            true => Ok(()),
-            false => Err(CertificateError::Proves(proven)),
+        if self.needed == proven {
+            Ok(())
+        } else {
+            Err(CertificateError::Proves(proven))
         }
     }
 
     /// What the ranges prove, each of which is checked. The required cuts
     /// are there.
-    fn proves(&self, problem: &Problem<'_>, cuts: &[Cut]) -> Result<Needed, CertificateError> {
+    fn proves(&self, problem: &Problem<'_>, cuts: &[CutRule]) -> Result<Needed, CertificateError> {
         let mut counted = vec![false; cuts.len()];
         for &position in &self.cuts_after {
             counted[position] = true;
@@ -162,7 +163,7 @@ impl Certificate {
         for range in &self.ranges {
             check_over(problem, range, self.limit)?;
             let mut may_cut = range.start..range.end - 1;
-            let is_forbidden = |position| cuts[position] == Cut::Forbidden;
+            let is_forbidden = |position| cuts[position] == CutRule::Forbidden;
             if may_cut.clone().all(is_forbidden) {
                 proven = Needed::Unsplittable;
             }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::conflict;
-use super::constraints::{Cut, Rule, cuts_after};
+use super::constraints::{CutRule, Rule, cuts_after};
 use super::error::SolveError;
 use super::objectives::{Goal, Objective};
 use super::plan::Plan;
@@ -25,7 +25,7 @@ pub(super) struct CheckedProblem<'a> {
     pub max_edges: usize,
     /// Cycles of all positions before each; empty when none are known.
     cycles_before: Vec<u128>,
-    cuts_after: Vec<Cut>,
+    cuts_after: Vec<CutRule>,
     /// Boundaries up to each that must be cut.
     required_until: Vec<usize>,
     /// For each position the first pin at or behind it: position and IPU.
@@ -82,19 +82,19 @@ impl<'a> CheckedProblem<'a> {
 
     /// Whether it matters on which IPU a stage stands.
     pub(super) fn is_numbered(&self) -> bool {
-        self.has_pins || self.problem.limit.differs()
+        self.has_pins || self.problem.limits.differs()
     }
 
     /// The most bytes that any stage may take.
     pub(super) fn highest_limit(&self) -> u64 {
-        self.problem.limit.highest(self.stages)
+        self.problem.limits.first(self.stages).highest()
     }
 
     /// Whether the cuts at both ends of `range` and inside it are as ordered.
     pub(super) fn obeys_cuts(&self, range: &Range<usize>) -> bool {
         let forbidden = |boundary: usize| {
             let before = boundary.checked_sub(1);
-            before.is_some_and(|before| self.cuts_after[before] == Cut::Forbidden)
+            before.is_some_and(|before| self.cuts_after[before] == CutRule::Forbidden)
         };
         let inside = self.required_until[range.end - 1] - self.required_until[range.start];
         inside == 0 && !forbidden(range.start) && !forbidden(range.end)
@@ -102,7 +102,7 @@ impl<'a> CheckedProblem<'a> {
 
     /// Whether a stage `range` of `peak` bytes may stand on IPU `stage`.
     pub(super) fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
-        let limit = self.problem.limit.of(stage);
+        let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
         let inside = |pin: Option<(usize, usize)>| pin.filter(|(at, _)| range.contains(at));
         let pinned_here =
@@ -115,7 +115,7 @@ impl<'a> CheckedProblem<'a> {
     /// every constraint.
     pub(super) fn allows(&self, plan: &Plan) -> bool {
         let fits = |(stage, range): (usize, &Range<usize>)| {
-            let limit = self.problem.limit.of(stage);
+            let limit = self.problem.limits.of(stage);
             let peak = self.problem.costs.peak(range.clone());
             peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
         };
@@ -175,9 +175,9 @@ fn nearest(pins: impl Iterator<Item = (usize, Option<usize>)>) -> Vec<Option<(us
 }
 
 /// For each boundary, how many required cuts there are up to and with it.
-fn required_until(cuts_after: &[Cut]) -> Vec<usize> {
-    let count = |count: &mut usize, cut: &Cut| {
-        *count += usize::from(*cut == Cut::Required);
+fn required_until(cuts_after: &[CutRule]) -> Vec<usize> {
+    let count = |count: &mut usize, cut: &CutRule| {
+        *count += usize::from(*cut == CutRule::Required);
         Some(*count)
     };
     [0].into_iter()

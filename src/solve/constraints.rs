@@ -150,7 +150,7 @@ impl fmt::Display for TiedWeight {
 
 /// What constraints say of a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Cut {
+pub(super) enum CutRule {
     /// Nothing.
     #[default]
     Free,
@@ -160,18 +160,18 @@ pub(super) enum Cut {
 
 /// For each position what is said of a cut after it. Where constraints clash,
 /// the cut is required.
-pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<Cut> {
-    let mut cuts = vec![Cut::Free; layers];
+pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
+    let mut cuts = vec![CutRule::Free; layers];
     for position in constraints
         .iter()
         .filter_map(Constraint::forbidden)
         .flatten()
     {
-        cuts[position] = Cut::Forbidden;
+        cuts[position] = CutRule::Forbidden;
     }
     for constraint in constraints {
         if let Rule::CutAfter(position) = constraint.rule {
-            cuts[position] = Cut::Required;
+            cuts[position] = CutRule::Required;
         }
     }
     cuts
@@ -230,11 +230,11 @@ mod tests {
         ];
         let constraints = rules.map(|rule| Constraint::order(rule, ""));
         let expected = [
-            Cut::Required,
-            Cut::Forbidden,
-            Cut::Forbidden,
-            Cut::Free,
-            Cut::Free,
+            CutRule::Required,
+            CutRule::Forbidden,
+            CutRule::Forbidden,
+            CutRule::Free,
+            CutRule::Free,
         ];
         assert_eq!(cuts_after(&constraints, 5), expected);
     }

@@ -2,10 +2,10 @@
 
 use super::certificate::{Certificate, Needed, certificate};
 use super::checked_problem::CheckedProblem;
-use super::constraints::{Constraint, Cut, cuts_after, forbidding};
+use super::constraints::{Constraint, CutRule, cuts_after, forbidding};
 use super::error::SolveError;
 use super::objectives::Goal;
-use super::problem::{Limit, Problem};
+use super::problem::{Limits, Problem};
 use super::{Solution, dynamic_program, solve};
 
 /// What stands in the way of a plan.
@@ -113,7 +113,7 @@ fn relaxed(
     let mut tried = 0;
     for candidate in candidates {
         let mut forbidden = candidate.forbidden();
-        let is_forbidden = |position| cuts[position] == Cut::Forbidden;
+        let is_forbidden = |position| cuts[position] == CutRule::Forbidden;
         let is_implied = forbidden
             .as_mut()
             .is_some_and(|cuts| cuts.all(is_forbidden));
@@ -159,7 +159,7 @@ fn has_plan(problem: &Problem<'_>, constraints: &[Constraint]) -> Result<bool, S
 /// As those of [`solve`].
 pub fn best_effort(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     solve(&Problem {
-        limit: Limit::Same(u64::MAX),
+        limits: Limits::Same(u64::MAX),
         goal: Goal::Peak,
         ..*problem
     })
@@ -172,9 +172,9 @@ pub fn best_effort(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError
 /// # Errors
 /// As those of [`solve`].
 pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError> {
-    let ipus = match problem.limit {
-        Limit::Same(_) => problem.layers().max(problem.ipus),
-        Limit::PerIpu(_) => problem.ipus,
+    let ipus = match problem.limits {
+        Limits::Same(_) => problem.layers().max(problem.ipus),
+        Limits::ByIpu(_) => problem.ipus,
     };
     let solution = solve(&Problem {
         ipus,

@@ -21,7 +21,6 @@
 //! leaves must be 0 (`refuse`).
 
 use super::checked_problem::CheckedProblem;
-use super::choices::choices;
 use super::error::SolveError;
 use super::formulation;
 use super::network::Network;
@@ -173,7 +172,7 @@ fn refuse(network: &Network<'_>, objective: Objective) -> Result<Refused, SolveE
 fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u128>, SolveError> {
     let fail = |reason: String| unproven(objective, reason);
     let sums = Potentials::new(network, objective);
-    let choices = choices(network, sums.as_ref());
+    let choices = formulation::choices(network, sums.as_ref());
     let path = formulation::cheapest_path(network.sink(), &choices).map_err(fail)?;
     let (path, sums) = match (path, sums) {
         (Some(path), Some(sums)) => (path, sums),

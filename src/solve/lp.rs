@@ -9,9 +9,7 @@
 //! (`peak`, `cycles`) with one row for each position: it is at least what the
 //! chosen range over that position counts.
 
-mod terms;
-
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Write};
 
 use super::checked_problem::CheckedProblem;
 use super::constraints::Origin;
@@ -19,7 +17,6 @@ use super::error::SolveError;
 use super::network::{Edge, Network};
 use super::objectives::{Goal, Objective};
 use super::problem::Problem;
-use terms::Terms;
 
 /// Of a name, so many characters are shown.
 const NAME: usize = 100;
@@ -34,23 +31,24 @@ const NAME: usize = 100;
 /// [`solve`](super::solve).
 pub fn lp(problem: &Problem<'_>, names: &[String]) -> Result<String, SolveError> {
     let checked = CheckedProblem::new(problem)?;
-    let network = match checked.is_numbered() {
-        true => Network::numbered(&checked),
-        false => Network::compact(&checked),
+    let network = if checked.is_numbered() {
+        Network::numbered(&checked)
+    } else {
+        Network::compact(&checked)
     };
-    let program = Program {
+    let program = LpFile {
         network: &network,
         names,
     };
     Ok(program.to_string())
 }
 
-struct Program<'a> {
+struct LpFile<'a> {
     network: &'a Network<'a>,
     names: &'a [String],
 }
 
-impl Display for Program<'_> {
+impl Display for LpFile<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.comments(f)?;
         f.write_str("Minimize\n")?;
@@ -74,7 +72,7 @@ impl Display for Program<'_> {
     }
 }
 
-impl Program<'_> {
+impl LpFile<'_> {
     /// The name of the variable that stands for the bottleneck, if the goal
     /// is one.
     fn bottleneck(&self) -> Option<&'static str> {
@@ -141,9 +139,10 @@ impl Program<'_> {
                 let none = std::iter::once((1, None));
                 row(f, "start", ends.into_iter().chain(none).map(term), "= 1")?;
             } else if !ends.is_empty() {
-                let name = match self.network.is_numbered() {
-                    true => format!("cut_{boundary}_on_{stage}"),
-                    false => format!("cut_{boundary}"),
+                let name = if self.network.is_numbered() {
+                    format!("cut_{boundary}_on_{stage}")
+                } else {
+                    format!("cut_{boundary}")
                 };
                 row(f, &name, ends.into_iter().map(term), "= 0")?;
             }
@@ -158,7 +157,7 @@ impl Program<'_> {
             let mut terms = Terms::new(f, &format!("{bottleneck}_of_{position}"))?;
             terms.add(1, bottleneck)?;
             for edge in self.network.edges() {
-                if edge.column.range.contains(&position) {
+                if edge.stage_range.range.contains(&position) {
                     let cost = self.network.value(self.main(), &edge);
                     terms.add(-signed(cost), Name(&edge))?;
                 }
@@ -198,7 +197,7 @@ struct Name<'a>(&'a Edge<'a>);
 
 impl Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let range = &self.0.column.range;
+        let range = &self.0.stage_range.range;
         write!(f, "x_{}_{}", range.start, range.end - 1)?;
         match self.0.stage {
             Some(stage) => write!(f, "_on_{stage}"),
@@ -207,11 +206,58 @@ impl Display for Name<'_> {
     }
 }
 
+/// Lines are broken when they get longer: readers have limits.
+const LINE: usize = 200;
+
+/// A sum that is being written, in lines that are not too long.
+struct Terms<'a, 'f> {
+    out: &'a mut fmt::Formatter<'f>,
+    line: String,
+    is_first: bool,
+}
+
+impl<'a, 'f> Terms<'a, 'f> {
+    fn new(out: &'a mut fmt::Formatter<'f>, name: &str) -> Result<Self, fmt::Error> {
+        let line = format!(" {name}:");
+        Ok(Self {
+            out,
+            line,
+            is_first: true,
+        })
+    }
+
+    fn add(&mut self, factor: i128, variable: impl Display) -> fmt::Result {
+        if self.line.len() > LINE {
+            writeln!(self.out, "{}", self.line)?;
+            self.line.clear();
+            self.line.push(' ');
+        }
+        let sign = match (factor < 0, self.is_first) {
+            (true, _) => " -",
+            (false, true) => "",
+            (false, false) => " +",
+        };
+        self.is_first = false;
+        self.line.push_str(sign);
+        match factor.unsigned_abs() {
+            1 => write!(self.line, " {variable}"),
+            factor => write!(self.line, " {factor} {variable}"),
+        }
+    }
+
+    fn end(mut self, bound: &str) -> fmt::Result {
+        if self.is_first {
+            self.add(1, "none")?;
+        }
+        writeln!(self.out, "{}", format!("{} {bound}", self.line).trim_end())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::solve::testing::additive;
-    use crate::solve::{Constraint, Limit, Rule};
+    use crate::solve::{Constraint, Limits, Rule};
 
     #[test]
     fn the_peak_is_at_least_that_of_the_range_over_each_position() {
@@ -253,7 +299,7 @@ End
         let costs = additive(&[3, 1, 4], u64::MAX);
         let constraints = [Constraint::order(Rule::NoCutAfter(0), "--no-cut-after a")];
         let problem = Problem {
-            limit: Limit::PerIpu(&[4, 5]),
+            limits: Limits::ByIpu(&[4, 5]),
             goal: Goal::Communication,
             constraints: &constraints,
             ..Problem::new(&costs, &[7, 9], 2, 0)

@@ -3,7 +3,7 @@
 //! [`Problem`] is the question: the memory of every range of the layer order
 //! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)), the bytes
 //! that a cut at each boundary would send, how many IPUs there are, what a
-//! stage may take on each of them ([`Limit`]), what a plan must do besides
+//! stage may take on each of them ([`Limits`]), what a plan must do besides
 //! ([`Constraint`]), and what is wanted first ([`Goal`]). A [`Plan`] is an answer,
 //! and [`Score`] what it is compared by, in the order that the goal says
 //! ([`Goal::order`]); equal scores go to the earliest cuts.
@@ -37,7 +37,6 @@
 
 mod certificate;
 mod checked_problem;
-mod choices;
 mod conflict;
 mod constraints;
 mod dynamic_program;
@@ -68,7 +67,7 @@ pub use integer_program::{BottleneckProof, Refused};
 pub use lp::lp;
 pub use objectives::{Goal, Objective};
 pub use plan::{Judgement, Plan, Score, evaluate};
-pub use problem::{Limit, Problem};
+pub use problem::{Limits, Problem};
 pub use sweep::sweep;
 
 use checked_problem::CheckedProblem;
@@ -81,7 +80,7 @@ pub struct Solution {
     /// All numbers of the plan, recomputed from its ranges in integers.
     pub score: Score,
     /// What both programs found for each objective, in the order of the goal.
-    pub proofs: Vec<Proof>,
+    pub proofs: Vec<ObjectiveProof>,
     /// What shows that no bottleneck can be lower, in the order of the goal.
     /// A bottleneck below which no range counts anything has no entry.
     pub bottlenecks: Vec<BottleneckProof>,
@@ -89,7 +88,7 @@ pub struct Solution {
 
 /// The optimum of one objective by both programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Proof {
+pub struct ObjectiveProof {
     /// The objective.
     pub objective: Objective,
     /// Its number in the plan that the integer program chose.
@@ -139,7 +138,7 @@ fn compare(
         let both = (value(integer_score), value(dynamic_score));
         agree(objective, both.0, both.1)?;
         if let (Some(integer_program), Some(dynamic_program)) = both {
-            proofs.push(Proof {
+            proofs.push(ObjectiveProof {
                 objective,
                 integer_program,
                 dynamic_program,

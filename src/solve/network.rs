@@ -14,7 +14,7 @@ use super::objectives::Objective;
 
 /// A range that may be a stage, with its peak in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Column {
+pub(super) struct StageRange {
     pub range: Range<usize>,
     pub peak: u64,
 }
@@ -28,7 +28,7 @@ pub(super) struct Edge<'a> {
     pub to: usize,
     /// The IPU that it stands on, in a numbered network.
     pub stage: Option<usize>,
-    pub column: &'a Column,
+    pub stage_range: &'a StageRange,
 }
 
 /// Nodes 0 (no position is placed) to [`Network::sink`] (all are), and the
@@ -37,9 +37,9 @@ pub(super) struct Edge<'a> {
 pub(super) struct Network<'q> {
     pub checked: &'q CheckedProblem<'q>,
     /// By start, then by end.
-    columns: Vec<Column>,
+    stage_ranges: Vec<StageRange>,
     is_numbered: bool,
-    /// By stage, then by column.
+    /// By stage, then by range.
     open: Vec<bool>,
 }
 
@@ -47,11 +47,11 @@ impl<'q> Network<'q> {
     /// One edge for each range that is within the highest limit and obeys the
     /// constraints on cuts.
     pub(super) fn compact(checked: &'q CheckedProblem<'q>) -> Self {
-        let columns = columns(checked);
-        let open = vec![true; columns.len()];
+        let stage_ranges = stage_ranges(checked);
+        let open = vec![true; stage_ranges.len()];
         Self {
             checked,
-            columns,
+            stage_ranges,
             is_numbered: false,
             open,
         }
@@ -60,15 +60,15 @@ impl<'q> Network<'q> {
     /// One edge for each such range on each IPU where it may stand and where
     /// the stages before can leave off at its start.
     pub(super) fn numbered(checked: &'q CheckedProblem<'q>) -> Self {
-        let columns = columns(checked);
+        let stage_ranges = stage_ranges(checked);
         let layers = checked.layers();
         let mut starts = vec![false; layers + 1];
         starts[0] = true;
-        let mut open = Vec::with_capacity(checked.stages * columns.len());
+        let mut open = Vec::with_capacity(checked.stages * stage_ranges.len());
         for stage in 0..checked.stages {
             let mut ends = vec![false; layers + 1];
             let is_last = stage + 1 == checked.stages;
-            for Column { range, peak } in &columns {
+            for StageRange { range, peak } in &stage_ranges {
                 let has_next = range.end == layers || !is_last;
                 let stands = starts[range.start] && has_next;
                 let stands = stands && checked.may_stand(stage, range, *peak);
@@ -79,7 +79,7 @@ impl<'q> Network<'q> {
         }
         Self {
             checked,
-            columns,
+            stage_ranges,
             is_numbered: true,
             open,
         }
@@ -91,9 +91,10 @@ impl<'q> Network<'q> {
 
     /// The node where all positions are placed: the last.
     pub(super) fn sink(&self) -> usize {
-        match self.is_numbered {
-            true => self.checked.stages.max(1) * self.checked.layers(),
-            false => self.checked.layers(),
+        if self.is_numbered {
+            self.checked.stages.max(1) * self.checked.layers()
+        } else {
+            self.checked.layers()
         }
     }
 
@@ -101,22 +102,26 @@ impl<'q> Network<'q> {
     /// it.
     pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = Edge<'_>> {
         let layers = self.checked.layers();
-        let stages = self.open.chunks(self.columns.len().max(1)).enumerate();
+        let stages = self.open.chunks(self.stage_ranges.len().max(1)).enumerate();
         stages.flat_map(move |(stage, open)| {
-            let open = open.iter().zip(&self.columns).enumerate();
+            let open = open.iter().zip(&self.stage_ranges).enumerate();
             let open = open.filter(|(_, (open, _))| **open);
-            open.map(move |(n, (_, column))| {
-                let node = |stage: usize, boundary: usize| match self.is_numbered {
-                    true if boundary == layers => self.sink(),
-                    true => stage * layers + boundary,
-                    false => boundary,
+            open.map(move |(n, (_, stage_range))| {
+                let node = |stage: usize, boundary: usize| {
+                    if !self.is_numbered {
+                        boundary
+                    } else if boundary == layers {
+                        self.sink()
+                    } else {
+                        stage * layers + boundary
+                    }
                 };
                 Edge {
-                    index: stage * self.columns.len() + n,
-                    from: node(stage, column.range.start),
-                    to: node(stage + 1, column.range.end),
+                    index: stage * self.stage_ranges.len() + n,
+                    from: node(stage, stage_range.range.start),
+                    to: node(stage + 1, stage_range.range.end),
                     stage: self.is_numbered.then_some(stage),
-                    column,
+                    stage_range,
                 }
             })
         })
@@ -145,7 +150,7 @@ impl<'q> Network<'q> {
 
     /// What choosing `edge` counts in `objective`.
     pub(super) fn value(&self, objective: Objective, edge: &Edge<'_>) -> u128 {
-        let Column { range, peak } = edge.column;
+        let StageRange { range, peak } = edge.stage_range;
         self.checked.value(objective, range, *peak)
     }
 
@@ -197,22 +202,15 @@ impl<'q> Network<'q> {
 
     /// Every number that an open edge counts in `objective`, rising.
     pub(super) fn distinct_values(&self, objective: Objective) -> Vec<u128> {
-        let mut values: Vec<u128> = match self.is_numbered {
-            // The same columns come again for each stage.
-            true => {
-                let mut open = vec![false; self.columns.len()];
-                for edge in self.edges() {
-                    open[edge.index % self.columns.len()] = true;
-                }
-                let open = self.columns.iter().zip(open).filter(|(_, open)| *open);
-                open.map(|(column, _)| self.checked.value(objective, &column.range, column.peak))
-                    .collect()
-            }
-            false => self
-                .edges()
-                .map(|edge| self.value(objective, &edge))
-                .collect(),
-        };
+        // In a numbered network the same ranges come again for each stage.
+        let mut is_open = vec![false; self.stage_ranges.len()];
+        for edge in self.edges() {
+            is_open[edge.index % self.stage_ranges.len()] = true;
+        }
+        let open = self.stage_ranges.iter().zip(is_open);
+        let open = open.filter(|&(_, is_open)| is_open);
+        let value = |own: &StageRange| self.checked.value(objective, &own.range, own.peak);
+        let mut values: Vec<u128> = open.map(|(own, _)| value(own)).collect();
         values.sort_unstable();
         values.dedup();
         values
@@ -226,23 +224,23 @@ impl<'q> Network<'q> {
         for edge in self.edges() {
             if edge.from == node {
                 node = edge.to;
-                stages.push(edge.column.range.clone());
+                stages.push(edge.stage_range.range.clone());
             }
         }
         stages
     }
 }
 
-fn columns(checked: &CheckedProblem<'_>) -> Vec<Column> {
+fn stage_ranges(checked: &CheckedProblem<'_>) -> Vec<StageRange> {
     let limit = checked.highest_limit();
     let rows = (0..checked.layers()).flat_map(|from| {
         let peaks = checked.problem.costs.peaks_from(from).iter().copied();
         let fit = peaks.take_while(move |&peak| peak <= limit).enumerate();
         fit.map(move |(n, peak)| {
             let range = from..from + n + 1;
-            Column { range, peak }
+            StageRange { range, peak }
         })
     });
-    rows.filter(|column| checked.obeys_cuts(&column.range))
+    rows.filter(|stage_range| checked.obeys_cuts(&stage_range.range))
         .collect()
 }

@@ -147,7 +147,7 @@ pub fn evaluate(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveEr
         .filter(|constraint| !constraint.is_obeyed(&stage_of))
         .cloned();
     let fits = |(stage, range): (usize, &Range<usize>)| {
-        let limit = problem.limit.of(stage)?;
+        let limit = problem.limits.of(stage)?;
         problem
             .costs
             .peak(range.clone())
@@ -167,7 +167,7 @@ pub fn evaluate(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveEr
 mod tests {
     use super::*;
     use crate::memory::RangeCosts;
-    use crate::solve::{Limit, Rule};
+    use crate::solve::{Limits, Rule};
 
     #[test]
     fn a_plan_covers_every_position_once() {
@@ -216,7 +216,7 @@ mod tests {
             Constraint::order(Rule::NoCutAfter(0), "--no-cut-after a"),
         ];
         let problem = Problem {
-            limit: Limit::PerIpu(&[2, 4]),
+            limits: Limits::ByIpu(&[2, 4]),
             constraints: &constraints,
             ..Problem::new(&costs, &[0, 0], 2, 0)
         };

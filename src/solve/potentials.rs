@@ -92,10 +92,12 @@ mod tests {
         let sums = Potentials::new(&network, Objective::Squares).unwrap();
         // Cuts after every layer: 9 + 1 + 16 + 1.
         assert_eq!(sums.best, 27);
-        let mut ranges = network.edges().map(|edge| &edge.column.range);
+        let mut ranges = network.edges().map(|edge| &edge.stage_range.range);
         assert!(!ranges.any(|range| *range == (1..4)), "6 bytes are over 5");
         let excess = |range: Range<usize>| {
-            let at = network.edges().position(|edge| edge.column.range == range);
+            let at = network
+                .edges()
+                .position(|edge| edge.stage_range.range == range);
             sums.excess[at.unwrap()]
         };
         assert_eq!(excess(0..1), Some(0));

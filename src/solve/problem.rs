@@ -9,11 +9,11 @@ use crate::memory::RangeCosts;
 
 /// Bytes that a stage may take on each tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit<'a> {
+pub enum Limits<'a> {
     /// The same on every IPU.
     Same(u64),
     /// By IPU; one for each.
-    PerIpu(&'a [u64]),
+    ByIpu(&'a [u64]),
 }
 
 /// A choice of split points to be made.
@@ -34,37 +34,59 @@ pub struct Problem<'a> {
     /// How many IPUs there are: the highest number of stages.
     pub ipus: usize,
     /// Bytes that a stage may take.
-    pub limit: Limit<'a>,
+    pub limits: Limits<'a>,
     /// What a plan must do besides.
     pub constraints: &'a [Constraint],
     /// What makes one plan better than another.
     pub goal: Goal,
 }
 
-impl<'a> Limit<'a> {
+impl<'a> Limits<'a> {
+    /// One number of bytes for all IPUs, or one for each.
+    pub fn new(bytes: &'a [u64]) -> Self {
+        match bytes {
+            [same] => Self::Same(*same),
+            _ => Self::ByIpu(bytes),
+        }
+    }
+
+    /// Those of the first `ipus` IPUs.
+    pub fn first(self, ipus: usize) -> Self {
+        match self {
+            Self::Same(_) => self,
+            Self::ByIpu(bytes) => Self::ByIpu(&bytes[..ipus.min(bytes.len())]),
+        }
+    }
+
     /// Bytes that stage `stage` may take; `None` beyond the last IPU that
     /// has a limit of its own.
     pub fn of(self, stage: usize) -> Option<u64> {
         match self {
             Self::Same(bytes) => Some(bytes),
-            Self::PerIpu(bytes) => bytes.get(stage).copied(),
+            Self::ByIpu(bytes) => bytes.get(stage).copied(),
         }
     }
 
-    /// The most that any of the first `ipus` stages may take; 0 without any.
-    pub fn highest(self, ipus: usize) -> u64 {
+    /// The most that a stage may take on any IPU; 0 without any.
+    pub fn highest(self) -> u64 {
         match self {
             Self::Same(bytes) => bytes,
-            Self::PerIpu(bytes) => bytes.iter().take(ipus).copied().max().unwrap_or(0),
+            Self::ByIpu(bytes) => bytes.iter().copied().max().unwrap_or(0),
+        }
+    }
+
+    /// One for each IPU; `None` when it is the same on all.
+    pub fn by_ipu(self) -> Option<&'a [u64]> {
+        match self {
+            Self::Same(_) => None,
+            Self::ByIpu(bytes) => Some(bytes),
         }
     }
 
     /// Whether it matters on which IPU a stage stands.
     pub(super) fn differs(self) -> bool {
-        match self {
-            Self::Same(_) => false,
-            Self::PerIpu(bytes) => bytes.windows(2).any(|pair| pair[0] != pair[1]),
-        }
+        let bytes = self.by_ipu().unwrap_or_default();
+        bytes.windows(2).any(|pair| pair[0] != pair[1])
     }
 }
 
@@ -77,10 +99,15 @@ impl<'a> Problem<'a> {
             cut_bytes,
             cycles: None,
             ipus,
-            limit: Limit::Same(limit),
+            limits: Limits::Same(limit),
             constraints: &[],
             goal: Goal::Peak,
         }
+    }
+
+    /// The most that a stage may take on any of the IPUs.
+    pub(super) fn highest_limit(&self) -> u64 {
+        self.limits.first(self.ipus).highest()
     }
 
     /// Positions in the layer order, the pseudo-layer included.
@@ -128,8 +155,8 @@ impl<'a> Problem<'a> {
             None if self.goal == Goal::Cycles => return Err(SolveError::NoCycles),
             _ => {}
         }
-        match self.limit {
-            Limit::PerIpu(bytes) if bytes.len() != self.ipus => Err(SolveError::LimitCount {
+        match self.limits {
+            Limits::ByIpu(bytes) if bytes.len() != self.ipus => Err(SolveError::LimitCount {
                 ipus: self.ipus,
                 found: bytes.len(),
             }),
@@ -208,9 +235,9 @@ mod tests {
         let (expected, found) = (2, 3);
         let error = SolveError::CycleCount { expected, found };
         assert_eq!(cycles.check(), Err(error));
-        let limit = Limit::PerIpu(&[1, 2]);
+        let limits = Limits::ByIpu(&[1, 2]);
         let error = SolveError::LimitCount { ipus: 3, found: 2 };
-        assert_eq!(Problem { limit, ..problem }.check(), Err(error));
+        assert_eq!(Problem { limits, ..problem }.check(), Err(error));
         let goal = Goal::Cycles;
         assert_eq!(
             Problem { goal, ..problem }.check(),

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;
 
-use super::{Constraint, Goal, Limit, Problem, Rule, TiedWeight};
+use super::{Constraint, Goal, Limits, Problem, Rule, TiedWeight};
 use crate::memory::RangeCosts;
 
 /// Costs of one tile on which each position has bytes of its own.
@@ -43,9 +43,10 @@ impl Case {
             cut_bytes: &self.cut_bytes,
             cycles: self.cycles.as_deref(),
             ipus: self.ipus,
-            limit: match self.limit_by_ipu {
-                true => Limit::PerIpu(&self.limits),
-                false => Limit::Same(self.limits[0]),
+            limits: if self.limit_by_ipu {
+                Limits::ByIpu(&self.limits)
+            } else {
+                Limits::Same(self.limits[0])
             },
             constraints: &self.constraints,
             goal: self.goal,

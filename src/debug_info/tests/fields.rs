@@ -72,18 +72,18 @@ fn each_layer_keeps_its_own_fields_only() {
 #[test]
 fn layers_are_told_apart_and_counted() {
     let known = [
-        ("poplar", Layer::Poplar),
-        ("poplibs", Layer::Poplibs),
-        ("popartbuilder", Layer::PopartBuilder),
-        ("onnx", Layer::Onnx),
-        ("popart", Layer::Popart),
-        ("poptorch", Layer::Poptorch),
-        ("popxl", Layer::Popxl),
-        ("xla_op", Layer::XlaOp),
-        ("hloinstruction", Layer::HloInstruction),
-        ("poplar_driver", Layer::PoplarDriver),
-        ("Poplar", Layer::Other),
-        ("", Layer::Other),
+        ("poplar", SoftwareLayer::Poplar),
+        ("poplibs", SoftwareLayer::Poplibs),
+        ("popartbuilder", SoftwareLayer::PopartBuilder),
+        ("onnx", SoftwareLayer::Onnx),
+        ("popart", SoftwareLayer::Popart),
+        ("poptorch", SoftwareLayer::Poptorch),
+        ("popxl", SoftwareLayer::Popxl),
+        ("xla_op", SoftwareLayer::XlaOp),
+        ("hloinstruction", SoftwareLayer::HloInstruction),
+        ("poplar_driver", SoftwareLayer::PoplarDriver),
+        ("Poplar", SoftwareLayer::Other),
+        ("", SoftwareLayer::Other),
     ];
     for (name, layer) in known {
         let info = read_sound(&document(&[context(7, 0, name, &[])], &[]));
@@ -93,7 +93,7 @@ fn layers_are_told_apart_and_counted() {
         }
     }
     let without = read_sound(&document(&[map(&[("id", int(1))])], &[]));
-    assert_eq!(without.layer(at(&without, 1)), Layer::Other);
+    assert_eq!(without.layer(at(&without, 1)), SoftwareLayer::Other);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn keys_may_come_in_any_order() {
         turned.rotate_left(shift);
         let info = read_sound(&document(&[map(&turned)], &["n"]));
         let position = at(&info, 3);
-        assert_eq!(info.layer(position), Layer::Popart);
+        assert_eq!(info.layer(position), SoftwareLayer::Popart);
         assert_eq!(info.name(position), "n");
         assert_eq!(info.text(position, Field::InstanceId), Some("4"));
         assert_eq!(info.text(position, Field::Inputs), Some("a/b"));
@@ -184,7 +184,7 @@ fn odd_names_parents_and_layers_are_absent() {
     }
     let layer = [("layer", int(1)), ("id", int(9))];
     let info = read_sound(&document(&[map(&layer)], &[]));
-    assert_eq!(info.layer(at(&info, 9)), Layer::Other);
+    assert_eq!(info.layer(at(&info, 9)), SoftwareLayer::Other);
 }
 
 #[test]

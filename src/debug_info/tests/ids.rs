@@ -71,7 +71,7 @@ fn of_equal_ids_the_first_counts() {
 fn a_layer_only_of_ignored_contexts_is_not_there() {
     let contexts = [plain(1, 0), context(1, 0, "popart", &[])];
     let info = read(&document(&contexts, &[])).unwrap();
-    assert!(!info.has_layer(Layer::Popart));
+    assert!(!info.has_layer(SoftwareLayer::Popart));
 }
 
 #[test]

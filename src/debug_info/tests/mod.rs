@@ -2,7 +2,6 @@
 //! has those on the real samples.
 
 mod damage;
-mod decoder;
 mod fields;
 mod ids;
 mod properties;
@@ -10,7 +9,7 @@ mod shapes;
 
 use ciborium::Value;
 
-use super::{DebugInfo, DebugInfoError, Field, Layer, Position};
+use super::{DebugInfo, DebugInfoError, Field, Position, SoftwareLayer};
 
 /// The bytes of one value.
 fn bytes(value: &Value) -> Vec<u8> {
@@ -88,7 +87,7 @@ fn chain_ids(info: &DebugInfo, id: u64) -> Vec<u64> {
 }
 
 /// All that is known of every context, to compare two readings.
-fn everything(info: &DebugInfo) -> Vec<(u64, Layer, Vec<Option<String>>)> {
+fn everything(info: &DebugInfo) -> Vec<(u64, SoftwareLayer, Vec<Option<String>>)> {
     let known = |place: u32| {
         let position = Position(place);
         let texts = ALL_FIELDS.map(|field| info.text(position, field).map(str::to_owned));

@@ -132,14 +132,14 @@ fn untagged(value: &Value) -> &Value {
     }
 }
 
-fn layer_of(name: &str) -> Layer {
+fn layer_of(name: &str) -> SoftwareLayer {
     match name {
-        "poplar" => Layer::Poplar,
-        "poplibs" => Layer::Poplibs,
-        "onnx" => Layer::Onnx,
-        "popart" => Layer::Popart,
-        "popxl" => Layer::Popxl,
-        "xla_op" => Layer::XlaOp,
+        "poplar" => SoftwareLayer::Poplar,
+        "poplibs" => SoftwareLayer::Poplibs,
+        "onnx" => SoftwareLayer::Onnx,
+        "popart" => SoftwareLayer::Popart,
+        "popxl" => SoftwareLayer::Popxl,
+        "xla_op" => SoftwareLayer::XlaOp,
         other => panic!("{other}"),
     }
 }

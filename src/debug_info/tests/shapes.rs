@@ -19,7 +19,7 @@ fn reads_past(odd: &[u8]) {
     let info = read_sound(&around(odd));
     let position = at(&info, 1);
     assert_eq!(info.text(position, Field::Opid), Some("x"), "{odd:x?}");
-    assert_eq!(info.layer(position), Layer::Popart, "{odd:x?}");
+    assert_eq!(info.layer(position), SoftwareLayer::Popart, "{odd:x?}");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn known_values_are_found_in_every_encoding() {
     for context in contexts {
         let info = read_sound(&document_of(&[context.to_vec()], &texts(&[])));
         let position = at(&info, 5);
-        assert_eq!(info.layer(position), Layer::Popart);
+        assert_eq!(info.layer(position), SoftwareLayer::Popart);
         assert_eq!(info.text(position, Field::Inputs), Some("a/b"));
     }
 }

@@ -20,9 +20,10 @@ impl CodeByTile {
     pub(super) fn new(model: &MemoryModel<'_>) -> Self {
         let sums = model.code.iter().flat_map(|item| &item.bytes);
         let entries: u64 = sums.map(|sum| u64::from(sum.to - sum.from)).sum();
-        match entries <= limits::ENTRIES as u64 {
-            true => Self::Listed(listed(model)),
-            false => Self::Sought,
+        if entries <= limits::ENTRIES as u64 {
+            Self::Listed(listed(model))
+        } else {
+            Self::Sought
         }
     }
 
@@ -82,7 +83,7 @@ mod tests {
         fn what_is_sought_is_what_is_listed(plain in plain()) {
             let (model, layering) = plain.model();
             let placement = classic(&model, &layering);
-        let memory = memory(&model, &placement);
+            let memory = memory(&model, &placement);
             let mut found = Vec::new();
             for (tile, expected) in (0u32..).zip(listed(&memory)) {
                 sought(&memory, tile, &mut found);

@@ -57,7 +57,7 @@ impl MemoryModel<'_> {
         let layers = self.layers();
         let tiles = u64::from(self.model.variables.tiles());
         let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles);
-        let shared = Shared {
+        let shared = RangeSweep {
             model: self,
             limit,
             code: CodeByTile::new(self),
@@ -94,7 +94,7 @@ impl MemoryModel<'_> {
 }
 
 /// What all threads share.
-struct Shared<'a> {
+struct RangeSweep<'a> {
     model: &'a MemoryModel<'a>,
     limit: u64,
     code: CodeByTile,
@@ -110,7 +110,7 @@ struct Shared<'a> {
     peaks: Vec<AtomicU64>,
 }
 
-impl Shared<'_> {
+impl RangeSweep<'_> {
     /// Takes tiles until none is left.
     fn work(&self, task: &Task) {
         let mut tile = Tile::default();
@@ -125,9 +125,10 @@ impl Shared<'_> {
                 break;
             }
             // 32 bits hold what a tile has, but not what a file may claim.
-            match tile.variable_bytes <= u64::from(u32::MAX) {
-                true => self.sweep(&tile, &mut narrow),
-                false => self.sweep(&tile, &mut wide),
+            if tile.variable_bytes <= u64::from(u32::MAX) {
+                self.sweep(&tile, &mut narrow);
+            } else {
+                self.sweep(&tile, &mut wide);
             }
             task.add(1);
         }

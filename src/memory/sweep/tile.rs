@@ -2,19 +2,19 @@
 
 use crate::limits;
 use crate::memory::MemoryModel;
-use crate::memory::step_set::{self, StepSet};
+use crate::memory::liveness::{StepSet, visit};
 use crate::model::{EVERYWHERE, TooManyPlaces, VariableGroup};
 
 /// Bytes that enter ranges at `layer`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry<What> {
+pub(super) struct LayerEntry<What> {
     pub(super) layer: u32,
     pub(super) what: What,
 }
 
 /// Entries by the first start from which they count: one more than the last
 /// layer before theirs that has the same.
-type ByStart<What> = Vec<Vec<Entry<What>>>;
+type ByStart<What> = Vec<Vec<LayerEntry<What>>>;
 
 /// A stretch of the list of steps, and the bytes live there.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +118,7 @@ impl Tile {
         self.found.clear();
         self.begins.restart(steps);
         self.ends.restart(steps);
-        for &VariableGroup { class, set, bytes } in model.items(tile) {
+        for &VariableGroup { class, set, bytes } in model.variables(tile) {
             let counted = model.counted(set);
             let layers = model.sets.places(counted);
             let everywhere = counted == EVERYWHERE;
@@ -157,7 +157,7 @@ impl Tile {
         let mut places = 0;
         let mut began = false;
         let sets = [&self.begins, &self.ends, &self.edges];
-        step_set::visit(sets, |step, [begins, ends, is_edge]| {
+        visit(sets, |step, [begins, ends, is_edge]| {
             places += u32::from(began && ends);
             began &= !ends;
             self.rank[step as usize] = places;
@@ -197,7 +197,7 @@ fn clear<What>(entries: &mut ByStart<What>, layers: usize) {
 fn enter<What: Copy>(layers: &[u32], entries: &mut ByStart<What>, what: What) {
     let mut start = 0;
     for &layer in layers {
-        entries[start].push(Entry { layer, what });
+        entries[start].push(LayerEntry { layer, what });
         start = layer as usize + 1;
     }
 }

@@ -1,12 +1,12 @@
-//! Curves against the weighed stages, and against sums step by step.
+//! LiveCurves against the weighed stages, and against sums step by step.
 
 use super::reference_model::STEPS;
 use super::*;
-use crate::memory::Curve;
+use crate::memory::LiveCurve;
 use std::collections::BTreeSet;
 
 /// Bytes at a step, by the curve's own rules.
-fn at(curve: &Curve, step: u32) -> u64 {
+fn at(curve: &LiveCurve, step: u32) -> u64 {
     let behind = curve.points.partition_point(|&(from, _)| from <= step);
     curve.fixed + curve.always_live + curve.points[behind - 1].1
 }
@@ -29,7 +29,7 @@ proptest! {
                     ranges.iter().zip(&stages).zip(memory.curves(&places))
                 {
                     prop_assert_eq!(curves.is_some(), memory.window(range.clone()).is_some());
-                    let Some(Curves { on_tile, .. }) = curves else { continue };
+                    let Some(LiveCurves { on_tile, .. }) = curves else { continue };
                     let tile = tile as usize;
                     let (bytes, step) = on_tile.peak();
                     prop_assert_eq!(bytes, stage.tiles[tile].total(), "{:?}", range);
@@ -50,8 +50,8 @@ proptest! {
         let range = 0..plain.layers;
         let stage = &memory.stages(std::slice::from_ref(&range))[0];
         let places: Vec<_> = (0..TILES).map(|tile| (range.clone(), stage, tile)).collect();
-        let of_stage: Vec<Curves> = memory.curves(&places).into_iter().flatten().collect();
-        let whole: Vec<Curves> =
+        let of_stage: Vec<LiveCurves> = memory.curves(&places).into_iter().flatten().collect();
+        let whole: Vec<LiveCurves> =
             (0..TILES).filter_map(|tile| memory.whole_curves(tile)).collect();
         for curves in [of_stage, whole] {
             prop_assert_eq!(curves.len(), TILES as usize);

@@ -175,9 +175,10 @@ impl Plain {
     pub(in crate::memory) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
         let all = self.groups_of(layers.clone());
         let layered = self.groups_of(layers.start.max(1)..layers.end);
-        let window = match layered.is_empty() {
-            true => self.window(&all),
-            false => self.window(&layered),
+        let window = if layered.is_empty() {
+            self.window(&all)
+        } else {
+            self.window(&layered)
         };
         let on_tile = self.variables.iter().filter(|v| v.tile == tile);
         let used: Vec<_> = on_tile.filter(|v| !v.users.is_disjoint(&layered)).collect();

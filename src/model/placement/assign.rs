@@ -1,12 +1,12 @@
 //! The rules of the full model, one after the other.
 
 use super::by_layer::{of_named, of_sets};
-use super::ends::{self, Ends, IN, Layered, Part, Parts};
+use super::ends::{self, Ends, IN, Layered, ProgramPart, ProgramParts};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches, apart, bytes_of_sets, in_shared_functions};
-use super::variables::Variables;
+use super::variables::{VariablePlaces, code_places};
 use super::{
-    OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, Tie, calls, code,
+    OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie, calls,
     weights,
 };
 use crate::model::{Layering, Model, NO_CALL, Note, Operation};
@@ -46,7 +46,7 @@ pub(super) fn assign(
         out,
         &mut sets,
     )?;
-    let variables = Variables::new(
+    let variables = VariablePlaces::new(
         model,
         layering,
         &operations,
@@ -55,7 +55,7 @@ pub(super) fn assign(
         &mut sets,
     )?;
     let (of_group, of_piece) =
-        code::places(model, &operations, &variables, &known.bytes, &mut sets)?;
+        code_places(model, &operations, &variables, &known.bytes, &mut sets)?;
     for (operation, own) in model.operations.iter().zip(&mut operations) {
         if own.reason == Reason::Touched {
             own.places = of_group[operation.group as usize];
@@ -67,14 +67,10 @@ pub(super) fn assign(
         (&sets, &variables.firm),
         &options.untie,
     );
-    let out_is_first = match options.out_on {
-        OutOn::First => true,
-        OutOn::Last => false,
-        OutOn::Auto => ties.iter().any(|tie| joins(tie, IN, out)),
-    };
+    let out_is_first = out_is_first(options.out_on, &ties, out);
     let named = of_named(model, layering, &mut sets)?;
     let named_sets = of_sets(&model.user_sets, &named, &mut sets)?;
-    let placement = Placement {
+    Ok(Placement {
         rules: Rules::Full,
         positions: Positions::full(layering, out_is_first),
         operations,
@@ -86,23 +82,25 @@ pub(super) fn assign(
         named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
         named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
         by_touch: variables.by_touch,
-        sets,
-    };
-    Ok(if out_is_first {
-        with_out_first(placement, out)
-    } else {
-        placement
+        // Then Out is read as In everywhere.
+        sets: if out_is_first {
+            sets.moved(out, IN)
+        } else {
+            sets
+        },
     })
 }
 
-fn joins(tie: &Tie, a: u32, b: u32) -> bool {
-    !tie.is_untied && tie.places.contains(&a) && tie.places.contains(&b)
-}
-
-/// Reads Out as In everywhere.
-fn with_out_first(mut placement: Placement, out: u32) -> Placement {
-    placement.sets = placement.sets.moved(out, IN);
-    placement
+/// Does Out run on the first IPU? By itself it does where In and Out share a
+/// weight.
+fn out_is_first(out_on: OutOn, ties: &[WeightTie], out: u32) -> bool {
+    let joins =
+        |tie: &WeightTie| !tie.is_untied && tie.places.contains(&IN) && tie.places.contains(&out);
+    match out_on {
+        OutOn::First => true,
+        OutOn::Last => false,
+        OutOn::Auto => ties.iter().any(joins),
+    }
 }
 
 /// Rule 1: the operations that have a layer. All others are left open.
@@ -168,7 +166,7 @@ fn firm(
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
-) -> Result<(Vec<PlaceSet>, Option<Parts>), TooManyPlaces> {
+) -> Result<(Vec<PlaceSet>, Option<ProgramParts>), TooManyPlaces> {
     let named = named(layering, operations);
     let by_name: Vec<PlaceSet> = named.iter().map(|own| own.places).collect();
     let open = (&by_name[..], &*operations);
@@ -237,7 +235,7 @@ fn parts(
     (by_name, operations): (&[PlaceSet], &[OperationPlace]),
     touches: &Touches,
     out: u32,
-) -> Option<Parts> {
+) -> Option<ProgramParts> {
     let all: Vec<PlaceSet> = operations.iter().map(|own| own.places).collect();
     let is_of_a_layer = |operation: usize| {
         let group = model.operations[operation].group;
@@ -249,7 +247,7 @@ fn parts(
         all: &all,
         is_of_a_layer: &is_of_a_layer,
     };
-    Parts::new(model, &layered)
+    ProgramParts::new(model, &layered)
 }
 
 /// The operations whose own names say their layer, with the others open. What
@@ -303,7 +301,7 @@ fn sets_of(
 fn others(
     model: &Model,
     known: &Known,
-    (firm, parts): (&[PlaceSet], Option<&Parts>),
+    (firm, parts): (&[PlaceSet], Option<&ProgramParts>),
     operations: &mut [OperationPlace],
     out: u32,
     sets: &mut PlaceSets,
@@ -323,13 +321,13 @@ fn others(
         if own.places != NOWHERE {
             before = own.places;
         }
-        let part = parts.map_or(Part::Before, |parts| parts.of(number));
+        let part = parts.map_or(ProgramPart::Before, |parts| parts.of(number));
         near.push(match part {
             // What its group touches is that of all places that call it.
             _ if is_shared => caller,
-            Part::Before => ends[0],
-            Part::AfterForward => ends[1],
-            Part::Layers | Part::AfterBackward => before,
+            ProgramPart::Before => ends[0],
+            ProgramPart::AfterForward => ends[1],
+            ProgramPart::Layers | ProgramPart::AfterBackward => before,
         });
         if own.places == NOWHERE {
             let other = Other {
@@ -354,7 +352,7 @@ fn others(
 /// An operation that neither a layer nor In or Out has.
 struct Other<'a> {
     operation: &'a Operation,
-    part: Part,
+    part: ProgramPart,
     /// Is it in a function that several operations call?
     is_shared: bool,
     is_apart: bool,
@@ -372,9 +370,9 @@ impl Other<'_> {
         let group = self.operation.group;
         let touches_nothing = touches.of(group).is_empty();
         let is_outside = match self.part {
-            Part::Before => true,
-            Part::AfterBackward => !self.operation.is_backward,
-            Part::Layers | Part::AfterForward => false,
+            ProgramPart::Before => true,
+            ProgramPart::AfterBackward => !self.operation.is_backward,
+            ProgramPart::Layers | ProgramPart::AfterForward => false,
         };
         let is_anonymous = self.operation.is_anonymous;
         let is_compilers = is_anonymous || (self.is_apart && !self.operation.is_nested);

@@ -34,7 +34,7 @@ pub(super) fn full(
     let mut placement = by_layer(model, layering, with_layerless)?;
     let is_computing = |operation: usize| {
         let group = model.operations[operation].group as usize;
-        !model.operation_groups[group].code.vertex_types.is_empty()
+        model.operation_groups[group].computes()
     };
     let firm = |operation: usize| {
         let layer = layering.layers[operation];

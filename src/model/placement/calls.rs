@@ -5,7 +5,7 @@
 //! for first: the names in it are those of one layer. What a call stands for
 //! must be told from around it.
 
-use super::ends::{Layered, Parts};
+use super::ends::{Layered, ProgramParts};
 use super::place_sets::{NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::SetBytes;
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note};
@@ -89,13 +89,16 @@ fn between(model: &Model, direct: &[Option<u32>], found: &mut [Option<u32>]) {
             span.1 = operation;
         }
     }
-    let placed: Vec<PlaceSet> = known.iter().map(|layer| layer.unwrap_or(NOWHERE)).collect();
+    // The parts of the program only tell places apart, so that the numbers of
+    // the layers, which begin at 1, do for sets.
+    let placed = known.iter().map(|layer| layer.map_or(NOWHERE, PlaceSet));
+    let placed: Vec<PlaceSet> = placed.collect();
     let layered = Layered {
         named: &placed,
         all: &placed,
         is_of_a_layer: &|_| true,
     };
-    let Some(parts) = Parts::new(model, &layered) else {
+    let Some(parts) = ProgramParts::new(model, &layered) else {
         return;
     };
     for (call, span) in spans.into_iter().enumerate() {

@@ -7,7 +7,7 @@ use crate::model::Model;
 
 /// The parts of the program, by operations in the order of the walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct ProgramParts {
     /// The first operation of a layer.
     first: usize,
     /// The last operation of a layer before the backward pass.
@@ -23,7 +23,7 @@ pub(super) struct Parts {
 
 /// A part of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ProgramPart {
     /// Before the first layer.
     Before,
     /// From the first operation of a layer to the last, but for the next part.
@@ -34,7 +34,7 @@ pub(super) enum Part {
     AfterBackward,
 }
 
-impl Parts {
+impl ProgramParts {
     /// The parts of a program; `None` without a layer.
     pub(super) fn new(model: &Model, layered: &Layered<'_>) -> Option<Self> {
         let with_names = || with_places(layered.named);
@@ -72,15 +72,15 @@ impl Parts {
     }
 
     /// The part that an operation is in.
-    pub(super) fn of(&self, operation: usize) -> Part {
+    pub(super) fn of(&self, operation: usize) -> ProgramPart {
         if operation < self.first {
-            Part::Before
+            ProgramPart::Before
         } else if operation > self.last_forward && operation < self.first_backward {
-            Part::AfterForward
+            ProgramPart::AfterForward
         } else if operation > self.last {
-            Part::AfterBackward
+            ProgramPart::AfterBackward
         } else {
-            Part::Layers
+            ProgramPart::Layers
         }
     }
 
@@ -154,12 +154,7 @@ fn return_into(model: &Model, by_layer: &[PlaceSet], layered: &[usize]) -> Optio
     }
     let between = |pair: &[usize]| {
         let own = &model.operations[pair[0] + 1..pair[1]];
-        let computes = |group: u32| {
-            !model.operation_groups[group as usize]
-                .code
-                .vertex_types
-                .is_empty()
-        };
+        let computes = |group: u32| model.operation_groups[group as usize].computes();
         own.iter()
             .filter(|operation| computes(operation.group))
             .count()
@@ -198,13 +193,13 @@ fn end_of_backward(
 pub(super) fn computes(model: &Model, operation: usize) -> bool {
     let operation = &model.operations[operation];
     let group = &model.operation_groups[operation.group as usize];
-    !group.code.vertex_types.is_empty() && !operation.is_anonymous && !operation.is_tensor
+    group.computes() && !operation.is_anonymous && !operation.is_tensor
 }
 
 /// Which operations without a layer are of In or Out: by operation.
 pub(super) struct Ends<'a> {
     pub(super) model: &'a Model,
-    pub(super) parts: &'a Parts,
+    pub(super) parts: &'a ProgramParts,
     pub(super) by_layer: &'a [PlaceSet],
     /// What operations touch of the variables of layers, and of what comes
     /// after them for certain.
@@ -223,8 +218,8 @@ impl Ends<'_> {
     pub(super) fn around_layers(&self) -> Vec<Option<u32>> {
         let end = |operation: usize| match self.parts.of(operation) {
             _ if self.is_apart(operation) => None,
-            Part::Before => Some(IN),
-            Part::AfterForward => Some(self.out),
+            ProgramPart::Before => Some(IN),
+            ProgramPart::AfterForward => Some(self.out),
             _ => None,
         };
         let operations = 0..self.by_layer.len();
@@ -240,7 +235,7 @@ impl Ends<'_> {
         let mut is_over = false;
         let is_one = |operation: usize| {
             let own = &self.model.operations[operation];
-            let is_after = self.parts.of(operation) == Part::AfterBackward;
+            let is_after = self.parts.of(operation) == ProgramPart::AfterBackward;
             is_over |= is_after && self.by_layer[operation] != NOWHERE;
             let is_backward = if self.parts.has_turn {
                 own.is_backward

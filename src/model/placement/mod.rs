@@ -13,7 +13,7 @@
 //! 4. *Operations that reach over the model* have no place of their own and
 //!    add none to a variable. What only they use goes by its name, by the
 //!    variables it is used with, or to all places touched (`variables`); their
-//!    code counts program by program with what each touches (`code`).
+//!    code counts program by program with what each touches.
 //! 5. *What the compiler makes* and nothing else uses is in every stage.
 //! 6. *All other operations* go with the variables that they use, or with the
 //!    operation before them.
@@ -23,7 +23,6 @@
 mod assign;
 mod by_layer;
 mod calls;
-mod code;
 mod ends;
 mod place_sets;
 mod positions;
@@ -35,7 +34,7 @@ mod weights;
 
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{PositionName, Positions, PseudoLayers};
-pub use weights::{Tie, Untied};
+pub use weights::{Untied, WeightTie};
 
 use super::{Layering, Model};
 use clap::ValueEnum;
@@ -147,7 +146,7 @@ pub struct Placement {
     /// By operation.
     pub operations: Vec<OperationPlace>,
     /// Weights that several places use.
-    pub ties: Vec<Tie>,
+    pub ties: Vec<WeightTie>,
     /// The sets that everything else refers to.
     pub sets: PlaceSets,
     /// By operation group: where its code counts.

@@ -4,14 +4,23 @@ use crate::limits;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A set of places, as a position in [`PlaceSets`].
-pub type PlaceSet = u32;
+/// A set of places, as a position in [`PlaceSets`]. A type of its own, since
+/// user sets are numbers too and one is mostly looked up by the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlaceSet(pub(crate) u32);
+
+impl PlaceSet {
+    /// Its position.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// The set without a place: what has it counts in no stage.
-pub const NOWHERE: PlaceSet = 0;
+pub const NOWHERE: PlaceSet = PlaceSet(0);
 
 /// What has this set counts in every stage, whatever its places.
-pub const EVERYWHERE: PlaceSet = 1;
+pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Sets of places (positions of the layer order), in ascending order.
 #[derive(Debug, Clone)]
@@ -56,7 +65,7 @@ impl PlaceSets {
             return Ok(id);
         }
         self.left = self.left.checked_sub(places.len()).ok_or(TooManyPlaces)?;
-        let id = self.sets.len() as PlaceSet;
+        let id = PlaceSet(self.sets.len() as u32);
         let places: Arc<[u32]> = places.into();
         self.sets.push(places.clone());
         self.ids.insert(places, id);
@@ -73,7 +82,7 @@ impl PlaceSets {
 
     /// The places of a set, ascending; none for [`NOWHERE`] and [`EVERYWHERE`].
     pub fn places(&self, set: PlaceSet) -> &[u32] {
-        &self.sets[set as usize]
+        &self.sets[set.index()]
     }
 
     /// The only place of a set.
@@ -158,7 +167,8 @@ impl PlaceSets {
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
         let mut ids = FxHashMap::default();
         // Of several that are equal the first serves for new ones.
-        for (id, set) in (0..).zip(&sets).filter(|&(id, _)| id != EVERYWHERE) {
+        let numbered = (0..).map(PlaceSet).zip(&sets);
+        for (id, set) in numbered.filter(|&(id, _)| id != EVERYWHERE) {
             ids.entry(set.clone()).or_insert(id);
         }
         Self {

@@ -87,9 +87,10 @@ impl Case {
             labels.push(Label {
                 name: (*name).into(),
                 tensor: "".into(),
-                kind: match name.starts_with("weight") {
-                    true => TensorKind::Variable,
-                    false => TensorKind::Unknown,
+                kind: if name.starts_with("weight") {
+                    TensorKind::Variable
+                } else {
+                    TensorKind::Unknown
                 },
             });
             if set != NO_USERS {
@@ -428,7 +429,7 @@ fn a_tied_weight_brings_the_head_to_the_embedding() {
     assert_eq!(placed.variable(tied), "In Out");
     assert_eq!(placed.operation(training.head).0, "In Out");
     assert_eq!(placed.variable(constant), "In Out 1 2 3");
-    let tie = Tie {
+    let tie = WeightTie {
         weight: "weight of words".into(),
         bytes: 100,
         places: vec![0, 4],

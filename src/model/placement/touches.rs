@@ -50,12 +50,7 @@ pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
 /// By operation group: does it compute, and with nothing that another operation
 /// computes with? It has no part in the model, but is made for the machine that runs it.
 pub(super) fn apart(model: &Model, bytes: &[SetBytes]) -> Result<Vec<bool>, TooManyPlaces> {
-    let computes = |group: u32| {
-        !model.operation_groups[group as usize]
-            .code
-            .vertex_types
-            .is_empty()
-    };
+    let computes = |group: u32| model.operation_groups[group as usize].computes();
     let mut users = vec![0u8; model.user_sets.len()];
     for (set, smaller, group) in model.user_sets.iter() {
         users[set as usize] = (users[smaller as usize] + u8::from(computes(group))).min(2);

@@ -1,4 +1,4 @@
-//! Where variables count.
+//! Where variables and code count.
 
 use super::assign::of_groups;
 use super::by_layer::of_sets;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 /// By user set: where what they use counts.
 #[derive(Debug)]
-pub(super) struct Variables {
+pub(super) struct VariablePlaces {
     /// The places of the operations of layers, In and Out.
     pub(super) firm: Vec<PlaceSet>,
     /// Where it counts.
@@ -21,7 +21,7 @@ pub(super) struct Variables {
     pub(super) reaching: Reaching,
 }
 
-impl Variables {
+impl VariablePlaces {
     /// The places of all variables, of which `firm` has those of operations of
     /// layers, In and Out. To these come the places of all other operations
     /// that have one and use it, among them the callers of a function. What has
@@ -53,7 +53,7 @@ impl Variables {
         let counted = firm.iter().zip(&by_operation);
         let counted = counted.map(|(&firm, &others)| sets.union(firm, others));
         let counted = counted.collect::<Result<_, _>>()?;
-        let mut rules = Rules {
+        let mut rules = PlaceRules {
             model,
             layering,
             reaching: Reaching::new(model, operations, bytes, &firm, sets)?,
@@ -63,7 +63,7 @@ impl Variables {
         // What is decided by now tells of what it is used with.
         rules.reaching = Reaching::new(model, operations, bytes, &rules.counted, sets)?;
         rules.decide(sets)?;
-        let Rules {
+        let PlaceRules {
             mut counted,
             reaching,
             ..
@@ -94,7 +94,7 @@ impl Variables {
 }
 
 /// Rules 1 to 4.
-struct Rules<'a> {
+struct PlaceRules<'a> {
     model: &'a Model,
     layering: &'a Layering,
     reaching: Reaching,
@@ -102,7 +102,7 @@ struct Rules<'a> {
     counted: Vec<PlaceSet>,
 }
 
-impl Rules<'_> {
+impl PlaceRules<'_> {
     /// Decides for the sets that have no place, as far as these rules do.
     fn decide(&mut self, sets: &mut PlaceSets) -> Result<(), TooManyPlaces> {
         let model = self.model;
@@ -242,7 +242,7 @@ fn by_users(
     place: impl Fn(usize) -> PlaceSet,
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let computes = |group: usize| !model.operation_groups[group].code.vertex_types.is_empty();
+    let computes = |group: usize| model.operation_groups[group].computes();
     let of = |wanted: bool| -> Vec<PlaceSet> {
         let groups = 0..model.operation_groups.len();
         let own = |group: usize| {
@@ -286,4 +286,52 @@ fn by_program(
         }
     }
     Ok(places)
+}
+
+/// By operation group where its code counts, and where that of each of its
+/// pieces does, if it reaches over the model. Code that nothing places is in every
+/// stage: never too little.
+pub(super) fn code_places(
+    model: &Model,
+    operations: &[OperationPlace],
+    variables: &VariablePlaces,
+    bytes: &[SetBytes],
+    sets: &mut PlaceSets,
+) -> Result<(Vec<PlaceSet>, Vec<Vec<PlaceSet>>), TooManyPlaces> {
+    let mut of_group = of_groups(model, operations, sets)?;
+    let mut of_piece = vec![Vec::new(); of_group.len()];
+    let is_reaching = &variables.reaching.is_reaching;
+    let wanted = |group: u32| is_reaching[group as usize];
+    let touches = Touches::new(model, bytes, (sets, &variables.counted), wanted)?;
+    for (number, group) in model.operation_groups.iter().enumerate() {
+        if !is_reaching[number] {
+            continue;
+        }
+        let all = touches.places(number as u32, sets)?;
+        let own = sets.union(of_group[number], all)?;
+        let whole = if own == NOWHERE { EVERYWHERE } else { own };
+        of_group[number] = whole;
+        for piece in &group.pieces {
+            let touched = touched(&piece.sets, &variables.counted, sets)?;
+            let places = if touched == NOWHERE { whole } else { touched };
+            of_piece[number].push(places);
+        }
+    }
+    Ok((of_group, of_piece))
+}
+
+/// The places of the variables that a piece uses: of those that belong to one
+/// place or two, where there are such; what many places share has no say then.
+fn touched(
+    used: &[u32],
+    counted: &[PlaceSet],
+    sets: &mut PlaceSets,
+) -> Result<PlaceSet, TooManyPlaces> {
+    let places = used.iter().map(|&set| counted[set as usize]);
+    let local: Vec<PlaceSet> = places.clone().filter(|&set| sets.is_local(set)).collect();
+    if local.is_empty() {
+        sets.union_of(places.collect::<Vec<_>>())
+    } else {
+        sets.union_of(local)
+    }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// A weight that several places use, so that these must be on one IPU
 /// (pipeline.md, section 11).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tie {
+pub struct WeightTie {
     /// The name of the weight: that of its tensor, or of its variable.
     pub weight: String,
     /// Its bytes over all tiles.
@@ -23,7 +23,7 @@ pub struct Tie {
     pub is_untied: bool,
 }
 
-impl Tie {
+impl WeightTie {
     /// The first and the last position of those that must be on one IPU;
     /// `None` where that is one position, or nothing need be.
     pub fn binds(&self, positions: &Positions) -> Option<(usize, usize)> {
@@ -66,13 +66,13 @@ pub(super) fn ties(
     bytes: &[SetBytes],
     (sets, of_set): (&PlaceSets, &[PlaceSet]),
     untied: &Untied,
-) -> Vec<Tie> {
+) -> Vec<WeightTie> {
     let has_kinds = model
         .labels
         .iter()
         .any(|label| label.kind == TensorKind::Variable);
     let updates = used_by_updates(model);
-    let mut weights: BTreeMap<&str, Tie> = BTreeMap::new();
+    let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
     for (set, bytes) in (0u32..)
         .zip(bytes)
         .filter(|(_, bytes)| bytes.parameters > 0)
@@ -90,7 +90,7 @@ pub(super) fn ties(
         if !is_weight || name.is_empty() || places.len() < 2 {
             continue;
         }
-        let tie = weights.entry(name).or_insert_with(|| Tie {
+        let tie = weights.entry(name).or_insert_with(|| WeightTie {
             weight: name.to_string(),
             bytes: 0,
             places: Vec::new(),
@@ -99,7 +99,7 @@ pub(super) fn ties(
         tie.bytes += bytes.parameters;
         tie.places.extend_from_slice(places);
     }
-    let mut ties: Vec<Tie> = weights.into_values().collect();
+    let mut ties: Vec<WeightTie> = weights.into_values().collect();
     for tie in &mut ties {
         tie.places.sort_unstable();
         tie.places.dedup();

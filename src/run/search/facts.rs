@@ -9,7 +9,7 @@ use crate::report::document::{
 use crate::report::{Split, free_bytes, layer_name, layer_names};
 use crate::run::subject::Subject;
 use crate::solve::{
-    self, Cause, Constraint, Goal, Infeasible, Limit, Needed, Objective, Plan, Problem, Refused,
+    self, Cause, Constraint, Goal, Infeasible, Limits, Needed, Objective, Plan, Problem, Refused,
     Relaxation, Solution,
 };
 use anyhow::Result;
@@ -90,7 +90,7 @@ impl Subject<'_> {
                 Cause::TooFewIpus => RefusalReason::TooFewIpus,
                 Cause::PinsOrLimits => RefusalReason::PinsOrLimits,
             },
-            limit: request.limit(),
+            limit: request.limits().highest(),
             ranges: weighed.map(range).collect(),
             cuts_after: cuts_after.map(|&position| self.name(position)).collect(),
             stages_needed: match certificate.needed {
@@ -135,7 +135,7 @@ impl Subject<'_> {
     pub(super) fn sweep(&self, request: &SearchRequest, problem: &Problem<'_>) -> Result<Sweep> {
         let fitting = solve::sweep(problem).map_err(explained)?;
         let unlimited = Problem {
-            limit: Limit::Same(u64::MAX),
+            limits: Limits::Same(u64::MAX),
             goal: Goal::Peak,
             ..*problem
         };
@@ -150,7 +150,7 @@ impl Subject<'_> {
             Some(self.row(number + 1, fits, &solution, problem))
         };
         Ok(Sweep {
-            limit: request.limit(),
+            limit: request.limits().highest(),
             rows: fitting.into_iter().enumerate().filter_map(row).collect(),
         })
     }
@@ -158,7 +158,7 @@ impl Subject<'_> {
     fn row(&self, ipus: usize, fits: bool, solution: &Solution, problem: &Problem<'_>) -> SweepRow {
         let peaks = solution.plan.stages().iter().enumerate();
         let free = peaks.filter_map(|(stage, range)| {
-            let limit = problem.limit.of(stage)?;
+            let limit = problem.limits.of(stage)?;
             let peak = problem.costs.peak(range.clone())?;
             Some(free_bytes(limit, peak))
         });

@@ -61,7 +61,7 @@ impl Subject<'_> {
         let start = Instant::now();
         let options = self.options;
         let all = options.sweep || options.explain || given.is_some() || request.is_auto;
-        let mut weighed = self.weigh((!all).then(|| request.limit()))?;
+        let mut weighed = self.weigh((!all).then(|| request.limits().highest()))?;
         self.detail("range costs", start);
         let ipus = self.ipus(&request, &weighed)?;
         let answer = self.answer(&request, &mut weighed, ipus)?;
@@ -109,7 +109,7 @@ impl Subject<'_> {
         ipus: usize,
     ) -> Result<Outcome> {
         if self.options.solver == Solver::Greedy {
-            let stages = self.greedy_stages(&weighed.costs, ipus, request.limit());
+            let stages = self.greedy_stages(&weighed.costs, ipus, request.limits().highest());
             return Ok(Outcome::Greedy(stages));
         }
         let problem = request.problem(&weighed.costs, &weighed.cut_bytes, ipus);

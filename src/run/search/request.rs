@@ -5,7 +5,7 @@ use crate::cli::{MemPerTile, NumIpus, Options, Solver};
 use crate::memory::RangeCosts;
 use crate::model::{Model, NoCycles, Placement, Positions};
 use crate::run::{ties, usage};
-use crate::solve::{Constraint, Goal, Limit, Problem, Rule};
+use crate::solve::{Constraint, Goal, Limits, Problem, Rule};
 use anyhow::Result;
 
 /// How many IPUs `--num-ipus auto` goes up to.
@@ -70,26 +70,15 @@ impl SearchRequest {
             cut_bytes,
             cycles: self.cycles.as_deref(),
             ipus,
-            limit: match self.limits.as_slice() {
-                [limit] => Limit::Same(*limit),
-                limits => Limit::PerIpu(&limits[..ipus.min(limits.len())]),
-            },
+            limits: self.limits().first(ipus),
             constraints: &self.constraints,
             goal: self.goal,
         }
     }
 
-    /// The most that a stage may take on any IPU.
-    pub(in crate::run) fn limit(&self) -> u64 {
-        self.limits.iter().copied().max().unwrap_or(0)
-    }
-
-    /// By IPU; empty when it is the same on all.
-    pub(super) fn limits_by_ipu(&self) -> Vec<u64> {
-        match self.limits.as_slice() {
-            [_] => Vec::new(),
-            limits => limits.to_vec(),
-        }
+    /// What a stage may take of each tile.
+    pub(in crate::run) fn limits(&self) -> Limits<'_> {
+        Limits::new(&self.limits)
     }
 }
 

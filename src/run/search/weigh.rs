@@ -42,8 +42,8 @@ impl Subject<'_> {
         let placed = stages.last().map_or(0, |last| last.positions.end);
         let mut split = Split {
             pseudo_layers: names.pseudo_layers(),
-            limit: request.limit(),
-            limits: request.limits_by_ipu(),
+            limit: request.limits().highest(),
+            limits: request.limits().by_ipu().unwrap_or_default().to_vec(),
             broken: broken.to_vec(),
             is_given,
             max_stages,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::checked_problem::CheckedProblem;
 use super::testing::{Case, Rank, brute_force, case, obedient, plain_case};
 use super::{
-    BottleneckProof, Conflict, Constraint, Goal, Limit, Objective, Plan, Problem, Refused, Score,
+    BottleneckProof, Conflict, Constraint, Goal, Limits, Objective, Plan, Problem, Refused, Score,
     Solution, SolveError, compare, dynamic_program, evaluate, explain, greedy, integer_program,
     solve, sweep,
 };
@@ -217,7 +217,7 @@ proptest! {
         };
         let problem = Problem {
             ipus: found.stages.len(),
-            limit: Limit::Same(u64::MAX),
+            limits: Limits::Same(u64::MAX),
             ..case.problem()
         };
         let greedy = Score::of(&problem, &plan).expect("all costs are known");

@@ -8,8 +8,8 @@ use crate::support::vary;
 use crate::support::{self, copy, root};
 use popliner::debug_info::DebugInfo;
 use popliner::model::{
-    CycleSource, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerCycles, LayerOptions, LayerOrder,
-    Layering, Layerless, Model, NoCycles, OperationCycles, Placement, PlacementOptions,
+    CycleSource, CyclesByLayer, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions,
+    LayerOrder, Layering, Layerless, Model, NoCycles, OperationCycles, Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -22,7 +22,7 @@ fn model(profile: &Path, debug: &Path) -> Model {
     Model::build(profile, &DebugInfo::read(debug).unwrap(), false).unwrap()
 }
 
-fn layer_cycles(model: &Model, layerless: Layerless) -> Option<LayerCycles> {
+fn layer_cycles(model: &Model, layerless: Layerless) -> Option<CyclesByLayer> {
     let options = LayerOptions {
         layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use popliner::debug_info::{DebugInfo, Field, Layer, Position};
+use popliner::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
 
 use crate::support::sample;
 
@@ -25,8 +25,8 @@ fn a_complete_file() {
     assert_eq!((info.len(), names.len()), (107, 29));
     assert_eq!(info.warnings(), [""; 0]);
     assert_eq!(info.truncation(), None);
-    assert!(info.has_layer(Layer::Poplar) && info.has_layer(Layer::Poplibs));
-    assert!(!info.has_layer(Layer::Popart) && !info.has_layer(Layer::Other));
+    assert!(info.has_layer(SoftwareLayer::Poplar) && info.has_layer(SoftwareLayer::Poplibs));
+    assert!(!info.has_layer(SoftwareLayer::Popart) && !info.has_layer(SoftwareLayer::Other));
     let name = |id| info.name(at(&info, id));
     assert_eq!(name(1), "Input Tensor 0 of Set 0");
     assert_eq!(name(12), "IO in CS 0");

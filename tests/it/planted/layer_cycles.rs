@@ -1,7 +1,7 @@
 //! The cycles of each layer, against those of the planted operations as they
 //! are executed one after the other.
 
-use popliner::model::{CycleSource, LayerCycles, Layerless};
+use popliner::model::{CycleSource, CyclesByLayer, Layerless};
 use serde_json::Value;
 use std::cell::RefCell;
 
@@ -56,7 +56,7 @@ fn planted_layers(planted: &Value) -> Vec<u64> {
         .collect()
 }
 
-fn check_layers(name: &str, found: &LayerCycles, planted: &Value, runs: u64) {
+fn check_layers(name: &str, found: &CyclesByLayer, planted: &Value, runs: u64) {
     let layers = planted_layers(planted);
     // What runs before the layers was planted for the first, after them for
     // the last.

@@ -8,7 +8,7 @@ use popliner::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement,
 };
 use popliner::profile::Profile;
-use popliner::solve::{Constraint, Goal, Limit, Problem, Rule, SolveError, lp, solve};
+use popliner::solve::{Constraint, Goal, Limits, Problem, Rule, SolveError, lp, solve};
 use regex::Regex;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -145,9 +145,9 @@ fn highs_finds_the_same_optimum_for_random_problems() {
         let limits: Vec<u64> = (0..ipus).map(|_| 50 + random(state, 400)).collect();
         let problem = Problem {
             cycles: Some(&cycles),
-            limit: match n % 2 {
-                0 => Limit::Same(limits[0]),
-                _ => Limit::PerIpu(&limits),
+            limits: match n % 2 {
+                0 => Limits::Same(limits[0]),
+                _ => Limits::ByIpu(&limits),
             },
             constraints: &constraints,
             goal: Goal::ALL[n % 8 / 2],
@@ -197,8 +197,11 @@ fn highs_finds_the_same_optimum_for_the_fixtures() {
                 programs.add(format!("{fixture}, {ipus} IPUs, {goal:?}"), &problem);
                 let mut limits = vec![limit; ipus];
                 limits[0] = limit / 10 * 9;
-                let limit = Limit::PerIpu(&limits);
-                let problem = Problem { limit, ..problem };
+                let by_ipu = Limits::ByIpu(&limits);
+                let problem = Problem {
+                    limits: by_ipu,
+                    ..problem
+                };
                 programs.add(format!("{fixture}, {limits:?}, {goal:?}"), &problem);
             }
         }

@@ -122,7 +122,7 @@ impl Inputs<'_> {
 
 impl Curve {
     /// Thins a curve to about `most` points.
-    pub(super) fn new(curve: &memory::Curve, most: usize) -> Self {
+    pub(super) fn new(curve: &memory::LiveCurve, most: usize) -> Self {
         let kept = thin(&curve.points, most);
         let points: Vec<_> = kept.into_iter().map(|place| curve.points[place]).collect();
         let (bytes, step) = curve.peak();

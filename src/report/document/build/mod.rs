@@ -8,7 +8,7 @@ use super::{
     Made, RecordedMemory, Report, SearchFacts, StageCycles, TiedWeightFacts, TileTotals, VERSION,
 };
 use crate::memory::{self, MemoryModel};
-use crate::model::{CycleSource, LayerCycles, Layering, Lookup, Model, Positions};
+use crate::model::{CycleSource, CyclesByLayer, Layering, Model, Positions, VariableLookup};
 use crate::profile::ProfileError;
 use crate::report::{Layer, Split, layer_name, layer_names};
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub struct Inputs<'a> {
     /// The weighed model.
     pub memory: &'a MemoryModel<'a>,
     /// Finds variables by name; a saved model has none.
-    pub lookup: Option<&'a Lookup>,
+    pub lookup: Option<&'a VariableLookup>,
     /// Bytes that a stage may take on each tile.
     pub limit: u64,
     /// Weights that several layers use.
@@ -35,7 +35,7 @@ pub struct Inputs<'a> {
     /// What the search said of it.
     pub search: Option<&'a SearchFacts>,
     /// The cycles of each layer, where the profile has them.
-    pub cycles: Option<LayerCycles>,
+    pub cycles: Option<CyclesByLayer>,
     /// How the report is made.
     pub made: Made,
     /// Sentences about the files. Those about layers are added.

@@ -17,7 +17,7 @@ impl Inputs<'_> {
         let curves = self.memory.curves(&places.collect::<Vec<_>>());
         let points = MAX_STAGE_POINTS / (2 * split.stages.len().max(1));
         let points = points.clamp(4, MAX_POINTS);
-        let stage = |(number, curves): (usize, Option<memory::Curves>)| {
+        let stage = |(number, curves): (usize, Option<memory::LiveCurves>)| {
             let curves = curves.as_ref();
             StageFacts {
                 all_tiles_curve: curves.map(|own| Curve::new(&own.all_tiles, points)),

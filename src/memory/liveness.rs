@@ -1,0 +1,210 @@
+//! Sums of live bytes, step by step: of one stage over a window, and of several
+//! stages on one tile.
+
+use crate::model::VariableGroup;
+use crate::profile::LiveClasses;
+
+/// Bytes that are live on step ranges, summed step by step over one window.
+#[derive(Debug, Default)]
+pub(super) struct StepSums {
+    /// (step, bytes that begin or end to be live there)
+    events: Vec<(u32, i64)>,
+    always: i64,
+    window: (u32, u32),
+}
+
+impl StepSums {
+    /// Forgets everything and looks at the steps of `window` (both inclusive).
+    pub(super) fn restart(&mut self, window: (u32, u32)) {
+        self.events.clear();
+        self.always = 0;
+        self.window = window;
+    }
+
+    /// Adds `bytes` that are live on the half-open step ranges.
+    pub(super) fn add(&mut self, bytes: u32, ranges: &[(u32, u32)]) {
+        let bytes = i64::from(bytes);
+        let (first, last) = self.window;
+        for &(from, to) in ranges {
+            if to <= first || from > last {
+                continue;
+            }
+            if from <= first {
+                self.always += bytes;
+            } else {
+                self.events.push((from, bytes));
+            }
+            if to <= last {
+                self.events.push((to, -bytes));
+            }
+        }
+    }
+
+    /// The highest sum and the first step that has it.
+    pub(super) fn peak(&mut self) -> (u64, u32) {
+        self.events.sort_unstable_by_key(|&(step, _)| step);
+        let mut live = self.always;
+        let mut peak = (live, self.window.0);
+        for at in self.events.chunk_by(|a, b| a.0 == b.0) {
+            live += at.iter().map(|&(_, change)| change).sum::<i64>();
+            if live > peak.0 {
+                peak = (live, at[0].0);
+            }
+        }
+        (peak.0 as u64, peak.1)
+    }
+}
+
+/// The steps of one tile at which a sum can reach its highest value for the
+/// first time: those at which something begins to be live, and the first of
+/// each window. Sums only grow there, so no others need a place.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    /// The steps that have a place.
+    begins: StepSet,
+    /// The steps behind live ranges and windows.
+    ends: StepSet,
+    /// By step that is marked: how many places lie before it.
+    rank: Vec<u32>,
+    /// By place: its step.
+    steps: Vec<u32>,
+    /// By stage, then by place and one more: what the sum changes by.
+    changes: Vec<i64>,
+}
+
+impl Timeline {
+    /// Makes places for the classes of `items` and the first steps of
+    /// `windows`, one for each stage, with nothing live anywhere.
+    pub(super) fn restart<'a>(
+        &mut self,
+        classes: &LiveClasses,
+        items: impl Iterator<Item = &'a VariableGroup>,
+        windows: &[Option<(u32, u32)>],
+    ) {
+        let count = classes.steps() as usize + 1;
+        self.begins.restart(count);
+        self.ends.restart(count);
+        for &(first, last) in windows.iter().flatten() {
+            self.begins.add(first);
+            self.ends.add(last + 1);
+        }
+        let mut class = u32::MAX;
+        for item in items.filter(|item| std::mem::replace(&mut class, item.class) != item.class) {
+            for &(from, to) in classes.ranges(item.class) {
+                self.begins.add(from);
+                self.ends.add(to);
+            }
+        }
+        self.rank.resize(count, 0);
+        self.steps.clear();
+        visit([&self.begins, &self.ends], |step, [is_place, _]| {
+            self.rank[step as usize] = self.steps.len() as u32;
+            if is_place {
+                self.steps.push(step);
+            }
+        });
+        self.changes.clear();
+        self.changes
+            .resize(windows.len() * (self.steps.len() + 1), 0);
+    }
+
+    /// Adds `bytes` that are live on the half-open step ranges to a stage.
+    pub(super) fn add(&mut self, stage: usize, bytes: u32, ranges: &[(u32, u32)]) {
+        let width = self.steps.len() + 1;
+        let changes = &mut self.changes[stage * width..][..width];
+        for &(from, to) in ranges {
+            changes[self.rank[from as usize] as usize] += i64::from(bytes);
+            changes[self.rank[to as usize] as usize] -= i64::from(bytes);
+        }
+    }
+
+    /// The highest sum of a stage within its window (both ends inclusive), and
+    /// the first step that has it.
+    pub(super) fn peak(&self, stage: usize, window: (u32, u32)) -> (u64, u32) {
+        let width = self.steps.len() + 1;
+        let changes = &self.changes[stage * width..][..width];
+        let first = self.rank[window.0 as usize] as usize;
+        let end = self.rank[window.1 as usize + 1] as usize;
+        let mut live: i64 = changes[..first].iter().sum();
+        let mut peak = (0, window.0);
+        for (&change, &step) in changes[first..end].iter().zip(&self.steps[first..end]) {
+            live += change;
+            if live > peak.0 {
+                peak = (live, step);
+            }
+        }
+        (peak.0 as u64, peak.1)
+    }
+}
+
+/// A set of steps, one bit each.
+#[derive(Debug, Default)]
+pub(super) struct StepSet(Vec<u64>);
+
+impl StepSet {
+    /// Empties the set and makes room for steps below `count`.
+    pub(super) fn restart(&mut self, count: usize) {
+        self.0.clear();
+        self.0.resize(count.div_ceil(64), 0);
+    }
+
+    /// Adds a step.
+    ///
+    /// # Panics
+    /// When there is no room for it.
+    pub(super) fn add(&mut self, step: u32) {
+        self.0[step as usize / 64] |= 1 << (step % 64);
+    }
+}
+
+/// Calls `visit` with each step that is in one of `sets`, in ascending order,
+/// and with which of them it is in. The sets have the same room.
+pub(super) fn visit<const N: usize>(sets: [&StepSet; N], mut visit: impl FnMut(u32, [bool; N])) {
+    let words = sets.iter().map(|set| set.0.len()).min().unwrap_or(0);
+    for index in 0..words {
+        let words = sets.map(|set| set.0[index]);
+        let mut rest = words.iter().fold(0, |all, word| all | word);
+        while rest != 0 {
+            let bit = rest.trailing_zeros();
+            rest &= rest - 1;
+            visit(
+                index as u32 * 64 + bit,
+                words.map(|word| word >> bit & 1 == 1),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_half_open_and_clipped_to_the_window() {
+        let mut liveness = StepSums::default();
+        liveness.restart((2, 5));
+        liveness.add(100, &[(0, 2), (6, 9)]);
+        assert_eq!(liveness.peak(), (0, 2));
+        liveness.add(1, &[(0, 3)]);
+        liveness.add(2, &[(3, 5)]);
+        liveness.add(4, &[(5, 9)]);
+        assert_eq!(liveness.peak(), (4, 5));
+        liveness.add(8, &[(0, 9)]);
+        assert_eq!(liveness.peak(), (12, 5));
+    }
+
+    #[test]
+    fn steps_come_in_order_with_the_sets_they_are_in() {
+        let mut sets = [StepSet::default(), StepSet::default()];
+        sets.iter_mut().for_each(|set| set.restart(130));
+        [129, 0, 64].iter().for_each(|&step| sets[0].add(step));
+        [64, 63].iter().for_each(|&step| sets[1].add(step));
+        let mut seen = Vec::new();
+        visit([&sets[0], &sets[1]], |step, is_in| seen.push((step, is_in)));
+        let (first, second, both) = ([true, false], [false, true], [true, true]);
+        assert_eq!(seen, [(0, first), (63, second), (64, both), (129, first)]);
+        sets[0].restart(64);
+        sets[1].restart(64);
+        visit([&sets[0], &sets[1]], |_, _| panic!("nothing is left"));
+    }
+}
