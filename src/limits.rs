@@ -111,9 +111,9 @@ pub const CELLS: usize = 1 << 25;
 
 // --- Saved files ---
 
-/// Bytes of a frame.
-pub const FRAME: usize = 1 << 30;
-/// Bytes that a part unpacks to, for each of its own.
+/// Bytes that a part unpacks to.
+pub const PART: usize = 1 << 30;
+/// The same for each of its own.
 pub const RATIO: usize = 8;
 /// The same for parts of variables.
 pub const RATIO_OF_VARIABLES: usize = 32;
@@ -192,9 +192,9 @@ pub fn table() -> Vec<(&'static str, String)> {
             number(CELLS),
         ),
         ("bytes that a part of a saved file unpacks to", {
-            let (any, frame) = (number(RATIO), number(FRAME));
+            let (any, part) = (number(RATIO), number(PART));
             let variables = number(RATIO_OF_VARIABLES);
-            format!("{frame}; {any} for each of its own, {variables} for variables")
+            format!("{part}; {any} for each of its own, {variables} for variables")
         }),
         ("steps of a saved file, steps times tiles", {
             let cells = number(STEPS_AND_TILES as usize);

@@ -1,4 +1,4 @@
-//! The reader of saved files: frames with any contents, or those of a sound
+//! The reader of saved files: parts with any contents, or those of a sound
 //! model with some bytes changed, under a right checksum and a right size, so
 //! that the fuzzer does not have to guess those.
 #![no_main]
@@ -36,11 +36,11 @@ fuzz_target!(|data: &[u8]| {
     assert!(from_bytes(&again).expect("what was saved can be loaded") == model);
 });
 
-/// The kind of a frame and its contents.
-type Frames = Vec<(u32, Vec<u8>)>;
+/// What the parts of a file hold.
+type Contents = Vec<Vec<u8>>;
 
-/// The frames of a small model.
-static BASE: LazyLock<Frames> = LazyLock::new(|| {
+/// The contents of a small model.
+static BASE: LazyLock<Contents> = LazyLock::new(|| {
     let folder = tempfile::TempDir::new().expect("a folder");
     synthesize::write(folder.path(), ["--layers=2", "--tiles=4"]).expect("both files");
     let profile = Profile::read(&folder.path().join("profile.pop")).expect("a profile");
@@ -49,43 +49,42 @@ static BASE: LazyLock<Frames> = LazyLock::new(|| {
     take_apart(&to_bytes(&model).expect("a file"))
 });
 
-fn take_apart(file: &[u8]) -> Frames {
+fn take_apart(file: &[u8]) -> Contents {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
     assert_eq!(word(8), VERSION, "the target must know the newest format");
     let count = word(12) as usize;
-    let mut at = 24 + 12 * count;
-    let frames = (0..count).map(|frame| {
-        let entry = 24 + 12 * frame;
-        let stored = &file[at..at + word(entry + 4) as usize];
+    let mut at = HEADER + ENTRY * count;
+    let contents = (0..count).map(|part| {
+        let entry = HEADER + ENTRY * part;
+        let stored = &file[at..at + word(entry) as usize];
         at += stored.len();
-        let raw = zstd::bulk::decompress(stored, word(entry + 8) as usize);
-        (word(entry), raw.expect("a sound frame"))
+        zstd::bulk::decompress(stored, word(entry + 4) as usize).expect("a sound part")
     });
-    frames.collect()
+    contents.collect()
 }
 
-/// Pieces of `data`: each is its kind, its length in two bytes, and its contents.
-fn pieces(mut data: &[u8]) -> Frames {
-    let mut frames = Frames::new();
-    while let [kind, low, high, rest @ ..] = data {
+/// Pieces of `data`: each is its length in two bytes, and its contents.
+fn pieces(mut data: &[u8]) -> Contents {
+    let mut contents = Contents::new();
+    while let [low, high, rest @ ..] = data {
         let length = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());
         let (raw, behind) = rest.split_at(length);
         data = behind;
-        frames.push((u32::from(*kind), raw.to_vec()));
+        contents.push(raw.to_vec());
     }
-    frames
+    contents
 }
 
-/// The small model with changes: each is a frame, a place in two bytes, what is
+/// The small model with changes: each is a part, a place in two bytes, what is
 /// done there, and a byte.
-fn changed(data: &[u8]) -> Frames {
-    let mut frames = BASE.clone();
+fn changed(data: &[u8]) -> Contents {
+    let mut contents = BASE.clone();
     for change in data.chunks_exact(5) {
-        let &[frame, low, high, what, value] = change else {
+        let &[part, low, high, what, value] = change else {
             continue;
         };
-        let count = frames.len();
-        let raw = &mut frames[usize::from(frame) % count].1;
+        let count = contents.len();
+        let raw = &mut contents[usize::from(part) % count];
         let place = usize::from(u16::from_le_bytes([low, high])) % raw.len().max(1);
         match what % 8 {
             0 => raw.insert(place, value),
@@ -97,30 +96,33 @@ fn changed(data: &[u8]) -> Frames {
             _ => raw.push(value),
         }
     }
-    frames
+    contents
 }
 
 /// That of the format, which the reader looks at first.
-const VERSION: u32 = 2;
+const VERSION: u32 = 5;
 
-/// The file of these frames.
-fn assemble(contents: &Frames) -> Vec<u8> {
-    let (mut table, mut frames) = (Vec::new(), Vec::new());
-    for (kind, raw) in contents {
-        let stored = zstd::bulk::compress(raw, 1).expect("a frame");
-        table.extend(kind.to_le_bytes());
+/// Bytes of the header, and of an entry of the table behind it.
+const HEADER: usize = 24;
+const ENTRY: usize = 8;
+
+/// The file of these parts.
+fn assemble(contents: &Contents) -> Vec<u8> {
+    let (mut table, mut parts) = (Vec::new(), Vec::new());
+    for raw in contents {
+        let stored = zstd::bulk::compress(raw, 1).expect("a part");
         table.extend((stored.len() as u32).to_le_bytes());
         table.extend((raw.len() as u32).to_le_bytes());
-        frames.extend(stored);
+        parts.extend(stored);
     }
     let count = contents.len() as u32;
     let mut file = b"\x89PopL\r\n\n".to_vec();
     file.extend(VERSION.to_le_bytes());
     file.extend(count.to_le_bytes());
-    let size = 24 + table.len() + frames.len() + 8;
+    let size = HEADER + table.len() + parts.len() + 8;
     file.extend((size as u64).to_le_bytes());
     file.extend(table);
-    file.extend(frames);
+    file.extend(parts);
     let checksum = xxh3_64(&file);
     file.extend(checksum.to_le_bytes());
     file

@@ -6,10 +6,11 @@ use super::walk::{NO_CALL as NO_PATH, Path};
 use super::{Operation, UserSets};
 use crate::profile::{Profile, ProgramKind};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// A call of a function that is called from several places, where no context
 /// says which operation stood there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSite {
     /// The call that it is within, as a position in [`Model::calls`], or
     /// [`NO_CALL`].

@@ -8,6 +8,7 @@ use crate::limits;
 use crate::profile::{ComputeSet, Profile, ProgramKind, Programs, Target, TileBytes};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a piece of memory that programs carry holds.
@@ -56,9 +57,8 @@ impl CodeKind {
     }
 }
 
-/// What the programs of one operation group take on each tile besides
-/// variables.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What the programs of one operation group take on each tile besides variables.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCode {
     /// The vertex types that its compute sets instantiate (positions in
     /// [`Model::vertex_code`](super::Model::vertex_code)), each with 1 on
@@ -122,8 +122,8 @@ impl GroupCode {
     }
 }
 
-/// How many operation groups' code is summed up at once before it is counted:
-/// with more of them, more than the budget could come together.
+/// How many operation groups' code is summed up side by side before it is counted: with
+/// more of them, more than the budget could come together.
 const AT_ONCE: usize = 16;
 
 /// The code of each of `groups`: operation groups, or pieces of them, each with
@@ -148,7 +148,7 @@ pub(super) fn of_all(
 }
 
 /// Programs of one operation that use variables of the same user sets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
     /// The user sets that its variables have, ascending.
     pub sets: Box<[u32]>,

@@ -13,11 +13,12 @@
 use super::operations::{Found, NO_OPERATION};
 use super::{Model, Placement};
 use crate::profile::{Cycles, Executed, ProgramKind, Programs};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
 
 /// Where cycles come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CycleSource {
     /// Measured: the steps that were executed in so many calls of
     /// `Engine::run`; 0 when the profile does not say, which counts as one.
@@ -40,7 +41,7 @@ impl fmt::Display for CycleSource {
 }
 
 /// The cycles of every operation. Sums stop at `u64::MAX`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationCycles {
     /// Where they come from.
     pub source: CycleSource,

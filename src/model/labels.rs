@@ -2,9 +2,10 @@
 
 use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
 use crate::profile::VariableLabel;
+use serde::{Deserialize, Serialize};
 
 /// What kind of tensor a variable holds, by the contexts of the framework.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TensorKind {
     /// No context says so.
     #[default]
@@ -28,7 +29,7 @@ impl TensorKind {
 }
 
 /// What the variables of one tensor are called.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
     /// The base name of the variables.
     pub name: Box<str>,

@@ -4,10 +4,11 @@ use super::variable_lookup::{LivePlace, VariableLookup};
 use super::variables::{LoweredVariables, VariableGroup};
 use crate::profile::{LiveClasses, ProfileError};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-/// Where execution takes most memory: no tile holds more at any step, by the
-/// lowered variables of the profile (code is among them).
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where execution takes most memory: no tile holds more at any step, by the lowered
+/// variables of the profile (code is among them).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPeak {
     /// The tile; the first of several.
     pub tile: u32,
@@ -20,7 +21,7 @@ pub struct MemoryPeak {
 }
 
 /// A lowered variable by its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedVariable {
     /// Its name, such as `weights#0`.
     pub name: Box<str>,

@@ -47,9 +47,13 @@ pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 
 use crate::debug_info::DebugInfo;
 use crate::profile::{BuildInfo, FormatVersion, LiveClasses, Profile, Recorded, Target, TileBytes};
+use serde::{Deserialize, Serialize};
 
 /// A model as it was compiled: operations and what each costs.
-#[derive(Debug, PartialEq, Eq)]
+///
+/// What is deserialized may refer to what is not there:
+/// [`from_bytes`](crate::saved::from_bytes) checks that.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
     /// The machine that it was compiled for.
     pub target: Target,
@@ -61,7 +65,9 @@ pub struct Model {
     /// On which steps each equivalence class is live.
     pub classes: LiveClasses,
     /// The lowered variables that hold data, by tile, equal ones joined.
-    /// Those that no operation uses are among them.
+    /// Those that no operation uses are among them. They are far more than all
+    /// else, so [`saved`](crate::saved) keeps them apart.
+    #[serde(skip)]
     pub variables: VariableGroups,
     /// The lowered variables that hold code or vertex state and that some
     /// operation uses all the same: the targets of code copies.
@@ -96,7 +102,7 @@ pub struct Model {
 }
 
 /// An operation of the model at one place in the program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// What it owns, as a position in [`Model::operation_groups`].
     pub group: u32,
@@ -122,7 +128,7 @@ pub struct Operation {
 
 /// What the operations of one uid own (analysis.md, section 4): the first of
 /// them in the walk defines it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationGroup {
     /// The id of the operation context.
     pub uid: u64,

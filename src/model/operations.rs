@@ -6,6 +6,7 @@ use super::contexts::{OperationContext, OperationContexts};
 use super::walk::{Path, Walk, walk};
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// The operations of a program tree, without names.
 pub(super) struct Found {
@@ -95,7 +96,7 @@ fn share_groups(
 }
 
 /// A program that owns code or state, and the operation that it belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnedProgram {
     /// `programs.id`.
     pub id: u64,
@@ -113,7 +114,7 @@ pub struct OwnedProgram {
 }
 
 /// The two kinds of programs that own memory besides control code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OwnedKind {
     /// Runs a compute set.
     OnTileExecute,

@@ -5,12 +5,13 @@ use super::{CodeKind, ModelError};
 use crate::limits;
 use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes, VariableLists};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// Sets of operation groups that use variables, each kept once for each label
-/// and companion of the variables that it stands for. Set 0 is empty; any other
-/// is a smaller one and one more group, which comes later in the order than all
-/// of that.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// and companion of the variables that it stands for. Set 0 is empty;
+/// any other is a smaller one and one more group, which comes later in the order
+/// than all of that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserSets {
     /// By set: the set without its last group, and that group.
     nodes: Vec<(u32, u32)>,
@@ -70,36 +71,25 @@ impl UserSets {
         Some(self.companions[set as usize]).filter(|&companion| companion != NO_USERS)
     }
 
-    /// Takes all sets but the empty one, from set 1 on, as (smaller set, last
-    /// group). `None` unless each smaller set stands before, and each group
-    /// comes behind those of the smaller set and is one of `groups`.
-    ///
-    /// `marks` has a label below `labels` and a companion for each of them.
-    pub fn from_nodes(
-        mut nodes: Vec<(u32, u32)>,
-        groups: u32,
-        mut marks: Vec<(u32, u32)>,
-        labels: u32,
-    ) -> Option<Self> {
-        let sets = nodes.len() as u32 + 1;
-        let is_marked = |&(label, companion): &(u32, u32)| label < labels && companion < sets;
-        if marks.len() != nodes.len() || !marks.iter().all(is_marked) {
-            return None;
-        }
-        marks.insert(0, (0, NO_USERS));
-        nodes.insert(0, (NO_USERS, u32::MAX));
+    /// Is the first set the empty one, does each other consist of a smaller one
+    /// that stands before it and a later one of `groups`, and has each of them
+    /// one of `labels` and a companion that is there?
+    pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
+        let sets = self.nodes.len();
         let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
             let smaller = smaller as usize;
-            let behind = smaller == 0 || nodes[..set].get(smaller).is_some_and(|n| n.1 < group);
-            smaller < set && behind && group < groups
+            let behind =
+                smaller == 0 || self.nodes[..set].get(smaller).is_some_and(|n| n.1 < group);
+            smaller < set && behind && (group as usize) < groups
         };
-        let fine = nodes.iter().enumerate().skip(1).all(follows);
-        let (labels, companions) = marks.into_iter().unzip();
-        fine.then_some(Self {
-            nodes,
-            labels,
-            companions,
-        })
+        let all_below = |positions: &[u32], end| {
+            positions.len() == sets && positions.iter().all(|&position| (position as usize) < end)
+        };
+        self.nodes.first() == Some(&(NO_USERS, u32::MAX))
+            && self.nodes.iter().enumerate().skip(1).all(follows)
+            && all_below(&self.labels, labels)
+            && all_below(&self.companions, sets)
+            && (self.labels[0], self.companions[0]) == (0, NO_USERS)
     }
 
     /// How many sets there are, the empty one included.
@@ -133,7 +123,7 @@ impl UserSets {
 }
 
 /// Lowered variables of one tile that are alike in all that matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct VariableGroup {
     /// Their equivalence class, as a position in the profile's classes.
     pub class: u32,
@@ -145,11 +135,21 @@ pub struct VariableGroup {
 }
 
 /// All allocated variables, tile by tile.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VariableGroups {
     /// By tile, where its groups begin in `groups`; one more at the end.
     starts: Vec<u32>,
     groups: Vec<VariableGroup>,
+}
+
+impl Default for VariableGroups {
+    /// On no tile.
+    fn default() -> Self {
+        Self {
+            starts: vec![0],
+            groups: Vec::new(),
+        }
+    }
 }
 
 impl VariableGroups {
@@ -164,12 +164,7 @@ impl VariableGroups {
             starts[tile] += starts[tile - 1];
         }
         let mut next = starts.clone();
-        let nothing = VariableGroup {
-            class: 0,
-            set: 0,
-            bytes: 0,
-        };
-        let mut sorted = vec![nothing; next.last().copied().unwrap_or(0) as usize];
+        let mut sorted = vec![VariableGroup::default(); next.last().copied().unwrap_or(0) as usize];
         for (tile, group) in groups {
             let place = &mut next[usize::from(tile)];
             sorted[*place as usize] = group;
@@ -182,17 +177,11 @@ impl VariableGroups {
         }
     }
 
-    /// Takes groups that are in order already: by tile the number of its
-    /// groups, and the groups of all tiles, on each by class, then by set.
-    /// `None` when the numbers do not add up or a tile is not in order.
+    /// Takes groups that are in order already: by tile the number of its groups,
+    /// and the groups of all tiles, on each by class, then by set. `None` when
+    /// the numbers do not add up or a tile is not in order.
     pub fn from_sorted(counts: &[u32], groups: Vec<VariableGroup>) -> Option<Self> {
-        let found = Self::from_ordered(counts, groups)?;
-        let is_sorted = |tile| {
-            let groups = found.on_tile(tile);
-            groups.is_sorted_by_key(|group| (group.class, group.set))
-        };
-        let fine = (0..found.tiles()).into_par_iter().all(is_sorted);
-        fine.then_some(found)
+        Self::from_ordered(counts, groups).filter(Self::is_sound)
     }
 
     /// The same for groups that cannot but be in order, without a look at each.
@@ -204,10 +193,19 @@ impl VariableGroups {
             end = end.checked_add(count)?;
             starts.push(end);
         }
-        if end as usize != groups.len() {
-            return None;
-        }
-        Some(Self { starts, groups })
+        (end as usize == groups.len()).then_some(Self { starts, groups })
+    }
+
+    /// Do the groups of all tiles add up, and are they in order on each?
+    pub(crate) fn is_sound(&self) -> bool {
+        let is_sorted = |tile| {
+            let groups = self.on_tile(tile);
+            groups.is_sorted_by_key(|group| (group.class, group.set))
+        };
+        self.starts.first() == Some(&0)
+            && self.starts.last().map(|&end| end as usize) == Some(self.groups.len())
+            && self.starts.is_sorted()
+            && (0..self.tiles()).into_par_iter().all(is_sorted)
     }
 
     /// Those that some operation uses.

@@ -3,11 +3,12 @@
 use super::ProfileError;
 use super::cycles::or_warn;
 use super::database::{Cells, Database};
+use serde::{Deserialize, Serialize};
 
 /// What a report says of where a profile comes from. Nothing is computed from
 /// it, so whatever a profile lacks is `None` or empty. All of these tables were
 /// seen in a real profile (report format 3.8.0).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildInfo {
     /// The version of Poplar that wrote it, such as `3.3.0 (de1f8de2a7)`
     /// (`poplar_version`).
@@ -28,7 +29,7 @@ pub struct BuildInfo {
 }
 
 /// An option that was set to something other than its default.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenOption {
     /// Its name, such as `opt.internalExchangeOptimisationTarget`.
     pub name: String,

@@ -3,6 +3,7 @@
 use super::database::Database;
 use super::ids::Ids;
 use super::{ProfileError, Programs};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
 
 /// One liveness step. Its index is its position in the order of the step ids.
@@ -141,6 +142,31 @@ impl LiveClasses {
     pub fn ranges(&self, position: u32) -> &[(u32, u32)] {
         let class = position as usize;
         &self.ranges[self.starts[class] as usize..self.starts[class + 1] as usize]
+    }
+}
+
+/// How many steps there are; for each class its ranges, or none where it is
+/// live on every step.
+impl Serialize for LiveClasses {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let classes = 0..self.len() as u32;
+        let ranges = classes.map(|class| (!self.is_always_live(class)).then(|| self.ranges(class)));
+        (self.steps, ranges.collect::<Vec<_>>()).serialize(serializer)
+    }
+}
+
+/// Ranges may be empty or lie behind the last step.
+impl<'de> Deserialize<'de> for LiveClasses {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        type OfClass = Option<Vec<(u32, u32)>>;
+        let (steps, classes) = <(u32, Vec<OfClass>)>::deserialize(deserializer)?;
+        let always_live = classes.iter().map(Option::is_none).collect();
+        let mut ranges = Vec::new();
+        for (class, own) in (0u32..).zip(classes) {
+            let own = own.into_iter().flatten();
+            ranges.extend(own.map(|(from, to)| (class, from, to)));
+        }
+        Ok(Self::new(always_live, ranges, steps))
     }
 }
 

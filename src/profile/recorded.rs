@@ -3,9 +3,10 @@
 use super::database::Database;
 use super::tile_bytes::TileBytes;
 use super::{ProfileError, Target};
+use serde::{Deserialize, Serialize};
 
 /// Memory by tile and by category, as the compiler recorded it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
     /// By tile (`memory_by_tile`); empty when the profile lacks the table.
     pub tiles: Vec<RecordedTile>,
@@ -16,7 +17,7 @@ pub struct Recorded {
 }
 
 /// One row of `memory_by_tile`, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedTile {
     /// Distinct bytes in use, without gaps.
     pub total: u64,

@@ -3,10 +3,11 @@
 use super::ProfileError;
 use super::database::Database;
 use crate::limits;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Version of the report format, from `version_info`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FormatVersion {
     /// First number; 3 since profiles are SQLite.
     pub major: u64,
@@ -60,7 +61,7 @@ impl fmt::Display for FormatVersion {
 }
 
 /// The machine that the model was compiled for, from `target_info`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Tiles of one IPU: 1216 on Mk1, 1472 on Mk2 and Bow.
     pub tiles_per_ipu: u32,

@@ -1,6 +1,8 @@
 //! One number for each tile, kept as runs.
 
 use super::encoding::{BlobError, Run, Runs, Varints};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Arc;
 
 /// Bytes (or counts) by tile, as runs of equal values; tiles that no run
@@ -109,6 +111,11 @@ impl TileBytes {
         &self.runs
     }
 
+    /// The tile after the last that is not 0.
+    pub fn end(&self) -> u32 {
+        self.runs.last().map_or(0, |run| run.to)
+    }
+
     /// The value of `tile`.
     pub fn get(&self, tile: u32) -> u32 {
         let after = self.runs.partition_point(|run| run.from <= tile);
@@ -133,6 +140,43 @@ impl FromIterator<u32> for TileBytes {
             push(&mut runs, tile, tile + 1, value);
         }
         Self { runs: runs.into() }
+    }
+}
+
+/// By run: the tiles between it and the run before it, how many tiles it
+/// covers, and its value. Small numbers take few bytes.
+impl Serialize for TileBytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut end = 0;
+        serializer.collect_seq(self.runs.iter().map(|run| {
+            let gap = run.from - end;
+            end = run.to;
+            (gap, run.to - run.from, run.value)
+        }))
+    }
+}
+
+/// Nobody knows here how many tiles there are: see [`TileBytes::end`].
+impl<'de> Deserialize<'de> for TileBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let runs = Vec::<(u32, u32, u32)>::deserialize(deserializer)?;
+        if runs.is_empty() {
+            // Most code is nowhere, and this takes no memory of its own.
+            return Ok(Self::default());
+        }
+        let mut end = 0u32;
+        let runs = runs.into_iter().map(|(gap, length, value)| {
+            let from = end.checked_add(gap)?;
+            end = from.checked_add(length)?;
+            Some(TileRun {
+                from,
+                to: end,
+                value,
+            })
+        });
+        runs.collect::<Option<Vec<TileRun>>>()
+            .and_then(|runs| Self::from_runs(runs, u32::MAX))
+            .ok_or_else(|| D::Error::custom("values by tile are not in order"))
     }
 }
 

@@ -3,7 +3,7 @@
 //! What is saved is a [`Model`] before layers are named, so a loaded one serves
 //! any regexes and order, and equals the saved one in everything.
 //!
-//! # The format, version 4
+//! # The format, version 5
 //!
 //! Numbers of fixed size are little-endian.
 //!
@@ -11,69 +11,105 @@
 //! |---|---|
 //! | 8 | magic: `89 50 6f 70 4c 0d 0a 0a` |
 //! | 4 | version of the format |
-//! | 4 | number of frames |
+//! | 4 | number of parts |
 //! | 8 | size of the whole file |
-//! | 12 for each frame | its kind, its stored bytes, its bytes when decompressed, 32 bits each |
-//! | the rest but 8 | the frames, back to back: Zstandard, each on its own |
+//! | 8 for each part | its stored bytes, its bytes when unpacked, 32 bits each |
+//! | the rest but 8 | the parts, back to back: Zstandard, each on its own |
 //! | 8 | XXH3 (64 bits, seed 0) of all bytes before |
 //!
-//! A frame that compresses to less than 1/32 is filled up to that with a
-//! skippable frame, and a reader refuses one that claims to hold more: so the
-//! size of the file bounds the memory that reading it takes.
+//! A part that compresses to less than 1/8, or 1/32 where it is of variables,
+//! is filled up to that with a skippable frame, and a reader refuses one that
+//! claims to hold more: so the size of the file bounds the memory that reading
+//! it takes.
 //!
-//! Frames stand in the order of their kinds. Inside, numbers are varints
-//! (LEB128), a text is its length in bytes and UTF-8, and values by tile are
-//! the number of runs and for each run the tiles left out before it, how many
-//! tiles it covers, and its value. A *list* is cut into frames of about 1 MiB,
-//! each of which begins with the number of its entries; everything else is one
-//! frame.
+//! The first part is the [`Model`] without its variables, as [serde] and
+//! [postcard] write it: its fields in the order of their declaration. Any change
+//! of them changes the version of the format. The second part is what all
+//! variables refer to, and the others are the variables of some tiles each, the
+//! columns that most of a file consists of; both are described in `variables.rs`.
 //!
-//! | kind | holds |
-//! |---|---|
-//! | 1 shape | target: tiles per IPU, tiles, bytes per tile, IPUs, replicas, architecture; numbers of steps, operations, bodies, classes, sets, vertex types, programs, recorded tiles, categories, warnings, labels, calls; 0, or 1 and the bottleneck: tile, step, bytes, number of variables |
-//! | 2 operations (list) | body; bits: it only makes a tensor, is anonymous, backward, an update, in a function; call + 1, or 0; name; inputs |
-//! | 3 bodies (list) | uid; 0, or first step + 1 and last - first; number of vertex types, each with its tiles; vertex state, exact memory of vertices, exchange code and control code by tile; number of pieces, each with its sets (differences) and the same of code |
-//! | 4 classes | for each 1 if it is always live, else 2 x its number of ranges; for each range the steps before it and the steps in it |
-//! | 5 sets | for each but the empty one how far before it the smaller set stands, and the difference of its last body to that of the set before (zigzag); label; companion, or 0 |
-//! | 6 vertex code (list) | code by tile |
-//! | 7 recorded code | for vertex code, vertex state, exchange code and control code: bytes of the variables by tile |
-//! | 8 code variables | by tile the number of items, and of each class, set and bytes |
-//! | 9 programs (list) | id; 0 `OnTileExecute`, 1 `DoExchange`; name; bytes; 0 or body + 1 |
-//! | 10 recorded tiles (list) | total; 0, or 1 and the total with gaps; always live; not always live |
-//! | 11 categories (list) | name; bytes by tile |
-//! | 12 bottleneck variables (list) | name; category; bytes; set |
-//! | 13 warnings (list) | text |
-//! | 14 origin | report format, three numbers; version of Poplar, time, device and clock, each 0, or 1 and what it is; options of the compilation and of the target: how many, and of each name and value |
-//! | 15 cycles | 0, or 1 for estimates, or 2 and the number of executed runs; then cycles of no operation, of everything else, and of each operation |
-//! | 16 labels (list) | name; tensor; kind |
-//! | 17 calls (list) | call around it + 1, or 0; operation + 1, or 0; function; sets around it (differences) |
-//! | 18 uses | number of uses; the distinct (class, set) of all items, ascending: difference of the class; the set, within a class less the one before and 1 |
-//! | 19 tiles | number of items by tile; number of frames of items; number of tiles in each |
-//! | 20 items (list) | how many bytes the next part takes; by tile and item the use, as the difference to the one before on that tile; by item the bytes |
-//!
-//! Every position is checked against what it points to, so nothing that works
-//! on a loaded model meets one that is not there.
+//! Nothing in a file is believed: a list takes no more memory than its bytes
+//! allow, and every position is checked against what it points to
+//! (`check.rs`), so nothing that works on a loaded model meets one that is not
+//! there.
 
-mod columns;
-mod error;
-mod format;
-mod items;
-mod origin;
-mod read;
-mod records;
-mod shape;
-mod tables;
+mod check;
+mod container;
 #[cfg(test)]
 mod tests;
-mod write;
-
-pub use error::SavedError;
+mod variables;
 
 use crate::atomic::{self, only_files};
 use crate::model::Model;
+use container::{Content, HEADER, Packed, VERSION, assemble, check_size, stated_size, take_apart};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use thiserror::Error;
+
+/// Why a model could not be saved or loaded. The caller adds the file's name.
+#[derive(Debug, Error)]
+pub enum SavedError {
+    /// The file could not be opened, read or written at all.
+    #[error("it cannot be read or written")]
+    Io(#[from] std::io::Error),
+    /// The first bytes are not those of a saved model.
+    #[error("this is no model that --save-to-file wrote{}", hint(*.is_sqlite))]
+    NotSaved {
+        /// Is it an SQLite database instead?
+        is_sqlite: bool,
+    },
+    /// A saved model, but in another format.
+    #[error(
+        "the file has format version {found} and this popliner reads version {VERSION}; save it \
+         again from profile.pop and debug.cbor with --save-to-file"
+    )]
+    OtherVersion {
+        /// The version that the file states.
+        found: u32,
+    },
+    /// The file ends before its end.
+    #[error(
+        "the file is cut off: it has {found} bytes and should have {expected}; copy it or save it \
+         again"
+    )]
+    Truncated {
+        /// The size of the file in bytes.
+        found: u64,
+        /// The size that its header states; where the header itself is not
+        /// whole, the size of a header.
+        expected: u64,
+    },
+    /// The checksum is another one than that of the bytes in front of it, or
+    /// something stands behind it.
+    #[error("the file was altered after it was written; copy it or save it again")]
+    Altered,
+    /// The checksum is right, but what the file says cannot be.
+    #[error("the file is damaged or was not written by popliner: {0}; save it again")]
+    Invalid(String),
+    /// The model is beyond what the format can hold.
+    #[error("the model cannot be saved: {0}")]
+    TooLarge(String),
+}
+
+/// What to do about a file of another kind.
+fn hint(is_sqlite: bool) -> &'static str {
+    if is_sqlite {
+        ": it is an SQLite database, as every profile.pop is; leave --load-from-file out to read \
+         that"
+    } else {
+        ""
+    }
+}
+
+impl SavedError {
+    /// Something that cannot be.
+    fn invalid(problem: impl Into<String>) -> Self {
+        SavedError::Invalid(problem.into())
+    }
+}
 
 /// Saves `model` at `path`. The bytes go to a temporary file in the same
 /// folder, which takes the final name once all of it is on disk; what stood
@@ -101,11 +137,10 @@ pub fn load(path: &Path) -> Result<Model, SavedError> {
     let mut file = File::open(path)?;
     let mut bytes = Vec::new();
     Read::by_ref(&mut file)
-        .take(format::HEADER as u64)
+        .take(HEADER as u64)
         .read_to_end(&mut bytes)?;
-    let size = format::stated_size(&bytes)?;
-    let found = file.metadata()?.len();
-    format::check_size(found, size)?;
+    let size = stated_size(&bytes)?;
+    check_size(file.metadata()?.len(), size)?;
     bytes.reserve_exact((size as usize).saturating_sub(bytes.len()));
     file.take(size).read_to_end(&mut bytes)?;
     from_bytes(&bytes)
@@ -116,7 +151,14 @@ pub fn load(path: &Path) -> Result<Model, SavedError> {
 /// # Errors
 /// [`SavedError::TooLarge`].
 pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
-    write::encode(model)
+    check::steps(model).map_err(SavedError::TooLarge)?;
+    let (model_part, variables) = rayon::join(
+        || pack(Content::Model, model),
+        || variables::write(&model.variables),
+    );
+    let mut parts = vec![model_part?];
+    parts.extend(variables?);
+    assemble(&parts)
 }
 
 /// The model in the bytes of a file.
@@ -124,5 +166,40 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
 /// # Errors
 /// As [`load`].
 pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
-    read::decode(bytes)
+    let parts = take_apart(bytes)?;
+    let [model, uses, groups @ ..] = &parts[..] else {
+        return Err(SavedError::invalid("parts of it are missing"));
+    };
+    let (variables, model) = rayon::join(|| variables::read(uses, groups), || unpack(model));
+    let (uses, variables) = variables?;
+    let model = Model {
+        variables,
+        ..model?
+    };
+    check::all(&model, &uses).map_err(SavedError::Invalid)?;
+    Ok(model)
+}
+
+/// Serializes and compresses one part.
+fn pack(content: Content, value: &impl Serialize) -> Result<Packed<'static>, SavedError> {
+    let bytes = postcard::to_stdvec(value);
+    let bytes = bytes.map_err(|error| SavedError::TooLarge(format!("the {content}: {error}")))?;
+    Packed::new(content, &bytes)
+}
+
+/// Decompresses and deserializes one part, all of it.
+fn unpack<T: DeserializeOwned>(part: &Packed<'_>) -> Result<T, SavedError> {
+    let mut bytes = Vec::new();
+    part.unpack(&mut bytes)?;
+    let mut deserializer = postcard::Deserializer::from_bytes(&bytes);
+    let value = T::deserialize(&mut deserializer);
+    let rest = deserializer.finalize().map_or(0, <[u8]>::len);
+    let place = bytes.len() - rest;
+    match value {
+        Ok(value) if rest == 0 => Ok(value),
+        Ok(_) => Err(part.content.problem(format!("{rest} bytes too many"))),
+        Err(error) => Err(part
+            .content
+            .problem(format!("before byte {place}: {error}"))),
+    }
 }

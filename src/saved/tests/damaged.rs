@@ -23,7 +23,7 @@ fn any_changed_bit_is_noticed() {
     *bad.last_mut().unwrap() ^= 1;
     assert!(matches!(from_bytes(&bad), Err(SavedError::Altered)));
     bad = good.clone();
-    bad[format::HEADER + 1] ^= 1;
+    bad[HEADER + 1] ^= 1;
     assert!(matches!(from_bytes(&bad), Err(SavedError::Altered)));
     bad = good;
     bad.push(0);
@@ -64,7 +64,7 @@ fn with(bytes: &[u8], place: usize, part: &[u8]) -> Vec<u8> {
 fn other_versions_and_other_files_are_named() {
     let good = to_bytes(&full()).unwrap();
     let newer = from_bytes(&with(&good, 8, &7u32.to_le_bytes())).unwrap_err();
-    let expected = SavedError::OtherVersion { found: 7, known: 4 };
+    let expected = SavedError::OtherVersion { found: 7 };
     assert_eq!(newer.to_string(), expected.to_string());
     assert!(newer.to_string().contains("--save-to-file"), "{newer}");
     let mut sqlite = b"SQLite format 3\0".to_vec();
@@ -76,7 +76,7 @@ fn other_versions_and_other_files_are_named() {
     for other in [&b"\xbf\x68contexts"[..], b"x", &good[1..]] {
         let error = from_bytes(other).unwrap_err();
         assert!(
-            matches!(error, SavedError::NotSaved { hint: "" }),
+            matches!(error, SavedError::NotSaved { is_sqlite: false }),
             "{error}"
         );
     }

@@ -1,8 +1,6 @@
 //! Files with a right checksum around wrong contents.
 
-use super::super::columns::{Input, Output};
-use super::super::format::{Frame, Kind, assemble, take_apart};
-use super::super::shape::Shape;
+use super::super::container::{Content, ENTRY, HEADER, Packed, assemble, take_apart};
 use super::super::*;
 use super::models::{any_model, full, target};
 use crate::memory::MemoryModel;
@@ -15,45 +13,30 @@ use proptest::prelude::*;
 use regex::Regex;
 use xxhash_rust::xxh3::xxh3_64;
 
-const KINDS: [Kind; 20] = [
-    Kind::Shape,
-    Kind::Operations,
-    Kind::Bodies,
-    Kind::Classes,
-    Kind::Sets,
-    Kind::VertexCode,
-    Kind::RecordedCode,
-    Kind::CodeVariables,
-    Kind::Programs,
-    Kind::RecordedTiles,
-    Kind::Categories,
-    Kind::BottleneckVariables,
-    Kind::Warnings,
-    Kind::Origin,
-    Kind::Cycles,
-    Kind::Labels,
-    Kind::Calls,
-    Kind::Uses,
-    Kind::Tiles,
-    Kind::Items,
-];
-
-/// What the frames of `model` hold.
-fn contents(model: &Model) -> Vec<(Kind, Vec<u8>)> {
+/// What the parts of `model` hold.
+fn contents(model: &Model) -> Vec<Vec<u8>> {
     let file = to_bytes(model).unwrap();
-    let frames = take_apart(&file).unwrap();
-    let content = |section: &format::Section<'_>| {
-        let kind = *KINDS.iter().find(|kind| section.is(**kind)).unwrap();
+    let parts = take_apart(&file).unwrap();
+    let content = |part: &Packed<'_>| {
         let mut content = Vec::new();
-        section.decompress(kind, &mut content).unwrap();
-        (kind, content)
+        part.unpack(&mut content).unwrap();
+        content
     };
-    frames.iter().map(content).collect()
+    parts.iter().map(content).collect()
 }
 
-fn file(contents: &[(Kind, Vec<u8>)]) -> Vec<u8> {
-    let frames = contents.iter().map(|(kind, raw)| Frame::new(*kind, raw));
-    assemble(&frames.collect::<Result<Vec<_>, _>>().unwrap()).unwrap()
+/// The file whose parts hold this.
+fn file(contents: &[Vec<u8>]) -> Vec<u8> {
+    let parts = contents.iter().enumerate();
+    let parts = parts.map(|(position, bytes)| Packed::new(Content::at(position), bytes).unwrap());
+    assemble(&parts.collect::<Vec<_>>()).unwrap()
+}
+
+/// The file of `model`, whatever it is like, with the variables of another one.
+fn unchecked(model: &Model, contents: &[Vec<u8>]) -> Vec<u8> {
+    let mut contents = contents.to_vec();
+    contents[0] = postcard::to_stdvec(model).unwrap();
+    file(&contents)
 }
 
 /// Does with a model what is done with every model.
@@ -101,30 +84,26 @@ fn refused_or_sound(file: &[u8]) -> bool {
 }
 
 #[test]
-fn any_changed_byte_inside_a_frame_is_refused_or_harmless() {
+fn any_changed_byte_inside_a_part_is_refused_or_harmless() {
     let contents = contents(&full());
-    assert_eq!(contents.len(), KINDS.len(), "the model has all kinds");
+    assert_eq!(contents.len(), 3, "model, uses and variables");
     let mut accepted = 0;
-    for frame in 0..contents.len() {
-        for place in 0..contents[frame].1.len() {
-            let byte = contents[frame].1[place];
+    for part in 0..contents.len() {
+        for place in 0..contents[part].len() {
+            let byte = contents[part][place];
             for other in [0, 1, 2, 0x7f, 0x80, 0xff, byte ^ 1, byte.wrapping_add(1)] {
                 let mut contents = contents.clone();
-                contents[frame].1[place] = other;
+                contents[part][place] = other;
                 let file = file(&contents);
-                assert!(
-                    refused_or_sound(&file),
-                    "{:?} {place} {other}",
-                    contents[frame].0
-                );
+                assert!(refused_or_sound(&file), "{part} {place} {other}");
                 accepted += u32::from(from_bytes(&file).is_ok());
             }
             let mut cut = contents.clone();
-            cut[frame].1.truncate(place);
+            cut[part].truncate(place);
             assert!(from_bytes(&file(&cut)).is_err());
         }
         let mut longer = contents.clone();
-        longer[frame].1.push(0);
+        longer[part].push(0);
         assert!(from_bytes(&file(&longer)).is_err());
     }
     assert!(
@@ -134,19 +113,20 @@ fn any_changed_byte_inside_a_frame_is_refused_or_harmless() {
 }
 
 #[test]
-fn frames_that_are_missing_or_stand_twice_are_refused() {
+fn parts_that_are_missing_or_stand_twice_are_refused() {
     let contents = contents(&full());
-    for frame in 0..contents.len() {
+    for part in 0..contents.len() {
         let mut missing = contents.clone();
-        let twice = missing.remove(frame);
-        assert!(from_bytes(&file(&missing)).is_err(), "{:?}", twice.0);
+        let twice = missing.remove(part);
+        assert!(from_bytes(&file(&missing)).is_err(), "{part}");
         let mut doubled = contents.clone();
-        doubled.insert(frame, twice);
+        doubled.insert(part, twice);
         assert!(from_bytes(&file(&doubled)).is_err());
         let mut swapped = contents.clone();
-        swapped.swap(frame, (frame + 1) % contents.len());
+        swapped.swap(part, (part + 1) % contents.len());
         assert!(from_bytes(&file(&swapped)).is_err());
     }
+    assert!(from_bytes(&file(&[])).is_err());
 }
 
 proptest! {
@@ -154,12 +134,12 @@ proptest! {
     fn random_contents_are_refused_or_harmless(
         model in any_model(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
-        frame in any::<prop::sample::Index>(),
+        part in any::<prop::sample::Index>(),
     ) {
         let mut contents = contents(&model);
-        let frame = frame.index(contents.len());
+        let part = part.index(contents.len());
         for (place, byte) in changes {
-            let content = &mut contents[frame].1;
+            let content = &mut contents[part];
             if !content.is_empty() {
                 let place = place.index(content.len());
                 content[place] = byte;
@@ -194,19 +174,19 @@ fn positions_that_lead_nowhere_are_named() {
     let errors = [
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_operation.clear()),
-            "before the last operation",
+            "as many cycles as operations",
         ),
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_operation.push(1)),
-            "1 bytes too many",
+            "as many cycles as operations",
         ),
         (
             error_after(|m| m.operations[0].group = 2),
-            "there is no body 2",
+            "operation 0: there is no operation group 2",
         ),
         (
             error_after(|m| m.programs[0].group = Some(2)),
-            "belongs to a body",
+            "program 0: there is no operation group 2",
         ),
         (
             error_after(|m| m.operation_groups[0].window = Some((9, 9))),
@@ -218,11 +198,11 @@ fn positions_that_lead_nowhere_are_named() {
         ),
         (
             error_after(|m| m.operation_groups[0].window = Some((2, 1))),
-            "there is no step",
+            "ends before it begins",
         ),
         (
             error_after(|m| m.operation_groups[0].code.vertex_types[1].0 = 2),
-            "no vertex type 2",
+            "group 0: there is no vertex type 2",
         ),
         (
             error_after(|m| m.operation_groups[0].code.vertex_types.swap(0, 1)),
@@ -254,18 +234,18 @@ fn positions_that_lead_nowhere_are_named() {
         ),
         (
             error_after(|m| m.memory_peak.as_mut().unwrap().variables[0].set = 3),
-            "there is no set of bodies 3",
+            "there is no user set 3",
         ),
         (
             error_after(|m| m.variables = one_item(4, 0)),
-            "a class or set is not there",
+            "there is no class 4",
         ),
         (
             error_after(|m| m.variables = one_item(0, 3)),
-            "a class or set is not there",
+            "there is no user set 3",
         ),
-        (error_after(|m| _ = m.user_sets.push(0, 2)), "a later body"),
-        (error_after(|m| _ = m.user_sets.push(2, 1)), "a later body"),
+        (error_after(|m| _ = m.user_sets.push(0, 2)), "a later group"),
+        (error_after(|m| _ = m.user_sets.push(2, 1)), "a later group"),
         (error_after(|m| m.target = target(0)), "there is no tile"),
         (error_after(|m| m.target.num_ipus = 2), "2 IPUs"),
         (
@@ -278,38 +258,42 @@ fn positions_that_lead_nowhere_are_named() {
     }
 }
 
+/// A number of 32 bits and one of 64 in place of each byte, so also of the
+/// length of each list: nothing may take memory for as much.
 #[test]
 fn lengths_are_not_believed() {
     let contents = contents(&full());
-    let read = |raw: &[u8]| Shape::read(Input::new("shape", raw));
-    let shape = read(&contents[0].1).unwrap();
-    let lies: [fn(&mut Shape); 10] = [
-        |shape| shape.operations = u32::MAX,
-        |shape| shape.bodies = u32::MAX,
-        |shape| shape.classes = u32::MAX,
-        |shape| shape.sets = u32::MAX,
-        |shape| shape.sets = 0,
-        |shape| shape.vertex_types = u32::MAX,
-        |shape| shape.warnings = 0,
-        |shape| shape.steps = u32::MAX,
-        |shape| shape.steps = (1 << 22) + 1,
-        |shape| shape.bottleneck = None,
+    let most = [
+        &b"\xff\xff\xff\xff\x0f"[..],
+        b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
     ];
-    for lie in lies {
-        let mut shape = shape.clone();
-        lie(&mut shape);
-        let mut output = Output::default();
-        shape.write(&mut output);
-        let mut contents = contents.clone();
-        contents[0].1 = output.0;
-        assert!(from_bytes(&file(&contents)).is_err(), "{shape:?}");
+    for part in 0..contents.len() {
+        for place in 0..contents[part].len() {
+            for most in most {
+                let mut contents = contents.clone();
+                contents[part].splice(place..=place, most.iter().copied());
+                assert!(refused_or_sound(&file(&contents)), "{part} {place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_steps_than_any_model_has_are_refused() {
+    let contents = contents(&full());
+    for steps in [u32::MAX, (1 << 22) + 1] {
+        let mut model = full();
+        model.classes = LiveClasses::new(vec![true; 4], Vec::new(), steps);
+        let error = from_bytes(&unchecked(&model, &contents)).unwrap_err();
+        let expected = format!("{steps} liveness steps");
+        assert!(error.to_string().contains(&expected), "{error}");
     }
 }
 
 /// The file with another number in the table, and the checksum that goes with it.
-fn with_entry(file: &[u8], frame: usize, column: usize, value: u32) -> Vec<u8> {
+fn with_entry(file: &[u8], part: usize, column: usize, value: u32) -> Vec<u8> {
     let mut file = file.to_vec();
-    let place = format::HEADER + frame * 12 + column * 4;
+    let place = HEADER + part * ENTRY + column * 4;
     file[place..place + 4].copy_from_slice(&value.to_le_bytes());
     let end = file.len() - 8;
     let checksum = xxh3_64(&file[..end]);
@@ -318,44 +302,40 @@ fn with_entry(file: &[u8], frame: usize, column: usize, value: u32) -> Vec<u8> {
 }
 
 #[test]
-fn the_table_of_frames_is_not_believed() {
+fn the_table_of_parts_is_not_believed() {
     let good = to_bytes(&full()).unwrap();
-    for frame in 0..KINDS.len() {
-        for column in 0..3 {
+    for part in 0..3 {
+        for column in 0..2 {
             for value in [0, 1, 99, 1 << 20, 1 << 30, u32::MAX] {
-                let bad = with_entry(&good, frame, column, value);
-                let is_same = value == frame as u32 + 1 && column == 0;
-                assert!(
-                    is_same || from_bytes(&bad).is_err(),
-                    "{frame} {column} {value}"
-                );
+                let bad = with_entry(&good, part, column, value);
+                assert!(from_bytes(&bad).is_err(), "{part} {column} {value}");
             }
         }
     }
-    // Frames of all kinds, more than there is room for.
+    // More parts than there is room for.
     let mut bad = good.clone();
     bad[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
     let error = from_bytes(&with_entry(&bad, 0, 0, 1)).unwrap_err();
-    assert!(error.to_string().contains("table of frames"), "{error}");
-    let error = from_bytes(&with_entry(&good, 0, 2, 1 << 30)).unwrap_err();
+    assert!(error.to_string().contains("table of parts"), "{error}");
+    let error = from_bytes(&with_entry(&good, 0, 1, 1 << 30)).unwrap_err();
     assert!(
         error.to_string().contains("cannot hold 1073741824"),
         "{error}"
     );
 }
 
-/// 3 MB of zeros make a frame of 100 bytes; it is filled up when it is
+/// 3 MB of zeros make a part of 100 bytes; it is filled up when it is
 /// written, and refused when it is not.
 #[test]
-fn a_small_frame_cannot_hold_much() {
+fn a_small_part_cannot_hold_much() {
     let mut contents = contents(&full());
-    let shape = contents[0].1.len();
-    contents[0].1.resize(3 << 20, 0);
+    let model = contents[0].len();
+    contents[0].resize(3 << 20, 0);
     let bloated = file(&contents);
     assert!(bloated.len() > (3 << 20) / 32);
-    assert!(from_bytes(&bloated).is_err(), "{shape} bytes are a shape");
+    assert!(from_bytes(&bloated).is_err(), "{model} bytes are a model");
     // States less than it holds.
-    let error = from_bytes(&with_entry(&bloated, 0, 2, shape as u32)).unwrap_err();
+    let error = from_bytes(&with_entry(&bloated, 0, 1, model as u32)).unwrap_err();
     assert!(
         error.to_string().contains("cannot be decompressed"),
         "{error}"
@@ -364,23 +344,36 @@ fn a_small_frame_cannot_hold_much() {
 
 #[test]
 fn parts_that_do_not_fit_together_are_none() {
-    let of = |nodes: Vec<(u32, u32)>| {
-        let marks = vec![(0, 0); nodes.len()];
-        UserSets::from_nodes(nodes, 2, marks, 1)
+    let of = |nodes: &[(u32, u32)], labels: &[u32], companions: &[u32]| {
+        let bytes = postcard::to_stdvec(&(nodes, labels, companions)).unwrap();
+        let sets: UserSets = postcard::from_bytes(&bytes).unwrap();
+        sets.is_sound(2, 1)
     };
-    for mark in [(1, 0), (0, 2)] {
-        assert_eq!(UserSets::from_nodes(vec![(0, 0)], 2, vec![mark], 1), None);
-    }
-    assert_eq!(of(vec![(0, 0), (1, 1)]).unwrap().len(), 3);
-    for nodes in [
-        vec![(1, 0)],
-        vec![(2, 0), (0, 1)],
-        vec![(0, 2)],
-        vec![(0, 1), (1, 1)],
-        vec![(0, 1), (1, 0)],
-        vec![(u32::MAX, 0)],
+    let first = (0, u32::MAX);
+    for (labels, companions) in [
+        (&[0, 1][..], &[0, 0][..]),
+        (&[0, 0], &[0, 2]),
+        (&[1, 0], &[0, 0]),
+        (&[0, 0], &[1, 0]),
+        (&[0], &[0, 0]),
+        (&[0, 0], &[0, 0, 0]),
     ] {
-        assert_eq!(of(nodes.clone()), None, "{nodes:?}");
+        assert!(!of(&[first, (0, 0)], labels, companions));
+    }
+    assert!(of(&[first, (0, 0)], &[0, 0], &[0, 1]));
+    assert!(of(&[first, (0, 0), (1, 1)], &[0; 3], &[0; 3]));
+    assert!(!of(&[], &[], &[]));
+    assert!(!of(&[(0, 1)], &[0], &[0]));
+    for nodes in [
+        &[first, (1, 0)][..],
+        &[first, (2, 0), (0, 1)],
+        &[first, (0, 2)],
+        &[first, (0, 1), (1, 1)],
+        &[first, (0, 1), (1, 0)],
+        &[first, (u32::MAX, 0)],
+    ] {
+        let none = vec![0; nodes.len()];
+        assert!(!of(nodes, &none, &none), "{nodes:?}");
     }
     let run = |from, to, value| TileRun { from, to, value };
     assert!(TileBytes::from_runs(vec![run(0, 1, 3), run(1, 4, 2), run(5, 6, 2)], 6).is_some());
@@ -404,5 +397,22 @@ fn parts_that_do_not_fit_together_are_none() {
     assert!(VariableGroups::from_sorted(&[2, 0, 2], items.clone()).is_some());
     for counts in [&[4][..], &[1, 3], &[2, 1], &[2, 3], &[], &[u32::MAX, 5]] {
         assert_eq!(VariableGroups::from_sorted(counts, items.clone()), None);
+    }
+    let of = |starts: &[u32]| {
+        let bytes = postcard::to_stdvec(&(starts, &items)).unwrap();
+        let found: VariableGroups = postcard::from_bytes(&bytes).unwrap();
+        found.is_sound()
+    };
+    assert!(of(&[0, 2, 2, 4]));
+    for starts in [
+        &[][..],
+        &[0],
+        &[1, 4],
+        &[0, 3],
+        &[0, 5],
+        &[0, 3, 2, 4],
+        &[0, 4],
+    ] {
+        assert!(!of(starts), "{starts:?}");
     }
 }

@@ -65,6 +65,33 @@ fn saved_files() {
             "{part}: {run:?}"
         );
     }
+    for (part, place) in (0..40).map(|number| (number % 3, number * 29)) {
+        let run = load(&claiming_much(&good, part, place));
+        assert!(run.code <= 3, "{part} {place}: {run:?}");
+    }
+}
+
+/// The file with the number 2^32 - 1 at a place of one of its parts, under a
+/// right checksum.
+fn claiming_much(good: &[u8], part: usize, place: usize) -> Vec<u8> {
+    let word = |at: usize| u32::from_le_bytes(good[at..at + 4].try_into().unwrap()) as usize;
+    let (count, entry) = (word(12), 24 + 8 * part);
+    let before: usize = (0..part).map(|part| word(24 + 8 * part)).sum();
+    let from = 24 + 8 * count + before;
+    let to = from + word(entry);
+    let mut content = zstd::bulk::decompress(&good[from..to], word(entry + 4)).unwrap();
+    let place = place % content.len();
+    content.splice(place..=place, *b"\xff\xff\xff\xff\x0f");
+    let stored = zstd::bulk::compress(&content, 1).unwrap();
+    let mut file = good[..good.len() - 8].to_vec();
+    file.splice(from..to, stored.iter().copied());
+    let sizes = [stored.len() as u32, content.len() as u32];
+    file[entry..entry + 8].copy_from_slice(sizes.map(u32::to_le_bytes).as_flattened());
+    let size = file.len() as u64 + 8;
+    file[16..24].copy_from_slice(&size.to_le_bytes());
+    let checksum = xxhash_rust::xxh3::xxh3_64(&file);
+    file.extend(checksum.to_le_bytes());
+    file
 }
 
 /// What is loaded of a fixture with this change must be right or refused within

@@ -1,0 +1,198 @@
+//! Does all of a model fit together? What refers to something by its position
+//! must find it there, and what is kept in an order must be in it: the rest of
+//! the program relies on that.
+
+use super::variables::Use;
+use crate::limits::{STEPS, STEPS_AND_TILES};
+use crate::model::{GroupCode, MemoryPeak, Model, NO_CALL, OperationGroup};
+use crate::profile::{RecordedTile, TileBytes};
+
+/// What does not fit, and where.
+type Checked = Result<(), String>;
+
+/// Are there only as many steps as a model can have?
+pub(super) fn steps(model: &Model) -> Checked {
+    let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
+    ensure(steps <= STEPS && steps * tiles <= STEPS_AND_TILES, || {
+        format!("it has {steps} liveness steps, more than any real one")
+    })
+}
+
+/// Does all of `model` fit together? Its variables have these uses.
+pub(super) fn all(model: &Model, uses: &[Use]) -> Checked {
+    let known = Referents(model);
+    target(model)?;
+    classes(model)?;
+    let (groups, labels) = (model.operation_groups.len(), model.labels.len());
+    ensure(labels > 0, || "the first label is missing".into())?;
+    ensure(model.user_sets.is_sound(groups, labels), || {
+        "a user set does not consist of a smaller one and a later group".into()
+    })?;
+    each("use", uses, |&own| known.is_use(own))?;
+    each("operation", &model.operations, |own| {
+        known.is_group(own.group)?;
+        known.is_call(own.call)
+    })?;
+    each("group", &model.operation_groups, |own| known.group(own))?;
+    each("call", &model.calls, |own| {
+        known.is_call(own.outer)?;
+        own.operation
+            .map_or(Ok(()), |one| known.is_operation(one))?;
+        known.are_sets(&own.around)
+    })?;
+    each("program", &model.programs, |own| {
+        own.group.map_or(Ok(()), |group| known.is_group(group))
+    })?;
+    known.by_tile()?;
+    known.code_variables()?;
+    let peak = model.memory_peak.as_ref();
+    peak.map_or(Ok(()), |peak| known.memory_peak(peak))
+}
+
+/// The same rules as for a profile, and as much of everything as there are
+/// tiles and operations.
+fn target(model: &Model) -> Checked {
+    let tiles = model.target.num_tiles;
+    ensure(tiles > 0, || "there is no tile".into())?;
+    let checked = model.target.check_single_ipu();
+    checked.map_err(|error| error.to_string())?;
+    steps(model)?;
+    let recorded: &[RecordedTile] = &model.recorded.tiles;
+    ensure(
+        recorded.is_empty() || recorded.len() == tiles as usize,
+        || "recorded tiles are not as many as tiles".into(),
+    )?;
+    ensure(model.variables.tiles() == tiles, || {
+        "variables are not on as many tiles as there are".into()
+    })?;
+    let cycles = model.cycles.iter();
+    let mut cycles = cycles.map(|cycles| cycles.by_operation.len());
+    ensure(
+        cycles.all(|cycles| cycles == model.operations.len()),
+        || "there are not as many cycles as operations".into(),
+    )
+}
+
+fn classes(model: &Model) -> Checked {
+    let is_fine = |&(from, to): &(u32, u32)| from < to && to <= model.steps();
+    for class in 0..model.classes.len() as u32 {
+        ensure(model.classes.ranges(class).iter().all(is_fine), || {
+            format!("class {class}: a range is empty or beyond the last step")
+        })?;
+    }
+    Ok(())
+}
+
+/// Checks every entry of a list, and says which one is wrong.
+fn each<T>(what: &str, list: &[T], check: impl Fn(&T) -> Checked) -> Checked {
+    let mut list = list.iter().enumerate();
+    list.try_for_each(|(number, entry)| {
+        check(entry).map_err(|problem| format!("{what} {number}: {problem}"))
+    })
+}
+
+fn ensure(is_fine: bool, problem: impl FnOnce() -> String) -> Checked {
+    if is_fine { Ok(()) } else { Err(problem()) }
+}
+
+fn is_below(position: u32, end: usize, what: &str) -> Checked {
+    ensure((position as usize) < end, || {
+        format!("there is no {what} {position}, only {end}")
+    })
+}
+
+/// What the parts of a model refer to.
+struct Referents<'a>(&'a Model);
+
+impl Referents<'_> {
+    fn group(&self, group: &OperationGroup) -> Checked {
+        if let Some((first, last)) = group.window {
+            is_below(last, self.0.steps() as usize, "step")?;
+            ensure(first <= last, || "it ends before it begins".into())?;
+        }
+        self.code(&group.code)?;
+        each("piece", &group.pieces, |piece| {
+            self.are_sets(&piece.sets)?;
+            self.code(&piece.code)
+        })
+    }
+
+    fn code(&self, code: &GroupCode) -> Checked {
+        let types = &code.vertex_types;
+        ensure(types.is_sorted_by(|a, b| a.0 < b.0), || {
+            "vertex types are not in order".into()
+        })?;
+        if let Some(&(last, _)) = types.last() {
+            is_below(last, self.0.vertex_code.len(), "vertex type")?;
+        }
+        let others = [
+            &code.vertex_state,
+            &code.vertex_memory,
+            &code.exchange_code,
+            &code.control_code,
+        ];
+        self.on_tiles(types.iter().map(|(_, tiles)| tiles).chain(others))
+    }
+
+    /// What the whole model has by tile.
+    fn by_tile(&self) -> Checked {
+        let categories = self.0.recorded.categories.iter().map(|(_, bytes)| bytes);
+        let code = self.0.vertex_code.iter().chain(&self.0.recorded_code);
+        self.on_tiles(code.chain(categories))
+    }
+
+    fn code_variables(&self) -> Checked {
+        let variables = &self.0.code_variables;
+        let tiles = self.0.target.num_tiles;
+        ensure(variables.is_sound() && variables.tiles() == tiles, || {
+            "the code variables of a tile are not in order".into()
+        })?;
+        let mut all = (0..tiles).flat_map(|tile| variables.on_tile(tile));
+        all.try_for_each(|one| self.is_use((one.class, one.set)))
+    }
+
+    fn memory_peak(&self, peak: &MemoryPeak) -> Checked {
+        is_below(peak.tile, self.0.target.num_tiles as usize, "tile")?;
+        // Without a step, the first one stands for none.
+        is_below(peak.step, self.0.steps().max(1) as usize, "step")?;
+        each("live variable", &peak.variables, |own| self.is_set(own.set))
+    }
+
+    fn on_tiles<'a>(&self, mut all: impl Iterator<Item = &'a TileBytes>) -> Checked {
+        ensure(all.all(|own| own.end() <= self.0.target.num_tiles), || {
+            "values by tile go on beyond the last tile".into()
+        })
+    }
+
+    fn is_operation(&self, operation: u32) -> Checked {
+        is_below(operation, self.0.operations.len(), "operation")
+    }
+
+    fn is_group(&self, group: u32) -> Checked {
+        is_below(group, self.0.operation_groups.len(), "operation group")
+    }
+
+    fn is_call(&self, call: u32) -> Checked {
+        if call == NO_CALL {
+            return Ok(());
+        }
+        is_below(call, self.0.calls.len(), "call")
+    }
+
+    fn is_use(&self, (class, set): Use) -> Checked {
+        is_below(class, self.0.classes.len(), "class")?;
+        self.is_set(set)
+    }
+
+    fn is_set(&self, set: u32) -> Checked {
+        is_below(set, self.0.user_sets.len(), "user set")
+    }
+
+    /// Ascending ones.
+    fn are_sets(&self, sets: &[u32]) -> Checked {
+        ensure(sets.is_sorted_by(|a, b| a < b), || {
+            "user sets are not in order".into()
+        })?;
+        sets.last().map_or(Ok(()), |&last| self.is_set(last))
+    }
+}

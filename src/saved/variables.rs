@@ -1,0 +1,225 @@
+//! The variables: by far the most of a file, so columns by hand.
+//!
+//! A *use* is a class and a user set that some group of variables has. The same
+//! uses come back on tile after tile (on a real profile 6,000 groups have 48),
+//! so they stand once in a table, sorted, and a group is a position in it and
+//! its bytes. Groups are sorted by their use, so the positions of one tile
+//! ascend and only differences are kept.
+//!
+//! The parts of groups have the tiles in order, each part some of them: how many
+//! bytes the first column takes (32 bits); the column of the uses of its groups,
+//! tile by tile as differences; the column of their bytes. Numbers are varints
+//! as in a profile (`profile/encoding.rs`).
+
+use super::container::{Content, Packed};
+use super::{SavedError, pack, unpack};
+use crate::model::{VariableGroup, VariableGroups};
+use crate::profile::encoding::{Varints, push_varint};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// A part takes the groups of so many tiles that it has at least this many.
+const GROUPS_OF_PART: usize = 1 << 18;
+
+/// (class, set)
+pub(super) type Use = (u32, u32);
+
+/// What all groups refer to, and where they are.
+#[derive(Debug, Serialize, Deserialize)]
+struct Uses {
+    /// The distinct uses of all groups, ascending.
+    uses: Vec<Use>,
+    /// By tile, the number of its groups.
+    counts: Vec<u32>,
+    /// By part of groups, the number of its tiles.
+    tiles: Vec<u32>,
+}
+
+fn use_of(group: &VariableGroup) -> Use {
+    (group.class, group.set)
+}
+
+/// The parts of uses and groups.
+pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Packed<'static>>, SavedError> {
+    let spans = spans(variables);
+    let tiles = 0..variables.tiles();
+    let head = Uses {
+        uses: uses(variables, &spans),
+        counts: tiles
+            .map(|tile| variables.on_tile(tile).len() as u32)
+            .collect(),
+        tiles: spans.iter().map(|span| span.len() as u32).collect(),
+    };
+    let groups = spans.into_par_iter().map(|span| {
+        let bytes = write_span(variables, span, &head.uses);
+        Packed::new(Content::Variables, &bytes)
+    });
+    let groups: Vec<_> = groups.collect();
+    let head = pack(Content::Uses, &head);
+    std::iter::once(head).chain(groups).collect()
+}
+
+/// The tiles of each part.
+fn spans(variables: &VariableGroups) -> Vec<Range<u32>> {
+    let mut spans = Vec::new();
+    let (mut from, mut groups) = (0, 0);
+    for tile in 0..variables.tiles() {
+        groups += variables.on_tile(tile).len();
+        if groups >= GROUPS_OF_PART || tile + 1 == variables.tiles() {
+            spans.push(from..tile + 1);
+            (from, groups) = (tile + 1, 0);
+        }
+    }
+    spans
+}
+
+fn uses(variables: &VariableGroups, spans: &[Range<u32>]) -> Vec<Use> {
+    let of_span = |span: &Range<u32>| {
+        let groups = span.clone().flat_map(|tile| variables.on_tile(tile));
+        let mut uses: Vec<Use> = groups.map(use_of).collect();
+        uses.sort_unstable();
+        uses.dedup();
+        uses
+    };
+    let mut uses: Vec<Use> = spans.par_iter().flat_map_iter(of_span).collect();
+    uses.par_sort_unstable();
+    uses.dedup();
+    uses
+}
+
+fn write_span(variables: &VariableGroups, span: Range<u32>, uses: &[Use]) -> Vec<u8> {
+    let (mut places, mut bytes) = (Vec::new(), Vec::new());
+    for tile in span {
+        let mut last = 0;
+        for group in variables.on_tile(tile) {
+            let more = gallop(&uses[last..], use_of(group));
+            push_varint(&mut places, more as u64);
+            push_varint(&mut bytes, group.bytes.into());
+            last += more;
+        }
+    }
+    // Longer ones than 32 bits are refused as a part.
+    let length = (places.len() as u32).to_le_bytes();
+    [&length[..], &places, &bytes].concat()
+}
+
+/// The position of `wanted` in `uses`, which is near the start.
+fn gallop(uses: &[Use], wanted: Use) -> usize {
+    let mut end = 1;
+    while end < uses.len() && uses[end] <= wanted {
+        end *= 2;
+    }
+    let uses = &uses[..end.min(uses.len())];
+    uses.partition_point(|&one| one < wanted)
+}
+
+/// Reads the variables back, and the uses that they have, which are in order
+/// but may be of classes and sets that are not there.
+pub(super) fn read(
+    uses: &Packed<'_>,
+    groups: &[Packed<'_>],
+) -> Result<(Vec<Use>, VariableGroups), SavedError> {
+    let head: Uses = unpack(uses)?;
+    let spans = head.spans(groups);
+    let spans = spans.map_err(|problem| uses.content.problem(problem))?;
+    let count = head.counts.iter().map(|&count| count as usize).sum();
+    // Threads fill it side by side, because the first touch of so much memory
+    // is slow.
+    let mut all: Vec<VariableGroup> =
+        rayon::iter::repeat_n(VariableGroup::default(), count).collect();
+    let mut parts = Vec::with_capacity(spans.len());
+    let mut rest = &mut all[..];
+    for (counts, part) in spans.into_iter().zip(groups) {
+        let count = counts.iter().map(|&count| count as usize).sum();
+        let (own, behind) = rest.split_at_mut(count);
+        rest = behind;
+        parts.push((part, counts, own));
+    }
+    parts
+        .into_par_iter()
+        .try_for_each_init(Vec::new, |buffer, (part, counts, own)| {
+            part.unpack(buffer)?;
+            let read = read_span(buffer, counts, &head.uses, own);
+            read.map_err(|problem| part.content.problem(problem))
+        })?;
+    let variables = VariableGroups::from_ordered(&head.counts, all)
+        .ok_or_else(|| SavedError::invalid("there are more variables than any model has"))?;
+    Ok((head.uses, variables))
+}
+
+impl Uses {
+    /// The numbers of groups on the tiles of each part. Every group takes two
+    /// bytes of its part or more, so that memory is only taken for groups that
+    /// can be there.
+    fn spans(&self, parts: &[Packed<'_>]) -> Result<Vec<&[u32]>, &'static str> {
+        if !self.uses.is_sorted_by(|a, b| a < b) {
+            return Err("the uses are not in order");
+        }
+        if self.tiles.len() != parts.len() {
+            return Err("the parts of groups are not as many as stated");
+        }
+        let mut rest = &self.counts[..];
+        let spans = self.tiles.iter().zip(parts).map(|(&tiles, part)| {
+            let split = rest.split_at_checked(tiles as usize);
+            let (own, behind) = split.ok_or("a part reaches beyond the last tile")?;
+            rest = behind;
+            let needed = own.iter().map(|&count| u64::from(count) * 2).sum::<u64>();
+            if needed > part.unpacked() as u64 {
+                return Err("a part is too short for its groups");
+            }
+            Ok(own)
+        });
+        let spans = spans.collect::<Result<_, _>>()?;
+        if rest.is_empty() {
+            Ok(spans)
+        } else {
+            Err("some tiles are in no part")
+        }
+    }
+}
+
+/// Fills `groups` from the columns of one part; `counts` has the number of
+/// groups of each of its tiles.
+fn read_span(
+    part: &[u8],
+    counts: &[u32],
+    uses: &[Use],
+    mut groups: &mut [VariableGroup],
+) -> Result<(), &'static str> {
+    let columns = part
+        .split_first_chunk()
+        .and_then(|(length, columns)| {
+            columns.split_at_checked(u32::from_le_bytes(*length) as usize)
+        })
+        .ok_or("it is too short for its columns")?;
+    let (mut places, mut bytes) = (Varints::new(columns.0), Varints::new(columns.1));
+    for &count in counts {
+        let (own, rest) = std::mem::take(&mut groups).split_at_mut(count as usize);
+        groups = rest;
+        let mut place = 0u64;
+        for group in own {
+            place = place.saturating_add(number(&mut places)?);
+            let found = usize::try_from(place).ok();
+            let &(class, set) = found
+                .and_then(|place| uses.get(place))
+                .ok_or("a group has a use that is not there")?;
+            let bytes = number(&mut bytes)?;
+            let bytes = u32::try_from(bytes).map_err(|_| "a group has more than 4 GiB")?;
+            *group = VariableGroup { class, set, bytes };
+        }
+    }
+    if places.next().is_none() && bytes.next().is_none() {
+        Ok(())
+    } else {
+        Err("a column is too long")
+    }
+}
+
+#[inline]
+fn number(column: &mut Varints<'_>) -> Result<u64, &'static str> {
+    match column.next() {
+        Some(Ok(number)) => Ok(number),
+        _ => Err("a column is too short or has a number of more than 64 bits"),
+    }
+}
