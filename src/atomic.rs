@@ -52,7 +52,7 @@ fn temporary(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // Its own text names the temporary file, which nobody asked for.
+    // Its own text names the temporary file, which the user did not ask for.
     let made = builder.tempfile_in(folder);
     made.map_err(|error| error.kind().into())
 }

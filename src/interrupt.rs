@@ -1,8 +1,8 @@
-//! Ctrl-C: nothing half written stays behind.
+//! Ctrl-C: no half-written file remains.
 //!
 //! A process that is interrupted runs no destructors, so a temporary file that
-//! removes itself when dropped would stay. Whoever writes one names it here
-//! while it does ([`guard`]).
+//! removes itself when dropped would stay. Code that writes one registers it
+//! here meanwhile ([`guard`]).
 
 use std::fs;
 use std::io;
@@ -63,7 +63,7 @@ fn remove_all(writing: &mut Vec<PathBuf>) {
     }
 }
 
-/// A list stays whole whatever happened to whoever held the lock.
+/// A list stays whole whatever happened to the thread that held the lock.
 fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,7 +16,7 @@
 //!   names.
 //! * [`model`] joins both: it walks the program, sorts programs into
 //!   operations, names them, and finds which of them use each variable. A
-//!   [`Layering`](model::Layering) says which layer each operation stands in.
+//!   [`Layering`](model::Layering) says which layer each operation is in.
 //! * [`memory`] weighs layers: the bytes of any range of them, tile by tile.
 //! * [`solve`] finds the best split into stages, by an integer program and by
 //!   a dynamic program that must agree, for any [`Goal`](solve::Goal) and

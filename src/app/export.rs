@@ -1,4 +1,4 @@
-//! The report, written to files in the forms that were asked for.
+//! The report, written to files in the requested forms.
 
 use super::input::debug_path;
 use super::messages::Messages;
@@ -40,7 +40,7 @@ impl Form {
     }
 }
 
-/// The forms that were asked for, each with its file.
+/// The requested forms, each with its file.
 fn exports(options: &Options) -> impl Iterator<Item = (Form, &Path)> {
     let exports = [
         (Form::Json, &options.export_json),
@@ -53,7 +53,7 @@ fn exports(options: &Options) -> impl Iterator<Item = (Form, &Path)> {
         .filter_map(|(form, file)| Some((form, file.as_deref()?)))
 }
 
-/// Does it stand for standard output?
+/// Does it mean standard output?
 fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }

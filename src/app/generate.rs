@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io;
 
-/// The whole text of what is asked for.
+/// The whole text of what is requested.
 ///
 /// # Errors
 /// None that memory would not have, but the library says so.

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// How many layers a message names.
 const NAMES_SHOWN: usize = 20;
 
-/// The position of a layer, or of what `In`, `Out` or `None` stand for.
+/// The position of a layer, or of what `In`, `Out` or `None` mean.
 pub(super) fn position(positions: &Positions, layer: &str, source: &str) -> Result<usize> {
     if let Some(position) = positions.find(layer) {
         return Ok(position);

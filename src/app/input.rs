@@ -14,8 +14,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Reads the model from the files that the arguments name, and saves it if
-/// that was asked for.
+/// Reads the model from the files that the arguments name, and saves it if that
+/// was requested.
 pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
     let analysis = if options.load_from_file {
         load(options, messages)?

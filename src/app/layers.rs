@@ -39,7 +39,7 @@ pub(super) fn check(layering: &Layering, options: &Options) -> Result<()> {
     )))
 }
 
-/// The most characters of a name that an error shows.
+/// The maximum number of characters of a name that an error shows.
 const SHOWN: usize = 100;
 
 /// A name in an error.

@@ -6,8 +6,8 @@ use crate::report::{Units, printable};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-/// Writes messages, as many as the user asked for. That nobody reads them is
-/// no error.
+/// Writes messages, as many as the user requested. It is not an error if they
+/// cannot be written.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,
@@ -52,8 +52,8 @@ impl Messages {
         self.write(2, format_args!("{text}"));
     }
 
-    /// Does `work`; what takes long shows how far it is, if anybody can see
-    /// it. Messages are for before and after: `work` must write none.
+    /// Does `work`; long tasks show their progress if there is a terminal to
+    /// show it on. Messages are for before and after: `work` must write none.
     pub fn while_showing<T>(&self, work: impl FnOnce(&Progress) -> T) -> T {
         let progress = Progress::new();
         let done = bars::during(&progress, self.level < 0, work);

@@ -39,7 +39,7 @@ enum Exit {
     Done = 0,
     /// The model does not fit.
     DoesNotFit = 1,
-    /// The command line asks for what cannot be.
+    /// The command line asks for something impossible.
     Usage = 2,
     /// A file could not be read or understood.
     Unreadable = 3,
@@ -142,7 +142,7 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     outputs.print(out)
 }
 
-/// Answers the request, and writes its integer program if that was asked for.
+/// Answers the request, and writes its integer program if that was requested.
 fn find(
     options: &Options,
     request: SearchRequest,
@@ -172,7 +172,7 @@ fn find(
     Ok(found)
 }
 
-/// How much of the report anybody looks at.
+/// How much of the report is shown or written.
 fn detail(options: &Options, messages: Messages) -> Detail {
     if options.wants_report() {
         Detail::Full

@@ -26,7 +26,8 @@ pub(super) struct Outputs<'a> {
     pub(super) earlier: Option<Report>,
 }
 
-/// Can everything be written as `options` want it? Asked before the work begins.
+/// Can everything be written as `options` want it? Checked before the work
+/// begins.
 pub(super) fn check(options: &Options) -> Result<()> {
     for form in options.forms() {
         let checked = form.check(&modules(options));
@@ -161,7 +162,7 @@ impl Outputs<'_> {
 
     /// Says how much of the fullest tile is explained, and by what.
     fn print_coverage(&self) {
-        /// Below so many per cent the operations explain too little.
+        /// Below this percentage the operations explain too little.
         const ENOUGH: i128 = 95;
         let Some(line) = terminal::coverage(&self.report, self.messages.look()) else {
             return;

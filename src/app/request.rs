@@ -11,7 +11,7 @@ use anyhow::Result;
 
 /// How many IPUs `--num-ipus auto` goes up to.
 const MAX_AUTO: usize = 64;
-/// How many IPUs there are when nobody says so.
+/// How many IPUs there are when no option says so.
 const DEFAULT_IPUS: usize = 16;
 
 /// What the options ask of a search; `None` when they ask for none.

@@ -5,7 +5,7 @@ use crate::report::{Format, Split, Table, write_stages};
 use std::io::{self, ErrorKind, Write};
 
 /// Takes results. When the reader has had enough and closes the pipe, the rest
-/// is dropped: that is no error, and the exit code still tells the verdict.
+/// is dropped: that is not an error, and the exit code still gives the verdict.
 #[derive(Debug)]
 pub(super) struct Results<W> {
     out: W,
@@ -96,7 +96,7 @@ impl<'a, W: Write> Sections<'a, W> {
 mod tests {
     use super::*;
 
-    /// A pipe that is closed after so many writes.
+    /// A pipe that is closed after this number of writes.
     struct Pipe(usize);
 
     impl Write for Pipe {

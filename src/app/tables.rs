@@ -8,7 +8,7 @@ use crate::profile::RecordedTile;
 use crate::report::{self, Table};
 use anyhow::Result;
 
-/// The tables that were asked for, in their order.
+/// The requested tables, in their order.
 pub(super) fn tables(
     options: &Options,
     model: &Model,

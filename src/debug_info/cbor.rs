@@ -2,8 +2,8 @@
 //!
 //! The heads of items (RFC 8949, section 3) are decoded by ciborium's decoder;
 //! the bytes come from a window that slides over the file, so that texts are
-//! looked at where they lie and what nobody asks for is stepped over without
-//! being copied.
+//! looked at where they lie and what is not needed is skipped without being
+//! copied.
 
 use crate::limits;
 use std::io::{self, Read};
@@ -12,25 +12,25 @@ use ciborium_ll::{Decoder, Error, Header};
 
 use super::window::Window;
 
-/// The head of an item. Those whose value nothing asks for are told apart only
-/// as far as stepping over them needs.
+/// The head of an item. Heads whose value is not needed are distinguished only
+/// as far as skipping them requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemHead {
     /// An integer from 0.
     Uint(u64),
-    /// A byte string of so many bytes.
+    /// A byte string of this number of bytes.
     Bytes(u64),
     /// A byte string in segments, up to the break.
     ByteSegments,
-    /// A text of so many bytes.
+    /// A text of this number of bytes.
     Text(u64),
     /// A text in segments, up to the break.
     TextSegments,
-    /// An array of so many items.
+    /// An array of this number of items.
     Array(u64),
     /// An array up to the break.
     OpenArray,
-    /// A map of so many pairs.
+    /// A map of this number of pairs.
     Map(u64),
     /// A map up to the break.
     OpenMap,
@@ -95,7 +95,7 @@ pub(super) enum Fault {
 /// What is still to come of an array or a map.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Count {
-    /// So many items, or so many pairs of a map.
+    /// This number of items, or of pairs of a map.
     Left(u64),
     /// All up to the break.
     UntilBreak,
@@ -114,7 +114,7 @@ impl Count {
 /// A container that is being stepped over.
 #[derive(Debug, Clone, Copy)]
 enum Open {
-    /// So many items are left; a pair of a map is two.
+    /// This number of items is left; a pair of a map counts as two.
     Left(u64),
     /// An array up to the break.
     Array,
@@ -150,8 +150,8 @@ impl<R: Read> Items<R> {
         self.window.received()
     }
 
-    /// The bytes that come next: at least as many as are asked for (a window
-    /// at most), unless the stream ends before. They are not used up.
+    /// The bytes that come next: at least as many as requested (at most a
+    /// window), unless the stream ends before. They are not consumed.
     #[inline]
     pub fn ahead(&mut self, wanted: usize) -> Result<&[u8], Fault> {
         self.window.ahead(wanted).map_err(Fault::Io)

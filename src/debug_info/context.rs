@@ -146,7 +146,7 @@ impl TextKey {
     }
 
     /// What the key means in a context of this layer. No kept key means two
-    /// things within one layer, so the category is not asked.
+    /// things within one layer, so the category is not needed.
     fn field(self, layer: SoftwareLayer) -> Option<Field> {
         use SoftwareLayer::*;
         let (field, layers): (Field, &[SoftwareLayer]) = match self {
@@ -196,7 +196,7 @@ fn key(text: &[u8]) -> Option<ContextKey> {
 
 /// The `name` of a context that has none.
 pub(super) const NO_NAME: u32 = u32::MAX;
-/// Stands for every index that no string table can reach.
+/// Replaces every index that no string table can reach.
 const FAR_NAME: u32 = u32::MAX - 1;
 
 /// A stored context.
@@ -390,7 +390,7 @@ impl Draft {
         Ok(found)
     }
 
-    /// Joins a list of texts by `/`; `None` if anything in it is no text.
+    /// Joins a list of texts by `/`; `None` if anything in it is not a text.
     fn read_list<R: Read>(
         &mut self,
         items: &mut Items<R>,

@@ -43,7 +43,7 @@ pub enum DebugInfoError {
     TooDeep {
         /// The context.
         id: u64,
-        /// How many may stand above it.
+        /// How many may be above it.
         limit: usize,
     },
     /// More contexts or texts than this version can number.
@@ -51,12 +51,12 @@ pub enum DebugInfoError {
     TooMany {
         /// Contexts, texts or fields.
         what: &'static str,
-        /// How many are the most.
+        /// The maximum number.
         limit: u64,
     },
 }
 
-/// Says what a file that is no debug file may be, from its first bytes.
+/// Says what a file that is not a debug file may be, from its first bytes.
 pub(super) fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),

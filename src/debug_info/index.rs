@@ -82,7 +82,7 @@ impl IdIndex {
         entries
     }
 
-    /// Where the context with this id stands. 0 is no context's id.
+    /// The position of the context with this id. No context has the id 0.
     #[inline]
     pub fn find(&self, id: u64) -> Option<u32> {
         match self {

@@ -29,7 +29,8 @@ pub use anomalies::Truncation;
 pub use context::{Field, SoftwareLayer};
 pub use error::DebugInfoError;
 
-/// Where a context stands in a [`DebugInfo`], from 0 in the order of the file.
+/// The position of a context in a [`DebugInfo`], from 0 in the order of the
+/// file.
 ///
 /// Only meaningful for the `DebugInfo` that gave it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -53,7 +54,7 @@ impl DebugInfo {
     ///
     /// # Errors
     /// [`DebugInfoError`], without the file's name: the caller knows it. A file
-    /// that is cut off is no error, see [`DebugInfo::truncation`].
+    /// that is cut off is not an error, see [`DebugInfo::truncation`].
     pub fn read(path: &Path) -> Result<DebugInfo, DebugInfoError> {
         Self::read_with(path, &Progress::new())
     }
@@ -114,8 +115,8 @@ impl DebugInfo {
     }
 
     /// A text of the context: `None` when it is absent or of another type than
-    /// text, `Some("")` when it is there and empty. Bytes that are no UTF-8
-    /// stand as U+FFFD.
+    /// text, `Some("")` when it is there and empty. Bytes that are not UTF-8
+    /// become U+FFFD.
     pub fn text(&self, p: Position, field: Field) -> Option<&str> {
         let record = self.record(p);
         let first = record.first_field as usize;
@@ -148,9 +149,9 @@ impl DebugInfo {
         }
     }
 
-    /// The pairs (outlined id, replaced id) of a Call that stands for outlined
-    /// operations: the operation in the called function, and the one that stood
-    /// at this call site (analysis.md, section 5).
+    /// The pairs (outlined id, replaced id) of a Call to outlined operations:
+    /// the operation in the called function, and the one that it replaces at
+    /// this call site (analysis.md, section 5).
     ///
     /// Empty unless both lists are there, well formed and of equal length.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {

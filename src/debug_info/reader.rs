@@ -181,7 +181,7 @@ impl Collected {
             bytes.clear();
             match head {
                 ItemHead::Text(_) | ItemHead::TextSegments => items.text(head, &mut bytes)?,
-                // Stands as an empty name, so that the later ones keep their numbers.
+                // Kept as an empty name, so that later names keep their numbers.
                 other => items.skip(other)?,
             }
             let number = self.names.push(&self.oddities.utf8(&bytes));
@@ -191,7 +191,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Whether what was read may stand for a debug file.
+    /// Whether what was read can pass as a debug file.
     fn check(&self, stop: Option<StoppedAt>) -> Result<(), DebugInfoError> {
         match stop {
             Some(StoppedAt::Damage(offset)) if self.records.is_empty() => {
@@ -247,7 +247,7 @@ impl Collected {
     }
 }
 
-/// What is to come of the document's map. Only CBOR's own tag may stand before it.
+/// What is to come of the document's map. Only CBOR's own tag may come before it.
 fn top<R: Read>(items: &mut Items<R>, head: &[u8]) -> Result<Count, Stop> {
     loop {
         match items.item() {

@@ -51,7 +51,7 @@ impl Texts {
     }
 }
 
-/// Texts of which equal ones are kept once.
+/// Texts; equal ones are kept once.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     texts: Texts,

@@ -25,8 +25,8 @@ pub(super) struct TileSum {
     pub(super) bytes: u64,
 }
 
-/// What an operation group takes by itself: all kinds but the code of vertex
-/// types, which groups share.
+/// What an operation group takes alone: all kinds but the code of vertex types,
+/// which groups share.
 pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let vertices = match rules {
         Rules::Classic => &code.vertex_state,

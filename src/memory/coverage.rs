@@ -10,7 +10,7 @@ use crate::profile::TileBytes;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Which operations are asked to explain the memory, all in one stage.
+/// Which operations must explain the memory, all in one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
     /// All operations.
@@ -181,7 +181,7 @@ impl MemoryModel<'_> {
     }
 
     /// The same at the memory peak for each category of lowered variables that
-    /// is live there, by name. What vertices need stands under the first of its
+    /// is live there, by name. What vertices need is under the first of its
     /// categories.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = BTreeMap::new();
@@ -208,7 +208,7 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// Who counts what these operations use; `None` when nobody does.
+    /// Who counts what these operations use; `None` when it is not counted.
     fn users(&self, set: u32) -> Option<CountedBy> {
         let is_counted = self.counted(set) != NOWHERE;
         match self.rules {

@@ -77,8 +77,8 @@ impl MemoryModel<'_> {
         numbered.into_par_iter().map(curves).collect()
     }
 
-    /// The curves of all lowered variables, whoever uses them, and `tile`;
-    /// code counts by what was recorded of it. `None` without steps.
+    /// The curves of all lowered variables, whichever operations use them, over
+    /// all tiles and on `tile`; code counts as recorded. `None` without steps.
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = &self.model.variables;

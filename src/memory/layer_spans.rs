@@ -54,7 +54,7 @@ impl MemoryModel<'_> {
             })
             .collect();
         spans.sort_by_key(|&(from, to, _)| to - from);
-        // By step: the next one at or behind it that may still be free.
+        // By step: the next one at or after it that may still be free.
         let mut next: Vec<u32> = (0..=self.model.steps()).collect();
         for (from, to, layer) in spans {
             let mut step = free(&mut next, from);
@@ -68,7 +68,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// The first free step at or behind `step`; the ways there become shorter.
+/// The first free step at or after `step`; shortens the paths to it.
 fn free(next: &mut [u32], step: u32) -> u32 {
     let mut found = step;
     while next[found as usize] != found {

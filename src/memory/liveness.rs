@@ -62,7 +62,7 @@ impl StepSums {
 pub(super) struct Timeline {
     /// The steps that have a place.
     begins: StepSet,
-    /// The steps behind live ranges and windows.
+    /// The steps after live ranges and windows.
     ends: StepSet,
     /// By step that is marked: how many places lie before it.
     rank: Vec<u32>,

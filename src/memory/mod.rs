@@ -82,9 +82,9 @@ impl<'a> MemoryModel<'a> {
     }
 
     /// The steps at which a stage with these positions (end exclusive) is
-    /// looked at, both inclusive. By the classic rules they go from the lowest
-    /// first to the highest last step of its layers; the pseudo-layer has no
-    /// say in it unless it stands alone. By the full rules they are all steps.
+    /// examined, both inclusive. By the classic rules they go from the lowest
+    /// first to the highest last step of its layers; the pseudo-layer counts
+    /// only when it is alone. By the full rules they are all steps.
     pub fn window(&self, layers: Range<usize>) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),

@@ -22,7 +22,7 @@ use std::ops::Range;
 /// proportion to what it takes of the tile (pipeline.md, section 11).
 #[derive(Debug, Clone)]
 pub struct Overhead {
-    /// By tile and [`CodeKind`]: the most that a stage can need.
+    /// By tile and [`CodeKind`]: the maximum that a stage can need.
     recorded: Vec<[u64; 4]>,
     /// By tile and [`CodeKind`]: what no operation explains of it.
     code: Vec<[u64; 4]>,
@@ -40,8 +40,9 @@ struct Gaps {
 }
 
 impl Gaps {
-    /// What a stage that takes so many bytes has of them, rounded up: all of
-    /// it where it takes what the whole model does. Never falls with `bytes`.
+    /// The part of them in a stage that takes `bytes` bytes, rounded up: all of
+    /// them where it takes as much as the whole model. Never falls as `bytes`
+    /// grows.
     fn share(self, bytes: u64) -> u64 {
         if self.bytes == 0 || bytes >= self.of {
             return self.bytes;
@@ -50,8 +51,8 @@ impl Gaps {
         part.div_ceil(u128::from(self.of)) as u64
     }
 
-    /// The most bytes that take, with their share of the gaps, no more than
-    /// `total`.
+    /// The maximum number of bytes that, with their share of the gaps, take no
+    /// more than `total`.
     fn without(self, total: u64) -> u64 {
         if total >= self.of.saturating_add(self.bytes) {
             return total - self.bytes;
@@ -115,13 +116,13 @@ impl Overhead {
         self.gaps[tile].bytes
     }
 
-    /// The gaps on `tile` of a stage that takes so many bytes without them.
+    /// The gaps on `tile` of a stage that takes `bytes` bytes without them.
     pub(super) fn gaps(&self, tile: usize, bytes: u64) -> u64 {
         self.gaps[tile].share(bytes)
     }
 
-    /// The most bytes that a stage can take on `tile` when it takes `total`
-    /// with its gaps.
+    /// The maximum number of bytes without gaps of a stage that takes `total`
+    /// on `tile` with its gaps.
     pub(super) fn without_gaps(&self, tile: usize, total: u64) -> u64 {
         self.gaps[tile].without(total)
     }

@@ -37,7 +37,7 @@ impl MemoryModel<'_> {
     }
 
     /// By set of several layers: bytes of the variables that all of them use
-    /// and that are live on every step, over all tiles; the most first.
+    /// and that are live on every step, over all tiles; most bytes first.
     pub fn ties(&self) -> Vec<(Vec<u32>, u64)> {
         let steps = (0, self.model.steps());
         let mut ties: FxHashMap<Box<[u32]>, u64> = FxHashMap::default();
@@ -54,7 +54,7 @@ impl MemoryModel<'_> {
         ties
     }
 
-    /// Gathers the variables that at least so many layers use.
+    /// Gathers the variables that at least `layers` layers use.
     fn used_by(&self, layers: usize) -> LayerTraffic {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let sharing = self.placement.sharing();
@@ -164,9 +164,9 @@ impl LayerTraffic {
         (from, to)
     }
 
-    /// The lowest and the highest layer that take part in the flow of this
-    /// live range. Every boundary between them is crossed: whatever side the
-    /// layers of one kind stand on, one of the other kind is reached.
+    /// The lowest and the highest layer that take part in the flow of this live
+    /// range. Every boundary between them is crossed: whichever side the layers
+    /// of one kind are on, one of the other kind is reached.
     fn span(&self, shared: &SharedVariables, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         let lowest = (*from.first()?).min(*to.first()?);

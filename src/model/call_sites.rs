@@ -26,7 +26,7 @@ pub struct CallSite {
     pub around: Box<[u32]>,
 }
 
-/// Stands for no call.
+/// Means no call.
 pub const NO_CALL: u32 = u32::MAX;
 
 /// How many programs on each side of a call may belong to it.

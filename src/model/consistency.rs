@@ -12,9 +12,9 @@ use std::cmp::Reverse;
 /// one of them is damaged or lacks rows.
 ///
 /// Always-live bytes are compared on all tiles, which takes some 20 ms for 10^7
-/// variables; the most that others take at one step only on the tile with the
-/// highest recorded total, the first of several: for all tiles that would take
-/// longer than anything else but reading.
+/// variables. The maximum that other variables take at one step is compared
+/// only on the tile with the highest recorded total, the first of several: for
+/// all tiles it would take longer than anything else but reading.
 pub(super) fn warnings(profile: &Profile, variables: &LoweredVariables) -> Vec<String> {
     let recorded = &profile.recorded.tiles;
     let classes = &profile.classes;

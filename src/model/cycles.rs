@@ -20,7 +20,7 @@ use thiserror::Error;
 /// Where cycles come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CycleSource {
-    /// Measured: the steps that were executed in so many calls of
+    /// Measured: the steps that were executed in this number of calls of
     /// `Engine::run`; 0 when the profile does not say, which counts as one.
     Executed {
         /// Rows of the table `runs`.
@@ -69,7 +69,7 @@ pub struct CyclesByLayer {
     pub other: u64,
 }
 
-/// The profile says nothing of cycles, and something was asked that needs them.
+/// The profile says nothing of cycles, but the request needs them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "the profile says nothing of cycles: it holds neither executed steps nor the compiler's \

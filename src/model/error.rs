@@ -18,7 +18,7 @@ pub enum ModelError {
          has; the tables `programs` or `program_type_call` are damaged"
     )]
     TooManyVisits(usize),
-    /// Calls stand in bodies of calls, over and over.
+    /// Calls are in bodies of calls, over and over.
     #[error(
         "Calls are nested more than {most} deep at program {program}, deeper than in any real \
          model; the tables `programs` or `program_type_call` are damaged"
@@ -38,7 +38,7 @@ pub enum ModelError {
     TooManySets {
         /// How many variables there are.
         variables: usize,
-        /// The most groups that they may have.
+        /// The maximum number of groups that they may have.
         most: usize,
     },
     /// Operations use more variables than can be looked at.
@@ -67,7 +67,7 @@ pub enum ModelError {
          groups of variables together, more than in any real model; the profile is damaged"
     )]
     TooManyPieces {
-        /// The most groups that they may use.
+        /// The maximum number of groups that they may use.
         max: usize,
     },
     /// Many operations with long names or inputs.

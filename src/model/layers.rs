@@ -29,7 +29,7 @@ pub struct LayerOptions {
     pub layer_regex: Regex,
     /// Matches inputs of operations that belong to the first layer.
     pub inputs_regex: Regex,
-    /// In which order layers stand.
+    /// The order of the layers.
     pub order: LayerOrder,
 }
 
@@ -59,7 +59,7 @@ pub enum Note {
     FollowingOperation,
     /// Its inputs are those of the first layer.
     InputsRegexLayer0,
-    /// Its inputs name so many layers.
+    /// Its inputs name this number of layers.
     InputLayers(usize),
 }
 
@@ -80,7 +80,7 @@ impl fmt::Display for Note {
 /// operations without a layer.
 pub const NO_LAYER: u32 = 0;
 
-/// Which layer each operation of a model stands in.
+/// Which layer each operation of a model is in.
 #[derive(Debug, Clone)]
 pub struct Layering {
     /// The names of the layers in their order. Position 0 is the pseudo-layer
@@ -127,8 +127,8 @@ impl Layering {
         }
     }
 
-    /// Operations with these layers, by position in `names`, of which the first
-    /// stands for no layer. No text names any of them.
+    /// Operations with these layers, by position in `names`, where the first
+    /// means no layer. No text names any of them.
     pub fn of(names: Vec<String>, layers: Vec<u32>) -> Self {
         Self {
             notes: vec![Note::Name; layers.len()],
@@ -167,7 +167,7 @@ impl Layering {
     }
 }
 
-/// Stands for the first layer while the order is not known.
+/// Means the first layer while the order is not known.
 const FIRST_LAYER: u32 = u32::MAX;
 
 /// Applies the rules from the last operation to the first. Layers are numbered

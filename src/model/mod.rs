@@ -95,7 +95,7 @@ pub struct Model {
     pub version: FormatVersion,
     /// How the profile came about.
     pub made: BuildInfo,
-    /// Where the whole model takes most memory, if that was asked for.
+    /// Where the whole model takes most memory, if that was requested.
     pub memory_peak: Option<MemoryPeak>,
     /// What was unusual, as sentences.
     pub warnings: Vec<String>,

@@ -10,7 +10,7 @@ use crate::profile::{ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Names all operations, in order. With them come the call paths on which
-/// contexts say what outlined operations stand for.
+/// contexts say which operations outlined ones replace.
 pub(super) fn name_all(
     found: &Found,
     programs: &Programs,

@@ -53,7 +53,7 @@ fn apart(set_of: &mut [u32], sets: &mut UserSets, label: impl Fn(usize) -> u32) 
             SEVERAL
         };
     }
-    // What nobody uses is in every stage, whatever its name.
+    // What no operation uses is in every stage, whatever its name.
     label_of[0] = 0;
     let whole = (0u32..).zip(&label_of);
     for (set, &label) in whole.filter(|&(_, &label)| label < SEVERAL) {
@@ -88,12 +88,12 @@ impl Partners {
     }
 }
 
-/// A compute set over the whole model uses variables of at least so many other
-/// sets; that of an operation of a layer mostly has fewer.
+/// A compute set over the whole model uses variables of at least this number of
+/// other sets; that of an operation of a layer mostly has fewer.
 const MIN_PARTNERS: usize = 8;
 
-/// An operation over the whole model has at least so many compute sets, where
-/// it has one for each weight; that of a layer has fewer.
+/// An operation over the whole model has at least this number of compute sets,
+/// where it has one for each weight; that of a layer has fewer.
 const MIN_COMPUTE_SETS: usize = 8;
 
 /// For each variable that a compute set over the whole model has for itself,
@@ -263,7 +263,7 @@ fn on_tile(others: &[(TileAndBytes, u32)], tile: u16) -> &[(TileAndBytes, u32)] 
 }
 
 /// Those of `others`, which are in order and of one tile, that have as many
-/// elements of this width as what takes so many bytes there.
+/// elements of this width as a variable of `bytes` bytes has there.
 fn alike(
     others: &[(TileAndBytes, u32)],
     (tile, bytes): TileAndBytes,

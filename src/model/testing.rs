@@ -18,7 +18,8 @@ pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {
     }
 }
 
-/// A model without operations and variables, on one IPU of so many tiles.
+/// A model without operations and variables, on one IPU with this number of
+/// tiles.
 pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
     Model {
         target: Target {

@@ -30,7 +30,7 @@ pub struct LiveVariables {
     pub count: u64,
     /// The bytes of all of them.
     pub bytes: u64,
-    /// The same by category, the most bytes first.
+    /// The same by category, most bytes first.
     pub categories: Vec<(Box<str>, u64)>,
     /// The largest of them, the largest first.
     pub largest: Vec<NamedVariable>,
@@ -45,10 +45,10 @@ impl VariableLookup {
         }
     }
 
-    /// For each of `places` the variables that are live there and `counts`
-    /// (by the number of the place, the variable's user set and its
-    /// category), with the names of at most `most` of them. Equals stand in
-    /// the order of the profile.
+    /// For each of `places` the variables that are live there and `counts` (by
+    /// the number of the place, the variable's user set and its category), with
+    /// the names of at most `most` of them. Equal ones are in the order of the
+    /// profile.
     ///
     /// # Errors
     /// When the profile cannot be read again for the names.
@@ -89,7 +89,7 @@ impl VariableLookup {
     }
 
     /// By place: the positions of the variables that are live there. One pass
-    /// over all variables, of which a large model has 10^7.
+    /// over all variables; a large model has 10^7.
     fn live(&self, classes: &LiveClasses, places: &[LivePlace]) -> Vec<Vec<u32>> {
         let tiles = places.iter().map(|place| place.tile).max();
         let mut on_tile = vec![Vec::new(); tiles.map_or(0, |tile| tile as usize + 1)];

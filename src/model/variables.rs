@@ -37,7 +37,7 @@ impl Default for UserSets {
 
 impl UserSets {
     /// Adds a set: `smaller`, which must be there, and `group`, which must come
-    /// behind all groups of it.
+    /// after all groups of it.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
         self.nodes.push((smaller, group));
         self.labels.push(0);
@@ -269,7 +269,7 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<VariableGroup>) {
 
 /// The lowered variables of a profile, sorted by what they hold.
 pub(super) struct LoweredVariables {
-    /// Those that hold data, whoever uses them.
+    /// Those that hold data, whichever operations use them.
     pub(super) data: VariableGroups,
     /// Those of the categories of [`CodeKind`].
     pub(super) code: VariableGroups,

@@ -30,7 +30,7 @@ impl CallPaths {
         }
     }
 
-    /// `path` with `call` (a position in `Programs::all`) behind it.
+    /// `path` with `call` (a position in `Programs::all`) appended.
     pub(super) fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
@@ -69,7 +69,7 @@ pub(super) struct Walk {
     pub(super) paths: CallPaths,
     /// The call path and the program (a position in `Programs::all`) of each.
     pub(super) visits: Vec<(Path, u32)>,
-    /// Where each stands in `visits`.
+    /// The position of each in `visits`.
     numbers: FxHashMap<(Path, u32), u32>,
     /// Places in `visits`, in the order in which the visits ended: children
     /// before all of their parents.

@@ -22,8 +22,8 @@ pub struct Cycles {
     /// execution.
     pub executed: Option<Executed>,
     /// By position in [`Programs::all`]: the compiler's estimate for one
-    /// execution, 0 where there is none. `None` when no compute set has an
-    /// estimate: exchanges have theirs even when estimates are switched off,
+    /// execution, 0 for a program without one. `None` when no compute set has
+    /// an estimate: exchanges have theirs even when estimates are switched off,
     /// and alone they say nothing of a layer.
     pub estimated: Option<Vec<u64>>,
     /// How often a Repeat (a position in [`Programs::all`]) runs its body, for
@@ -97,7 +97,7 @@ fn read_executed(
         rows: 0,
     };
     // The schema hints at rows without an IPU: sums over the whole device that
-    // stand beside those of each IPU, as they do for liveness.
+    // are listed beside those of each IPU, as they are for liveness.
     let (mut of_ipu, mut of_device) = (sums(), sums());
     let columns = &["step_id", "ipu", "cycles"];
     database.scan("steps_by_ipu", columns, |row| {
@@ -138,7 +138,8 @@ impl CyclesByProgram {
     }
 }
 
-/// The program of each executed step, as a position, and where its id stands.
+/// The program of each executed step, as a position, and the position of its
+/// id.
 fn read_step_programs(
     database: &Database,
     programs: &Programs,
@@ -258,7 +259,8 @@ impl EstimatePlace {
     }
 }
 
-/// The most cycles of the IPUs whose rows a list names; `None` if it is empty.
+/// The maximum of the cycles of the IPUs whose rows a list names; `None` if it
+/// is empty.
 fn slowest_ipu(
     row: &Cells<'_>,
     column: usize,
@@ -274,8 +276,9 @@ fn slowest_ipu(
     Ok(most)
 }
 
-/// The most cycles of any tile in a run-length blob, which has one value for
-/// each of them (seen on all 21 blobs of the real profile) or none at all.
+/// The maximum of the cycles of all tiles in a run-length blob, which has one
+/// value for each of them (seen on all 21 blobs of the real profile) or none at
+/// all.
 fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64, ProfileError> {
     let blob = row.blob(column)?;
     most_of(blob, tiles).map_err(row.bad_blob(column))

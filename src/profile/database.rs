@@ -45,7 +45,7 @@ impl Database {
     }
 
     /// Is there anything of this name that can be selected from? (Reading what
-    /// is no table is an error.)
+    /// is not a table is an error.)
     pub(super) fn has_table(&self, table: &str) -> bool {
         self.schema.has(table)
     }
@@ -191,8 +191,8 @@ fn scan(
     let failed = ProfileError::sqlite(table);
     let payload_left = Cell::new(most_payload);
     let list = columns.join("\", \"");
-    // An index may hold all columns that are asked for; the table's own order
-    // is read faster.
+    // An index may hold all requested columns; the table's own order is read
+    // faster.
     let sql = format!("SELECT \"{list}\" FROM \"{table}\" NOT INDEXED {condition}");
     let mut statement = connection.prepare(&sql).map_err(&failed)?;
     let mut rows = statement.query([]).map_err(&failed)?;
@@ -332,8 +332,8 @@ impl<'r> Cells<'r> {
         move |error| self.problem(column, error)
     }
 
-    /// Is it the first row of its key? That an id stands twice is an error:
-    /// nobody could tell which of the two counts.
+    /// Is it the first row of its key? A duplicate id is an error: it would not
+    /// be clear which of the two counts.
     pub(super) fn check_first(&self, is_first: bool) -> Result<(), ProfileError> {
         if is_first {
             Ok(())
@@ -357,7 +357,7 @@ impl<'r> Cells<'r> {
     }
 }
 
-/// The most characters of a text that an error shows.
+/// The maximum number of characters of a text that an error shows.
 const SHOWN: usize = 60;
 
 /// A text in quotes, without control characters, and cut where it is long.

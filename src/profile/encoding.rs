@@ -4,7 +4,7 @@
 //!   *last* byte. `80` is 0, `81` is 1, `01 96` is 150.
 //! * **list**: varints back to back.
 //! * **run-length list**: repeated { header `h`; `n = h >> 1`; with `h & 1` set
-//!   `n` literal varints follow, otherwise one varint that stands `n` times }.
+//!   `n` literal varints follow, otherwise one varint that counts `n` times }.
 //! * **difference list**: a run-length list of adjacent differences.
 //!
 //! A few bytes can claim 2^60 values, so nothing here expands a blob without a
@@ -83,7 +83,7 @@ impl Iterator for Varints<'_> {
 /// `count` equal values in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// How many times the value stands there; at least 1.
+    /// How many times the value occurs; at least 1.
     pub count: u64,
     /// The value.
     pub value: u64,

@@ -78,7 +78,7 @@ pub enum ProfileError {
         table: &'static str,
         /// The column.
         column: &'static str,
-        /// The value of the row's first column that was asked for (its key).
+        /// The value of the row's first requested column (its key).
         row: String,
         /// What is wrong.
         problem: String,

@@ -20,7 +20,7 @@ pub struct VariableLabel {
     pub debug_ids: Vec<u64>,
 }
 
-/// Label keys, each with a number from 1 on; 0 is no label.
+/// Label keys, each with a number from 1 on; 0 means no label.
 #[derive(Debug, Default)]
 pub(super) struct LabelKeys {
     numbers: FxHashMap<LabelKey, u32>,

@@ -185,8 +185,8 @@ impl StepIds {
         Some(Self { last, is_dense })
     }
 
-    /// Does a range begin behind the last step, or end behind the id after it?
-    /// Where ids have gaps, nobody knows which id would come after the last.
+    /// Does a range begin after the last step, or end after the id that follows
+    /// it? Where ids have gaps, it is not known which id would follow the last.
     fn excludes(self, span: &Range<u64>) -> bool {
         span.start > self.last || (self.is_dense && span.end - 1 > self.last)
     }

@@ -1,4 +1,4 @@
-//! Opening a file that may come from anybody.
+//! Opening a file that may come from an untrusted source.
 
 use super::error::ProfileError;
 use rusqlite::config::DbConfig;
@@ -171,7 +171,7 @@ fn check_length(header: &[u8], found: u64) -> Result<(), ProfileError> {
         let expected = HEADER as u64;
         return Err(ProfileError::CutOff { found, expected });
     };
-    // 1 stands for 65,536, which does not fit.
+    // 1 means 65,536, which does not fit.
     let page = match word(16).unwrap_or(0) >> 16 {
         1 => 1 << 16,
         size => u64::from(size),

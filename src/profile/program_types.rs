@@ -134,8 +134,8 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, u32>
     Ok(calls)
 }
 
-/// Where regions stand: the table, the key and region columns, and the
-/// program type's table that the key belongs to.
+/// Where regions are: the table, the key and region columns, and the program
+/// type's table that the key belongs to.
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (
         "program_type_do_exchange",

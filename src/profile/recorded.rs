@@ -26,7 +26,7 @@ pub struct RecordedTile {
     pub with_gaps: Option<u64>,
     /// Variables that are live on every step.
     pub always_live: u64,
-    /// The most that other variables take at one step.
+    /// The maximum that other variables take at one step.
     pub not_always_live: u64,
 }
 

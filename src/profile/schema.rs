@@ -24,7 +24,7 @@ impl Schema {
     }
 
     /// Views and virtual tables have no page of their own. Their columns are
-    /// not asked for: that would run what defines them.
+    /// not queried: that would run what defines them.
     fn fill(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "SELECT t.name, t.type, t.rootpage > 0, c.name, c.hidden FROM sqlite_schema t \
                    LEFT JOIN pragma_table_xinfo(iif(t.rootpage > 0, t.name, NULL)) c \

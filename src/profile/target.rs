@@ -41,7 +41,7 @@ impl FormatVersion {
         version.ok_or(ProfileError::NoRow { table })
     }
 
-    /// A version that nobody could check deserves a word.
+    /// A version that could not be checked deserves a warning.
     pub(super) fn warnings(self) -> Vec<String> {
         if (self.major, self.minor) == KNOWN {
             return Vec::new();

@@ -27,7 +27,7 @@ pub struct TileRun {
 
 impl TileBytes {
     /// Decodes a run-length blob with one value for each of `tiles` tiles. An
-    /// empty blob stands for 0 everywhere.
+    /// empty blob means 0 everywhere.
     pub(super) fn from_rle(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
         Self::collect(Runs::new(blob), tiles, blob.is_empty())
     }

@@ -33,8 +33,8 @@ impl VariableLists {
         self.ids.position(id)
     }
 
-    /// The members of the list at `position`, in stretches. A member can
-    /// stand there more than once.
+    /// The members of the list at `position`, in stretches. A member can occur
+    /// more than once.
     pub fn members(&self, position: u32) -> impl Iterator<Item = &[u32]> + '_ {
         let list = position as usize;
         let stretches = self.starts[list] as usize..self.starts[list + 1] as usize;
@@ -67,7 +67,7 @@ impl ListsBuilder {
         self.members.len()
     }
 
-    /// Puts the members that several builders took behind each other.
+    /// Concatenates the members that several builders took.
     pub(super) fn join(parts: Vec<Self>) -> Self {
         let members = parts.iter().map(Self::len).sum();
         let mut all = Self {

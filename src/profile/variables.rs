@@ -77,7 +77,7 @@ impl VariableColumns {
     }
 }
 
-/// The ids of all chunks, and where each stands.
+/// The ids of all chunks, and the position of each.
 fn join_ids(parts: Vec<Vec<u64>>) -> Result<(Ids, Vec<u64>), ProfileError> {
     let mut var_ids = Vec::with_capacity(parts.iter().map(Vec::len).sum());
     for mut part in parts {
@@ -150,8 +150,8 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Puts the chunks of the table behind each other; the ids, which take a
-    /// third of the bytes, beside all else.
+    /// Concatenates the chunks of the table; the ids, which take a third of the
+    /// bytes, in parallel with all else.
     fn join(
         mut parts: Vec<VariableColumns>,
         category_names: Vec<String>,

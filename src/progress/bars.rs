@@ -13,9 +13,9 @@ const DELAY: Duration = Duration::from_millis(500);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Does `work` and shows how far it is on standard error, as long as it takes
-/// and if anybody can see it: not when `quiet`, nor without a terminal. When
-/// this returns, the bars are gone from the screen, so nothing else may be
-/// written to standard error while `work` runs.
+/// and if that can be seen: not when `quiet`, nor without a terminal. When this
+/// returns, the bars are gone from the screen, so nothing else may be written
+/// to standard error while `work` runs.
 pub fn during<T>(progress: &Progress, quiet: bool, work: impl FnOnce(&Progress) -> T) -> T {
     if !wanted(quiet, stderr().is_terminal()) {
         return work(progress);
@@ -71,7 +71,7 @@ fn draw(progress: &Progress, finished: Receiver<()>) {
     for (_, bar) in shown {
         bar.finish_and_clear();
     }
-    // Bars that cannot be taken away hurt nobody.
+    // Bars that cannot be removed do no harm.
     let _ = screen.clear();
 }
 

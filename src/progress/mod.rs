@@ -1,10 +1,10 @@
 //! How far long work is, told without knowing who looks.
 //!
-//! Whoever reads or computes begins a [`Task`] with what is done and how much
+//! Code that reads or computes begins a [`Task`] with what is done and how much
 //! there is, and adds to it now and then. [`bars`] draws what runs at the
-//! moment; without it the numbers are counted and nobody looks at them. They
-//! are relaxed atomics that are touched once every few thousand rows, so
-//! counting costs nothing that could be measured.
+//! moment; without it the numbers are counted but not shown. They are relaxed
+//! atomics that are touched once every few thousand rows, so counting costs
+//! nothing that could be measured.
 
 pub mod bars;
 
@@ -48,7 +48,7 @@ pub struct Task {
 pub struct State {
     what: &'static str,
     unit: Unit,
-    /// 0 when nobody knows.
+    /// 0 when it is not known.
     total: u64,
     done: AtomicU64,
     began: Instant,
@@ -60,8 +60,8 @@ impl Progress {
         Self::default()
     }
 
-    /// Begins a task: `what` is done (as in "reading profile.pop"), of which
-    /// there are `total` units; 0 when that is not known.
+    /// Begins a task: `what` is done (as in "reading profile.pop"), in `total`
+    /// units; 0 when that is not known.
     pub fn begin(&self, what: &'static str, unit: Unit, total: u64) -> Task {
         let state = Arc::new(State {
             what,
@@ -88,13 +88,13 @@ impl Progress {
     }
 }
 
-/// A list stays whole whatever happened to whoever held the lock.
+/// A list stays whole whatever happened to the thread that held the lock.
 fn lock(tasks: &Mutex<Tasks>) -> MutexGuard<'_, Tasks> {
     tasks.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Task {
-    /// So many units more are done.
+    /// This number of units more is done.
     #[inline]
     pub fn add(&self, units: u64) {
         self.state.done.fetch_add(units, Ordering::Relaxed);
@@ -186,7 +186,7 @@ pub struct Counted<'a, R> {
 }
 
 impl<'a, R> Counted<'a, R> {
-    /// Reads from `reader`, which should be asked for thousands of bytes at a time.
+    /// Reads from `reader`, which should be read thousands of bytes at a time.
     pub fn new(reader: R, task: &'a Task) -> Self {
         Self { reader, task }
     }

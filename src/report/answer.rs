@@ -10,7 +10,7 @@ pub type LayerNames = Vec<Option<String>>;
 /// What shows that the split is the best.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// What was asked for: `peak`, `fewest`, `communication` or `cycles`.
+    /// What was requested: `peak`, `fewest`, `communication` or `cycles`.
     pub objective: String,
     /// Was the integer program solved to optimality, and does the dynamic
     /// program agree in every number? A split of a search without proof, or one
@@ -52,17 +52,18 @@ pub struct ProvenBottleneck {
 /// Why there is no split that fits, and what would help.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {
-    /// What stands in the way.
+    /// What prevents a split.
     pub reason: RefusalReason,
-    /// Bytes that a stage may take on each tile: the most that any IPU allows.
+    /// Bytes that a stage may take on each tile: the maximum that any IPU
+    /// allows.
     pub limit: u64,
-    /// Ranges of layers, each over the limit by itself, that meet only at their
-    /// end layers. Each must be cut in a place of its own.
+    /// Ranges of layers, each alone over the limit, that meet only at their end
+    /// layers. Each must be cut in a place of its own.
     pub ranges: Vec<OverLimit>,
     /// Layers after which a cut is required, which count as well.
     pub cuts_after: LayerNames,
-    /// What the ranges prove: so many stages are needed at least. `null` when
-    /// no number is enough.
+    /// What the ranges prove: at least this number of stages is needed. `null`
+    /// when no number is enough.
     pub stages_needed: Option<u32>,
     /// The fewest bytes for a stage on each tile with which a split fits on the
     /// IPUs given; the reserve comes on top.
@@ -79,8 +80,8 @@ pub struct Refusal {
     pub relaxations: Vec<RelaxationFacts>,
 }
 
-/// Constraints and tied weights that stand in the way of every split, and the best
-/// split without them.
+/// Constraints and tied weights that prevent every split, and the best split
+/// without them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RelaxationFacts {
     /// The constraints, as they were given.
@@ -91,12 +92,12 @@ pub struct RelaxationFacts {
     pub stages: Vec<LayerNames>,
 }
 
-/// What stands in the way of a split.
+/// What prevents a split.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalReason {
-    /// A layer, or several that constraints or tied weights keep together, is over
-    /// the limit by itself.
+    /// A layer, or several that constraints or tied weights keep together, is
+    /// alone over the limit.
     TooLarge,
     /// More IPUs are needed than there are.
     #[default]
@@ -173,7 +174,7 @@ pub struct Sweep {
     pub rows: Vec<SweepRow>,
 }
 
-/// The best split into at most so many stages.
+/// The best split into at most this number of stages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepRow {
     /// The number of IPUs.

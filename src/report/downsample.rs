@@ -15,7 +15,7 @@ pub(crate) fn thin(points: &[(u32, u64)], most: usize) -> Vec<usize> {
     kept
 }
 
-/// Where the first, the lowest, the highest and the last point stand, each
+/// The places of the first, the lowest, the highest and the last point, each
 /// place once, ascending. Of several that are equal the first counts.
 fn corners(points: &[(u32, u64)]) -> impl Iterator<Item = usize> {
     let bytes = |&place: &usize| points[place].1;

@@ -42,7 +42,7 @@ impl PseudoLayers {
         }
     }
 
-    /// The names of a list for people, one by one: `In` and `Out` stand apart
+    /// The names of a list for people, one by one: `In` and `Out` are separate
     /// where the list has both.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
         let name = |layer| match (layer, self) {
@@ -60,7 +60,7 @@ impl PseudoLayers {
         }
     }
 
-    /// What a pseudo-layer stands for; `None` for a layer.
+    /// What a pseudo-layer means; `None` for a layer.
     pub(super) fn meaning(self, layer: &Option<String>) -> Option<&'static str> {
         match (layer.as_deref(), self) {
             (None, PseudoLayers::NoneFirst) => Some("the operations without a layer"),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The memory of the whole model over the steps of the program: all lowered
-/// variables, whoever uses them.
+/// variables, whichever operations use them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Liveness {
     /// How many liveness steps the program has.
@@ -78,7 +78,7 @@ pub struct PeakVariables {
     pub count: u64,
     /// The bytes of all of them.
     pub bytes: u64,
-    /// The same by category, the most bytes first; empty in a saved model.
+    /// The same by category, most bytes first; empty in a saved model.
     #[serde(default)]
     pub categories: Vec<CategorySum>,
     /// The largest of them, the largest first.

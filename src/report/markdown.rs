@@ -6,10 +6,10 @@ use super::text::{capital, grouped, shown};
 use super::{Report, tables};
 use std::fmt::Write;
 
-/// So many layers are named, the largest first.
+/// The maximum number of layers that are named, the largest first.
 const LARGEST: usize = 5;
 
-/// So many tied weights are named.
+/// The maximum number of tied weights that are named.
 const MAX_TIED: usize = 20;
 
 /// The verdict, why nothing fits, the stages, the cuts, the best split beside
@@ -145,7 +145,7 @@ fn table(table: Table) -> String {
     text
 }
 
-/// A sentence by itself.
+/// A sentence as a paragraph of its own.
 fn paragraph(report: &Report, sentence: &Sentence) -> String {
     format!("\n{}.\n", said(report, sentence))
 }
@@ -180,7 +180,7 @@ fn names(names: &[String]) -> String {
     names.join(", ")
 }
 
-/// Text of which a reader of Markdown makes nothing but itself: no table cell,
+/// Text that a reader of Markdown shows as it is: it becomes no table cell,
 /// link, HTML, or mention of a person. Letters, digits and spaces stay as they
 /// are; else it becomes code in which all other signs are entities, which have
 /// no meaning in Markdown.

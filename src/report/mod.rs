@@ -10,7 +10,7 @@
 //! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
 //! both ends of a range of steps are inclusive. Tiles and stages count from 0.
 //! The name of a layer is `null` for the first position of the layer order, and
-//! `"Out"` for Out; [`PseudoLayers`] says what these stand for.
+//! `"Out"` for Out; [`PseudoLayers`] says what these mean.
 //!
 //! The version grows when a field goes or means something else. Fields and
 //! whole sections may be added without that, so a reader must pass over those
@@ -95,14 +95,14 @@ pub struct Report {
     pub provenance: Provenance,
     /// What the compiler recorded of memory.
     pub memory: RecordedMemory,
-    /// Which pseudo-layers stand around the layers, and so what the name
-    /// `null` means. With `out-with-in` a list of layers that begins with
-    /// `null` ends with `"Out"`, since the first IPU runs both.
+    /// Which pseudo-layers are around the layers, and so what the name `null`
+    /// means. With `out-with-in` a list of layers that begins with `null` ends
+    /// with `"Out"`, since the first IPU runs both.
     pub pseudo_layers: PseudoLayers,
-    /// Every layer by itself, in order, the pseudo-layers among them; with
+    /// Every layer alone, in order, the pseudo-layers among them; with
     /// `out-with-in` the first entry is In and Out together.
     pub layers: Vec<LayerMemory>,
-    /// The split and its verdict, when one was asked for.
+    /// The split and its verdict, when one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
     /// What shows that the split is the best.
@@ -117,10 +117,10 @@ pub struct Report {
     /// The constraints that a split must keep, as they were given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<String>,
-    /// Weights that several layers use, the most bytes first.
+    /// Weights that several layers use, most bytes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tied_weights: Vec<TiedWeightFacts>,
-    /// Groups of layers that share variables, the most bytes first.
+    /// Groups of layers that share variables, most bytes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_variables: Vec<SharedVariables>,
     /// What flows from stage to stage; empty without a split.
@@ -129,7 +129,7 @@ pub struct Report {
     /// when the profile has no steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub liveness: Option<Liveness>,
-    /// The best split for each number of IPUs, when that was asked for.
+    /// The best split for each number of IPUs, when that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
     /// Cycles of layers and stages, where the profile has them.

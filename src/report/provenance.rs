@@ -26,9 +26,9 @@ pub struct Provenance {
     /// Options of the compilation that are not their defaults; `null` when the
     /// profile does not say.
     pub options: Option<Vec<BuildOption>>,
-    /// `framework.json`, where it stands beside the profile.
+    /// `framework.json`, where it is beside the profile.
     pub framework: Option<Value>,
-    /// `app.json`, where it stands beside the profile.
+    /// `app.json`, where it is beside the profile.
     pub app: Option<Value>,
 }
 

@@ -87,7 +87,7 @@ fn none_in_the_classic_model() {
     has(&with(PseudoLayers::NoneFirst), parts);
 }
 
-/// Columns of layers stand in the group of their stage.
+/// Columns of layers are in the group of their stage.
 #[test]
 fn the_page_groups_layers_by_the_places_of_stages() {
     for pseudo_layers in [PseudoLayers::OutWithIn, PseudoLayers::NoneFirst] {

@@ -31,7 +31,7 @@ pub struct TileTotals {
     pub with_gaps: Option<Vec<u64>>,
     /// Variables that are live on every step.
     pub always_live: Vec<u64>,
-    /// The most that other variables take at one step.
+    /// The maximum that other variables take at one step.
     pub not_always_live: Vec<u64>,
 }
 

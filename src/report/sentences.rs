@@ -2,9 +2,9 @@
 //!
 //! A [`Sentence`] keeps apart what is text, what is a number with its place in
 //! the JSON form, and what is a name from a file. The terminal gives amounts in
-//! the units that were asked for, Markdown escapes names, and the page says
-//! where each number comes from. Sentences begin with a small letter and have no
-//! full stop: forms that want these add them.
+//! the requested units, Markdown escapes names, and the page says where each
+//! number comes from. Sentences begin with a small letter and have no full stop:
+//! forms that want these add them.
 
 mod explain;
 mod refusal;

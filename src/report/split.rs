@@ -36,12 +36,12 @@ pub struct Stage {
     pub stage: u32,
     /// Its first layer.
     pub layer_from: Option<String>,
-    /// Its last layer; an Out that runs on the first IPU is no end.
+    /// Its last layer; an Out that runs on the first IPU is not its end.
     pub layer_to: Option<String>,
     /// All its layers, in order.
     pub layers: LayerNames,
-    /// Where they stand in the layer order, which the layers of the report are
-    /// in; the end exclusive.
+    /// Their positions in the layer order, which is that of the report's
+    /// layers; the end exclusive.
     pub positions: Range<u32>,
     /// Does Out run on it?
     #[serde(default)]
@@ -90,7 +90,7 @@ pub struct Fullness {
     pub median: u64,
     /// Bytes that 95 % of the tiles do not pass.
     pub percentile_95: u64,
-    /// The number of tiles by their bytes: buckets of equal width, of which 20
+    /// The number of tiles by their bytes: buckets of equal width. 20 of them
     /// reach up to the limit; the last takes all that is above it.
     pub histogram: Vec<Bucket>,
 }
@@ -100,7 +100,7 @@ pub struct Fullness {
 pub struct Bucket {
     /// The least bytes of a tile that counts here.
     pub from: u64,
-    /// The most, inclusive.
+    /// The maximum, inclusive.
     pub to: u64,
     /// How many tiles count here.
     pub tiles: u32,
@@ -184,7 +184,7 @@ impl FullestTile {
     }
 }
 
-/// So many buckets reach up to the limit.
+/// The number of buckets that reach up to the limit.
 const BUCKETS: u64 = 20;
 
 /// Counts tiles by their bytes (ascending), as [`Fullness::histogram`] says.

@@ -39,7 +39,7 @@ pub struct Column {
     /// What its cells hold.
     pub kind: Kind,
     /// Where its numbers are in the JSON form, as a JSON pointer that goes on
-    /// from that of the row, or in which `{}` stands for what the row has; empty
+    /// from that of the row, or in which `{}` means what the row has; empty
     /// where they are not there.
     pub at: Cow<'static, str>,
 }
@@ -99,7 +99,7 @@ pub enum Cell {
     Bar {
         /// The parts, from left to right.
         parts: Vec<(&'static str, &'static str, u64)>,
-        /// What the whole width stands for.
+        /// The bytes of the whole width.
         whole: u64,
     },
 }

@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Two stages with one limit, the second of which is over it.
+    /// Two stages with one limit; the second is over it.
     fn report() -> Report {
         let mut report = complete();
         report.given = None;

@@ -27,8 +27,8 @@ pub fn printable(name: &str) -> String {
         .collect()
 }
 
-/// [`grouped`] with a sign: `-1,024`. Beyond 64 bits the digits stand as they
-/// are.
+/// [`grouped`] with a sign: `-1,024`. Beyond 64 bits the digits are not
+/// grouped.
 pub fn grouped_signed(number: impl Into<i128>) -> String {
     let number = number.into();
     let sign = if number < 0 { "-" } else { "" };
@@ -46,8 +46,8 @@ pub fn share(bytes: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// A name from a file as a report shows it: [`printable`], and not longer than
-/// anybody reads.
+/// A name from a file as a report shows it: [`printable`], and cut to a length
+/// that people read.
 pub fn shown(name: &str) -> String {
     const MOST: usize = 160;
     match name.char_indices().nth(MOST) {

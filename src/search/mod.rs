@@ -72,13 +72,13 @@ pub struct SearchResult {
     /// The answer of the solver.
     pub outcome: Outcome,
     /// The split to show: the one that was given, or else the best. Empty when
-    /// there is none, or none was asked for.
+    /// there is none, or none was requested.
     pub stages: Vec<Range<usize>>,
     /// The memory of these stages.
     pub memory: Vec<StageMemory>,
     /// The constraints that a given split breaks.
     pub broken: Vec<Constraint>,
-    /// The best split for each number of IPUs, when that was asked for.
+    /// The best split for each number of IPUs, when that was requested.
     pub sweep: Option<Vec<SweepAnswer>>,
     /// The ranges of the certificate when nothing fits, and their memory.
     pub over_limit: Vec<(Range<usize>, StageMemory)>,
@@ -269,7 +269,7 @@ fn free(problem: &Problem<'_>, solution: &Solution) -> i64 {
     free.min().unwrap_or(0)
 }
 
-/// What is free of `limit` with so many bytes in use; below 0 when they are
+/// What is free of `limit` with `bytes` bytes in use; below 0 when they are
 /// more. Beyond what JSON readers take it stays at the last number that they do.
 pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
     let free = i128::from(limit) - i128::from(bytes);

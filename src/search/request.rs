@@ -4,9 +4,9 @@ use crate::solve::{Constraint, Goal, Limits, Plan};
 use clap::ValueEnum;
 use std::str::FromStr;
 
-/// What a search is asked for. The default is the best split of all layers over
-/// at most 16 IPUs of 638,976 bytes a tile (638,976 bytes are 624 KiB, the memory
-/// of a tile of a Mk2 IPU), by the lowest peak.
+/// What a search must find. The default is the best split of all layers over at
+/// most 16 IPUs of 638,976 bytes a tile (638,976 bytes are 624 KiB, the memory of
+/// a tile of a Mk2 IPU), by the lowest peak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchRequest {
     /// How many IPUs there are.
@@ -55,7 +55,7 @@ impl Default for SearchRequest {
 }
 
 impl SearchRequest {
-    /// The most that a stage may take on any IPU.
+    /// The maximum that a stage may take on any IPU.
     pub fn highest_limit(&self) -> u64 {
         Limits::new(&self.limits).highest()
     }
@@ -98,9 +98,9 @@ pub enum Solver {
 /// Memory of each tile that is kept free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reserve {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// So many thousandths of a per cent.
+    /// A number of thousandths of a per cent.
     PerCent(u64),
 }
 

@@ -2,11 +2,11 @@
 //!
 //! A range of positions that is over the limit must be cut somewhere inside.
 //! When ranges have no boundary inside in common that may be cut, each needs a
-//! cut of its own: m of them prove that there are m + 1 stages at least.
-//! Without constraints such ranges meet only at their end positions: each starts
-//! with the position that the one before ends with. Where cuts are forbidden,
-//! the positions that stay together take the place of a position, and ranges
-//! may share that many. Where a cut is required, it counts by itself; no range
+//! cut of its own: m of them prove that there are m + 1 stages at least. Without
+//! constraints such ranges meet only at their end positions: each starts with
+//! the position that the one before ends with. Where cuts are forbidden, the
+//! positions that stay together take the place of a position, and ranges may
+//! share that many. Where a cut is required, it counts on its own; no range
 //! reaches over it.
 //!
 //! A range over the limit without any boundary inside that may be cut, such as
@@ -28,8 +28,8 @@ use super::problem::Problem;
 pub struct Certificate {
     /// The highest limit of any IPU in bytes.
     pub limit: u64,
-    /// Ranges of positions (ends exclusive) in rising order. Each is over the
-    /// limit by itself.
+    /// Ranges of positions (ends exclusive) in rising order. Each alone is over
+    /// the limit.
     pub ranges: Vec<Range<usize>>,
     /// Positions after which a cut is required by a constraint, rising.
     pub cuts_after: Vec<usize>,
@@ -40,8 +40,8 @@ pub struct Certificate {
 /// What a certificate proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needed {
-    /// At least so many stages are needed, one for each range and each
-    /// required cut and one more.
+    /// At least this number of stages is needed: one for each range, one for
+    /// each required cut, and one more.
     Stages(usize),
     /// No number of stages is enough: the only range is a single position, or
     /// constraints forbid every cut in it.
@@ -55,7 +55,7 @@ pub enum CertificateError {
     #[error("it is about another limit or other constraints than the problem")]
     OtherProblem,
     /// A range is empty or beyond the last position.
-    #[error("{0:?} is no range of positions")]
+    #[error("{0:?} is not a range of positions")]
     NoRange(Range<usize>),
     /// A range is within the limit.
     #[error("{0:?} is within the limit")]
@@ -152,8 +152,8 @@ impl Certificate {
         }
     }
 
-    /// What the ranges prove, each of which is checked. The required cuts
-    /// are there.
+    /// What the ranges prove; each of them is checked. The required cuts are
+    /// there.
     fn proves(&self, problem: &Problem<'_>, cuts: &[CutRule]) -> Result<Needed, CertificateError> {
         let mut counted = vec![false; cuts.len()];
         for &position in &self.cuts_after {

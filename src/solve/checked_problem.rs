@@ -10,8 +10,8 @@ use super::objectives::{Goal, Objective};
 use super::plan::Plan;
 use super::problem::Problem;
 
-/// With so many edges the integer program takes some hundredths of a second;
-/// with ten times as many, seconds.
+/// With this number of edges the integer program takes some hundredths of a
+/// second; with ten times as many, seconds.
 const MAX_EDGES: usize = 5_000;
 
 /// A checked problem for some number of IPUs.
@@ -28,7 +28,7 @@ pub(super) struct CheckedProblem<'a> {
     cuts_after: Vec<CutRule>,
     /// Boundaries up to each that must be cut.
     required_until: Vec<usize>,
-    /// For each position the first pin at or behind it: position and IPU.
+    /// For each position the first pin at or after it: position and IPU.
     next_pin: Vec<Option<(usize, usize)>>,
     /// For each position the last pin at or before it.
     last_pin: Vec<Option<(usize, usize)>>,
@@ -80,12 +80,12 @@ impl<'a> CheckedProblem<'a> {
         self.problem.layers()
     }
 
-    /// Whether it matters on which IPU a stage stands.
+    /// Whether it matters which IPU a stage is on.
     pub(super) fn is_numbered(&self) -> bool {
         self.has_pins || self.problem.limits.differs()
     }
 
-    /// The most bytes that any stage may take.
+    /// The maximum number of bytes that any stage may take.
     pub(super) fn highest_limit(&self) -> u64 {
         self.problem.limits.first(self.stages).highest()
     }
@@ -100,7 +100,7 @@ impl<'a> CheckedProblem<'a> {
         inside == 0 && !forbidden(range.start) && !forbidden(range.end)
     }
 
-    /// Whether a stage `range` of `peak` bytes may stand on IPU `stage`.
+    /// Whether a stage `range` of `peak` bytes may be on IPU `stage`.
     pub(super) fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);

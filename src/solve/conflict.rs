@@ -84,9 +84,9 @@ impl fmt::Display for ConflictKind {
             Self::NoSuchIpu { ipus } => {
                 write!(f, "IPUs are counted from 0, and there are {ipus}")
             }
-            Self::CutForbidden => f.write_str("the same cut is asked for and forbidden"),
+            Self::CutForbidden => f.write_str("the same cut is required and forbidden"),
             Self::Backwards => {
-                f.write_str("stages follow the layers, so a layer stands on one IPU and a later one never on an earlier IPU")
+                f.write_str("stages follow the layers, so a layer is on one IPU and a later one never on an earlier IPU")
             }
             Self::TooFewCuts { needed, possible } => {
                 let cuts = if *needed == 1 { "cut" } else { "cuts" };

@@ -31,21 +31,21 @@ pub struct TiedWeight {
     pub bytes: u64,
     /// The names of the positions that use it.
     pub users: Vec<String>,
-    /// The options that lift the constraint, each by itself.
+    /// The options that lift the constraint; each alone is enough.
     pub ways_out: Vec<String>,
 }
 
 /// What a plan must do. Positions are those of the range costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// The position stands on this IPU, both counted from 0.
+    /// The position is on this IPU, both counted from 0.
     Pin {
         /// The position.
         position: usize,
         /// The IPU, which is also the number of the stage.
         ipu: usize,
     },
-    /// Both positions and all between them stand in one stage.
+    /// Both positions and all between them are in one stage.
     Together {
         /// A position.
         first: usize,

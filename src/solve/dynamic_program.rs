@@ -1,7 +1,7 @@
 //! The same question answered by an exact dynamic program, in integers.
 //!
-//! It shares with the integer program only what a range counts and where it
-//! may stand ([`CheckedProblem`]): neither the search for bottlenecks nor networks.
+//! It shares with the integer program only what a range counts and where it may be
+//! ([`CheckedProblem`]): neither the search for bottlenecks nor networks.
 //!
 //! `rest[from]` for stage k is the best of the positions from `from` on when
 //! stage k starts there. Sums may be compared one after the other in one pass,
@@ -16,7 +16,7 @@ use super::checked_problem::CheckedProblem;
 use super::objectives::Objective;
 use super::plan::Plan;
 
-/// The most objectives that one pass compares.
+/// The maximum number of objectives that one pass compares.
 const MOST: usize = 4;
 
 /// One number for each objective of a pass, the rest 0.

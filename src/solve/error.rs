@@ -26,7 +26,7 @@ pub enum SolveError {
         found: usize,
     },
     /// The goal needs cycles, and the problem has none.
-    #[error("the cycles of the slowest stage are asked for, but no layer's cycles are known")]
+    #[error("the cycles of the slowest stage are requested, but no layer's cycles are known")]
     NoCycles,
     /// There is not one limit for each IPU.
     #[error("{found} limits for {ipus} IPUs")]

@@ -13,14 +13,14 @@ const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 /// What the greedy search settled on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
-    /// Whether every position stands in one of at most as many stages as
-    /// were allowed. Otherwise this is the best effort.
+    /// Whether every position is in one of at most as many stages as were
+    /// allowed. Otherwise this is the best effort.
     pub fits: bool,
     /// The stages (ends exclusive) in order from position 0, without a gap.
     ///
-    /// A best effort is the last attempt as far as it came: it may end
-    /// before the last layer (even be empty), at the layer that overflows
-    /// the tile memory by itself, or have more stages than were allowed.
+    /// A best effort is the last attempt as far as it came: it may end before
+    /// the last layer (even be empty), at the layer that alone overflows the
+    /// tile memory, or have more stages than were allowed.
     pub stages: Vec<Range<usize>>,
     /// Share of the tile memory that stages were filled up to.
     pub proportion: f64,

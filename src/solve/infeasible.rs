@@ -8,7 +8,7 @@ use super::objectives::Goal;
 use super::problem::{Limits, Problem};
 use super::{Solution, dynamic_program, solve};
 
-/// What stands in the way of a plan.
+/// What prevents a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Infeasible {
     /// Why there is no plan.
@@ -33,7 +33,7 @@ pub struct Infeasible {
     pub relaxations: Vec<Relaxation>,
 }
 
-/// Constraints that stand in the way, and what there is without them.
+/// Constraints that prevent a plan, and what there is without them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relaxation {
     /// The constraints. None of them can be kept unless another one goes; of
@@ -52,7 +52,7 @@ pub enum Cause {
     /// More stages are needed than there are IPUs, as the certificate shows.
     TooFewIpus,
     /// There are IPUs enough for the highest limit and the constraints on cuts:
-    /// pins or the lower limits of some IPUs stand in the way.
+    /// pins or the lower limits of some IPUs prevent a plan.
     PinsOrLimits,
 }
 

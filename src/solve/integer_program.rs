@@ -8,12 +8,12 @@
 //! best so far, must find a plan that has it.
 //!
 //! Most problems are solved over the compact network. It knows nothing of how
-//! many stages a path has, which is enough as long as the fewest will do: for
-//! a bottleneck the fewest are counted, and once the stages themselves are an
-//! objective, all paths that are left have as many. Where it matters on which
-//! IPU a range stands (pins, limits by IPU), and where a sum that comes before
-//! the stages needs more of them than there are IPUs (bytes over the cuts),
-//! the network is numbered.
+//! many stages a path has, which is enough as long as the fewest will do: for a
+//! bottleneck the fewest are counted, and once the stages themselves are an
+//! objective, all paths that are left have as many. Where it matters which IPU
+//! a range is on (pins, limits by IPU), and where a sum that comes before the
+//! stages needs more of them than there are IPUs (bytes over the cuts), the
+//! network is numbered.
 //!
 //! Large networks are cut down first, by what holds for any solver: to minimise
 //! a sum, columns whose reduced costs are not negative may be left out
@@ -43,10 +43,10 @@ pub struct BottleneckProof {
 /// How the integer program showed that there is no split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// At least so many stages are needed: more than there are IPUs.
+    /// At least this number of stages is needed: more than there are IPUs.
     TooManyStages(usize),
-    /// There is none: some layer is too much by itself, or pins and limits by
-    /// IPU leave no split of as many stages as there are IPUs.
+    /// There is none: some layer alone is too much, or pins and limits by IPU
+    /// leave no split of as many stages as there are IPUs.
     Infeasible,
 }
 

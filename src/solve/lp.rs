@@ -3,11 +3,11 @@
 //!
 //! Only the first objective of the goal is in it. A range of positions is a
 //! binary: `x_3_7` is 1 when positions 3 to 7 are one stage, `x_3_7_on_2` when
-//! that stage stands on IPU 2. There is a binary for each IPU when it matters
-//! on which one a range stands. Rows named `start` and `cut` let exactly as
-//! many stages start at a boundary as end there. A bottleneck is a variable
-//! (`peak`, `cycles`) with one row for each position: it is at least what the
-//! chosen range over that position counts.
+//! that stage is on IPU 2. There is a binary for each IPU when it matters which
+//! one a range is on. Rows named `start` and `cut` let exactly as many stages
+//! start at a boundary as end there. A bottleneck is a variable (`peak`,
+//! `cycles`) with one row for each position: it is at least what the chosen
+//! range over that position counts.
 
 use std::fmt::{self, Display, Write};
 
@@ -18,7 +18,7 @@ use super::network::{Edge, Network};
 use super::objectives::{Goal, Objective};
 use super::problem::Problem;
 
-/// Of a name, so many characters are shown.
+/// The maximum number of characters of a name that are shown.
 const NAME: usize = 100;
 
 /// The integer program for the main objective of `problem`, with all limits
@@ -73,8 +73,7 @@ impl Display for LpFile<'_> {
 }
 
 impl LpFile<'_> {
-    /// The name of the variable that stands for the bottleneck, if the goal
-    /// is one.
+    /// The name of the variable that is the bottleneck, if the goal is one.
     fn bottleneck(&self) -> Option<&'static str> {
         match self.network.checked.goal {
             Goal::Peak => Some("peak"),

@@ -1,4 +1,4 @@
-//! Range costs to a plan: which layers stand in which pipeline stage.
+//! From range costs to a plan: which layers are in which pipeline stage.
 //!
 //! [`Problem`] is the question: the memory of every range of the layer order
 //! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)), the bytes
@@ -24,10 +24,10 @@
 //!
 //! The integer program is solved over one of two networks (`network`). The
 //! compact one has a binary for each range. It is enough unless the IPU that a
-//! range stands on matters: with pins, with limits that differ from IPU to
-//! IPU, and for the goal [`Goal::Communication`] when the splits that send the
-//! least need more IPUs than there are. Then there is a binary for each range
-//! on each IPU.
+//! range is on matters: with pins, with limits that differ from IPU to IPU, and
+//! for the goal [`Goal::Communication`] when the splits that send the least
+//! need more IPUs than there are. Then there is a binary for each range on each
+//! IPU.
 //!
 //! Around that: [`sweep`] answers for each number of IPUs, [`explain`] says why
 //! there is no plan and what would help, with a [`Certificate`] that can be

@@ -26,7 +26,7 @@ pub(super) struct Edge<'a> {
     index: usize,
     pub from: usize,
     pub to: usize,
-    /// The IPU that it stands on, in a numbered network.
+    /// The IPU that it is on, in a numbered network.
     pub stage: Option<usize>,
     pub stage_range: &'a StageRange,
 }
@@ -57,8 +57,8 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// One edge for each such range on each IPU where it may stand and where
-    /// the stages before can leave off at its start.
+    /// One edge for each such range on each IPU where it may be and where the
+    /// stages before can leave off at its start.
     pub(super) fn numbered(checked: &'q CheckedProblem<'q>) -> Self {
         let stage_ranges = stage_ranges(checked);
         let layers = checked.layers();

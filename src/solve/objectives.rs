@@ -20,8 +20,8 @@ pub enum Objective {
     EarliestCuts,
 }
 
-/// What is asked for above all. The best plan is always sought among those
-/// that are within the limits and obey the constraints.
+/// What is most wanted. The best plan is always sought among those that are
+/// within the limits and obey the constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum Goal {
     /// The lowest memory on the fullest tile; then fewest stages, evenness, and

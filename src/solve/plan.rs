@@ -1,4 +1,4 @@
-//! The answer: which positions stand in which stage, and what that costs.
+//! The answer: which positions are in which stage, and what that costs.
 
 use std::ops::Range;
 
@@ -88,8 +88,8 @@ impl Score {
         Some(score)
     }
 
-    /// The number that stands for `objective`; `None` for the tie-break,
-    /// which is no number, and for cycles that are not known.
+    /// The number for `objective`; `None` for the tie-break, which is not a
+    /// number, and for cycles that are not known.
     pub fn value(&self, objective: Objective) -> Option<u128> {
         match objective {
             Objective::Peak => Some(u128::from(self.peak)),
@@ -109,7 +109,7 @@ impl Score {
     }
 }
 
-/// How a given plan stands to a problem.
+/// How a given plan meets a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     /// All its numbers; `None` when the costs of a stage are missing.

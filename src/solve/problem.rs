@@ -18,8 +18,8 @@ pub enum Limits<'a> {
 
 /// A choice of split points to be made.
 ///
-/// Stage n stands on IPU n. There may be fewer stages than IPUs; the last
-/// ones are then left empty.
+/// Stage n is on IPU n. There may be fewer stages than IPUs; the last ones are
+/// then left empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
     /// Bytes on the fullest tile of every range of positions. A range that is
@@ -67,7 +67,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// The most that a stage may take on any IPU; 0 without any.
+    /// The maximum that a stage may take on any IPU; 0 without any.
     pub fn highest(self) -> u64 {
         match self {
             Self::Same(bytes) => bytes,
@@ -83,7 +83,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Whether it matters on which IPU a stage stands.
+    /// Whether it matters which IPU a stage is on.
     pub(super) fn differs(self) -> bool {
         let bytes = self.by_ipu().unwrap_or_default();
         bytes.windows(2).any(|pair| pair[0] != pair[1])
@@ -105,7 +105,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// The most that a stage may take on any of the IPUs.
+    /// The maximum that a stage may take on any of the IPUs.
     pub(super) fn highest_limit(&self) -> u64 {
         self.limits.first(self.ipus).highest()
     }

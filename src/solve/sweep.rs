@@ -6,14 +6,15 @@ use super::problem::Problem;
 use super::{Solution, answer};
 
 /// The best plans for 1, 2, ... up to `problem.ipus` IPUs by the same goal and
-/// constraints, in that order; `None` where there is none. With limits by IPU, the
-/// first n of them count for n IPUs.
+/// constraints, in that order; `None` where there is no plan. With limits by IPU,
+/// the first n of them count for n IPUs.
 ///
 /// A number of IPUs that the best plan for more of them does not use up has
-/// that plan, too. So the most IPUs are asked for first, and each plan that
-/// is found answers for all numbers down to that of its stages. Where there is
-/// no plan, there is none for fewer either. Pins to an IPU beyond a smaller
-/// number leave no plan there; only for `problem.ipus` they are an error.
+/// that plan, too. So the largest number of IPUs is solved first, and each plan
+/// that is found answers for all numbers down to that of its stages. Where
+/// there is no plan, there is none for fewer either. Pins to an IPU beyond a
+/// smaller number leave no plan there; only for `problem.ipus` they are an
+/// error.
 ///
 /// # Errors
 /// As those of [`solve`](super::solve).

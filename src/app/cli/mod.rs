@@ -190,8 +190,8 @@ pub struct Options {
     #[arg(long, help_heading = "Saved models")]
     pub load_from_file: bool,
 
-    /// How many IPUs there are: the most stages that a split may have; or auto
-    /// for the fewest on which the model fits, up to 64 [default: 16]
+    /// How many IPUs there are: the maximum number of stages in a split; or
+    /// auto for the fewest on which the model fits, up to 64 [default: 16]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub num_ipus: Option<NumIpus>,
 
@@ -244,9 +244,9 @@ pub struct Options {
     pub objective: Goal,
 
     /// Keep this layer on this IPU; IPUs are counted from 0, and each has one
-    /// stage. In stands for what runs before the layers, Out for what runs after
-    /// them (None for both in the classic memory model), here and wherever layers
-    /// are named. May be given several times, like --together, --cut-after and
+    /// stage. In means what runs before the layers, Out what runs after them
+    /// (None for both in the classic memory model), here and wherever layers are
+    /// named. May be given several times, like --together, --cut-after and
     /// --no-cut-after
     #[arg(long, value_name = "LAYER=IPU", help_heading = "Search")]
     pub pin: Vec<Pin>,
@@ -268,8 +268,9 @@ pub struct Options {
     #[arg(long, value_name = "LAYERS", help_heading = "Search")]
     pub check_splits: Option<LayerNames>,
 
-    /// Judge the split with so many layers on each IPU, such as 3,7,7,7, beside
-    /// the best one. 0 first is an IPU with In alone, 0 last one with Out alone
+    /// Judge the split with these numbers of layers on the IPUs, such as
+    /// 3,7,7,7, beside the best one. 0 first is an IPU with In alone, 0 last
+    /// one with Out alone
     #[arg(
         long,
         value_name = "COUNTS",
@@ -396,7 +397,7 @@ impl Options {
         self.wants_split() || self.sweep || self.export_lp.is_some()
     }
 
-    /// Is anything asked for that standard output does not show?
+    /// Is anything requested that standard output does not show?
     pub fn wants_anything_else(&self) -> bool {
         self.wants_report() || self.wants_search() || self.save_to_file.is_some()
     }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub enum NumIpus {
     /// The fewest on which the model fits.
     Auto,
-    /// So many.
+    /// Exactly this number.
     Exactly(usize),
 }
 

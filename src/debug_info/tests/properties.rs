@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Any value, as it may stand behind an unknown key.
+/// Any value that may follow an unknown key.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<u64>().prop_map(int),

@@ -10,7 +10,7 @@ const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 const UNSEEN: usize = usize::MAX;
 
 /// What enters at each layer, and the live bytes of one range of layers. What
-/// every range has stands behind the last layer, as if it were one more.
+/// every range has comes after the last layer, as if it were one more.
 #[derive(Debug, Default)]
 pub(super) struct Blocks<B> {
     layers: usize,
@@ -25,7 +25,7 @@ pub(super) struct Blocks<B> {
     rises: Vec<u64>,
     /// By layer, then block: what is live before its first place.
     before: Vec<B>,
-    /// By layer, then block: the most that can be live in it, `before` and
+    /// By layer, then block: the maximum that can be live in it, `before` and
     /// `rises` together.
     bounds: Vec<u64>,
     /// By layer: did anything enter since these two were summed up?
@@ -39,7 +39,7 @@ struct Range<B> {
     start: usize,
     /// One more than its last layer.
     end: usize,
-    /// By block: the most that can be live in it, of all its layers.
+    /// By block: the maximum that can be live in it, of all its layers.
     bounds: Vec<u64>,
     /// Of the layers before `seen`, which is by block: what is live before the
     /// first place of the block, and by place the changes.
@@ -53,7 +53,7 @@ struct Range<B> {
 impl<B: Bytes> Blocks<B> {
     /// Forgets everything, for a tile with these places.
     pub(super) fn restart(&mut self, tile: &Tile, layers: usize) {
-        // An end may lie behind the last place.
+        // An end may lie after the last place.
         let blocks = tile.places / BLOCK + 1;
         (self.layers, self.blocks) = (layers, blocks);
         zeros(&mut self.changes, blocks * (layers + 1) * BLOCK);

@@ -5,7 +5,7 @@
 //!
 //! * A variable that the layers l1 < l2 < ... use enters a growing range once.
 //!   For the consecutive uses (p, n) it enters at layer n of every range that
-//!   starts behind p, so uses are sorted by n, and by p the starts from which
+//!   starts after p, so uses are sorted by n, and by p the starts from which
 //!   they count.
 //! * A peak can lie only on few steps of a tile: where something ends to be
 //!   live after something began, and at the ends of layers' windows.

@@ -192,7 +192,7 @@ fn clear<What>(entries: &mut ByStart<What>, layers: usize) {
 }
 
 /// Enters what all of `layers` have: at each of them, into the ranges that
-/// start behind the one before it.
+/// start after the one before it.
 fn enter<What: Copy>(layers: &[u32], entries: &mut ByStart<What>, what: What) {
     let mut start = 0;
     for &layer in layers {

@@ -35,8 +35,7 @@ fn with_bits(mut plain: Plain) -> Plain {
     plain
 }
 
-/// The model, of which the compiler recorded what the groups have and a bit
-/// more.
+/// The model; the compiler recorded of it what the groups have and a bit more.
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {

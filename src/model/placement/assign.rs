@@ -91,7 +91,7 @@ pub(super) fn assign(
     })
 }
 
-/// Does Out run on the first IPU? By itself it does where In and Out share a
+/// Does Out run on the first IPU? With `Auto` it does where In and Out share a
 /// weight.
 fn out_is_first(out_on: OutOn, ties: &[WeightTie], out: u32) -> bool {
     let joins =

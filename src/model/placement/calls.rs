@@ -2,8 +2,8 @@
 //! section 11).
 //!
 //! TensorFlow and plain Poplar say of a function's body only what it was made
-//! for first: the names in it are those of one layer. What a call stands for
-//! must be told from around it.
+//! for first: the names in it are those of one layer. What a call means must be
+//! inferred from the programs around it.
 
 use super::ends::{Layered, ProgramParts};
 use super::place_sets::{NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
@@ -46,7 +46,7 @@ fn direct_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     layers.enumerate().map(layer).collect()
 }
 
-/// By call site: the layer that most bytes of the variables are of which the
+/// By call site: the layer with the most bytes among the variables that the
 /// programs around the call move in and out.
 fn layers_around(model: &Model, bytes: &[SetBytes], direct: &[Option<u32>]) -> Vec<Option<u32>> {
     let mut layer_of_group = vec![None; model.operation_groups.len()];

@@ -189,7 +189,8 @@ fn end_of_backward(
 }
 
 /// Does an operation compute, and is it part of the model? What the compiler
-/// makes and what only moves data is not of In or Out by where it stands.
+/// makes and what only moves data does not belong to In or Out because of its
+/// position.
 pub(super) fn computes(model: &Model, operation: usize) -> bool {
     let operation = &model.operations[operation];
     let group = &model.operation_groups[operation.group as usize];

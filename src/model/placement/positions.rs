@@ -1,4 +1,4 @@
-//! The order in which layers stand, with what runs before and after them.
+//! The order of the layers, with what runs before and after them.
 
 use crate::model::Layering;
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ pub struct Positions {
     layers: Vec<String>,
 }
 
-/// Which pseudo-layers stand around the layers.
+/// Which pseudo-layers are around the layers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PseudoLayers {
@@ -34,7 +34,7 @@ pub enum PseudoLayers {
     OutWithIn,
 }
 
-/// What a position of the layer order stands for.
+/// What a position of the layer order means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PositionName<'a> {
     /// All operations without a layer (classic model).
@@ -111,12 +111,12 @@ impl Positions {
         self.pseudo_layers == PseudoLayers::OutWithIn
     }
 
-    /// Which pseudo-layers stand around the layers.
+    /// Which pseudo-layers are around the layers.
     pub fn pseudo_layers(&self) -> PseudoLayers {
         self.pseudo_layers
     }
 
-    /// What a position stands for.
+    /// What a position means.
     ///
     /// # Panics
     /// When there is no such position.
@@ -130,8 +130,8 @@ impl Positions {
         }
     }
 
-    /// The position of a place, of which Out is one after all layers also where
-    /// it is in one position with In.
+    /// The position of a place. That of Out is after all layers, even where Out
+    /// shares a position with In.
     pub fn of_place(&self, place: u32) -> usize {
         let place = place as usize;
         if self.out_is_first() && place > self.layers.len() {
@@ -141,7 +141,7 @@ impl Positions {
         }
     }
 
-    /// What a place stands for, In and Out apart.
+    /// What a place means, with In and Out apart.
     pub fn name_of_place(&self, place: u32) -> PositionName<'_> {
         match self.name(self.of_place(place)) {
             PositionName::InAndOut if place == 0 => PositionName::In,

@@ -508,7 +508,7 @@ fn a_function_and_its_arguments_are_where_its_calls_are() {
         training.case.operations.insert(place, nested);
     }
     let placed = training.placed();
-    // The gradients of layers 3 and 2 call it, of which 3 alone reads a name.
+    // The gradients of layers 3 and 2 call it; only that of 3 reads a name.
     assert_eq!(placed.operation(7), ("3".into(), Reason::Neighbour));
     assert_eq!(placed.operation(9), ("2".into(), Reason::Neighbour));
     assert_eq!(placed.variable(argument), "2 3");

@@ -22,10 +22,10 @@ pub(super) struct VariablePlaces {
 }
 
 impl VariablePlaces {
-    /// The places of all variables, of which `firm` has those of operations of
-    /// layers, In and Out. To these come the places of all other operations
-    /// that have one and use it, among them the callers of a function. What has
-    /// none then goes, by the first rule that applies,
+    /// The places of all variables. `firm` has those of operations of layers,
+    /// In and Out. To these come the places of all other operations that have
+    /// one and use it, among them the callers of a function. What has none then
+    /// goes, by the first rule that applies,
     ///
     /// 1. to the layer that its own name gives, or the place of the weight that
     ///    it is named after;
@@ -37,8 +37,8 @@ impl VariablePlaces {
     /// 6. to every stage, when the compiler's operations use it;
     /// 7. to the place that operations which use it are near to.
     ///
-    /// Among other operations, and of rules 2, 5 and 7, those that compute have
-    /// the say before those that only move data.
+    /// Among other operations, and in rules 2, 5 and 7, those that compute take
+    /// precedence over those that only move data.
     pub(super) fn new(
         model: &Model,
         layering: &Layering,

@@ -81,7 +81,8 @@ pub(super) fn ties(
         let is_weight = if has_kinds {
             label.kind == TensorKind::Variable
         } else {
-            // What several updates use, such as a learning rate, is no weight.
+            // What several updates use, such as a learning rate, is not a
+            // weight.
             label.kind != TensorKind::Constant && updates[set as usize] == 1
         };
         let name = label.weight_name();

@@ -24,11 +24,12 @@ pub struct Inputs<'a> {
     pub placement: &'a Placement,
     /// The weighed model.
     pub memory: &'a MemoryModel<'a>,
-    /// What a search found, when one was asked for.
+    /// What a search found, when one was requested.
     pub search: Option<&'a SearchResult>,
     /// Curves, and the variables at their peaks.
     pub peaks: Peaks,
-    /// Bytes that a stage may take on each tile: the most that any IPU allows.
+    /// Bytes that a stage may take on each tile: the maximum that any IPU
+    /// allows.
     pub limit: u64,
     /// How much is computed beside the split.
     pub detail: Detail,

@@ -12,9 +12,9 @@ use crate::report::downsample::thin;
 use crate::report::{CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 use crate::search::SearchResult;
 
-/// A curve of the whole model has at most about so many points.
+/// A curve of the whole model has at most about this number of points.
 const MAX_POINTS: usize = 1000;
-/// The curves of all stages together have at most about so many.
+/// The curves of all stages together have at most about this number.
 const MAX_STAGE_POINTS: usize = 12_000;
 /// How many of the variables that are live at a peak are named.
 const MAX_VARIABLES: usize = 20;

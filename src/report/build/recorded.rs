@@ -35,7 +35,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// Every position by itself.
+    /// Every position alone.
     pub(super) fn layers(&self) -> Vec<LayerMemory> {
         if !self.is_full() {
             return Vec::new();

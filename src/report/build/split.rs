@@ -145,7 +145,7 @@ impl Fullness {
     fn new(memory: &StageMemory, limit: u64) -> Self {
         let mut bytes: Vec<u64> = memory.tiles.iter().map(|parts| parts.total()).collect();
         bytes.sort_unstable();
-        // The least that so many per cent of the tiles do not pass.
+        // The least bytes that this percentage of the tiles does not exceed.
         let percentile = |percent: usize| {
             let place = (bytes.len() * percent).div_ceil(100);
             bytes.get(place.saturating_sub(1)).copied().unwrap_or(0)

@@ -80,7 +80,7 @@ fn gaps(numbers: &[u64]) -> Vec<(u64, u64)> {
     gaps
 }
 
-/// So many gaps are named.
+/// The maximum number of gaps that are named.
 const GAPS_SHOWN: usize = 8;
 
 fn missing(gaps: &[(u64, u64)]) -> String {

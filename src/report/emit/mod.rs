@@ -1,11 +1,11 @@
 //! A split as configuration that can be pasted.
 //!
-//! Each form stands in a file of its own and is a pure function of the
-//! [`Report`] and of what the model's code calls its [`Modules`]. What a user
-//! must know stands above as comments; a comment line has at least two words,
-//! so that nobody takes it for the name of a section. Where a module must be
-//! named and its name was not given, there is a placeholder that no framework
-//! takes, and a comment on what to write.
+//! Each form is in a file of its own and is a pure function of the [`Report`]
+//! and of what the model's code calls its [`Modules`]. What a user must know is
+//! above it as comments; a comment line has at least two words, so that it is
+//! not taken for the name of a section. Where a module must be named and its
+//! name was not given, there is a placeholder that no framework takes, and a
+//! comment on what to write.
 //!
 //! A split that does not fit is written all the same, under a warning. One that
 //! leaves layers out is not: then there are comments alone.
@@ -52,7 +52,7 @@ pub enum EmitError {
          --module 'model.bert.encoder.layer[{{}}]'"
     )]
     NoModule(&'static str),
-    /// Layers are counted from the first, but stand in another order.
+    /// Layers are counted from the first, but are in another order.
     #[error(
         "--emit layers-per-ipu counts layers from the lowest, but layer {after} is after layer \
          {before} in the order of layers; --layer-order natural puts them in order"
@@ -63,7 +63,7 @@ pub enum EmitError {
         /// The one after it.
         after: String,
     },
-    /// A layer's name cannot stand where the template has it.
+    /// A layer's name cannot be used where the template has it.
     #[error("--module: with layer {layer} it would be {module}, and {reason}")]
     NoModuleName {
         /// The layer's name.

@@ -36,7 +36,7 @@ impl FromStr for ModuleTemplate {
     }
 }
 
-/// What a module is called, as it stands in the code.
+/// What a module is called, as it is in the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleName(String);
 
@@ -108,7 +108,7 @@ fn index(layer: &str) -> Option<&str> {
     is_number.then_some(if digits.is_empty() { "0" } else { digits })
 }
 
-/// Can it stand in a name, and if it `starts` one, at its start?
+/// Can it be in a name, and if it `starts` one, at its start?
 fn is_name(part: &str, starts: bool) -> bool {
     let allowed = |c: char| c == '_' || c.is_ascii_digit() || c.is_alphabetic();
     let first = part.chars().next();

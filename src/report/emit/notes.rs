@@ -1,4 +1,4 @@
-//! What stands above a configuration, as comments.
+//! What is above a configuration, as comments.
 
 use super::Pipeline;
 use crate::report::text::grouped;

@@ -3,7 +3,7 @@
 
 use super::{EmitError, Modules, Notes, Pipeline, Start, quoted};
 
-/// Stands for a module whose name was not given.
+/// In place of a module whose name was not given.
 const PLACEHOLDER: &str = "<Out>";
 
 pub(super) fn emit(

@@ -153,7 +153,7 @@ fn a_module_begins_one_block() {
     assert_eq!(error, EmitError::SameModule("model.layer[1]".into()));
 }
 
-/// In a stage of its own, then layers, then Out by itself.
+/// In as a stage of its own, then layers, then Out alone.
 fn alone() -> Report {
     split(&[&[], &["0", "1"], &["2"], &[]], 4)
 }
@@ -202,7 +202,7 @@ fn in_and_out_alone_have_stages_of_their_own() {
     assert!(text.ends_with(head), "{text}");
 }
 
-/// Nothing that a framework would take stands where a name is missing.
+/// Where a name is missing, there is nothing that a framework would take.
 #[test]
 fn modules_without_a_name_have_a_placeholder() {
     let split = alone();

@@ -45,8 +45,8 @@ impl Charts {
         self.charts.len() - 1
     }
 
-    /// JSON that can stand inside a `script` element: nothing in it can end
-    /// the element or begin a comment.
+    /// JSON that can be inside a `script` element: nothing in it can end the
+    /// element or begin a comment.
     pub(super) fn json(&self) -> String {
         let json = serde_json::to_string(self).expect("numbers and texts have a form in JSON");
         json.chars()

@@ -8,7 +8,7 @@ pub(super) struct Bar {
     pub(super) height: u64,
     /// The class of its colour.
     pub(super) class: &'static str,
-    /// What stands below it.
+    /// The text below it.
     pub(super) name: String,
     /// What the pointer shows.
     pub(super) tip: String,
@@ -22,7 +22,7 @@ pub(super) struct Columns<'a> {
     pub(super) groups: Vec<(String, String, usize)>,
     /// A line across, as bytes.
     pub(super) limit: Option<u64>,
-    /// Do the names that there are stand at the left edges of their columns?
+    /// Are the names, where there are any, at the left edges of their columns?
     pub(super) on_edges: bool,
     /// Is the height in bytes?
     pub(super) in_bytes: bool,
@@ -46,7 +46,7 @@ impl Columns<'_> {
             let height = room * (bytes as f64 / most as f64);
             ((f64::from(base) - height) * 10.0).round() / 10.0
         };
-        // Narrow columns stand closer.
+        // Narrow columns are closer together.
         let gap = if count > 60 { 0 } else { 12 };
         let filled = (0u64..).zip(&self.columns);
         let filled = filled.filter(|(_, column)| column.height > 0);
@@ -118,7 +118,7 @@ impl Columns<'_> {
         }
     }
 
-    /// The names below: all of them, or every so many.
+    /// The names below: all of them, or one at regular intervals.
     fn names(&self, count: u64) -> Markup {
         let longest = self
             .columns

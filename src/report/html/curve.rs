@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// A curve and what is drawn with it.
 pub(super) struct Drawing<'a> {
     pub(super) curve: &'a Curve,
-    /// Where it stands in the document, as a JSON pointer.
+    /// Where it is in the document, as a JSON pointer.
     pub(super) at: &'a str,
     /// The bands of layers, each with whether it has the other tint.
     pub(super) bands: &'a [(&'a Band, bool)],
@@ -22,7 +22,7 @@ pub(super) struct Drawing<'a> {
     pub(super) limit: Option<u64>,
     /// Height of the drawing in pixels.
     pub(super) height: u32,
-    /// So many rows has its table at most, about.
+    /// The maximum number of rows of its table, about.
     pub(super) rows: usize,
     /// What is drawn, for those who cannot see it.
     pub(super) label: &'a str,
@@ -61,7 +61,7 @@ impl Drawing<'_> {
         format!("{}/{field}", self.at)
     }
 
-    /// What the whole height stands for: the name of the peak has room above.
+    /// The bytes of the whole height: the name of the peak has room above.
     fn most(&self) -> u64 {
         const NAME: u64 = 20;
         let most = self.curve.peak.bytes.max(self.limit.unwrap_or(0)).max(1);
@@ -70,7 +70,7 @@ impl Drawing<'_> {
         most.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
     }
 
-    /// The pixel from the top at which so many bytes stand.
+    /// The pixel from the top for this number of bytes.
     fn y(&self, bytes: u64) -> f64 {
         let room = f64::from(self.height - ABOVE - BELOW);
         let share = bytes as f64 / self.most() as f64;

@@ -65,7 +65,7 @@ fn moves(report: &Report) -> Markup {
     }
 }
 
-/// So many tied weights are shown.
+/// The maximum number of tied weights that are shown.
 const MAX_TIED: usize = 20;
 
 /// Weights that several layers use; `None` when there are none.
@@ -82,7 +82,7 @@ pub(super) fn tied_weights(report: &Report) -> Option<Markup> {
     })
 }
 
-/// So many groups of layers that share variables are shown.
+/// The maximum number of groups of layers that share variables that are shown.
 const MAX_SHARED: usize = 20;
 
 const SHARED: [Column; 3] = [

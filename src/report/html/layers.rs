@@ -1,4 +1,4 @@
-//! Every layer by itself.
+//! Every layer alone.
 
 use super::widgets::{parts_legend, table};
 use crate::model::PseudoLayers;
@@ -29,7 +29,7 @@ pub(super) fn section(report: &Report) -> Markup {
     }
 }
 
-/// What the pseudo-layers stand for.
+/// What the pseudo-layers mean.
 fn around(pseudo_layers: PseudoLayers) -> &'static str {
     match pseudo_layers {
         PseudoLayers::NoneFirst => "None are the operations without a layer.",

@@ -117,7 +117,7 @@ fn outline(bytes: &[u64], most: u64) -> String {
     path
 }
 
-/// So many tiles stand in the table.
+/// The maximum number of tiles in the table.
 const FULLEST: usize = 20;
 
 const TILES: [Column; 5] = [

@@ -3,7 +3,7 @@
 //! shows numbers under the pointer.
 //!
 //! Names come from files and may be anything. `maud` escapes all text and
-//! attributes; the numbers for the script stand in an element of their own
+//! attributes; the numbers for the script are in an element of their own
 //! (`hover`); and a policy in the head lets no script run but the one whose
 //! hash it names, and nothing be fetched.
 

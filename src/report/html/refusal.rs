@@ -8,7 +8,7 @@ use crate::report::text::shown;
 use crate::report::{GivenSplit, Refusal, Report, Split};
 use maud::{Markup, html};
 
-/// What stands in the way; `None` when something fits.
+/// What prevents a split; `None` when something fits.
 pub(super) fn section(report: &Report) -> Option<Markup> {
     let refusal = report.refusal.as_ref()?;
     let obstacles = sentences::refusal(refusal);

@@ -1,4 +1,4 @@
-//! Each stage by itself: how full its tiles are, and its bytes over the steps.
+//! Each stage alone: how full its tiles are, and its bytes over the steps.
 
 use super::chart_data::Charts;
 use super::columns::{Bar, Columns};
@@ -29,7 +29,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
     })
 }
 
-/// How much stands in the card of a stage.
+/// How much the card of a stage shows.
 #[derive(Clone, Copy)]
 struct Detail {
     /// Rows of the table of a curve.

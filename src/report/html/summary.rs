@@ -60,7 +60,7 @@ fn build_options(options: &[BuildOption]) -> Markup {
 
 const ENTRIES: [Column; 2] = [Column::text("Name"), Column::new("Value", Kind::Name, "")];
 
-/// So many entries of a file beside the profile are shown.
+/// The maximum number of entries of a file beside the profile that are shown.
 const MAX_ENTRIES: usize = 200;
 
 /// A file beside the profile, as names and values.

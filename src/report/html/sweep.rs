@@ -6,7 +6,7 @@ use crate::report::text::grouped;
 use crate::report::{Report, SweepRow, tables};
 use maud::{Markup, html};
 
-/// The fullest tile by the number of IPUs; `None` when that was not asked for.
+/// The fullest tile by the number of IPUs; `None` when that was not requested.
 pub(super) fn section(report: &Report) -> Option<Markup> {
     let sweep = report.sweep.as_ref()?;
     let columns = Columns {

@@ -21,9 +21,9 @@ pub(super) fn signed(at: impl Display, value: i64) -> Markup {
     html! { span data-json=(at) { (grouped_signed(value)) } }
 }
 
-/// A table that scrolls sideways by itself where it is wider than the page.
-/// Numbers have their places in the JSON form, the rows those that they go on
-/// from.
+/// A table that scrolls sideways, without the page, where it is wider than the
+/// page. Numbers have their places in the JSON form, the rows those that they
+/// go on from.
 pub(super) fn table(label: &str, table: &Table) -> Markup {
     html! {
         (scrolling(label, &table.columns, html! {

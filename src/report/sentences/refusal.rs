@@ -4,7 +4,7 @@ use super::{Sentence, say};
 use crate::report::text::ipus;
 use crate::report::{OverLimit, Refusal, RefusalReason, RelaxationFacts, Report};
 
-/// What stands in the way.
+/// What prevents a split.
 pub(in crate::report) struct Obstacles {
     /// What it proves.
     pub(in crate::report) proves: Sentence,
@@ -14,7 +14,7 @@ pub(in crate::report) struct Obstacles {
     pub(in crate::report) others: Vec<Sentence>,
 }
 
-/// What stands in the way of every split.
+/// What prevents every split.
 pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     let proves = match (refusal.reason, refusal.stages_needed) {
         (RefusalReason::TooFewIpus, Some(needed)) => say("at least ")
@@ -93,7 +93,7 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
     lines
 }
 
-/// The constraints that stand in the way: `without --pin 1=0 and with wte
+/// The constraints that prevent a split: `without --pin 1=0 and with wte
 /// untied`.
 fn without(relaxation: &RelaxationFacts) -> Sentence {
     let constraints = || say("without ").name(relaxation.constraints.join(", "));

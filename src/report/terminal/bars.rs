@@ -5,9 +5,9 @@ use super::{Screen, Severity, TextStyle};
 /// More of the limit than this is worth a look, in per cent.
 const NOTABLE: u128 = 90;
 
-/// `bytes` as a bar of `width` columns with a mark at `limit`, of which
-/// `largest` or the limit itself is the whole. A bar passes the mark if and
-/// only if the bytes are over the limit.
+/// `bytes` as a bar of `width` columns with a mark at `limit`. The whole width
+/// is `largest` or the limit itself. A bar passes the mark if and only if the
+/// bytes are over the limit.
 pub(super) fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width: usize) -> String {
     let [full, free, mark] = if look.screen.is_some_and(|screen| screen.unicode) {
         ["█", "·", "│"]

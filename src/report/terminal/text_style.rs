@@ -50,7 +50,7 @@ impl TextStyle {
     }
 
     /// Breaks lines that are wider than the screen, between words: a word that
-    /// is wider by itself, such as a path, stays in one piece.
+    /// is wider on its own, such as a path, stays in one piece.
     pub fn fitted(&self, text: &str) -> String {
         match self.screen {
             Some(screen) => {

@@ -1,4 +1,4 @@
-//! Both programs and what stands around them against trying every split.
+//! Both programs and the code around them, checked against trying every split.
 
 mod explanations;
 
