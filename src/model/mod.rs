@@ -16,6 +16,7 @@ mod layers;
 mod memory_peak;
 mod names;
 mod operations;
+mod passes;
 mod placement;
 mod refine;
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub use layers::{
 };
 pub use memory_peak::{MemoryPeak, NamedVariable};
 pub use operations::{OwnedKind, OwnedProgram};
+pub use passes::Pass;
 pub use placement::{
     EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PlaceSet, PlaceSets, Placement,
     PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
@@ -89,6 +91,8 @@ pub struct Model {
     pub programs: Vec<OwnedProgram>,
     /// What the compiler recorded of memory.
     pub recorded: Recorded,
+    /// The index of the first step of the backward pass; `None` for inference.
+    pub turn: Option<u32>,
     /// The cycles of the operations, if the profile says anything of them.
     pub cycles: Option<OperationCycles>,
     /// The report format of the profile.
@@ -119,6 +123,8 @@ pub struct Operation {
     pub is_backward: bool,
     /// Does it update weights (pipeline.md, section 12)?
     pub is_update: bool,
+    /// The pass that it is part of.
+    pub pass: Pass,
     /// Is it in the body of a function?
     pub is_nested: bool,
     /// The call that it is part of, as a position in [`Model::calls`], or
@@ -178,7 +184,9 @@ impl Model {
         let contexts = contexts::OperationContexts::new(debug_info);
         let found = operations::find(&profile.programs, contexts)?;
         let (mut operations, with_pairs) = names::name_all(&found, &profile.programs, debug_info)?;
-        let (operation_groups, users, collected) = Self::groups(&profile, &found)?;
+        let steps = windows::StepIndex::new(&profile.programs, &profile.steps);
+        let turn = passes::find(&steps, &found, &mut operations);
+        let (operation_groups, users, collected) = Self::groups(&profile, &found, &steps)?;
         let (set_of, user_sets) = users;
         let has_pairs = |path| with_pairs.contains(&path);
         let sets = (&set_of[..], &user_sets);
@@ -208,6 +216,7 @@ impl Model {
             calls,
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
             programs,
+            turn,
             recorded: profile.recorded,
             cycles,
             version: profile.version,
@@ -223,13 +232,13 @@ impl Model {
     fn groups(
         profile: &Profile,
         found: &operations::Found,
+        steps: &windows::StepIndex,
     ) -> Result<(Vec<OperationGroup>, Users, LoweredVariables), ModelError> {
         let programs = &profile.programs;
         let mut budget = code::Budget::new(programs);
         let own = found.groups.iter();
         let own: Vec<(u64, &[u32])> = own.map(|own| (own.uid, &own.programs[..])).collect();
         let codes = code::of_all(programs, &own, &profile.target, &mut budget)?;
-        let steps = windows::StepIndex::new(programs, &profile.steps);
         let with_code = found.groups.iter().zip(codes);
         let mut groups: Vec<OperationGroup> = with_code
             .map(|(group, code)| OperationGroup {

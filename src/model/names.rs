@@ -3,7 +3,7 @@
 use super::contexts::operation_layer;
 use super::operations::{Found, FoundOperation};
 use super::walk::Path;
-use super::{ModelError, NO_CALL, Operation};
+use super::{ModelError, NO_CALL, Operation, Pass};
 use crate::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
 use crate::limits;
 use crate::profile::{ProgramKind, Programs};
@@ -89,6 +89,7 @@ impl Namer<'_> {
             is_anonymous: operation.context.is_anonymous,
             is_backward: self.is_backward(context, &shown_name),
             is_update: self.is_update(context, &shown_name),
+            pass: Pass::default(),
             is_nested: false,
             call: NO_CALL,
         }

@@ -1,6 +1,6 @@
 //! What the models that tests make by hand have in common.
 
-use super::{Label, Model, NO_CALL, Operation, UserSets, VariableGroups};
+use super::{Label, Model, NO_CALL, Operation, Pass, UserSets, VariableGroups};
 use crate::profile::{LiveClasses, Recorded, Target};
 
 /// An operation of an operation group, which no context says anything of.
@@ -13,6 +13,7 @@ pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {
         is_anonymous: false,
         is_backward: false,
         is_update: false,
+        pass: Pass::default(),
         is_nested: false,
         call: NO_CALL,
     }
@@ -41,6 +42,7 @@ pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
         calls: Vec::new(),
         vertex_code: Vec::new(),
         programs: Vec::new(),
+        turn: None,
         recorded: Recorded::default(),
         cycles: None,
         version: Default::default(),

@@ -9,7 +9,7 @@ use crate::profile::RecordedTile;
 /// The name that operations without a layer have in tables.
 const NO_NAME: &str = "None";
 
-const OPERATIONS: [Column; 10] = [
+const OPERATIONS: [Column; 11] = [
     Column::text("Layer"),
     Column::text("Note"),
     Column::new("Full name", Kind::Name, ""),
@@ -20,6 +20,7 @@ const OPERATIONS: [Column; 10] = [
     Column::new("Variables", Kind::Bytes, ""),
     Column::new("Counts in", Kind::Layers, ""),
     Column::text("By"),
+    Column::text("Pass"),
 ];
 
 /// One row for each operation, in order. `parts` is the memory of each group of
@@ -53,6 +54,7 @@ pub fn operations(
                 .operations
                 .get(index)
                 .map(|own| own.reason.to_string()),
+            operation.pass.to_string(),
         ]);
         table.row("", cells);
     }

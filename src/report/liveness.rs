@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Liveness {
     /// How many liveness steps the program has.
     pub steps: u32,
+    /// The first step of the backward pass; `null` for inference.
+    #[serde(default)]
+    pub turn: Option<u32>,
     /// Summed over all tiles.
     pub all_tiles: Curve,
     /// The tile that the compiler recorded most bytes for.

@@ -183,6 +183,7 @@ pub(crate) fn report() -> Report {
         }],
         liveness: Some(Liveness {
             steps: 10,
+            turn: Some(5),
             all_tiles: curve(1_900_000),
             fullest_tile: 1,
             fullest_tile_curve: curve(1_299_976),

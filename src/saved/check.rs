@@ -62,6 +62,9 @@ fn target(model: &Model) -> Checked {
         recorded.is_empty() || recorded.len() == tiles as usize,
         || "recorded tiles are not as many as tiles".into(),
     )?;
+    let turn = model.turn.iter();
+    let mut turn = turn.map(|&turn| is_below(turn, model.steps() as usize, "step"));
+    turn.try_for_each(|checked| checked)?;
     ensure(model.variables.tiles() == tiles, || {
         "variables are not on as many tiles as there are".into()
     })?;

@@ -46,6 +46,9 @@ struct Planted {
     ranges: Vec<Range>,
     /// By operation context: the layers that it is at home in.
     homes: BTreeMap<u32, Vec<u32>>,
+    /// By context of an operation that the framework made: `forward`, `backward`
+    /// or `update`.
+    passes: BTreeMap<u32, &'static str>,
     /// What ranges of places need, of a model with known places.
     #[serde(skip_serializing_if = "Option::is_none")]
     places: Option<PlantedPlaces>,
@@ -114,6 +117,7 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
             .map(|(from, to)| range(plan, &homes, from, to))
             .collect(),
         homes: homes.by_context(plan),
+        passes: passes(plan),
         places: plan.settings.has_places().then(|| places(plan)),
     };
     serde_json::to_writer(BufWriter::new(file), &planted)
@@ -182,6 +186,20 @@ fn home_of_program(plan: &Plan, homes: &Homes, program: u32, call: Option<u32>) 
         Some(site) => Some(plan.model.calls[site].layer),
         None => homes.0[op_of(program)?].first().copied(),
     }
+}
+
+fn passes(plan: &Plan) -> BTreeMap<u32, &'static str> {
+    let ops = plan.model.ops.iter().zip(&plan.contexts.ops);
+    let passes = ops.filter_map(|(op, contexts)| {
+        let pass = match op.phase {
+            Phase::Embedding | Phase::Forward | Phase::Head => "forward",
+            Phase::Backward => "backward",
+            Phase::Optimiser => "update",
+            Phase::Compiler => return None,
+        };
+        Some((contexts.op, pass))
+    });
+    passes.filter(|&(context, _)| context > 0).collect()
 }
 
 /// The layers that each operation is at home in.

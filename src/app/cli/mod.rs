@@ -109,7 +109,8 @@ pub struct Options {
     pub explain: bool,
 
     /// Print a row for each operation: its layer, why, its name, the bytes that
-    /// it needs, summed over tiles, and in which places it counts by which rule
+    /// it needs, summed over tiles, in which places it counts by which rule, and
+    /// its pass (forward, backward, update, or both)
     #[arg(long, help_heading = "Results")]
     pub operation_breakdown: bool,
 

@@ -114,6 +114,7 @@ impl Peaks {
         };
         let whole = self.whole.as_ref().map(|(tile, curves)| Liveness {
             steps: inputs.model.steps(),
+            turn: inputs.model.turn,
             all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
             fullest_tile: *tile,
             fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),

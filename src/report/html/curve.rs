@@ -20,6 +20,8 @@ pub(super) struct Drawing<'a> {
     /// How the layers of bands are called.
     pub(super) pseudo_layers: PseudoLayers,
     pub(super) limit: Option<u64>,
+    /// The first step of the backward pass, if there is one.
+    pub(super) turn: Option<u32>,
     /// Height of the drawing in pixels.
     pub(super) height: u32,
     /// The maximum number of rows of its table, about.
@@ -123,6 +125,7 @@ impl Drawing<'_> {
                     viewBox=(format!("0 0 {} 1000", self.steps())) {
                     path.curve d=(self.path()) {}
                 }
+                (self.turn_drawing())
                 (self.limit_drawing())
                 (self.peak_drawing())
                 text.axis x="0" y=(self.height - 5) { "step " (grouped(curve.first_step.into())) }
@@ -162,6 +165,25 @@ impl Drawing<'_> {
     fn peaks_right(&self) -> bool {
         let step = self.curve.peak.step.saturating_sub(self.curve.first_step);
         u64::from(step) * 2 > self.steps()
+    }
+
+    /// A line where the backward pass begins, if that is inside.
+    fn turn_drawing(&self) -> Markup {
+        let Curve {
+            first_step,
+            last_step,
+            ..
+        } = *self.curve;
+        let turn = self
+            .turn
+            .filter(|&turn| first_step < turn && turn <= last_step);
+        html! {
+            @if let Some(turn) = turn {
+                @let x = self.x(turn);
+                line.mark x1=(x) x2=(x) y1=(ABOVE) y2=(self.height - BELOW) {}
+                text.axis.halo x=(x) y=(ABOVE + 12) dx="4" { "backward pass" }
+            }
+        }
     }
 
     /// The limit with its name on the side where the peak is not.

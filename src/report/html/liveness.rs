@@ -20,6 +20,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
         bands: &bands,
         pseudo_layers: report.pseudo_layers,
         limit,
+        turn: liveness.turn,
         height: 260,
         rows: 40,
         label,
@@ -42,7 +43,11 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
         p {
             "The whole model as it was compiled, over its "
             (number("/liveness/steps", liveness.steps.into()))
-            " steps. Bands are the steps of layers" @if report.split.is_some() { ", tinted by IPU" } "."
+            " steps. Bands are the steps of layers" @if report.split.is_some() { ", tinted by IPU" } ". "
+            @match liveness.turn {
+                Some(turn) => { "The backward pass begins at step " (number("/liveness/turn", turn.into())) "." },
+                None => "There is no backward pass: it is inference, or the contexts do not tell.",
+            }
         }
         (colours())
         h3 { "Tile " (number("/liveness/fullest_tile", liveness.fullest_tile.into())) ", the fullest, against its memory" }

@@ -166,6 +166,7 @@ fn curves(report: &Report, stage: &Stage, detail: Detail, charts: &mut Charts) -
                 bands,
                 pseudo_layers: report.pseudo_layers,
                 limit,
+                turn: report.liveness.as_ref().and_then(|own| own.turn),
                 height,
                 rows: detail.rows,
                 label,

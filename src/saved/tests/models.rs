@@ -3,7 +3,7 @@
 
 use crate::model::{
     CallSite, CycleSource, GroupCode, Label, MemoryPeak, Model, NO_CALL, NO_USERS, NamedVariable,
-    Operation, OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Piece, TensorKind,
+    Operation, OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Pass, Piece, TensorKind,
     UserSets, VariableGroup, VariableGroups,
 };
 use crate::profile::{
@@ -65,6 +65,7 @@ pub(super) fn full() -> Model {
         }],
         vertex_code: vec![by_tile(&[8, 8, 0, 9]), TileBytes::default()],
         programs: programs(),
+        turn: Some(1),
         recorded: Recorded {
             tiles: (0..4).map(recorded).collect(),
             categories: vec![("variable".into(), by_tile(&[1, 2, 3, 4]))],
@@ -136,6 +137,7 @@ fn operations() -> Vec<Operation> {
         is_anonymous: false,
         is_backward: !is_tensor,
         is_update: is_tensor,
+        pass: Pass::Both,
         is_nested: body == 1,
         call: if body == 1 { 0 } else { NO_CALL },
     };
@@ -256,6 +258,7 @@ fn any_model_of(sizes: Sizes, body_sets: UserSets) -> impl Strategy<Value = Mode
         user_sets: body_sets.clone(),
         vertex_code: parts.4,
         programs: parts.5,
+        turn: None,
         recorded: parts.6,
         code_variables: parts.7,
         recorded_code: parts.8,
@@ -327,6 +330,11 @@ fn any_operation(bodies: u32) -> impl Strategy<Value = Operation> {
         is_anonymous: facts[1],
         is_backward: facts[2],
         is_update: facts[3],
+        pass: if facts[4] {
+            Pass::Update
+        } else {
+            Pass::Forward
+        },
         is_nested: facts[4],
         call: NO_CALL,
     })

@@ -5,7 +5,7 @@ use std::fs;
 
 use popliner::debug_info::DebugInfo;
 use popliner::model::{
-    Model, NO_CALL, NO_USERS, Operation, OperationGroup, VariableGroup, VariableGroups,
+    Model, NO_CALL, NO_USERS, Operation, OperationGroup, Pass, VariableGroup, VariableGroups,
 };
 use popliner::profile::{LiveClasses, Profile, TileBytes};
 use popliner::saved::to_bytes;
@@ -131,6 +131,7 @@ fn named_operation(group: u32, name: &str) -> Operation {
         is_anonymous: false,
         is_backward: false,
         is_update: false,
+        pass: Pass::Forward,
         is_nested: false,
         call: NO_CALL,
     }

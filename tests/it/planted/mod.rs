@@ -6,6 +6,7 @@ mod attributed;
 mod growth;
 mod layer_cycles;
 mod once;
+mod passes;
 mod places;
 mod subject;
 mod whole;

@@ -1,0 +1,121 @@
+//! The pass of each operation: forward, backward or update (pipeline.md, section
+//! 12). Contexts tell which operations of the main graph are backward; the first
+//! of them is the turn, and all others are told by their steps: inside the body of
+//! a function contexts do not tell, but the steps of its calls do.
+
+use super::Operation;
+use super::operations::Found;
+use super::walk::NO_CALL as NO_PATH;
+use super::windows::StepIndex;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The pass that an operation is part of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Pass {
+    /// Before the turn; everything in inference.
+    #[default]
+    Forward,
+    /// From the turn on.
+    Backward,
+    /// It updates weights.
+    Update,
+    /// Its steps are on both sides of the turn: a body that is listed once for
+    /// calls on both sides, or what is computed again for the backward pass.
+    Both,
+}
+
+impl fmt::Display for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Pass::Forward => "forward",
+            Pass::Backward => "backward",
+            Pass::Update => "update",
+            Pass::Both => "both",
+        })
+    }
+}
+
+/// Gives each operation its pass. Returns the turn, which is the index of the
+/// first step of the backward pass; `None` for inference.
+pub(super) fn find(steps: &StepIndex, found: &Found, operations: &mut [Operation]) -> Option<u32> {
+    let window = |own: &super::operations::FoundOperation| {
+        steps.window(&own.programs, &found.walk.paths, own.path)
+    };
+    let windows: Vec<Option<(u32, u32)>> = found.operations.iter().map(window).collect();
+    let is_of_main_graph = found.operations.iter().map(|own| own.path == NO_PATH);
+    let all = operations.iter().zip(is_of_main_graph).zip(&windows);
+    let first_steps = all.filter_map(|((operation, is_of_main_graph), window)| {
+        let (first, _) = (*window)?;
+        (operation.is_backward && is_of_main_graph).then_some(first)
+    });
+    let turn = first_steps.min()?;
+    for (operation, window) in operations.iter_mut().zip(windows) {
+        operation.pass = pass(operation, window, turn);
+    }
+    Some(turn)
+}
+
+fn pass(operation: &Operation, window: Option<(u32, u32)>, turn: u32) -> Pass {
+    match window {
+        _ if operation.is_update => Pass::Update,
+        Some((first, _)) if first >= turn => Pass::Backward,
+        Some((_, last)) if last < turn => Pass::Forward,
+        Some(_) => Pass::Both,
+        None if operation.is_backward => Pass::Backward,
+        None => Pass::Forward,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Analysis;
+    use crate::model::{Model, testing};
+    use std::path::Path;
+
+    #[test]
+    fn steps_tell_the_pass_where_no_update_is_named() {
+        let own = testing::operation(0, "", "");
+        let update = Operation {
+            is_update: true,
+            ..own.clone()
+        };
+        let backward = Operation {
+            is_backward: true,
+            ..own.clone()
+        };
+        assert_eq!(pass(&own, Some((0, 4)), 5), Pass::Forward);
+        assert_eq!(pass(&own, Some((5, 5)), 5), Pass::Backward);
+        assert_eq!(pass(&own, Some((4, 5)), 5), Pass::Both);
+        assert_eq!(pass(&own, None, 5), Pass::Forward);
+        assert_eq!(pass(&backward, None, 5), Pass::Backward);
+        assert_eq!(pass(&update, Some((7, 7)), 5), Pass::Update);
+    }
+
+    fn fixture(name: &str) -> Model {
+        let folder = Path::new("fixtures").join(name);
+        let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
+        read.unwrap().model
+    }
+
+    #[test]
+    fn inference_has_no_turn_and_training_has_all_passes() {
+        let inference = fixture("popart-bert-inference");
+        assert_eq!(inference.turn, None);
+        let mut operations = inference.operations.iter();
+        assert!(operations.all(|own| own.pass == Pass::Forward));
+        for name in ["poptorch-bert-training", "tensorflow-cnn"] {
+            let training = fixture(name);
+            let turn = training.turn.expect(name);
+            assert!(turn > 0 && turn < training.steps(), "{name}");
+            for pass in [Pass::Forward, Pass::Backward, Pass::Update] {
+                let mut operations = training.operations.iter();
+                assert!(operations.any(|own| own.pass == pass), "{name}: {pass}");
+            }
+            let mut named = training.operations.iter().filter(|own| own.is_backward);
+            let is_after = |own: &Operation| own.pass == Pass::Backward;
+            assert!(named.all(is_after), "{name}");
+        }
+    }
+}
