@@ -98,6 +98,18 @@ pub(super) fn insert_once<V>(
     row.check_first(map.insert(row.unsigned(0)?, value).is_none())
 }
 
+/// The position of the row that a cell points to.
+pub(super) fn position(
+    ids: &Ids,
+    row: &Cells<'_>,
+    column: usize,
+    table: &str,
+) -> Result<u32, ProfileError> {
+    let id = row.unsigned(column)?;
+    let unknown = || row.problem(column, format!("`{table}` has no row with the id {id}"));
+    ids.position(id).ok_or_else(unknown)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

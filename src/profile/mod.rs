@@ -18,6 +18,7 @@ mod names;
 mod open;
 mod program_types;
 mod programs;
+mod read_programs;
 mod recorded;
 mod schema;
 mod target;

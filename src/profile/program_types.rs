@@ -1,8 +1,8 @@
 //! What each type of program says beside the tree: the `program_type_*` tables.
 
 use super::database::Database;
-use super::ids::{Ids, insert_once};
-use super::programs::{ProgramRow, position};
+use super::ids::{Ids, insert_once, position};
+use super::programs::ProgramRow;
 use super::tile_bytes::TileBytes;
 use super::{ProfileError, Program, ProgramKind};
 use rustc_hash::FxHashMap;

@@ -1,8 +1,7 @@
 //! Compute sets, vertex types and what their instances take.
 
 use super::database::Database;
-use super::ids::Ids;
-use super::programs::position;
+use super::ids::{Ids, position};
 use super::tile_bytes::TileBytes;
 use super::{ComputeSet, ProfileError, VertexType};
 use rustc_hash::FxHashSet;

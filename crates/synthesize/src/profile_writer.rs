@@ -33,11 +33,6 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where interleaved memory starts: after the first third, as on a Mk2 tile.
-pub fn plain_bytes(plan: &Plan) -> u64 {
-    plan.settings.bytes_per_tile / 3 / 16_384 * 16_384
-}
-
 fn target(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let tiles = u64::from(plan.settings.tiles);
     let bytes = plan.settings.bytes_per_tile;
@@ -59,8 +54,8 @@ fn target(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
             tiles,
             architecture,
             encode_list(&elements),
-            plain_bytes(plan),
-            encode_list(&[0, plain_bytes(plan)]),
+            plan.plain_bytes(),
+            encode_list(&[0, plan.plain_bytes()]),
             // What outgrows its IPU can be executed by a model of one only.
             match plan.settings.execution {
                 true => "IPU_MODEL",

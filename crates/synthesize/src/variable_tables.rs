@@ -7,7 +7,6 @@ use super::groups::Role;
 use super::liveness::{Fixed, UNALLOCATED};
 use super::overhead::{self, CATEGORIES, Extra};
 use super::plan::{Plan, category_of};
-use super::profile_writer::plain_bytes;
 use super::random::topic;
 use super::truth::{Truth, Variable};
 
@@ -94,7 +93,7 @@ fn vars_info(plan: &Plan, connection: &Connection) -> rusqlite::Result<Truth> {
         constraints: Vec::new(),
     };
     let bytes = plan.settings.bytes_per_tile;
-    let mut truth = Truth::new(plan.tree.steps.len(), plain_bytes(plan), bytes);
+    let mut truth = Truth::new(plan.tree.steps.len(), plan.plain_bytes(), bytes);
     let mut variables = Vec::new();
     for tile in 0..plan.settings.tiles {
         variables.clear();

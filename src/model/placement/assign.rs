@@ -1,25 +1,15 @@
 //! The rules of the full model, one after the other.
 
-use super::by_layer::{of_named, of_sets};
-use super::ends::{self, Ends, IN, Layered, ProgramPart, ProgramParts};
-use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
-use super::touches::{SetBytes, Touches, apart, bytes_of_sets, in_shared_functions};
+use super::by_layer::{of_named, of_sets, places_of_groups};
+use super::ends::{self, Ends, Layered, ProgramPart, ProgramParts};
+use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::touches::{Known, SetBytes, Touches, apart, bytes_of_sets, in_shared_functions};
 use super::variables::{VariablePlaces, code_places};
 use super::{
     OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie, calls,
     weights,
 };
 use crate::model::{Layering, Model, NO_CALL, Note, Operation};
-
-/// What is known before anything has a place.
-pub(super) struct Known {
-    /// By user set: its bytes.
-    pub(super) bytes: Vec<SetBytes>,
-    /// By operation group: does it share nothing with others?
-    pub(super) apart: Vec<bool>,
-    /// By operation group: is it in a function that several operations call?
-    pub(super) shared: Vec<bool>,
-}
 
 /// Gives everything its places.
 pub(super) fn assign(
@@ -192,7 +182,7 @@ fn firm(
             };
         }
     }
-    let of_group = of_groups(model, operations, sets)?;
+    let of_group = places_of_groups(model, operations, sets)?;
     let of_set = of_sets(&model.user_sets, &of_group, sets)?;
     let is_open = |group: u32| of_group[group as usize] == NOWHERE;
     let touches = Touches::new(model, &known.bytes, (sets, &of_set), is_open)?;
@@ -222,7 +212,7 @@ fn touches_of_named(
             named[operation].places = after;
         }
     }
-    let of_group = of_groups(model, &named, sets)?;
+    let of_group = places_of_groups(model, &named, sets)?;
     let of_set = of_sets(&model.user_sets, &of_group, sets)?;
     let is_open = |group: u32| [NOWHERE, after].contains(&of_group[group as usize]);
     Touches::new(model, bytes, (sets, &of_set), is_open)
@@ -271,27 +261,13 @@ fn named(layering: &Layering, operations: &[OperationPlace]) -> Vec<OperationPla
     numbered.map(own).collect()
 }
 
-/// By operation group: the places of its operations.
-pub(super) fn of_groups(
-    model: &Model,
-    operations: &[OperationPlace],
-    sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let mut of_group = vec![NOWHERE; model.operation_groups.len()];
-    for (operation, own) in model.operations.iter().zip(operations) {
-        let known = &mut of_group[operation.group as usize];
-        *known = sets.union(*known, own.places)?;
-    }
-    Ok(of_group)
-}
-
 /// By user set: the places of the operations of all its groups.
 fn sets_of(
     model: &Model,
     operations: &[OperationPlace],
     sets: &mut PlaceSets,
 ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let of_group = of_groups(model, operations, sets)?;
+    let of_group = places_of_groups(model, operations, sets)?;
     of_sets(&model.user_sets, &of_group, sets)
 }
 

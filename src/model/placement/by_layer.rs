@@ -140,3 +140,17 @@ pub(super) fn of_sets(
     }
     Ok(of_set)
 }
+
+/// By operation group: the places of its operations.
+pub(super) fn places_of_groups(
+    model: &Model,
+    operations: &[OperationPlace],
+    sets: &mut PlaceSets,
+) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    let mut of_group = vec![NOWHERE; model.operation_groups.len()];
+    for (operation, own) in model.operations.iter().zip(operations) {
+        let known = &mut of_group[operation.group as usize];
+        *known = sets.union(*known, own.places)?;
+    }
+    Ok(of_group)
+}

@@ -1,8 +1,7 @@
 //! In and Out: what runs before the layers, and after them.
 
-use super::assign::Known;
-use super::place_sets::{NOWHERE, PlaceSet};
-use super::touches::Touches;
+use super::place_sets::{IN, NOWHERE, PlaceSet};
+use super::touches::{Known, Touches};
 use crate::model::Model;
 
 /// The parts of the program, by operations in the order of the walk.
@@ -209,9 +208,6 @@ pub(super) struct Ends<'a> {
     /// The position of Out.
     pub(super) out: u32,
 }
-
-/// The position of In.
-pub(super) const IN: u32 = 0;
 
 impl Ends<'_> {
     /// By operation: In or Out, if it runs before the layers or after them in

@@ -4,6 +4,9 @@ use crate::limits;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+/// The position of In.
+pub(super) const IN: u32 = 0;
+
 /// A set of places, as a position in [`PlaceSets`]. A type of its own, since
 /// user sets are numbers too and one is mostly looked up by the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,11 +1,20 @@
 //! Which places an operation touches with its variables.
 
-use super::ends::IN;
-use super::place_sets::{PlaceSet, PlaceSets, TooManyPlaces};
+use super::place_sets::{IN, PlaceSet, PlaceSets, TooManyPlaces};
 use crate::limits;
 use crate::model::{Model, TensorKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+
+/// What is known before anything has a place.
+pub(super) struct Known {
+    /// By user set: its bytes.
+    pub(super) bytes: Vec<SetBytes>,
+    /// By operation group: does it share nothing with others?
+    pub(super) apart: Vec<bool>,
+    /// By operation group: is it in a function that several operations call?
+    pub(super) shared: Vec<bool>,
+}
 
 /// Bytes of the variables of one user set, over all tiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

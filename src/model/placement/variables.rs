@@ -1,7 +1,6 @@
 //! Where variables and code count.
 
-use super::assign::of_groups;
-use super::by_layer::of_sets;
+use super::by_layer::{of_sets, places_of_groups};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches};
 use super::{OperationPlace, Reason};
@@ -47,7 +46,7 @@ impl VariablePlaces {
         firm: Vec<PlaceSet>,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let own = of_groups(model, operations, sets)?;
+        let own = places_of_groups(model, operations, sets)?;
         let local: Vec<PlaceSet> = own.iter().map(|&own| without_every_stage(own)).collect();
         let by_operation = by_users(model, |group| local[group], sets)?;
         let counted = firm.iter().zip(&by_operation);
@@ -297,7 +296,7 @@ pub(super) fn code_places(
     bytes: &[SetBytes],
     sets: &mut PlaceSets,
 ) -> Result<(Vec<PlaceSet>, Vec<Vec<PlaceSet>>), TooManyPlaces> {
-    let mut of_group = of_groups(model, operations, sets)?;
+    let mut of_group = places_of_groups(model, operations, sets)?;
     let mut of_piece = vec![Vec::new(); of_group.len()];
     let is_reaching = &variables.reaching.is_reaching;
     let wanted = |group: u32| is_reaching[group as usize];
