@@ -59,7 +59,7 @@ pub fn operations(
         table.row("", cells);
     }
     if is_classic {
-        table = table.without("Counts in").without("By");
+        table = table.without("Counts in").without("By").without("Pass");
     }
     table
 }
