@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// A form of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ExportForm {
     /// `--export-json`
     Json,
     /// `--export-csv`
@@ -24,13 +24,13 @@ enum Form {
     Html,
 }
 
-impl Form {
+impl ExportForm {
     fn option(self) -> &'static str {
         match self {
-            Form::Json => "--export-json",
-            Form::Csv => "--export-csv",
-            Form::Markdown => "--export-markdown",
-            Form::Html => "--export-html",
+            ExportForm::Json => "--export-json",
+            ExportForm::Csv => "--export-csv",
+            ExportForm::Markdown => "--export-markdown",
+            ExportForm::Html => "--export-html",
         }
     }
 
@@ -41,12 +41,12 @@ impl Form {
 }
 
 /// The requested forms, each with its file.
-fn exports(options: &Options) -> impl Iterator<Item = (Form, &Path)> {
+fn exports(options: &Options) -> impl Iterator<Item = (ExportForm, &Path)> {
     let exports = [
-        (Form::Json, &options.export_json),
-        (Form::Csv, &options.export_csv),
-        (Form::Markdown, &options.export_markdown),
-        (Form::Html, &options.export_html),
+        (ExportForm::Json, &options.export_json),
+        (ExportForm::Csv, &options.export_csv),
+        (ExportForm::Markdown, &options.export_markdown),
+        (ExportForm::Html, &options.export_html),
     ];
     exports
         .into_iter()
@@ -127,13 +127,13 @@ pub(super) fn write(
     Ok(())
 }
 
-fn rendered(report: &Report, form: Form) -> io::Result<Vec<u8>> {
+fn rendered(report: &Report, form: ExportForm) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match form {
-        Form::Json => write_json(report, &mut bytes)?,
-        Form::Csv => write_csv(report, &mut bytes)?,
-        Form::Markdown => bytes.extend(markdown(report).into_bytes()),
-        Form::Html => bytes.extend(html(report).into_bytes()),
+        ExportForm::Json => write_json(report, &mut bytes)?,
+        ExportForm::Csv => write_csv(report, &mut bytes)?,
+        ExportForm::Markdown => bytes.extend(markdown(report).into_bytes()),
+        ExportForm::Html => bytes.extend(html(report).into_bytes()),
     }
     Ok(bytes)
 }

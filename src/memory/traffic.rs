@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 pub struct LayerTraffic {
     layers: usize,
     windows: Vec<Option<(u32, u32)>>,
-    shared: Vec<SharedVariables>,
+    shared: Vec<LiveShare>,
 }
 
 /// Variables, on any tile, with one liveness and one set of layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct SharedVariables {
+struct LiveShare {
     layers: Box<[u32]>,
     ranges: Box<[(u32, u32)]>,
     bytes: u64,
@@ -65,13 +65,11 @@ impl MemoryModel<'_> {
             let wanted = used.filter(|&(_, set)| is_wanted[set.index()]);
             wanted.map(|(own, set)| ((own.class, set.0), u64::from(own.bytes)))
         });
-        let shared = sums
-            .into_iter()
-            .map(|((class, set), bytes)| SharedVariables {
-                layers: self.sets.places(PlaceSet(set)).into(),
-                ranges: self.model.classes.ranges(class).into(),
-                bytes,
-            });
+        let shared = sums.into_iter().map(|((class, set), bytes)| LiveShare {
+            layers: self.sets.places(PlaceSet(set)).into(),
+            ranges: self.model.classes.ranges(class).into(),
+            bytes,
+        });
         LayerTraffic {
             layers: self.layers(),
             windows: self.windows.clone(),
@@ -150,7 +148,7 @@ impl LayerTraffic {
 
     /// The layers in whose window this live range begins, and those that it
     /// reaches into.
-    fn ends(&self, shared: &SharedVariables, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
+    fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             let layers = shared.layers.iter().copied();
             layers
@@ -167,7 +165,7 @@ impl LayerTraffic {
     /// The lowest and the highest layer that take part in the flow of this live
     /// range. Every boundary between them is crossed: whichever side the layers
     /// of one kind are on, one of the other kind is reached.
-    fn span(&self, shared: &SharedVariables, range: (u32, u32)) -> Option<(u32, u32)> {
+    fn span(&self, shared: &LiveShare, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         let lowest = (*from.first()?).min(*to.first()?);
         let highest = (*from.last()?).max(*to.last()?);

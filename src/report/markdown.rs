@@ -1,6 +1,6 @@
 //! The report as Markdown, to be posted in a pull request or an issue.
 
-use super::sentences::{self, Piece, Sentence};
+use super::sentences::{self, Phrase, Sentence};
 use super::table::{Cell, Table};
 use super::text::{capital, grouped, shown};
 use super::{Report, tables};
@@ -162,17 +162,19 @@ fn list(items: impl Iterator<Item = String>) -> String {
 
 /// A sentence that begins with a capital letter.
 fn said(report: &Report, sentence: &Sentence) -> String {
-    let piece = |(place, piece): (usize, &Piece)| match piece {
-        Piece::Text(text) => text.clone(),
-        Piece::Amount { bytes, .. } => format!("{} bytes", grouped(*bytes)),
-        Piece::Bytes { bytes: number, .. } | Piece::Count { count: number, .. } => grouped(*number),
-        Piece::Name(name) if place == 0 => escaped(&capital(&shown(name))),
-        Piece::Name(name) | Piece::Code(name) => escaped(&shown(name)),
-        Piece::Layers(layers) => escaped(&report.pseudo_layers.shown_list(layers)),
-        Piece::Stages(stages) => escaped(&report.pseudo_layers.shown_stages(stages)),
+    let phrase = |(place, phrase): (usize, &Phrase)| match phrase {
+        Phrase::Text(text) => text.clone(),
+        Phrase::Amount { bytes, .. } => format!("{} bytes", grouped(*bytes)),
+        Phrase::Bytes { bytes: number, .. } | Phrase::Count { count: number, .. } => {
+            grouped(*number)
+        }
+        Phrase::Name(name) if place == 0 => escaped(&capital(&shown(name))),
+        Phrase::Name(name) | Phrase::Code(name) => escaped(&shown(name)),
+        Phrase::Layers(layers) => escaped(&report.pseudo_layers.shown_list(layers)),
+        Phrase::Stages(stages) => escaped(&report.pseudo_layers.shown_stages(stages)),
     };
     let sentence = sentence.clone().capital();
-    sentence.pieces.iter().enumerate().map(piece).collect()
+    sentence.phrases.iter().enumerate().map(phrase).collect()
 }
 
 fn names(names: &[String]) -> String {

@@ -17,16 +17,16 @@ use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, TiedWe
 use crate::model::PseudoLayers;
 use crate::wording::listed;
 
-/// A sentence in pieces.
+/// A sentence in phrases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sentence {
-    pub(super) pieces: Vec<Piece>,
+    pub(super) phrases: Vec<Phrase>,
 }
 
-/// A piece of a sentence. `at` is where a number is in the JSON form, as a JSON
+/// A phrase of a sentence. `at` is where a number is in the JSON form, as a JSON
 /// pointer; empty where it is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum Phrase {
     /// Text of this program.
     Text(String),
     /// An amount, such as `1,024 bytes`.
@@ -51,61 +51,61 @@ pub(super) fn say(text: impl Into<String>) -> Sentence {
 }
 
 impl Sentence {
-    fn piece(mut self, piece: Piece) -> Self {
-        self.pieces.push(piece);
+    fn phrase(mut self, phrase: Phrase) -> Self {
+        self.phrases.push(phrase);
         self
     }
 
     pub(super) fn text(self, text: impl Into<String>) -> Self {
-        self.piece(Piece::Text(text.into()))
+        self.phrase(Phrase::Text(text.into()))
     }
 
     pub(super) fn amount(self, bytes: u64, at: impl Into<String>) -> Self {
         let at = at.into();
-        self.piece(Piece::Amount { bytes, at })
+        self.phrase(Phrase::Amount { bytes, at })
     }
 
     pub(super) fn bytes(self, bytes: u64, at: impl Into<String>) -> Self {
         let at = at.into();
-        self.piece(Piece::Bytes { bytes, at })
+        self.phrase(Phrase::Bytes { bytes, at })
     }
 
     pub(super) fn count(self, count: impl Into<u64>, at: impl Into<String>) -> Self {
         let (count, at) = (count.into(), at.into());
-        self.piece(Piece::Count { count, at })
+        self.phrase(Phrase::Count { count, at })
     }
 
     pub(super) fn name(self, name: impl Into<String>) -> Self {
-        self.piece(Piece::Name(name.into()))
+        self.phrase(Phrase::Name(name.into()))
     }
 
     pub(super) fn code(self, code: impl Into<String>) -> Self {
-        self.piece(Piece::Code(code.into()))
+        self.phrase(Phrase::Code(code.into()))
     }
 
     pub(super) fn layers(self, layers: &LayerNames) -> Self {
-        self.piece(Piece::Layers(layers.clone()))
+        self.phrase(Phrase::Layers(layers.clone()))
     }
 
     pub(super) fn stages(self, stages: &[LayerNames]) -> Self {
-        self.piece(Piece::Stages(stages.to_vec()))
+        self.phrase(Phrase::Stages(stages.to_vec()))
     }
 
     /// Several in one, with `between` between them.
     fn join(sentences: impl IntoIterator<Item = Sentence>, between: &str) -> Sentence {
         let mut all = Sentence::default();
         for sentence in sentences {
-            if !all.pieces.is_empty() {
+            if !all.phrases.is_empty() {
                 all = all.text(between);
             }
-            all.pieces.extend(sentence.pieces);
+            all.phrases.extend(sentence.phrases);
         }
         all
     }
 
     /// The same with a capital letter.
     pub(super) fn capital(mut self) -> Self {
-        if let Some(Piece::Text(text)) = self.pieces.first_mut() {
+        if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
             *text = text::capital(text);
         }
         self
@@ -263,16 +263,16 @@ pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
 impl Sentence {
     /// For a terminal: amounts in `units`, and whole lists of stages.
     pub(super) fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
-        let piece = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Amount { bytes, .. } => units.amount(*bytes),
-            Piece::Bytes { bytes, .. } => units.short(*bytes),
-            Piece::Count { count, .. } => grouped(*count),
-            Piece::Name(name) | Piece::Code(name) => text::printable(name),
-            Piece::Layers(layers) => pseudo_layers.few(layers),
-            Piece::Stages(stages) => format!("[ {} ]", pseudo_layers.all(stages)),
+        let phrase = |phrase: &Phrase| match phrase {
+            Phrase::Text(text) => text.clone(),
+            Phrase::Amount { bytes, .. } => units.amount(*bytes),
+            Phrase::Bytes { bytes, .. } => units.short(*bytes),
+            Phrase::Count { count, .. } => grouped(*count),
+            Phrase::Name(name) | Phrase::Code(name) => text::printable(name),
+            Phrase::Layers(layers) => pseudo_layers.few(layers),
+            Phrase::Stages(stages) => format!("[ {} ]", pseudo_layers.all(stages)),
         };
-        self.pieces.iter().map(piece).collect()
+        self.phrases.iter().map(phrase).collect()
     }
 }
 

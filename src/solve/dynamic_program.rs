@@ -30,13 +30,13 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     for &objective in checked.goal.order() {
         if objective.is_bottleneck() {
             let objectives = [sums.as_slice(), &[objective]].concat();
-            let best = Pass::new(checked, &objectives, &caps).run()?.0;
+            let best = StagePass::new(checked, &objectives, &caps).run()?.0;
             caps.push((objective, best[sums.len()]));
         } else {
             sums.push(objective);
         }
     }
-    let (_, stages) = Pass::new(checked, &sums, &caps).run()?;
+    let (_, stages) = StagePass::new(checked, &sums, &caps).run()?;
     Plan::new(stages, checked.layers())
 }
 
@@ -48,7 +48,7 @@ struct Candidate {
 }
 
 /// One pass over all stages, from the last to the first.
-struct Pass<'a> {
+struct StagePass<'a> {
     checked: &'a CheckedProblem<'a>,
     /// Whether the last objective is a bottleneck, and where it is.
     bottleneck: Option<usize>,
@@ -56,7 +56,7 @@ struct Pass<'a> {
     candidates: Vec<Vec<Candidate>>,
 }
 
-impl<'a> Pass<'a> {
+impl<'a> StagePass<'a> {
     /// A pass over ranges that count at most as much as `caps` allow.
     fn new(
         checked: &'a CheckedProblem<'a>,

@@ -21,7 +21,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
         .collect();
     Some(html! {
         p { "How full the tiles of each stage are, each at its own peak, and what is live on the fullest tile step by step. Tinted are the steps of the stage's own layers." }
-        @if !Detail::of(split).all_tiles {
+        @if !CardSize::of(split).all_tiles {
             p.soft { "With this many stages, the curves of all tiles together are in the JSON form of the report alone." }
         }
         (colours())
@@ -31,7 +31,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
 
 /// How much the card of a stage shows.
 #[derive(Clone, Copy)]
-struct Detail {
+struct CardSize {
     /// Rows of the table of a curve.
     rows: usize,
     /// Variables that are named.
@@ -40,7 +40,7 @@ struct Detail {
     all_tiles: bool,
 }
 
-impl Detail {
+impl CardSize {
     /// With many stages the page must stay small; the JSON form has the rest.
     fn of(split: &Split) -> Self {
         let (rows, variables, all_tiles) = match split.stages.len() {
@@ -57,7 +57,7 @@ impl Detail {
 }
 
 fn card(report: &Report, split: &Split, stage: &Stage, charts: &mut Charts) -> Markup {
-    let detail = Detail::of(split);
+    let detail = CardSize::of(split);
     let tile = &stage.fullest_tile;
     html! {
         article.card data-at=(format_args!("/split/stages/{}", stage.stage)) {
@@ -136,7 +136,7 @@ fn histogram(tiles: &Fullness, limit: u64) -> Markup {
     }
 }
 
-fn curves(report: &Report, stage: &Stage, detail: Detail, charts: &mut Charts) -> Markup {
+fn curves(report: &Report, stage: &Stage, detail: CardSize, charts: &mut Charts) -> Markup {
     let bands = report.liveness.iter().flat_map(|liveness| &liveness.bands);
     let own = |band: &&Band| stage.layers.contains(&band.layer);
     let bands = tints(report, bands.filter(own));

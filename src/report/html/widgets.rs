@@ -1,8 +1,8 @@
-//! The small pieces that pages are built from: numbers, tables, bars.
+//! The small phrases that pages are built from: numbers, tables, bars.
 
 use crate::memory::Parts;
 use crate::report::Report;
-use crate::report::sentences::{Piece, Sentence};
+use crate::report::sentences::{Phrase, Sentence};
 use crate::report::table::{Cell, Column, Kind, Row, Table};
 use crate::report::tables::bar;
 use crate::report::text::{capital, grouped, grouped_signed, shown};
@@ -100,16 +100,16 @@ pub(super) fn sentence(report: &Report, sentence: &Sentence) -> Markup {
     let pseudo_layers = report.pseudo_layers;
     let sentence = sentence.clone().capital();
     html! {
-        @for (place, piece) in sentence.pieces.iter().enumerate() {
-            @match piece {
-                Piece::Text(text) => (text),
-                Piece::Amount { bytes, at } => { (placed(at, *bytes)) " bytes" },
-                Piece::Bytes { bytes: number, at } | Piece::Count { count: number, at } => (placed(at, *number)),
-                Piece::Name(name) if place == 0 => span.name { (capital(&shown(name))) },
-                Piece::Name(name) => span.name { (shown(name)) },
-                Piece::Code(code) => code { (shown(code)) },
-                Piece::Layers(layers) => span.name { (pseudo_layers.shown_list(layers)) },
-                Piece::Stages(stages) => span.name { (pseudo_layers.shown_stages(stages)) },
+        @for (place, phrase) in sentence.phrases.iter().enumerate() {
+            @match phrase {
+                Phrase::Text(text) => (text),
+                Phrase::Amount { bytes, at } => { (placed(at, *bytes)) " bytes" },
+                Phrase::Bytes { bytes: number, at } | Phrase::Count { count: number, at } => (placed(at, *number)),
+                Phrase::Name(name) if place == 0 => span.name { (capital(&shown(name))) },
+                Phrase::Name(name) => span.name { (shown(name)) },
+                Phrase::Code(code) => code { (shown(code)) },
+                Phrase::Layers(layers) => span.name { (pseudo_layers.shown_list(layers)) },
+                Phrase::Stages(stages) => span.name { (pseudo_layers.shown_stages(stages)) },
             }
         }
         "."

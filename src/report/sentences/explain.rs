@@ -58,7 +58,7 @@ impl Sentence {
         let named = Parts::NAMES.into_iter().zip(parts.bytes());
         let some = named.filter(|&(_, bytes)| bytes > 0);
         let some = some.map(|(name, bytes)| say(format!("{name} ")).bytes(bytes, ""));
-        self.pieces.extend(Sentence::join(some, ", ").pieces);
+        self.phrases.extend(Sentence::join(some, ", ").phrases);
         self
     }
 }
@@ -72,7 +72,8 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<Sentence>
             name.text(" ").bytes(own.bytes, "")
         });
         let mut line = say("  live then by category: ");
-        line.pieces.extend(Sentence::join(categories, ", ").pieces);
+        line.phrases
+            .extend(Sentence::join(categories, ", ").phrases);
         lines.push(line);
     }
     let variable = |own: &LiveVariable| {
@@ -122,8 +123,8 @@ fn of_move(own: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> Sentence {
     };
     let moved = moved.text(format!(" in stage {}: ", own.to_stage));
     let mut line = moved;
-    line.pieces
-        .extend(Sentence::join([side(0), side(1)], ", ").pieces);
+    line.phrases
+        .extend(Sentence::join([side(0), side(1)], ", ").phrases);
     line
 }
 
