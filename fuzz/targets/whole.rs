@@ -8,8 +8,7 @@ mod mutations;
 use clap::Parser;
 use libfuzzer_sys::fuzz_target;
 use mutations::{Choices, Schema, loosen, mutate};
-use popliner::cli::Options;
-use popliner::run::run;
+use popliner::app::{Options, run};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -105,5 +104,5 @@ fuzz_target!(|data: &[u8]| {
         .map(|path| fs::read(path).expect("a file"));
     assert!(before == after, "an input changed");
     let entries = fs::read_dir(profile.parent().expect("a folder")).expect("a folder");
-    assert_eq!(entries.count(), 2, "a file stands beside the inputs");
+    assert_eq!(entries.count(), 2, "a file is beside the inputs");
 });

@@ -34,7 +34,7 @@ use thiserror::Error;
 /// How a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Exit {
+pub enum Exit {
     /// Done; with `--solve`, the model fits.
     Done = 0,
     /// The model does not fit.
@@ -100,8 +100,11 @@ fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
     }
 }
 
-/// Does what `options` ask for.
-fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
+/// Does what `options` ask for. Results go to `out`, all else to standard error.
+///
+/// # Errors
+/// With the name of the file or option that is at fault.
+pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let messages = Messages::new(options.quiet, options.verbose, options.units);
     output::check(options)?;
     let earlier = output::earlier_report(options)?;
