@@ -15,9 +15,7 @@ pub(super) fn position(positions: &Positions, layer: &str, source: &str) -> Resu
     if let Some(position) = positions.find(layer) {
         return Ok(position);
     }
-    let names: Vec<String> = (0..positions.len())
-        .map(|place| positions.name(place).to_string())
-        .collect();
+    let names = positions.names();
     let shown = names.iter().take(NAMES_SHOWN).map(|name| printable(name));
     let shown: Vec<String> = shown.collect();
     let more = if names.len() > NAMES_SHOWN {

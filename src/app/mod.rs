@@ -165,9 +165,7 @@ fn find(
         error => error.into(),
     })?;
     if let Some(path) = &options.export_lp {
-        let positions = &layers.placement.positions;
-        let names = (0..positions.len()).map(|position| positions.name(position).to_string());
-        let names: Vec<String> = names.collect();
+        let names = layers.placement.positions.names();
         let text = lp(&found.weighed.problem(), &names).map_err(SearchError::from)?;
         crate::atomic::write(path, text.as_bytes()).with_context(|| shown(path))?;
         messages.info(format_args!("the integer program is in {}", shown(path)));

@@ -185,8 +185,9 @@ impl Model {
         let found = operations::find(&profile.programs, contexts)?;
         let (mut operations, with_pairs) = names::name_all(&found, &profile.programs, debug_info)?;
         let steps = windows::StepIndex::new(&profile.programs, &profile.steps);
-        let turn = passes::find(&steps, &found, &mut operations);
-        let (operation_groups, users, collected) = Self::groups(&profile, &found, &steps)?;
+        let windows = steps.windows(&found);
+        let turn = passes::find(&found, &windows, &mut operations);
+        let (operation_groups, users, collected) = Self::groups(&profile, &found, &windows)?;
         let (set_of, user_sets) = users;
         let has_pairs = |path| with_pairs.contains(&path);
         let sets = (&set_of[..], &user_sets);
@@ -232,7 +233,7 @@ impl Model {
     fn groups(
         profile: &Profile,
         found: &operations::Found,
-        steps: &windows::StepIndex,
+        windows: &[Option<(u32, u32)>],
     ) -> Result<(Vec<OperationGroup>, Users, LoweredVariables), ModelError> {
         let programs = &profile.programs;
         let mut budget = code::Budget::new(programs);
@@ -243,7 +244,7 @@ impl Model {
         let mut groups: Vec<OperationGroup> = with_code
             .map(|(group, code)| OperationGroup {
                 uid: group.uid,
-                window: steps.window(&group.programs, &found.walk.paths, group.path),
+                window: windows[group.first as usize],
                 code,
                 pieces: Vec::new(),
             })

@@ -33,7 +33,8 @@ pub(super) struct FoundOperation {
 /// What the first operation of a uid defines for all of that uid.
 pub(super) struct FoundGroup {
     pub(super) uid: u64,
-    pub(super) path: Path,
+    /// Its first operation, as a position in [`Found::operations`].
+    pub(super) first: u32,
     pub(super) programs: Vec<u32>,
 }
 
@@ -79,13 +80,13 @@ fn share_groups(
 ) -> Vec<FoundGroup> {
     let mut groups: Vec<FoundGroup> = Vec::new();
     let mut by_context = FxHashMap::default();
-    for operation in operations {
+    for (number, operation) in operations.iter_mut().enumerate() {
         let group = by_context
             .entry(operation.context.position)
             .or_insert_with(|| {
                 groups.push(FoundGroup {
                     uid: contexts.id(operation.context),
-                    path: operation.path,
+                    first: number as u32,
                     programs: operation.programs.clone(),
                 });
                 groups.len() as u32 - 1

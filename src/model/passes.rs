@@ -6,7 +6,6 @@
 use super::Operation;
 use super::operations::Found;
 use super::walk::NO_CALL as NO_PATH;
-use super::windows::StepIndex;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -38,20 +37,20 @@ impl fmt::Display for Pass {
 
 /// Gives each operation its pass. Returns the turn, which is the index of the
 /// first step of the backward pass; `None` for inference.
-pub(super) fn find(steps: &StepIndex, found: &Found, operations: &mut [Operation]) -> Option<u32> {
-    let window = |own: &super::operations::FoundOperation| {
-        steps.window(&own.programs, &found.walk.paths, own.path)
-    };
-    let windows: Vec<Option<(u32, u32)>> = found.operations.iter().map(window).collect();
+pub(super) fn find(
+    found: &Found,
+    windows: &[Option<(u32, u32)>],
+    operations: &mut [Operation],
+) -> Option<u32> {
     let is_of_main_graph = found.operations.iter().map(|own| own.path == NO_PATH);
-    let all = operations.iter().zip(is_of_main_graph).zip(&windows);
+    let all = operations.iter().zip(is_of_main_graph).zip(windows);
     let first_steps = all.filter_map(|((operation, is_of_main_graph), window)| {
         let (first, _) = (*window)?;
         (operation.is_backward && is_of_main_graph).then_some(first)
     });
     let turn = first_steps.min()?;
     for (operation, window) in operations.iter_mut().zip(windows) {
-        operation.pass = pass(operation, window, turn);
+        operation.pass = pass(operation, *window, turn);
     }
     Some(turn)
 }

@@ -1,5 +1,6 @@
 //! The steps of an operation (analysis.md, section 4).
 
+use super::operations::Found;
 use super::walk::{CallPaths, NO_CALL, Path};
 use crate::profile::{ProgramKind, Programs, Step};
 
@@ -38,15 +39,18 @@ impl StepIndex {
         }
     }
 
+    /// By operation: its first and last step (inclusive); `None` when no step runs
+    /// its programs.
+    pub(super) fn windows(&self, found: &Found) -> Vec<Option<(u32, u32)>> {
+        let operations = found.operations.iter();
+        let windows = operations.map(|own| self.window(&own.programs, &found.walk.paths, own.path));
+        windows.collect()
+    }
+
     /// First and last step (inclusive) of an operation with these programs on
     /// this call path. A body may be listed once or once for each call: the
     /// steps count whose Calls end with the longest part of the path.
-    pub(super) fn window(
-        &self,
-        programs: &[u32],
-        paths: &CallPaths,
-        path: Path,
-    ) -> Option<(u32, u32)> {
+    fn window(&self, programs: &[u32], paths: &CallPaths, path: Path) -> Option<(u32, u32)> {
         let mut longest = 0;
         let mut window: Option<(u32, u32)> = None;
         for &program in programs {

@@ -144,17 +144,12 @@ pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
 
 /// Bytes of the variables that both of two positions use.
 pub fn affinity(positions: &Positions, cells: &[Vec<u64>]) -> Table {
-    Table::matrix("memory-affinity", &names(positions), cells)
+    Table::matrix("memory-affinity", &positions.names(), cells)
 }
 
 /// Bytes of the variables made in the row's position and used up in the column's.
 pub fn communication(positions: &Positions, cells: &[Vec<u64>]) -> Table {
-    Table::matrix("interlayer-communication", &names(positions), cells)
-}
-
-fn names(positions: &Positions) -> Vec<String> {
-    let names = (0..positions.len()).map(|position| positions.name(position).to_string());
-    names.collect()
+    Table::matrix("interlayer-communication", &positions.names(), cells)
 }
 
 #[cfg(test)]

@@ -17,14 +17,7 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let stages = report.split.as_ref().map(|_| tables::stages(report));
     for table in stages.into_iter().chain([tables::layers(report)]) {
         writeln!(out, "# {}", table.name)?;
-        let table = table.without("Of the limit");
-        let is_layers = table.name == "layers";
-        let table = if is_layers {
-            table.without("Parts")
-        } else {
-            table
-        };
-        table.write(Format::Csv, out)?;
+        table.without("Of the limit").write(Format::Csv, out)?;
     }
     Ok(())
 }

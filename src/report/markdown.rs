@@ -170,6 +170,7 @@ fn said(report: &Report, sentence: &Sentence) -> String {
         }
         Phrase::Name(name) if place == 0 => escaped(&capital(&shown(name))),
         Phrase::Name(name) | Phrase::Code(name) => escaped(&shown(name)),
+        Phrase::List(list) => escaped(list),
         Phrase::Layers(layers) => escaped(&report.pseudo_layers.shown_list(layers)),
         Phrase::Stages(stages) => escaped(&report.pseudo_layers.shown_stages(stages)),
     };
@@ -228,6 +229,18 @@ mod tests {
         assert_eq!(escaped("www.b.c"), "<code>www&#46;b&#46;c</code>");
         assert_eq!(escaped("0.1"), "<code>0.1</code>");
         assert_eq!(escaped(""), "<code></code>");
+    }
+
+    #[test]
+    fn names_in_a_list_are_cut_short_each_by_itself() {
+        let mut report = report();
+        let long = |letter: &str| letter.repeat(100);
+        let users = ["a", "b", "c"].map(|letter| Some(long(letter)));
+        report.tied_weights[0].layers = users.to_vec();
+        let text = text(&report);
+        for letter in ["a", "b", "c"] {
+            assert!(text.contains(&long(letter)), "{letter} in {text}");
+        }
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(super) enum Phrase {
     Count { count: u64, at: String },
     /// Text that may come from a file.
     Name(String),
+    /// Several of these, each cut short by itself.
+    List(String),
     /// What can be typed, such as an option.
     Code(String),
     /// The layers of a stage.
@@ -77,6 +79,12 @@ impl Sentence {
 
     pub(super) fn name(self, name: impl Into<String>) -> Self {
         self.phrase(Phrase::Name(name.into()))
+    }
+
+    /// Names with commas between them.
+    fn names(self, names: &[String]) -> Self {
+        let names: Vec<String> = names.iter().map(|own| text::shown(own)).collect();
+        self.phrase(Phrase::List(names.join(", ")))
     }
 
     pub(super) fn code(self, code: impl Into<String>) -> Self {
@@ -203,11 +211,11 @@ pub(super) fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -
         (_, false) => format!("on IPUs {stages}, which no framework runs"),
     };
     say("tied weight ")
-        .name(text::shown(&tied.weight))
+        .name(&tied.weight)
         .text(" (")
         .amount(tied.bytes, "")
         .text(if are_layers { ") of layers " } else { ") of " })
-        .name(listed(&names))
+        .phrase(Phrase::List(listed(&names)))
         .text(format!(": {place}"))
 }
 
@@ -269,6 +277,7 @@ impl Sentence {
             Phrase::Bytes { bytes, .. } => units.short(*bytes),
             Phrase::Count { count, .. } => grouped(*count),
             Phrase::Name(name) | Phrase::Code(name) => text::printable(name),
+            Phrase::List(list) => list.clone(),
             Phrase::Layers(layers) => pseudo_layers.few(layers),
             Phrase::Stages(stages) => format!("[ {} ]", pseudo_layers.all(stages)),
         };

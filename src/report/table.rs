@@ -57,6 +57,8 @@ pub enum Kind {
     Count,
     /// Bytes.
     Bytes,
+    /// What is left of a limit, in bytes; below 0 when it is passed.
+    Free,
     /// Bytes more than before, or less.
     Change,
     /// A part of a whole.
@@ -165,7 +167,7 @@ impl Column {
     pub fn is_number(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Count | Kind::Bytes | Kind::Change | Kind::Share
+            Kind::Count | Kind::Bytes | Kind::Free | Kind::Change | Kind::Share
         )
     }
 }
@@ -196,33 +198,29 @@ impl Table {
     }
 
     /// The same rows with these columns alone, in this order.
-    pub fn only(mut self, names: &[&str]) -> Self {
+    pub fn only(self, names: &[&str]) -> Self {
         let place = |name: &&str| self.columns.iter().position(|own| own.name == **name);
         let places: Vec<usize> = names.iter().filter_map(place).collect();
         debug_assert_eq!(places.len(), names.len(), "{names:?}");
-        self.columns = places
-            .iter()
-            .map(|&place| self.columns[place].clone())
-            .collect();
-        for row in &mut self.rows {
-            row.cells = places
-                .iter()
-                .map(|&place| row.cells[place].clone())
-                .collect();
-        }
-        self
+        self.at(&places)
     }
 
     /// The same rows without the column of this name.
     pub fn without(self, name: &str) -> Self {
-        let names: Vec<Cow<'static, str>> =
-            self.columns.iter().map(|own| own.name.clone()).collect();
-        let names: Vec<&str> = names
-            .iter()
-            .map(|own| &**own)
-            .filter(|own| *own != name)
+        let places = 0..self.columns.len();
+        let places: Vec<usize> = places
+            .filter(|&place| self.columns[place].name != name)
             .collect();
-        self.only(&names)
+        self.at(&places)
+    }
+
+    /// The same rows with the columns at these places.
+    fn at(mut self, places: &[usize]) -> Self {
+        self.columns = chosen(&self.columns, places);
+        for row in &mut self.rows {
+            row.cells = chosen(&row.cells, places);
+        }
+        self
     }
 
     /// A square matrix of bytes with the layers' names on both sides.
@@ -277,7 +275,7 @@ impl Table {
         self.rows.iter().map(row).collect()
     }
 
-    /// Writes the header and all rows. Cells are quoted where they need it,
+    /// Writes the header and all rows, without drawings. Cells are quoted where they need it,
     /// by the rules of CSV in either format. Names come from files of strangers,
     /// so what a spreadsheet would compute gets a `'` in front, as OWASP
     /// recommends, and what a terminal would obey is written out; numbers stay
@@ -293,13 +291,18 @@ impl Table {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
             .from_writer(out);
-        let header = self.columns.iter().map(|column| column.name.to_string());
-        let rows = self
-            .rows
-            .iter()
-            .map(|row| row.cells.iter().map(|cell| self.plain(cell)));
-        let rows = rows.map(|cells| cells.collect::<Vec<String>>());
-        for row in [header.collect()].into_iter().chain(rows) {
+        let columns = self.columns.iter().enumerate();
+        let columns = columns.filter(|(_, column)| column.kind != Kind::Bar);
+        let (places, header): (Vec<usize>, Vec<String>) = columns
+            .map(|(place, column)| (place, column.name.to_string()))
+            .unzip();
+        let plain = |row: &Row| {
+            places
+                .iter()
+                .map(|&place| self.plain(&row.cells[place]))
+                .collect()
+        };
+        for row in [header].into_iter().chain(self.rows.iter().map(plain)) {
             let cells = row.iter().map(|cell| harmless(cell));
             let cells: Vec<Cow<'_, str>> = cells.collect();
             let cells = cells.iter().map(|cell| cell.as_bytes());
@@ -307,6 +310,10 @@ impl Table {
         }
         writer.flush()
     }
+}
+
+fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
+    places.iter().map(|&place| all[place].clone()).collect()
 }
 
 /// A cell that neither a spreadsheet nor a terminal takes for a command.

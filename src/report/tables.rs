@@ -6,7 +6,19 @@ use super::{LayerMemory, Report, Stage, Sweep, SweepRow};
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
 
-const STAGES: [Column; 24] = [
+/// The columns of the parts of memory, in the order of [`Parts::bytes`].
+const PARTS: [Column; 7] = [
+    Column::new("Variables", Kind::Bytes, "/parts/variables"),
+    Column::new("Vertex code", Kind::Bytes, "/parts/vertex_code"),
+    Column::new("Vertex state", Kind::Bytes, "/parts/vertex_state"),
+    Column::new("Exchange code", Kind::Bytes, "/parts/exchange_code"),
+    Column::new("Control code", Kind::Bytes, "/parts/control_code"),
+    Column::new("Overhead", Kind::Bytes, "/parts/overhead"),
+    Column::new("Gaps", Kind::Bytes, "/parts/gaps"),
+];
+
+/// Before the parts.
+const STAGES: [Column; 9] = [
     Column::new("Stage", Kind::Count, ""),
     Column::new("First layer", Kind::Layers, ""),
     Column::new("Last layer", Kind::Layers, ""),
@@ -15,14 +27,11 @@ const STAGES: [Column; 24] = [
     Column::new("Limit", Kind::Bytes, "/limit"),
     Column::new("Fullest tile", Kind::Count, "/tile"),
     Column::new("Bytes there", Kind::Bytes, "/bytes"),
-    Column::new("Free there", Kind::Change, "/free"),
-    Column::new("Variables", Kind::Bytes, "/parts/variables"),
-    Column::new("Vertex code", Kind::Bytes, "/parts/vertex_code"),
-    Column::new("Vertex state", Kind::Bytes, "/parts/vertex_state"),
-    Column::new("Exchange code", Kind::Bytes, "/parts/exchange_code"),
-    Column::new("Control code", Kind::Bytes, "/parts/control_code"),
-    Column::new("Overhead", Kind::Bytes, "/parts/overhead"),
-    Column::new("Gaps", Kind::Bytes, "/parts/gaps"),
+    Column::new("Free there", Kind::Free, "/free"),
+];
+
+/// After the parts.
+const MORE_OF_STAGES: [Column; 8] = [
     Column::new("Peak step", Kind::Count, "/peak_step"),
     Column::new("Median tile", Kind::Bytes, ""),
     Column::new("95th percentile tile", Kind::Bytes, ""),
@@ -36,7 +45,8 @@ const STAGES: [Column; 24] = [
 /// A row for each stage; its parts are those on its fullest tile. No rows without
 /// a split.
 pub(super) fn stages(report: &Report) -> Table {
-    let mut table = Table::of_layers("stages", &STAGES, report.pseudo_layers);
+    let columns = [&STAGES[..], &PARTS, &MORE_OF_STAGES].concat();
+    let mut table = Table::of_layers("stages", &columns, report.pseudo_layers);
     for stage in report.split.iter().flat_map(|split| &split.stages) {
         let at = format!("/split/stages/{}/fullest_tile", stage.stage);
         table.row(at, stage_cells(stage, report));
@@ -75,16 +85,14 @@ fn stage_cells(stage: &Stage, report: &Report) -> Vec<Cell> {
     cells
 }
 
-const LAYERS: [Column; 15] = [
+/// Before the parts.
+const LAYERS: [Column; 2] = [
     Column::new("Layer", Kind::Layers, ""),
     Column::new("All tiles", Kind::Bytes, "/total"),
-    Column::new("Variables", Kind::Bytes, "/parts/variables"),
-    Column::new("Vertex code", Kind::Bytes, "/parts/vertex_code"),
-    Column::new("Vertex state", Kind::Bytes, "/parts/vertex_state"),
-    Column::new("Exchange code", Kind::Bytes, "/parts/exchange_code"),
-    Column::new("Control code", Kind::Bytes, "/parts/control_code"),
-    Column::new("Overhead", Kind::Bytes, "/parts/overhead"),
-    Column::new("Gaps", Kind::Bytes, "/parts/gaps"),
+];
+
+/// After the parts.
+const MORE_OF_LAYERS: [Column; 6] = [
     Column::new("Fullest tile", Kind::Count, "/fullest_tile"),
     Column::new("Bytes there", Kind::Bytes, "/fullest_tile_bytes"),
     Column::new("Cycles", Kind::Count, ""),
@@ -95,7 +103,8 @@ const LAYERS: [Column; 15] = [
 
 /// A row for each position of the layer order as if it stood alone.
 pub(super) fn layers(report: &Report) -> Table {
-    let mut table = Table::of_layers("layers", &LAYERS, report.pseudo_layers);
+    let columns = [&LAYERS[..], &PARTS, &MORE_OF_LAYERS].concat();
+    let mut table = Table::of_layers("layers", &columns, report.pseudo_layers);
     let whole = report.layers.iter().map(|layer| layer.total).max();
     let whole = whole.unwrap_or(0).max(1);
     let cycles = report.execution.as_ref().map(|own| &own.layers);
@@ -139,7 +148,7 @@ const SWEEP: [Column; 10] = [
     Column::new("IPUs", Kind::Count, "/ipus"),
     Column::text("Fits"),
     Column::new("Fullest tile", Kind::Bytes, "/fullest_tile_bytes"),
-    Column::new("Free there", Kind::Change, "/free"),
+    Column::new("Free there", Kind::Free, "/free"),
     Column::new("Over all cuts", Kind::Bytes, "/cut_bytes"),
     Column::new(
         "Cycles of the slowest stage",

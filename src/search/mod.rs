@@ -98,6 +98,17 @@ pub enum Outcome {
     Greedy(Greedy),
 }
 
+impl Outcome {
+    /// The best split, or the one that needs the least when none fits.
+    pub fn best(&self) -> Option<&Solution> {
+        match self {
+            Outcome::Best(solution) => Some(solution),
+            Outcome::Infeasible(infeasible) => infeasible.lowest_peak.as_ref(),
+            Outcome::Greedy(_) => None,
+        }
+    }
+}
+
 /// The best split for one number of IPUs.
 #[derive(Debug)]
 pub struct SweepAnswer {
@@ -320,11 +331,6 @@ impl SearchResult {
         Ok(result)
     }
 
-    /// The best split, or the one that needs the least when none fits.
-    pub fn best(&self) -> Option<&Solution> {
-        best(&self.outcome)
-    }
-
     /// Does the split that is shown keep to all limits and constraints, with
     /// every position in a stage?
     pub fn fits(&self) -> bool {
@@ -337,20 +343,15 @@ impl SearchResult {
     }
 }
 
-fn best(outcome: &Outcome) -> Option<&Solution> {
-    match outcome {
-        Outcome::Best(solution) => Some(solution),
-        Outcome::Infeasible(infeasible) => infeasible.lowest_peak.as_ref(),
-        Outcome::Greedy(_) => None,
-    }
-}
-
 /// The stages of the split that was given, or else of the best one.
 fn shown_stages(request: &SearchRequest, outcome: &Outcome) -> Vec<Range<usize>> {
     match (&request.given, outcome) {
         (Some(plan), _) => plan.stages().to_vec(),
         (None, Outcome::Greedy(greedy)) => greedy.stages.clone(),
-        (None, outcome) => best(outcome).map_or(Vec::new(), |best| best.plan.stages().to_vec()),
+        (None, outcome) => {
+            let best = outcome.best();
+            best.map_or(Vec::new(), |best| best.plan.stages().to_vec())
+        }
     }
 }
 

@@ -130,6 +130,12 @@ impl Positions {
         }
     }
 
+    /// What all positions stand for, in their order.
+    pub fn names(&self) -> Vec<String> {
+        let names = (0..self.len()).map(|position| self.name(position).to_string());
+        names.collect()
+    }
+
     /// The position of a place. That of Out is after all layers, even where Out
     /// shares a position with In.
     pub fn of_place(&self, place: u32) -> usize {

@@ -106,7 +106,7 @@ impl Inputs<'_> {
     /// A split that was given, and the best one.
     pub(super) fn given(&self, found: &SearchResult) -> Option<GivenSplit> {
         found.weighed.request.given.as_ref()?;
-        let Solution { plan, score, .. } = found.best()?;
+        let Solution { plan, score, .. } = found.outcome.best()?;
         Some(GivenSplit {
             broken_constraints: found.broken.iter().map(broken).collect(),
             best_fits: matches!(found.outcome, Outcome::Best(_)),
@@ -139,13 +139,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Layers that use the same variables that are always live; only with a
-    /// search, which is what they concern.
-    pub(super) fn shared_variables(&self) -> Vec<SharedVariables> {
-        if self.search.is_none() || !self.is_full() {
-            return Vec::new();
-        }
-        let groups = self.memory.ties().into_iter().take(MAX_SHARED);
+    /// The groups of layers that use the same variables that are always live.
+    pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
+        let groups = shared.into_iter().take(MAX_SHARED);
         let groups = groups.map(|(layers, bytes)| SharedVariables {
             layers: self.names(layers.into_iter().map(|layer| layer as usize)),
             bytes,

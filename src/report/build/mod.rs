@@ -58,6 +58,11 @@ impl Report {
         let mut warnings = std::mem::take(&mut inputs.warnings);
         warnings.extend_from_slice(&inputs.layering.warnings);
         let search = inputs.search;
+        // Only a search is concerned with what several layers use.
+        let shared = match search {
+            Some(_) if inputs.is_full() => inputs.memory.ties(),
+            _ => Vec::new(),
+        };
         let split = search.filter(|found| found.weighed.request.split);
         Self {
             format: DocumentFormat::PoplinerReport,
@@ -65,7 +70,7 @@ impl Report {
             memory: inputs.recorded(),
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
             layers: inputs.layers(),
-            cuts: split.map_or(Vec::new(), |found| inputs.cuts(found)),
+            cuts: split.map_or(Vec::new(), |found| inputs.cuts(found, &shared)),
             proof: split.map(answer::proof),
             split: split.map(|found| inputs.split(found, stages)),
             liveness,
@@ -73,7 +78,7 @@ impl Report {
             given: search.and_then(|found| inputs.given(found)),
             constraints: search.map_or(Vec::new(), answer::constraints),
             tied_weights: inputs.tied_weights(),
-            shared_variables: inputs.shared_variables(),
+            shared_variables: inputs.shared_variables(shared),
             sweep: search.and_then(|found| inputs.sweep(found)),
             execution: inputs.execution(),
             warnings,

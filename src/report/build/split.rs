@@ -91,12 +91,7 @@ impl Inputs<'_> {
 
     /// For each cut what flows over it, what it doubles, and, where all ranges
     /// of positions were weighed, what moving a layer over it would do.
-    pub(super) fn cuts(&self, found: &SearchResult) -> Vec<Cut> {
-        let shared = if self.is_full() {
-            self.memory.ties()
-        } else {
-            Vec::new()
-        };
+    pub(super) fn cuts(&self, found: &SearchResult, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let cut = |(number, sides): (usize, &[Range<usize>])| {
             let boundary = sides[0].end;
             let crosses = |layers: &[u32]| {

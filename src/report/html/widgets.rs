@@ -1,4 +1,4 @@
-//! The small phrases that pages are built from: numbers, tables, bars.
+//! The small pieces that pages are built from: numbers, tables, bars.
 
 use crate::memory::Parts;
 use crate::report::Report;
@@ -75,10 +75,11 @@ fn cell(table: &Table, column: &Column, cell: &Cell, at: &str) -> Markup {
         (Cell::Bar { parts, whole }, _) => {
             html! { td.draw { (stacked(parts, *whole, None, 12)) } }
         }
-        (Cell::Number(number), Kind::Change) if !at.is_empty() => {
-            let is_less = *number < 0;
-            let is_free = column.name.starts_with("Free");
-            html! { td.bad[is_less && is_free].good[is_less && !is_free] data-json=(at) { (shown) } }
+        (Cell::Number(free), Kind::Free) if !at.is_empty() => {
+            html! { td.bad[*free < 0] data-json=(at) { (shown) } }
+        }
+        (Cell::Number(change), Kind::Change) if !at.is_empty() => {
+            html! { td.good[*change < 0] data-json=(at) { (shown) } }
         }
         (Cell::Number(_) | Cell::Decimal(_), _) if !at.is_empty() => {
             html! { td data-json=(at) { (shown) } }
@@ -107,6 +108,7 @@ pub(super) fn sentence(report: &Report, sentence: &Sentence) -> Markup {
                 Phrase::Bytes { bytes: number, at } | Phrase::Count { count: number, at } => (placed(at, *number)),
                 Phrase::Name(name) if place == 0 => span.name { (capital(&shown(name))) },
                 Phrase::Name(name) => span.name { (shown(name)) },
+                Phrase::List(list) => span.name { (list) },
                 Phrase::Code(code) => code { (shown(code)) },
                 Phrase::Layers(layers) => span.name { (pseudo_layers.shown_list(layers)) },
                 Phrase::Stages(stages) => span.name { (pseudo_layers.shown_stages(stages)) },

@@ -96,10 +96,10 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
 /// The constraints that prevent a split: `without --pin 1=0 and with wte
 /// untied`.
 fn without(relaxation: &RelaxationFacts) -> Sentence {
-    let constraints = || say("without ").name(relaxation.constraints.join(", "));
+    let constraints = || say("without ").names(&relaxation.constraints);
     let weights = || {
         say("with ")
-            .name(relaxation.weights.join(", "))
+            .names(&relaxation.weights)
             .text(" untied (")
             .code("--untie")
             .text(")")

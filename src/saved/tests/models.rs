@@ -454,9 +454,10 @@ fn any_program(bodies: u32) -> impl Strategy<Value = OwnedProgram> {
     let parts = (any::<u64>(), any::<bool>(), ".{0,9}", any::<u64>(), body);
     parts.prop_map(move |(id, is_exchange, name, bytes, body)| OwnedProgram {
         id,
-        kind: match is_exchange {
-            true => OwnedKind::DoExchange,
-            false => OwnedKind::OnTileExecute,
+        kind: if is_exchange {
+            OwnedKind::DoExchange
+        } else {
+            OwnedKind::OnTileExecute
         },
         name: name.into(),
         bytes,
