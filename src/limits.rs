@@ -58,6 +58,10 @@ pub const VISITS: Growing = Growing {
     least: 1 << 18,
     each: 64,
 };
+/// Numbers of bytes of ranges of layers, by how many stages come after them: a
+/// split over more stages than there is room for is not looked at.
+pub const RANGE_COSTS: usize = 1 << 25;
+
 /// Calls inside each other.
 pub const NESTED_CALLS: usize = 64;
 /// Loops in loops of a damaged file count no further. Small enough that sums

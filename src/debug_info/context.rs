@@ -82,8 +82,14 @@ pub enum Field {
     /// `outputs` of `popart`, joined by `/`, where one of them is a gradient:
     /// its name contains `Gradient___`.
     Gradients,
+    /// `elementType` of `popart`: of a tensor, such as `FLOAT16`.
+    ElementType,
     /// `__execution_context` among the `attributes` of `popart`.
     ExecutionContext,
+    /// `recompute` among them, where it is `YES`.
+    Recompute,
+    /// `recomputetype` among them, where it is not `Checkpoint`.
+    RecomputeType,
 }
 
 /// A key of a context that is looked at.
@@ -93,6 +99,7 @@ enum ContextKey {
     ParentId,
     Name,
     Layer,
+    Attributes,
     Text(TextKey),
 }
 
@@ -111,17 +118,32 @@ enum TextKey {
     OutlinedIds,
     ReplacedIds,
     Type,
+    ElementType,
     Outputs,
-    Attributes,
+    ExecutionContext,
+    Recompute,
+    RecomputeType,
 }
 
 /// What the names of gradients contain (checked against PopART's sources).
 const GRADIENT: &[u8] = b"Gradient___";
-/// The only entry of `attributes` that is looked at.
-const EXECUTION_CONTEXT: &[u8] = b"__execution_context";
+/// What tells of an operation that PopART runs it again in the backward pass.
+const IS_RECOMPUTED: &[u8] = b"YES";
+/// The `recomputetype` that tells nothing: that of most operations.
+const IS_CHECKPOINT: &[u8] = b"Checkpoint";
+
+/// The entries of `attributes` that are looked at.
+fn attribute(name: &[u8]) -> Option<TextKey> {
+    match name {
+        b"__execution_context" => Some(TextKey::ExecutionContext),
+        b"recompute" => Some(TextKey::Recompute),
+        b"recomputetype" => Some(TextKey::RecomputeType),
+        _ => None,
+    }
+}
 
 impl TextKey {
-    const ALL: [TextKey; 13] = [
+    const ALL: [TextKey; 16] = [
         TextKey::Api,
         TextKey::OpNameCamel,
         TextKey::OpNameSnake,
@@ -133,16 +155,15 @@ impl TextKey {
         TextKey::OutlinedIds,
         TextKey::ReplacedIds,
         TextKey::Type,
+        TextKey::ElementType,
         TextKey::Outputs,
-        TextKey::Attributes,
+        TextKey::ExecutionContext,
+        TextKey::Recompute,
+        TextKey::RecomputeType,
     ];
 
     fn is_list(self) -> bool {
         matches!(self, TextKey::Inputs | TextKey::Outputs)
-    }
-
-    fn is_map(self) -> bool {
-        matches!(self, TextKey::Attributes)
     }
 
     /// What the key means in a context of this layer. No kept key means two
@@ -161,8 +182,11 @@ impl TextKey {
             TextKey::OutlinedIds => (Field::OutlinedIds, &[Popart]),
             TextKey::ReplacedIds => (Field::ReplacedIds, &[Popart]),
             TextKey::Type => (Field::TensorType, &[Popart]),
+            TextKey::ElementType => (Field::ElementType, &[Popart]),
             TextKey::Outputs => (Field::Gradients, &[Popart]),
-            TextKey::Attributes => (Field::ExecutionContext, &[Popart]),
+            TextKey::ExecutionContext => (Field::ExecutionContext, &[Popart]),
+            TextKey::Recompute => (Field::Recompute, &[Popart]),
+            TextKey::RecomputeType => (Field::RecomputeType, &[Popart]),
         };
         layers.contains(&layer).then_some(field)
     }
@@ -188,8 +212,9 @@ fn key(text: &[u8]) -> Option<ContextKey> {
         b"outlinedDebugContextIds" => ContextKey::Text(TextKey::OutlinedIds),
         b"replacedDebugContextIds" => ContextKey::Text(TextKey::ReplacedIds),
         b"type" => ContextKey::Text(TextKey::Type),
+        b"elementType" => ContextKey::Text(TextKey::ElementType),
         b"outputs" => ContextKey::Text(TextKey::Outputs),
-        b"attributes" => ContextKey::Text(TextKey::Attributes),
+        b"attributes" => ContextKey::Attributes,
         _ => return None,
     })
 }
@@ -311,7 +336,7 @@ impl Draft {
                 self.bytes.truncate(text.start);
             }
             (ContextKey::Text(key), ItemHead::Text(_) | ItemHead::TextSegments)
-                if !key.is_list() && !key.is_map() =>
+                if !key.is_list() =>
             {
                 let text = self.read_text(items, value)?;
                 self.texts[key as usize] = Some((text.start, text.end));
@@ -323,10 +348,8 @@ impl Draft {
                     self.texts[key as usize] = Some((text.start, text.end));
                 }
             }
-            (ContextKey::Text(key), ItemHead::Map(_) | ItemHead::OpenMap) if key.is_map() => {
-                if let Some(text) = self.read_entry(items, value)? {
-                    self.texts[key as usize] = Some((text.start, text.end));
-                }
+            (ContextKey::Attributes, ItemHead::Map(_) | ItemHead::OpenMap) => {
+                self.read_attributes(items, value)?;
             }
             (_, other) => items.skip(other)?,
         }
@@ -343,51 +366,54 @@ impl Draft {
         Ok(start..self.bytes.len())
     }
 
-    /// Of outputs only gradients tell anything.
+    /// Of some texts only few values tell anything.
     fn is_kept(&mut self, key: TextKey, text: Range<usize>) -> bool {
-        let joined = &self.bytes[text.clone()];
-        let has_gradient = || joined.windows(GRADIENT.len()).any(|part| part == GRADIENT);
-        let is_kept = key != TextKey::Outputs || has_gradient();
+        let value = &self.bytes[text.clone()];
+        let has_gradient = || value.windows(GRADIENT.len()).any(|part| part == GRADIENT);
+        let is_kept = match key {
+            TextKey::Outputs => has_gradient(),
+            TextKey::Recompute => value == IS_RECOMPUTED,
+            TextKey::RecomputeType => value != IS_CHECKPOINT,
+            _ => true,
+        };
         if !is_kept {
             self.bytes.truncate(text.start);
         }
         is_kept
     }
 
-    /// The execution context among attributes; `None` without one that is a
-    /// text.
-    fn read_entry<R: Read>(
+    /// The entries of `attributes` that are looked at and are texts.
+    fn read_attributes<R: Read>(
         &mut self,
         items: &mut Items<R>,
         map: ItemHead,
-    ) -> Result<Option<Range<usize>>, Fault> {
-        let mut found = None;
+    ) -> Result<(), Fault> {
         let mut count = Count::of(map);
         while let Some(head) = items.next(&mut count)? {
-            let is_wanted = match head {
+            let key = match head {
                 ItemHead::Text(_) | ItemHead::TextSegments => {
                     let name = self.read_text(items, head)?;
-                    let is_wanted = &self.bytes[name.clone()] == EXECUTION_CONTEXT;
+                    let key = attribute(&self.bytes[name.clone()]);
                     self.bytes.truncate(name.start);
-                    is_wanted
+                    key
                 }
                 other => {
                     items.skip(other)?;
-                    false
+                    None
                 }
             };
             let value = items.value()?;
-            found = match value {
-                ItemHead::Text(_) | ItemHead::TextSegments if is_wanted => {
-                    Some(self.read_text(items, value)?)
+            match (key, value) {
+                (Some(key), ItemHead::Text(_) | ItemHead::TextSegments) => {
+                    let text = self.read_text(items, value)?;
+                    if self.is_kept(key, text.clone()) {
+                        self.texts[key as usize] = Some((text.start, text.end));
+                    }
                 }
-                other => {
-                    items.skip(other)?;
-                    found
-                }
-            };
+                (_, other) => items.skip(other)?,
+            }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Joins a list of texts by `/`; `None` if anything in it is not a text.

@@ -1,7 +1,7 @@
 //! Bytes of stages and of the whole model, step by step.
 
 use super::stage::meets;
-use super::{MemoryModel, Rules, StageMemory, sum_tiles};
+use super::{MemoryModel, Parts, Rules, StageMemory, sum_tiles};
 use crate::model::{EVERYWHERE, VariableGroup};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -59,14 +59,14 @@ impl MemoryModel<'_> {
             counted == EVERYWHERE || stages_of[counted.index()].contains(&stage)
         };
         let sums = sum_tiles(self.model.variables.tiles(), |tile| {
-            self.variables(tile).map(keyed)
+            self.moving_or_always(tile).map(keyed)
         });
         let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
             let window = (*window)?;
             let (range, memory, tile) = &stages[stage as usize];
             let own = |&((_, set), _): &((u32, u32), u64)| counts(stage, set);
             let all = sums.iter().map(|(&key, &bytes)| (key, bytes)).filter(own);
-            let here = self.variables(*tile).map(keyed).filter(own);
+            let here = self.moving_or_always(*tile).map(keyed).filter(own);
             let fixed = self.fixed(range, memory);
             Some(LiveCurves {
                 all_tiles: self.curve(window, fixed.iter().sum(), all),
@@ -120,7 +120,8 @@ impl MemoryModel<'_> {
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
         let tiles = code.zip(&memory.tiles);
-        tiles.map(|(code, tile)| code.total() + tile.gaps).collect()
+        let fixed = |(code, tile): (Parts, &Parts)| code.total() + tile.gaps + tile.of_pipeline();
+        tiles.map(fixed).collect()
     }
 
     fn curve(

@@ -14,6 +14,7 @@ mod curve;
 mod layer_spans;
 mod liveness;
 mod overhead;
+mod pipeline;
 mod stage;
 mod sweep;
 #[cfg(test)]
@@ -26,11 +27,13 @@ pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
 pub use layer_spans::LayerSpan;
 pub use overhead::Overhead;
+pub use pipeline::{Accumulator, Pipeline, PlacedStage, Recompute, Schedule};
 pub use stage::{Parts, StageMemory};
 pub use traffic::LayerTraffic;
 
 use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup};
 use code::CodeItem;
+use pipeline::Flows;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -45,17 +48,32 @@ pub struct MemoryModel<'a> {
     sets: PlaceSets,
     code: Vec<CodeItem>,
     overhead: Overhead,
+    /// What a pipeline adds; `None` without one.
+    flows: Option<Flows>,
     /// By position: first and last step of its operations, inclusive.
     windows: Vec<Option<(u32, u32)>>,
 }
 
 impl<'a> MemoryModel<'a> {
     /// Prepares `model` by the rules of `placement`, which says where
-    /// everything counts.
+    /// everything counts. Stages are weighed as parts of the one-IPU compilation.
     ///
     /// # Errors
     /// When layers share code in more ways than those of any real model.
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
+        Self::with_pipeline(model, placement, Pipeline::default())
+    }
+
+    /// The same with what stages need in `pipeline` (pipeline.md, sections 13 to
+    /// 16). The classic rules know none.
+    ///
+    /// # Errors
+    /// As [`MemoryModel::new`].
+    pub fn with_pipeline(
+        model: &'a Model,
+        placement: &'a Placement,
+        pipeline: Pipeline,
+    ) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
         let mut sets = placement.sets.clone();
         let code = || code::collect(model, placement, &mut sets);
@@ -65,6 +83,9 @@ impl<'a> MemoryModel<'a> {
         };
         let (code, overhead) = rayon::join(code, overhead);
         let code = code?;
+        let has_pipeline = pipeline.is_on() && rules == Rules::Full;
+        let flows = || Flows::new(model, placement, pipeline);
+        let flows = has_pipeline.then(flows).transpose()?;
         Ok(Self {
             model,
             placement,
@@ -72,8 +93,24 @@ impl<'a> MemoryModel<'a> {
             sets,
             code,
             overhead,
+            flows,
             windows: windows(model, placement),
         })
+    }
+
+    /// The same model in another pipeline.
+    ///
+    /// # Errors
+    /// As [`MemoryModel::new`].
+    pub fn in_pipeline(&self, pipeline: Pipeline) -> Result<Self, TooManyPlaces> {
+        Self::with_pipeline(self.model, self.placement, pipeline)
+    }
+
+    /// The pipeline that stages are weighed for.
+    pub fn pipeline(&self) -> Pipeline {
+        self.flows
+            .as_ref()
+            .map_or(Pipeline::default(), |flows| flows.pipeline())
     }
 
     /// How many positions the layer order has.

@@ -1,6 +1,7 @@
 //! The memory of given stages, in full (analysis.md, section 7).
 
 use super::liveness::Timeline;
+use super::pipeline::{Additions, PlacedStage, Recompute, TileFlows};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, VariableGroup};
 use rayon::prelude::*;
@@ -27,11 +28,26 @@ pub struct Parts {
     /// Gaps between variables: the stage's part of what the compiler recorded
     /// beyond all variables; 0 by the classic rules.
     pub gaps: u64,
+    /// What the backward pass of a pipeline makes again at one time.
+    #[serde(default)]
+    pub recomputed: u64,
+    /// Copies for the micro-batches of a pipeline that are under way.
+    #[serde(default)]
+    pub stash: u64,
+    /// What sums up gradients over the micro-batches of a pipeline.
+    #[serde(default)]
+    pub accumulators: u64,
+    /// Tensors that wait for another stage.
+    #[serde(default)]
+    pub waiting: u64,
+    /// Tensors on their way to another stage, which this one does not use.
+    #[serde(default)]
+    pub passing: u64,
 }
 
 impl Parts {
     /// What the parts are called, in the order of [`Parts::bytes`].
-    pub const NAMES: [&'static str; 7] = [
+    pub const NAMES: [&'static str; 12] = [
         "variables",
         "vertex code",
         "vertex state",
@@ -39,10 +55,15 @@ impl Parts {
         "control code",
         "overhead",
         "gaps",
+        "recomputed",
+        "stash",
+        "accumulators",
+        "waiting",
+        "passing through",
     ];
 
     /// The bytes of each part.
-    pub fn bytes(&self) -> [u64; 7] {
+    pub fn bytes(&self) -> [u64; 12] {
         [
             self.variables,
             self.vertex_code,
@@ -51,12 +72,22 @@ impl Parts {
             self.control_code,
             self.overhead,
             self.gaps,
+            self.recomputed,
+            self.stash,
+            self.accumulators,
+            self.waiting,
+            self.passing,
         ]
     }
 
     /// All parts together.
     pub fn total(&self) -> u64 {
         self.bytes().iter().sum()
+    }
+
+    /// What a pipeline adds to the layers themselves.
+    pub fn of_pipeline(&self) -> u64 {
+        self.recomputed + self.stash + self.accumulators + self.waiting + self.passing
     }
 
     /// Bytes by [`CodeKind`](crate::model::CodeKind), without variables.
@@ -70,6 +101,24 @@ impl Parts {
         }
     }
 
+    fn of_additions(additions: Additions) -> Self {
+        let Additions {
+            recomputed,
+            stash,
+            accumulators,
+            waiting,
+            passing,
+        } = additions;
+        Self {
+            recomputed,
+            stash,
+            accumulators,
+            waiting,
+            passing,
+            ..Self::default()
+        }
+    }
+
     fn add(&mut self, other: &Parts) {
         self.variables += other.variables;
         self.vertex_code += other.vertex_code;
@@ -78,6 +127,11 @@ impl Parts {
         self.control_code += other.control_code;
         self.overhead += other.overhead;
         self.gaps += other.gaps;
+        self.recomputed += other.recomputed;
+        self.stash += other.stash;
+        self.accumulators += other.accumulators;
+        self.waiting += other.waiting;
+        self.passing += other.passing;
     }
 }
 
@@ -89,6 +143,10 @@ pub struct StageMemory {
     /// By tile: the first step at which its variables are most; `None` when
     /// the stage has no steps.
     pub peak_steps: Vec<Option<u32>>,
+    /// Bytes on the fullest tile when the pipeline restores what it stashed as late
+    /// as it can, which its compiler is free to do; `None` where that makes no
+    /// difference.
+    pub late_restores: Option<u64>,
 }
 
 impl StageMemory {
@@ -126,20 +184,33 @@ impl StageMemory {
 const MAX_CELLS: usize = 1 << 23;
 
 impl MemoryModel<'_> {
-    /// The memory of each of `stages`, ranges of layer positions (end
-    /// exclusive), which need not be apart.
+    /// What each of `stages`, ranges of layer positions (end exclusive) which need
+    /// not be apart, takes at least, whatever stages come after it.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
+        let alone = stages.iter().cloned().map(PlacedStage::alone);
+        self.weigh(&alone.collect::<Vec<_>>(), true)
+    }
+
+    /// The memory of all stages of a split, in their order, with what the pipeline
+    /// adds.
+    pub fn split(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
+        self.weigh(&PlacedStage::of_split(stages), true)
+    }
+
+    /// The memory of each of `stages`.
+    pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         self.weigh(stages, true)
     }
 
     /// The memory of each single layer, without the overhead that comes with
     /// every stage.
     pub fn single_layers(&self) -> Vec<StageMemory> {
-        let layers: Vec<_> = (0..self.layers()).map(|layer| layer..layer + 1).collect();
+        let alone = |layer| PlacedStage::alone(layer..layer + 1);
+        let layers: Vec<_> = (0..self.layers()).map(alone).collect();
         self.weigh(&layers, false)
     }
 
-    fn weigh(&self, stages: &[Range<usize>], with_overhead: bool) -> Vec<StageMemory> {
+    fn weigh(&self, stages: &[PlacedStage], with_overhead: bool) -> Vec<StageMemory> {
         let longest = (self.model.steps() + 2).max(self.model.target.num_tiles);
         let at_once = (MAX_CELLS / longest as usize).max(1);
         let parts = stages.chunks(at_once);
@@ -148,12 +219,21 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    fn weigh_at_once(&self, stages: &[Range<usize>], with_overhead: bool) -> Vec<StageMemory> {
+    fn weigh_at_once(&self, stages: &[PlacedStage], with_overhead: bool) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles;
-        let windows: Vec<_> = stages.iter().map(|s| self.window(s.clone())).collect();
+        let ranges: Vec<_> = stages.iter().map(|own| own.positions.clone()).collect();
+        let windows: Vec<_> = ranges.iter().map(|s| self.window(s.clone())).collect();
         let plan = StagesToWeigh {
-            stages_of: self.stages_of_sets(stages),
+            stages,
+            stages_of: self.stages_of_sets(&ranges),
             windows: &windows,
+            kept: match &self.flows {
+                Some(flows) if stages.iter().any(|own| self.keeps_activations(own)) => stages
+                    .iter()
+                    .map(|own| flows.kept(&own.positions))
+                    .collect(),
+                _ => Vec::new(),
+            },
             with_overhead: with_overhead && self.rules == Rules::Full,
         };
         let peaks: Vec<Vec<StagePeak>> = (0..tiles)
@@ -170,14 +250,28 @@ impl MemoryModel<'_> {
                     parts.overhead += peaks[stage].overhead;
                     parts.gaps = self.overhead.gaps(tile, parts.total());
                 }
+                // Gaps are those of the one-IPU compilation.
+                parts.add(&Parts::of_additions(peaks[stage].additions));
             }
             let step = |peaks: &Vec<StagePeak>| windows[stage].map(|_| peaks[stage].step);
+            let late = parts.iter().zip(&peaks).map(|(parts, peaks)| {
+                let StagePeak {
+                    variables,
+                    overhead,
+                    late,
+                    ..
+                } = peaks[stage];
+                parts.total() - (variables + overhead) + late
+            });
             StageMemory {
+                late_restores: late
+                    .max()
+                    .filter(|_| self.keeps_activations(&stages[stage])),
                 tiles: parts,
                 peak_steps: peaks.iter().map(step).collect(),
             }
         };
-        stages.par_iter().enumerate().map(stage).collect()
+        ranges.par_iter().enumerate().map(stage).collect()
     }
 
     /// By set of places: the stages that have one of them. What is in every
@@ -198,28 +292,72 @@ impl MemoryModel<'_> {
         plan: &StagesToWeigh<'_>,
         scratch: &mut StageScratch,
     ) -> Vec<StagePeak> {
-        let StageScratch { timeline, overhead } = scratch;
+        let StageScratch {
+            timeline,
+            overhead,
+            flows: tile_flows,
+        } = scratch;
         let classes = &self.model.classes;
-        timeline.restart(classes, self.variables(tile), plan.windows);
+        // Each stage once more, as if it restored what it keeps late.
+        let count = plan.stages.len();
+        let windows = plan.windows.repeat(if plan.has_late() { 2 } else { 1 });
+        timeline.restart(classes, self.variables(tile), &windows);
         overhead.clear();
-        for item in self.variables(tile) {
+        for item in self.moving_or_always(tile) {
             let ranges = classes.ranges(item.class);
             let set = self.counted(item.set);
             if plan.with_overhead && set == EVERYWHERE {
                 overhead.push(*item);
-                for stage in 0..plan.windows.len() {
+                for stage in 0..windows.len() {
                     timeline.add(stage, item.bytes, ranges);
                 }
             }
             for &stage in &plan.stages_of[set.index()] {
-                timeline.add(stage as usize, item.bytes, ranges);
+                let stage = stage as usize;
+                timeline.add(stage, item.bytes, ranges);
+                if windows.len() > count && !plan.is_kept(self, item, stage) {
+                    timeline.add(count + stage, item.bytes, ranges);
+                }
             }
         }
         let peak = |(stage, window): (usize, &Option<(u32, u32)>)| match *window {
             Some(window) => self.peak(timeline.peak(stage, window), overhead),
             None => StagePeak::default(),
         };
-        plan.windows.iter().enumerate().map(peak).collect()
+        let mut peaks: Vec<StagePeak> = plan.windows.iter().enumerate().map(peak).collect();
+        for (stage, peak) in peaks.iter_mut().enumerate() {
+            let late = windows.get(count + stage).copied().flatten();
+            let late = late.map(|window| timeline.peak(count + stage, window).0);
+            peak.late = late.unwrap_or(peak.variables + peak.overhead);
+        }
+        if let Some(flows) = &self.flows {
+            tile_flows.load(self, flows, tile);
+            for (peak, stage) in peaks.iter_mut().zip(plan.stages) {
+                peak.additions = flows.additions(self, stage, tile_flows);
+            }
+        }
+        peaks
+    }
+
+    /// Does a stage keep copies of activations that it restores?
+    fn keeps_activations(&self, stage: &PlacedStage) -> bool {
+        let flows = self.flows.as_ref().zip(stage.after);
+        flows.is_some_and(|(flows, after)| {
+            flows.pipeline().recompute == Recompute::None
+                && flows.copies(flows.depth(&stage.positions, after)) > 0
+        })
+    }
+
+    /// The variables on `tile` that are live in all layers of a stage at once.
+    pub(super) fn moving_or_always(&self, tile: u32) -> impl Iterator<Item = &VariableGroup> {
+        self.variables(tile)
+            .filter(|item| !self.is_recomputed(item))
+    }
+
+    /// Is a variable made again layer by layer?
+    pub(super) fn is_recomputed(&self, item: &VariableGroup) -> bool {
+        let flows = self.flows.as_ref();
+        flows.is_some_and(|flows| flows.is_recomputed(self.model, item))
     }
 
     /// How much of the highest sum is overhead.
@@ -231,6 +369,8 @@ impl MemoryModel<'_> {
             variables: bytes - overhead,
             overhead,
             step,
+            late: bytes,
+            additions: Additions::default(),
         }
     }
 
@@ -278,10 +418,28 @@ pub(super) fn meets(places: &[u32], range: &Range<usize>) -> bool {
 
 /// Which stages are weighed, and how.
 struct StagesToWeigh<'a> {
+    stages: &'a [PlacedStage],
     /// By set of places: the stages that have one of them.
     stages_of: Vec<Vec<u32>>,
     windows: &'a [Option<(u32, u32)>],
     with_overhead: bool,
+    /// By stage, then by flow: does it keep copies of it? Empty where none does.
+    kept: Vec<Vec<bool>>,
+}
+
+impl StagesToWeigh<'_> {
+    fn has_late(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// Does a stage keep copies of a variable?
+    fn is_kept(&self, memory: &MemoryModel<'_>, item: &VariableGroup, stage: usize) -> bool {
+        let flow = memory
+            .flows
+            .as_ref()
+            .and_then(|flows| flows.of(memory.model, item));
+        flow.is_some_and(|flow| self.kept[stage][flow as usize])
+    }
 }
 
 /// The step of one stage and tile at which most is live: the first of several.
@@ -292,6 +450,10 @@ struct StagePeak {
     /// Bytes of variables that every stage has.
     overhead: u64,
     step: u32,
+    /// Bytes of both when what the pipeline keeps is restored late.
+    late: u64,
+    /// What the pipeline adds.
+    additions: Additions,
 }
 
 /// What one thread uses again for each tile.
@@ -299,4 +461,5 @@ struct StagePeak {
 struct StageScratch {
     timeline: Timeline,
     overhead: Vec<VariableGroup>,
+    flows: TileFlows,
 }

@@ -41,7 +41,7 @@ proptest! {
             let all = 0..plain.layers;
             let stages = memory.stages(std::slice::from_ref(&all));
             prop_assert_eq!(stages[0].sums().variables, 0);
-            let peak = costs(&memory, u64::MAX).peak(all);
+            let peak = costs(&memory, u64::MAX).least(all);
             prop_assert_eq!(peak, Some(stages[0].max_tile_bytes()));
         }
     }
@@ -58,7 +58,7 @@ proptest! {
             for (range, stage) in ranges.iter().zip(&stages) {
                 let bytes = stage.max_tile_bytes();
                 let expected = (bytes <= limit).then_some(bytes);
-                prop_assert_eq!(costs.peak(range.clone()), expected, "{:?}", range);
+                prop_assert_eq!(costs.least(range.clone()), expected, "{:?}", range);
             }
         }
     }
@@ -94,11 +94,11 @@ proptest! {
             for (range, stage) in ranges.iter().zip(&stages) {
                 let bytes = stage.max_tile_bytes();
                 let expected = (bytes <= limit).then_some(bytes);
-                prop_assert_eq!(costs.peak(range.clone()), expected, "{:?}", range);
+                prop_assert_eq!(costs.least(range.clone()), expected, "{:?}", range);
             }
             for (range, peak) in costs.iter() {
                 for larger in [range.start..range.end + 1, range.start.saturating_sub(1)..range.end] {
-                    prop_assert!(costs.peak(larger).is_none_or(|more| more >= peak));
+                    prop_assert!(costs.least(larger).is_none_or(|more| more >= peak));
                 }
             }
         }

@@ -37,6 +37,8 @@ pub struct Label {
     pub tensor: Box<str>,
     /// What kind of tensor it is.
     pub kind: TensorKind,
+    /// Bytes of an element; `None` when no context says it.
+    pub element_bytes: Option<u8>,
 }
 
 impl Label {
@@ -46,9 +48,13 @@ impl Label {
         let tensors = tensors.filter(|&context| debug_info.layer(context) == SoftwareLayer::Popart);
         let mut tensors = tensors.filter_map(|context| {
             let tensor = debug_info.text(context, Field::TensorId)?;
-            Some((tensor, debug_info.text(context, Field::TensorType)))
+            Some((
+                tensor,
+                debug_info.text(context, Field::TensorType),
+                debug_info.text(context, Field::ElementType),
+            ))
         });
-        let (tensor, kind) = tensors.next().unwrap_or(("", None));
+        let (tensor, kind, element) = tensors.next().unwrap_or(("", None, None));
         Self {
             name: label.name.as_str().into(),
             tensor: tensor.into(),
@@ -58,6 +64,7 @@ impl Label {
                 Some("Const") => TensorKind::Constant,
                 Some(_) => TensorKind::Other,
             },
+            element_bytes: element.and_then(element_bytes),
         }
     }
 
@@ -69,5 +76,16 @@ impl Label {
         } else {
             &self.tensor
         }
+    }
+}
+
+/// Bytes of an element, by what PopART calls its type.
+fn element_bytes(name: &str) -> Option<u8> {
+    match name {
+        "BOOL" | "INT8" | "UINT8" | "FLOAT8_143" | "FLOAT8_152" => Some(1),
+        "FLOAT16" | "BFLOAT16" | "INT16" | "UINT16" => Some(2),
+        "FLOAT" | "INT32" | "UINT32" => Some(4),
+        "DOUBLE" | "INT64" | "UINT64" => Some(8),
+        _ => None,
     }
 }

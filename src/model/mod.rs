@@ -18,6 +18,7 @@ mod names;
 mod operations;
 mod passes;
 mod placement;
+mod recording;
 mod refine;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -39,16 +40,20 @@ pub use memory_peak::{MemoryPeak, NamedVariable};
 pub use operations::{OwnedKind, OwnedProgram};
 pub use passes::Pass;
 pub use placement::{
-    EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PlaceSet, PlaceSets, Placement,
-    PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
-    WeightTie,
+    EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets,
+    Placement, PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules,
+    TooManyPlaces, Untied, WeightTie,
 };
+pub use recording::{Framework, Recording};
 pub use variable_lookup::{LivePlace, LiveVariables, VariableLookup};
 use variables::{LoweredVariables, Users};
 pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 
 use crate::debug_info::DebugInfo;
-use crate::profile::{BuildInfo, FormatVersion, LiveClasses, Profile, Recorded, Target, TileBytes};
+use crate::profile::{
+    BuildInfo, FormatVersion, LiveClasses, Profile, ProgramKind, Programs, Recorded, Target,
+    TileBytes,
+};
 use serde::{Deserialize, Serialize};
 
 /// A model as it was compiled: operations and what each costs.
@@ -93,6 +98,8 @@ pub struct Model {
     pub recorded: Recorded,
     /// The index of the first step of the backward pass; `None` for inference.
     pub turn: Option<u32>,
+    /// How it was recorded, as far as a pipeline depends on it.
+    pub recording: Recording,
     /// The cycles of the operations, if the profile says anything of them.
     pub cycles: Option<OperationCycles>,
     /// The report format of the profile.
@@ -143,6 +150,8 @@ pub struct OperationGroup {
     pub window: Option<(u32, u32)>,
     /// Code and vertex state by tile.
     pub code: GroupCode,
+    /// Does it copy from or to the host, and compute nothing?
+    pub streams: bool,
     /// Its programs by the variables that they use, where they use different
     /// ones; empty where it has only one piece.
     pub pieces: Vec<Piece>,
@@ -193,10 +202,12 @@ impl Model {
         let sets = (&set_of[..], &user_sets);
         let calls = call_sites::find(&profile, &found, sets, has_pairs, &mut operations);
         let labels = profile.variables.labels.iter();
-        let labels = labels.map(|label| Label::new(label, debug_info)).collect();
+        let labels: Vec<Label> = labels.map(|label| Label::new(label, debug_info)).collect();
+        let recording = Recording::new(debug_info, &found, &operations, &labels);
         let mut memory_peak =
             with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));
-        let disagreements = consistency::warnings(&profile, &collected);
+        let mut disagreements = consistency::warnings(&profile, &collected);
+        disagreements.extend(recording::disagreement(debug_info, &found, &operations));
         let programs = operations::owned_programs(&profile.programs, &found.groups);
         let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
         let lookup = VariableLookup::new(profile.variables, set_of, profile.names);
@@ -218,6 +229,7 @@ impl Model {
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
             programs,
             turn,
+            recording,
             recorded: profile.recorded,
             cycles,
             version: profile.version,
@@ -245,6 +257,7 @@ impl Model {
             .map(|(group, code)| OperationGroup {
                 uid: group.uid,
                 window: windows[group.first as usize],
+                streams: code.vertex_types.is_empty() && streams(programs, &group.programs),
                 code,
                 pieces: Vec::new(),
             })
@@ -270,4 +283,16 @@ impl Model {
     pub fn steps(&self) -> u32 {
         self.classes.steps()
     }
+}
+
+/// Does one of these programs copy from or to the host?
+fn streams(programs: &Programs, group: &[u32]) -> bool {
+    let kinds = group
+        .iter()
+        .map(|&program| &programs.all[program as usize].kind);
+    let mut others = kinds.filter_map(|kind| match kind {
+        ProgramKind::Other(name) => Some(name),
+        _ => None,
+    });
+    others.any(|name| name.starts_with("StreamCopy"))
 }

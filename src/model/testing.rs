@@ -43,6 +43,7 @@ pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
         vertex_code: Vec::new(),
         programs: Vec::new(),
         turn: None,
+        recording: Default::default(),
         recorded: Recorded::default(),
         cycles: None,
         version: Default::default(),

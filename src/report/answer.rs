@@ -105,6 +105,9 @@ pub enum RefusalReason {
     /// There are IPUs enough, but not with these pins and with the limits of
     /// single IPUs.
     PinsOrLimits,
+    /// What the stages need at least would fit; what the pipeline keeps beside
+    /// that does not.
+    Pipeline,
 }
 
 /// Layers that are over the limit together.

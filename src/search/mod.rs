@@ -19,6 +19,10 @@ use crate::solve::{
 use std::ops::Range;
 use thiserror::Error;
 
+/// How many stages of a pipeline are looked at when more IPUs are sought, unless
+/// there are more IPUs than that.
+const MOST_STAGES: usize = 64;
+
 /// Why a search has no result.
 #[derive(Debug, Error)]
 pub enum SearchError {
@@ -165,10 +169,15 @@ impl WeighedRequest {
         } else {
             request.highest_limit()
         };
+        let stages = if has_all_costs {
+            request.ipus.highest().max(MOST_STAGES)
+        } else {
+            request.ipus.highest()
+        };
         let mut weighed = Self {
             ipus: request.ipus.highest(),
             constraints,
-            costs: memory.range_costs_with(most, progress)?,
+            costs: memory.range_costs_with(most, stages, progress)?,
             has_all_costs,
             cut_bytes: memory.cut_bytes(),
             request,
@@ -219,7 +228,8 @@ impl WeighedRequest {
         }
         drop(task);
         if !self.has_all_costs {
-            self.costs = memory.range_costs_with(u64::MAX, progress)?;
+            let stages = self.ipus.max(MOST_STAGES);
+            self.costs = memory.range_costs_with(u64::MAX, stages, progress)?;
             self.has_all_costs = true;
         }
         let _task = begin();
@@ -262,7 +272,7 @@ impl WeighedRequest {
         let highest = self.request.highest_limit();
         let alone = (0..self.costs.layers()).map(|position| position..position + 1);
         let is_over = |range: &Range<usize>| {
-            let peak = self.costs.peak(range.clone());
+            let peak = self.costs.least(range.clone());
             peak.is_none_or(|peak| peak > highest)
         };
         alone.filter(is_over).collect()
@@ -271,10 +281,10 @@ impl WeighedRequest {
 
 /// What the stages of a split leave free of their limits, at least.
 fn free(problem: &Problem<'_>, solution: &Solution) -> i64 {
-    let stages = solution.plan.stages().iter().enumerate();
-    let free = stages.filter_map(|(stage, range)| {
+    let stages = solution.plan.with_after().enumerate();
+    let free = stages.filter_map(|(stage, (range, after))| {
         let limit = problem.limits.of(stage)?;
-        let peak = problem.costs.peak(range.clone())?;
+        let peak = problem.costs.peak(range.clone(), after)?;
         Some(free_bytes(limit, peak))
     });
     free.min().unwrap_or(0)
@@ -310,7 +320,7 @@ impl SearchResult {
             Vec::new()
         };
         let mut result = Self {
-            memory: memory.stages(&stages),
+            memory: memory.split(&stages),
             stages,
             over_limit: over_limit
                 .iter()

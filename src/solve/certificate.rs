@@ -118,7 +118,7 @@ fn longest(
         if end < layers && cut == CutRule::Forbidden {
             continue;
         }
-        let peak = problem.costs.peak(start..end);
+        let peak = problem.costs.least(start..end);
         if peak.is_none_or(|peak| peak > limit) {
             return (fits, Some(start..end));
         }
@@ -187,7 +187,7 @@ fn check_over(
     if range.is_empty() || range.end > problem.layers() {
         return Err(CertificateError::NoRange(range.clone()));
     }
-    match problem.costs.peak(range.clone()) {
+    match problem.costs.least(range.clone()) {
         Some(peak) if peak <= limit => Err(CertificateError::WithinLimit(range.clone())),
         _ => Ok(()),
     }

@@ -55,7 +55,10 @@ impl<'a> CheckedProblem<'a> {
         Ok(Self {
             problem: *problem,
             goal: problem.goal,
-            stages: problem.ipus.min(most_stages(&pins)),
+            stages: problem
+                .ipus
+                .min(most_stages(&pins))
+                .min(problem.costs.stages()),
             max_edges: MAX_EDGES,
             cycles_before: [0].into_iter().chain(cycles).collect(),
             required_until: required_until(&cuts_after),
@@ -83,6 +86,11 @@ impl<'a> CheckedProblem<'a> {
     /// Whether it matters which IPU a stage is on.
     pub(super) fn is_numbered(&self) -> bool {
         self.has_pins || self.problem.limits.differs()
+    }
+
+    /// Does it matter how many stages come after a stage?
+    pub(super) fn is_by_depth(&self) -> bool {
+        self.problem.costs.is_by_depth()
     }
 
     /// The maximum number of bytes that any stage may take.
@@ -114,15 +122,15 @@ impl<'a> CheckedProblem<'a> {
     /// Whether `plan` is within the limits, has few enough stages and obeys
     /// every constraint.
     pub(super) fn allows(&self, plan: &Plan) -> bool {
-        let fits = |(stage, range): (usize, &Range<usize>)| {
+        let fits = |(stage, (range, after)): (usize, (&Range<usize>, usize))| {
+            let peak = self.problem.costs.peak(range.clone(), after);
             let limit = self.problem.limits.of(stage);
-            let peak = self.problem.costs.peak(range.clone());
             peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
         };
         let stage_of = plan.stage_of();
         let mut constraints = self.problem.constraints.iter();
         plan.stages().len() <= self.stages
-            && plan.stages().iter().enumerate().all(fits)
+            && plan.with_after().enumerate().all(fits)
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 

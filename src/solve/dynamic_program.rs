@@ -47,81 +47,174 @@ struct Candidate {
     key: Key,
 }
 
+/// By start: the ranges that may be a stage on some IPU.
+type Candidates = Vec<Vec<Candidate>>;
+
 /// One pass over all stages, from the last to the first.
 struct StagePass<'a> {
     checked: &'a CheckedProblem<'a>,
+    objectives: &'a [Objective],
+    caps: &'a [(Objective, u128)],
     /// Whether the last objective is a bottleneck, and where it is.
     bottleneck: Option<usize>,
-    /// By start: the ranges that may be a stage on some IPU.
-    candidates: Vec<Vec<Candidate>>,
+}
+
+/// The stages from each position on, as they are found from the last stage to the
+/// first.
+struct Rest {
+    /// By start: the best numbers; `None` where there is no split.
+    best: Vec<Option<Key>>,
+    /// By stage from the last one, then by start: the end of the stage.
+    ends: Vec<Vec<usize>>,
+}
+
+impl Rest {
+    /// All positions are placed.
+    fn new(layers: usize) -> Self {
+        let mut best = vec![None; layers + 1];
+        best[layers] = Some(Key::default());
+        let ends = Vec::new();
+        Self { best, ends }
+    }
+
+    /// The stages of the best split from position 0, where `stages` of them, or
+    /// fewer, were found.
+    fn stages(&self, stages: usize) -> Vec<Range<usize>> {
+        let layers = self.best.len() - 1;
+        let mut start = 0;
+        let mut found = Vec::new();
+        for ends in self.ends[..stages].iter().rev() {
+            if start == layers {
+                break;
+            }
+            found.push(start..ends[start]);
+            start = ends[start];
+        }
+        found
+    }
 }
 
 impl<'a> StagePass<'a> {
     /// A pass over ranges that count at most as much as `caps` allow.
     fn new(
         checked: &'a CheckedProblem<'a>,
-        objectives: &[Objective],
-        caps: &[(Objective, u128)],
+        objectives: &'a [Objective],
+        caps: &'a [(Objective, u128)],
     ) -> Self {
         let last = objectives.len() - 1;
-        let bottleneck = objectives[last].is_bottleneck().then_some(last);
-        let from = |start| candidates(checked, objectives, caps, start);
         Self {
             checked,
-            bottleneck,
-            candidates: (0..checked.layers()).map(from).collect(),
+            objectives,
+            caps,
+            bottleneck: objectives[last].is_bottleneck().then_some(last),
         }
     }
 
     /// The best numbers and the stages that reach them.
     fn run(&self) -> Option<(Key, Vec<Range<usize>>)> {
-        let layers = self.checked.layers();
-        let mut rest: Vec<Option<Key>> = vec![None; layers + 1];
-        rest[layers] = Some(Key::default());
-        // By stage and start, from the last stage to the first.
-        let mut ends = Vec::new();
-        for stage in (0..self.checked.stages).rev() {
-            let mut ends_here = vec![layers; layers];
-            // Every stage before has a position, and the first has the first.
-            let starts = if stage == 0 { 0..1 } else { stage..layers };
-            // Starts rise, and a start only looks at the later ones: no
-            // number is used after it was replaced.
-            for start in starts {
-                let best = self.best_from(stage, start, &rest);
-                rest[start] = best.map(|(key, _)| key);
-                ends_here[start] = best.map_or(layers, |(_, end)| end);
-            }
-            ends.push(ends_here);
+        if self.checked.layers() == 0 {
+            return None;
         }
-        let best = rest[0].filter(|_| layers > 0)?;
-        let mut start = 0;
-        let mut stages = Vec::new();
-        for ends in ends.iter().rev() {
-            if start == layers {
-                break;
+        match (self.checked.is_by_depth(), self.checked.is_numbered()) {
+            (false, _) => self.up_to(self.checked.stages),
+            (true, false) => self.of_any_number(),
+            (true, true) => {
+                let totals = 1..=self.checked.stages;
+                let found = totals.filter_map(|total| self.exactly(total));
+                found.min_by_key(|&(key, _)| key)
             }
-            stages.push(start..ends[start]);
-            start = ends[start];
         }
-        Some((best, stages))
     }
 
-    /// The best stage `stage` that starts at `start`: its numbers with the
-    /// best rest, and its end. Among equals the shortest.
-    fn best_from(&self, stage: usize, start: usize, rest: &[Option<Key>]) -> Option<(Key, usize)> {
+    /// The best split into at most `total` stages, whose costs are the same
+    /// wherever they are.
+    fn up_to(&self, total: usize) -> Option<(Key, Vec<Range<usize>>)> {
+        let layers = self.checked.layers();
+        let candidates = self.candidates(0);
+        let mut rest = Rest::new(layers);
+        for stage in (0..total).rev() {
+            // Every stage before has a position, and the first has the first.
+            let starts = if stage == 0 { 0..1 } else { stage..layers };
+            self.add_stage(Some(stage), &candidates, starts, &mut rest);
+        }
+        Some((rest.best[0]?, rest.stages(total)))
+    }
+
+    /// The same for costs that depend on how many stages come after, and limits or
+    /// pins that depend on how many come before: of exactly `total` stages.
+    fn exactly(&self, total: usize) -> Option<(Key, Vec<Range<usize>>)> {
+        let layers = self.checked.layers();
+        let mut rest = Rest::new(layers);
+        for after in 0..total {
+            let stage = total - 1 - after;
+            let starts = if stage == 0 { 0..1 } else { stage..layers };
+            self.add_stage(Some(stage), &self.candidates(after), starts, &mut rest);
+            rest.best[layers] = None;
+        }
+        Some((rest.best[0]?, rest.stages(total)))
+    }
+
+    /// The same for any number of stages at once, where it does not matter how
+    /// many come before.
+    fn of_any_number(&self) -> Option<(Key, Vec<Range<usize>>)> {
+        let layers = self.checked.layers();
+        let mut rest = Rest::new(layers);
         let mut best: Option<(Key, usize)> = None;
-        for candidate in &self.candidates[start] {
-            let Candidate { end, peak, key } = candidate;
+        for after in 0..self.checked.stages {
+            self.add_stage(None, &self.candidates(after), 0..layers, &mut rest);
+            rest.best[layers] = None;
+            let found = rest.best[0].map(|key| (key, after + 1));
+            best = best.into_iter().chain(found).min();
+        }
+        let (key, stages) = best?;
+        Some((key, rest.stages(stages)))
+    }
+
+    /// Puts a stage before the rest, on this IPU if that matters. Starts rise,
+    /// and a start only looks at the later ones: no number is used after it was
+    /// replaced.
+    fn add_stage(
+        &self,
+        ipu: Option<usize>,
+        candidates: &Candidates,
+        starts: Range<usize>,
+        rest: &mut Rest,
+    ) {
+        let layers = self.checked.layers();
+        let mut ends = vec![layers; layers];
+        for start in starts {
+            let best = self.best_from(ipu, start, &candidates[start], &rest.best);
+            rest.best[start] = best.map(|(key, _)| key);
+            ends[start] = best.map_or(layers, |(_, end)| end);
+        }
+        rest.ends.push(ends);
+    }
+
+    /// The best stage that starts at `start`: its numbers with the best rest, and
+    /// its end. Among equals the shortest.
+    fn best_from(
+        &self,
+        ipu: Option<usize>,
+        start: usize,
+        candidates: &[Candidate],
+        rest: &[Option<Key>],
+    ) -> Option<(Key, usize)> {
+        let mut best: Option<(Key, usize)> = None;
+        for Candidate { end, peak, key } in candidates {
             // With nothing but a bottleneck to compare, longer stages are no
-            // better.
-            if self.bottleneck == Some(0) && best.is_some_and(|(best, _)| best[0] <= key[0]) {
+            // better, unless they need fewer copies.
+            if self.bottleneck == Some(0)
+                && !self.checked.is_by_depth()
+                && best.is_some_and(|(best, _)| best[0] <= key[0])
+            {
                 break;
             }
             let Some(total) = rest[*end].map(|rest| self.joined(key, &rest)) else {
                 continue;
             };
             let is_better = best.is_none_or(|(best, _)| total < best);
-            if is_better && self.checked.may_stand(stage, &(start..*end), *peak) {
+            let may_stand = |ipu| self.checked.may_stand(ipu, &(start..*end), *peak);
+            if is_better && ipu.is_none_or(may_stand) {
                 best = Some((total, *end));
             }
         }
@@ -138,36 +231,48 @@ impl<'a> StagePass<'a> {
         }
         both
     }
-}
 
-/// The ranges from `start` that obey the constraints on cuts and count at most as
-/// much as `caps` allow, by end.
-fn candidates(
-    checked: &CheckedProblem<'_>,
-    objectives: &[Objective],
-    caps: &[(Objective, u128)],
-    start: usize,
-) -> Vec<Candidate> {
-    let mut candidates = Vec::new();
-    for end in start + 1..=checked.problem.costs.reach(start) {
-        let range = start..end;
-        let peak = checked.problem.costs.peak(range.clone());
-        let Some(peak) = peak.filter(|&peak| peak <= checked.highest_limit()) else {
-            break;
-        };
-        let over = |&(objective, cap)| checked.value(objective, &range, peak) > cap;
-        if caps.iter().any(over) {
-            break;
-        }
-        if checked.obeys_cuts(&range) {
-            let mut key = Key::default();
-            for (number, &objective) in key.iter_mut().zip(objectives) {
-                *number = checked.value(objective, &range, peak);
-            }
-            candidates.push(Candidate { end, peak, key });
-        }
+    /// By start: the ranges that obey the constraints on cuts and count at most as
+    /// much as the caps allow with `after` stages after them.
+    fn candidates(&self, after: usize) -> Candidates {
+        let starts = 0..self.checked.layers();
+        starts
+            .map(|start| self.candidates_from(start, after))
+            .collect()
     }
-    candidates
+
+    fn candidates_from(&self, start: usize, after: usize) -> Vec<Candidate> {
+        let checked = self.checked;
+        let (costs, limit) = (checked.problem.costs, checked.highest_limit());
+        let mut candidates = Vec::new();
+        for (n, &least) in costs.least_from(start).iter().enumerate() {
+            let range = start..start + n + 1;
+            let is_over = |peak: u64| {
+                let over = |&(objective, cap)| checked.value(objective, &range, peak) > cap;
+                peak > limit || self.caps.iter().any(over)
+            };
+            // So are all longer ones.
+            if is_over(least) {
+                break;
+            }
+            let peak = costs.peak(range.clone(), after);
+            let Some(peak) = peak.filter(|&peak| !is_over(peak)) else {
+                continue;
+            };
+            if checked.obeys_cuts(&range) {
+                let mut key = Key::default();
+                for (number, &objective) in key.iter_mut().zip(self.objectives) {
+                    *number = checked.value(objective, &range, peak);
+                }
+                candidates.push(Candidate {
+                    end: range.end,
+                    peak,
+                    key,
+                });
+            }
+        }
+        candidates
+    }
 }
 
 #[cfg(test)]

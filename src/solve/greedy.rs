@@ -58,7 +58,7 @@ pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greed
 /// (bytes) with the layers it starts with.
 fn fill(costs: &RangeCosts, target: f64, min_layers: usize) -> Vec<Range<usize>> {
     let layers = costs.layers();
-    let fits = |range: Range<usize>| costs.peak(range).is_some_and(|peak| peak as f64 <= target);
+    let fits = |range: Range<usize>| costs.least(range).is_some_and(|peak| peak as f64 <= target);
     let mut stages = Vec::new();
     let mut start = 0;
     while start < layers {

@@ -54,6 +54,9 @@ pub enum Cause {
     /// There are IPUs enough for the highest limit and the constraints on cuts:
     /// pins or the lower limits of some IPUs prevent a plan.
     PinsOrLimits,
+    /// What the stages need at least would fit: what the pipeline keeps beside
+    /// that prevents a plan.
+    Pipeline,
 }
 
 /// Explains why `problem` has no plan; `None` when it has one.
@@ -68,6 +71,7 @@ pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> 
     let cause = match certificate.needed {
         Needed::Unsplittable => Cause::TooLarge,
         Needed::Stages(needed) if needed > problem.ipus => Cause::TooFewIpus,
+        Needed::Stages(_) if fits_at_least(problem)? => Cause::Pipeline,
         Needed::Stages(_) => Cause::PinsOrLimits,
     };
     let unsplittable = certificate.ranges.first();
@@ -82,6 +86,15 @@ pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> 
         fewest: fewest_stages(problem)?,
         relaxations: relaxations(problem)?,
     }))
+}
+
+/// Is there a plan when every range takes what it needs at least?
+fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
+    if !problem.costs.is_by_depth() {
+        return Ok(false);
+    }
+    let costs = &problem.costs.at_least();
+    has_plan(&Problem { costs, ..*problem }, problem.constraints)
 }
 
 fn relaxations(problem: &Problem<'_>) -> Result<Vec<Relaxation>, SolveError> {

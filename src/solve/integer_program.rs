@@ -13,7 +13,8 @@
 //! objective, all paths that are left have as many. Where it matters which IPU
 //! a range is on (pins, limits by IPU), and where a sum that comes before the
 //! stages needs more of them than there are IPUs (bytes over the cuts), the
-//! network is numbered.
+//! network is layered. So it is in a pipeline, where a range counts more the more
+//! stages come after it.
 //!
 //! Large networks are cut down first, by what holds for any solver: to minimise
 //! a sum, columns whose reduced costs are not negative may be left out
@@ -65,18 +66,18 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, Solv
     if checked.layers() == 0 {
         return Ok(None);
     }
-    if !checked.is_numbered() {
+    if !checked.is_numbered() && !checked.is_by_depth() {
         match search(Network::compact(checked))? {
             Search::Found(answer) => return Ok(Some(answer)),
             Search::None => return Ok(None),
             Search::CountBinds => {}
         }
     }
-    match search(Network::numbered(checked))? {
+    match search(Network::layered(checked))? {
         Search::Found(answer) => Ok(Some(answer)),
         Search::None => Ok(None),
         Search::CountBinds => {
-            let reason = "too many stages were numbered".to_owned();
+            let reason = "a path has more stages than there are layers of the network".to_owned();
             Err(unproven(checked.goal.main(), reason))
         }
     }
@@ -195,8 +196,8 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
 /// What `plan` sums up to in `objective`; `None` when a stage of it is not
 /// among the range costs.
 fn sum_of(checked: &CheckedProblem<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
-    let costs = plan.stages().iter().map(|stage| {
-        let peak = checked.problem.costs.peak(stage.clone())?;
+    let costs = plan.with_after().map(|(stage, after)| {
+        let peak = checked.problem.costs.peak(stage.clone(), after)?;
         Some(checked.value(objective, stage, peak))
     });
     costs.sum()

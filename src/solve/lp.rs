@@ -3,8 +3,9 @@
 //!
 //! Only the first objective of the goal is in it. A range of positions is a
 //! binary: `x_3_7` is 1 when positions 3 to 7 are one stage, `x_3_7_on_2` when
-//! that stage is on IPU 2. There is a binary for each IPU when it matters which
-//! one a range is on. Rows named `start` and `cut` let exactly as many stages
+//! that stage is on IPU 2, `x_3_7_then_1` when one stage comes after it. There is a
+//! binary for each IPU when it matters which one a range is on, and in a pipeline
+//! for each number of stages after it. Rows named `start` and `cut` let exactly as many stages
 //! start at a boundary as end there. A bottleneck is a variable (`peak`,
 //! `cycles`) with one row for each position: it is at least what the chosen
 //! range over that position counts.
@@ -14,7 +15,7 @@ use std::fmt::{self, Display, Write};
 use super::checked_problem::CheckedProblem;
 use super::constraints::Origin;
 use super::error::SolveError;
-use super::network::{Edge, Network};
+use super::network::{Edge, Level, Network};
 use super::objectives::{Goal, Objective};
 use super::problem::Problem;
 
@@ -31,8 +32,8 @@ const NAME: usize = 100;
 /// [`solve`](super::solve).
 pub fn lp(problem: &Problem<'_>, names: &[String]) -> Result<String, SolveError> {
     let checked = CheckedProblem::new(problem)?;
-    let network = if checked.is_numbered() {
-        Network::numbered(&checked)
+    let network = if checked.is_numbered() || checked.is_by_depth() {
+        Network::layered(&checked)
     } else {
         Network::compact(&checked)
     };
@@ -55,7 +56,7 @@ impl Display for LpFile<'_> {
         self.objective(f)?;
         f.write_str("Subject To\n")?;
         self.conservation(f)?;
-        if !self.network.is_numbered() {
+        if !self.network.is_layered() {
             let stages = self.network.edges().map(|edge| (1, Some(edge)));
             let bound = format!("<= {}", self.network.checked.stages);
             row(f, "stages", stages.map(term), &bound)?;
@@ -91,7 +92,8 @@ impl LpFile<'_> {
         let (main, ipus) = (self.main(), checked.problem.ipus);
         writeln!(f, "\\ Stages of layers on at most {ipus} IPUs: {main}.")?;
         writeln!(f, "\\ x_A_B is 1 when positions A to B are one stage,")?;
-        writeln!(f, "\\ x_A_B_on_N when that stage stands on IPU N.")?;
+        writeln!(f, "\\ x_A_B_on_N when that stage stands on IPU N,")?;
+        writeln!(f, "\\ x_A_B_then_N when N stages come after it.")?;
         for (position, name) in (0..checked.layers()).zip(self.names) {
             let shown = name.chars().filter(|c| !c.is_control()).take(NAME);
             let shown: String = shown.collect();
@@ -132,17 +134,15 @@ impl LpFile<'_> {
         }
         nodes.pop();
         let layers = self.network.checked.layers().max(1);
+        let levels: Vec<Level> = self.network.levels().collect();
         for (node, ends) in nodes.into_iter().enumerate() {
-            let (stage, boundary) = (node / layers, node % layers);
+            let boundary = node % layers;
             if node == 0 {
                 let none = std::iter::once((1, None));
                 row(f, "start", ends.into_iter().chain(none).map(term), "= 1")?;
             } else if !ends.is_empty() {
-                let name = if self.network.is_numbered() {
-                    format!("cut_{boundary}_on_{stage}")
-                } else {
-                    format!("cut_{boundary}")
-                };
+                let level = levels.get(node / layers).copied().unwrap_or_default();
+                let name = format!("cut_{boundary}{}", Suffix(level));
                 row(f, &name, ends.into_iter().map(term), "= 0")?;
             }
         }
@@ -197,9 +197,21 @@ struct Name<'a>(&'a Edge<'a>);
 impl Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range = &self.0.stage_range.range;
-        write!(f, "x_{}_{}", range.start, range.end - 1)?;
-        match self.0.stage {
-            Some(stage) => write!(f, "_on_{stage}"),
+        let suffix = Suffix(self.0.level);
+        write!(f, "x_{}_{}{suffix}", range.start, range.end - 1)
+    }
+}
+
+/// The end of a name, which says the level.
+struct Suffix(Level);
+
+impl Display for Suffix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(ipu) = self.0.ipu {
+            write!(f, "_on_{ipu}")?;
+        }
+        match self.0.after {
+            Some(after) => write!(f, "_then_{after}"),
             None => Ok(()),
         }
     }
@@ -266,7 +278,8 @@ mod tests {
         let expected = "\
 \\ Stages of layers on at most 2 IPUs: lowest memory on the fullest tile.
 \\ x_A_B is 1 when positions A to B are one stage,
-\\ x_A_B_on_N when that stage stands on IPU N.
+\\ x_A_B_on_N when that stage stands on IPU N,
+\\ x_A_B_then_N when N stages come after it.
 \\ position 0: a
 \\ position 1: b
 \\ position 2: c

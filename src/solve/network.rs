@@ -2,12 +2,14 @@
 //! a stage are edges.
 //!
 //! The *compact* network has one node for each boundary and one edge for each
-//! range. A path in it may have any number of edges. The *numbered* network
-//! has a node for each boundary and number of the stage that starts there, so
-//! that an edge is a range on an IPU, and no path has more edges than there
-//! are IPUs.
+//! range. A path in it may have any number of edges. The *layered* network has
+//! levels: each edge leads to the next one, so that no path has more edges than
+//! there are IPUs. A level says what a range must know of its place in the split:
+//! the IPU it is on, how many stages come after it, or both. In the last case
+//! there are levels of their own for each number of stages.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::checked_problem::CheckedProblem;
 use super::objectives::Objective;
@@ -19,16 +21,36 @@ pub(super) struct StageRange {
     pub peak: u64,
 }
 
+/// What is known of the stages of a level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Level {
+    /// The IPU that they are on.
+    pub ipu: Option<usize>,
+    /// How many stages come after them.
+    pub after: Option<usize>,
+    /// Can the first stage of a plan be here?
+    is_entry: bool,
+    /// Is there no level after it?
+    is_last: bool,
+}
+
 /// A range that may be a stage, between two nodes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Edge<'a> {
-    /// Its place among all edges, open or not.
-    index: usize,
     pub from: usize,
     pub to: usize,
-    /// The IPU that it is on, in a numbered network.
-    pub stage: Option<usize>,
+    pub level: Level,
     pub stage_range: &'a StageRange,
+}
+
+/// The ranges of a level.
+#[derive(Debug, Clone)]
+struct LevelRanges {
+    level: Level,
+    /// By start, then by end.
+    ranges: Arc<[StageRange]>,
+    /// By range.
+    open: Vec<bool>,
 }
 
 /// Nodes 0 (no position is placed) to [`Network::sink`] (all are), and the
@@ -36,91 +58,87 @@ pub(super) struct Edge<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct Network<'q> {
     pub checked: &'q CheckedProblem<'q>,
-    /// By start, then by end.
-    stage_ranges: Vec<StageRange>,
-    is_numbered: bool,
-    /// By stage, then by range.
-    open: Vec<bool>,
+    levels: Vec<LevelRanges>,
+    is_layered: bool,
 }
 
 impl<'q> Network<'q> {
     /// One edge for each range that is within the highest limit and obeys the
     /// constraints on cuts.
     pub(super) fn compact(checked: &'q CheckedProblem<'q>) -> Self {
-        let stage_ranges = stage_ranges(checked);
-        let open = vec![true; stage_ranges.len()];
+        let ranges = stage_ranges(checked, 0);
+        let only = LevelRanges {
+            level: Level::default(),
+            open: vec![true; ranges.len()],
+            ranges,
+        };
         Self {
             checked,
-            stage_ranges,
-            is_numbered: false,
-            open,
+            levels: vec![only],
+            is_layered: false,
         }
     }
 
-    /// One edge for each such range on each IPU where it may be and where the
+    /// One edge for each such range on each level where it may be and where the
     /// stages before can leave off at its start.
-    pub(super) fn numbered(checked: &'q CheckedProblem<'q>) -> Self {
-        let stage_ranges = stage_ranges(checked);
-        let layers = checked.layers();
-        let mut starts = vec![false; layers + 1];
-        starts[0] = true;
-        let mut open = Vec::with_capacity(checked.stages * stage_ranges.len());
-        for stage in 0..checked.stages {
-            let mut ends = vec![false; layers + 1];
-            let is_last = stage + 1 == checked.stages;
-            for StageRange { range, peak } in &stage_ranges {
-                let has_next = range.end == layers || !is_last;
-                let stands = starts[range.start] && has_next;
-                let stands = stands && checked.may_stand(stage, range, *peak);
-                ends[range.end] |= stands;
-                open.push(stands);
-            }
-            starts = ends;
+    pub(super) fn layered(checked: &'q CheckedProblem<'q>) -> Self {
+        // By the number of stages after them; all alike without a pipeline.
+        let mut known: Vec<Option<Arc<[StageRange]>>> = vec![None; checked.stages.max(1)];
+        let mut starts = vec![false; checked.layers() + 1];
+        let mut levels = Vec::new();
+        for level in levels_of(checked) {
+            let after = level.after.unwrap_or(0);
+            let ranges = known[after].get_or_insert_with(|| stage_ranges(checked, after));
+            let ranges = ranges.clone();
+            starts[0] = level.is_entry;
+            let open = open_edges(checked, level, &ranges, &mut starts);
+            levels.push(LevelRanges {
+                level,
+                ranges,
+                open,
+            });
         }
         Self {
             checked,
-            stage_ranges,
-            is_numbered: true,
-            open,
+            levels,
+            is_layered: true,
         }
     }
 
-    pub(super) fn is_numbered(&self) -> bool {
-        self.is_numbered
+    /// Does a path have at most as many edges as there are IPUs?
+    pub(super) fn is_layered(&self) -> bool {
+        self.is_layered
+    }
+
+    /// By level.
+    pub(super) fn levels(&self) -> impl Iterator<Item = Level> {
+        self.levels.iter().map(|own| own.level)
     }
 
     /// The node where all positions are placed: the last.
     pub(super) fn sink(&self) -> usize {
-        if self.is_numbered {
-            self.checked.stages.max(1) * self.checked.layers()
-        } else {
-            self.checked.layers()
-        }
+        self.levels.len().max(1) * self.checked.layers()
     }
 
     /// The open edges. Those that enter a node come before those that leave
     /// it.
     pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = Edge<'_>> {
         let layers = self.checked.layers();
-        let stages = self.open.chunks(self.stage_ranges.len().max(1)).enumerate();
-        stages.flat_map(move |(stage, open)| {
-            let open = open.iter().zip(&self.stage_ranges).enumerate();
-            let open = open.filter(|(_, (open, _))| **open);
-            open.map(move |(n, (_, stage_range))| {
-                let node = |stage: usize, boundary: usize| {
-                    if !self.is_numbered {
-                        boundary
-                    } else if boundary == layers {
-                        self.sink()
-                    } else {
-                        stage * layers + boundary
-                    }
+        let levels = self.levels.iter().enumerate();
+        levels.flat_map(move |(number, own)| {
+            let open = own.open.iter().zip(&*own.ranges);
+            let open = open.filter(|(open, _)| **open);
+            open.map(move |(_, stage_range)| {
+                let node = |number: usize, boundary: usize| match boundary {
+                    0 => 0,
+                    _ if boundary == layers => self.sink(),
+                    _ if self.is_layered => number * layers + boundary,
+                    _ => boundary,
                 };
                 Edge {
-                    index: stage * self.stage_ranges.len() + n,
-                    from: node(stage, stage_range.range.start),
-                    to: node(stage + 1, stage_range.range.end),
-                    stage: self.is_numbered.then_some(stage),
+                    from: node(number, stage_range.range.start),
+                    to: node(number + 1, stage_range.range.end),
+                    level: own.level,
                     stage_range,
                 }
             })
@@ -130,7 +148,8 @@ impl<'q> Network<'q> {
     /// Closes the edges that `keep`, one entry for each open edge, is false
     /// for.
     pub(super) fn retain(&mut self, keep: impl IntoIterator<Item = bool>) {
-        let open = self.open.iter_mut().filter(|open| **open);
+        let open = self.levels.iter_mut().flat_map(|own| &mut own.open);
+        let open = open.filter(|open| **open);
         for (open, keep) in open.zip(keep) {
             *open = keep;
         }
@@ -202,15 +221,8 @@ impl<'q> Network<'q> {
 
     /// Every number that an open edge counts in `objective`, rising.
     pub(super) fn distinct_values(&self, objective: Objective) -> Vec<u128> {
-        // In a numbered network the same ranges come again for each stage.
-        let mut is_open = vec![false; self.stage_ranges.len()];
-        for edge in self.edges() {
-            is_open[edge.index % self.stage_ranges.len()] = true;
-        }
-        let open = self.stage_ranges.iter().zip(is_open);
-        let open = open.filter(|&(_, is_open)| is_open);
-        let value = |own: &StageRange| self.checked.value(objective, &own.range, own.peak);
-        let mut values: Vec<u128> = open.map(|(own, _)| value(own)).collect();
+        let values = self.edges().map(|edge| self.value(objective, &edge));
+        let mut values: Vec<u128> = values.collect();
         values.sort_unstable();
         values.dedup();
         values
@@ -231,14 +243,69 @@ impl<'q> Network<'q> {
     }
 }
 
-fn stage_ranges(checked: &CheckedProblem<'_>) -> Vec<StageRange> {
+/// The levels of a layered network, in their order.
+fn levels_of(checked: &CheckedProblem<'_>) -> Vec<Level> {
+    let stages = checked.stages;
+    let level = |ipu: Option<usize>, after: Option<usize>| Level {
+        ipu,
+        after,
+        is_entry: ipu.is_none_or(|ipu| ipu == 0),
+        is_last: match (after, ipu) {
+            (Some(after), _) => after == 0,
+            (None, ipu) => ipu.is_none_or(|ipu| ipu + 1 == stages),
+        },
+    };
+    match (checked.is_by_depth(), checked.is_numbered()) {
+        (false, _) => (0..stages).map(|ipu| level(Some(ipu), None)).collect(),
+        (true, false) => {
+            let after = (0..stages).rev();
+            after.map(|after| level(None, Some(after))).collect()
+        }
+        (true, true) => {
+            let of_total =
+                |total: usize| (0..total).map(move |ipu| level(Some(ipu), Some(total - 1 - ipu)));
+            (1..=stages).flat_map(of_total).collect()
+        }
+    }
+}
+
+/// Which of `ranges` may be stages of a level. `starts` has the boundaries that
+/// the stages of the level before can leave off at, and afterwards those where
+/// these can.
+fn open_edges(
+    checked: &CheckedProblem<'_>,
+    level: Level,
+    ranges: &[StageRange],
+    starts: &mut Vec<bool>,
+) -> Vec<bool> {
+    let layers = checked.layers();
+    let mut ends = vec![false; layers + 1];
+    let mut open = Vec::with_capacity(ranges.len());
+    for StageRange { range, peak } in ranges {
+        let has_next = range.end == layers || !level.is_last;
+        let may_stand = level
+            .ipu
+            .is_none_or(|ipu| checked.may_stand(ipu, range, *peak));
+        let stands = starts[range.start] && has_next && may_stand;
+        ends[range.end] |= stands;
+        open.push(stands);
+    }
+    *starts = ends;
+    open
+}
+
+/// The ranges that are within the highest limit with `after` stages after them
+/// and obey the constraints on cuts.
+fn stage_ranges(checked: &CheckedProblem<'_>, after: usize) -> Arc<[StageRange]> {
     let limit = checked.highest_limit();
+    let costs = checked.problem.costs;
     let rows = (0..checked.layers()).flat_map(|from| {
-        let peaks = checked.problem.costs.peaks_from(from).iter().copied();
-        let fit = peaks.take_while(move |&peak| peak <= limit).enumerate();
-        fit.map(move |(n, peak)| {
+        let least = costs.least_from(from).iter();
+        let fit = least.take_while(move |&&least| least <= limit).enumerate();
+        fit.filter_map(move |(n, _)| {
             let range = from..from + n + 1;
-            StageRange { range, peak }
+            let peak = costs.peak(range.clone(), after)?;
+            (peak <= limit).then_some(StageRange { range, peak })
         })
     });
     rows.filter(|stage_range| checked.obeys_cuts(&stage_range.range))

@@ -38,6 +38,12 @@ impl Plan {
         self.stages.iter().skip(1).map(|stage| stage.start)
     }
 
+    /// The stages, each with the number of those after it.
+    pub fn with_after(&self) -> impl Iterator<Item = (&Range<usize>, usize)> {
+        let after = (0..self.stages.len()).rev();
+        self.stages.iter().zip(after)
+    }
+
     /// The stage of each position.
     pub(super) fn stage_of(&self) -> Vec<usize> {
         let stages = self.stages.iter().enumerate();
@@ -73,8 +79,8 @@ impl Score {
             cut_bytes: 0,
             slowest_cycles: problem.cycles.map(|_| 0),
         };
-        for stage in &plan.stages {
-            let peak = problem.costs.peak(stage.clone())?;
+        for (stage, after) in plan.with_after() {
+            let peak = problem.costs.peak(stage.clone(), after)?;
             let square = u128::from(peak) * u128::from(peak);
             score.peak = score.peak.max(peak);
             score.squares = score.squares.checked_add(square)?;
@@ -146,14 +152,12 @@ pub fn evaluate(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveEr
     let broken = broken
         .filter(|constraint| !constraint.is_obeyed(&stage_of))
         .cloned();
-    let fits = |(stage, range): (usize, &Range<usize>)| {
+    let fits = |(stage, (range, after)): (usize, (&Range<usize>, usize))| {
         let limit = problem.limits.of(stage)?;
-        problem
-            .costs
-            .peak(range.clone())
-            .filter(|&peak| peak <= limit)
+        let peak = problem.costs.peak(range.clone(), after);
+        peak.filter(|&peak| peak <= limit)
     };
-    let stages = plan.stages.iter().enumerate();
+    let stages = plan.with_after().enumerate();
     let too_large = stages.filter(|&stage| fits(stage).is_none());
     Ok(Judgement {
         score: Score::of(problem, plan),

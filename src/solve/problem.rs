@@ -22,8 +22,8 @@ pub enum Limits<'a> {
 /// then left empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// Bytes on the fullest tile of every range of positions. A range that is
-    /// missing is over every limit.
+    /// Bytes on the fullest tile of every range of positions, in a pipeline by how
+    /// many stages come after it. A range that is missing is over every limit.
     pub costs: &'a RangeCosts,
     /// Bytes over each boundary: `cut_bytes[i]` for a cut between positions
     /// `i` and `i + 1`, so one fewer than there are positions.
@@ -167,7 +167,7 @@ impl<'a> Problem<'a> {
     /// Four times the largest sum of squares must fit, so that sums of
     /// several of them need no care.
     fn check_size(&self) -> Result<(), SolveError> {
-        let Some((range, peak)) = self.costs.iter().max_by_key(|&(_, peak)| peak) else {
+        let Some((range, peak)) = self.costs.highest() else {
             return Ok(());
         };
         let square = u128::from(peak) * u128::from(peak);
@@ -180,8 +180,8 @@ impl<'a> Problem<'a> {
     /// Every range from `from` costs at least as much as the same range
     /// without its last and without its first position.
     fn check_monotone(&self, from: usize) -> Result<(), SolveError> {
-        let row = self.costs.peaks_from(from);
-        let tail = self.costs.peaks_from(from + 1);
+        let row = self.costs.least_from(from);
+        let tail = self.costs.least_from(from + 1);
         for (n, &peak) in row.iter().enumerate().skip(1) {
             let end = from + n + 1;
             let without_last = row.get(n - 1).copied();

@@ -101,7 +101,8 @@ pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
         .windows(2)
         .enumerate()
         .map(|(stage, ends)| {
-            let peak = case.costs.peak(ends[0]..ends[1]);
+            let after = cuts.len() - stage;
+            let peak = case.costs.peak(ends[0]..ends[1], after);
             peak.filter(|&peak| peak <= case.limit(stage))
         })
         .collect::<Option<_>>()?;
@@ -275,6 +276,42 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
         };
         Constraint::tie(first.min(second), first.max(second), weight)
     })
+}
+
+/// The same costs in a pipeline: what each range needs beside the least, and for
+/// each stage after it.
+fn in_pipeline(costs: &RangeCosts, stages: usize, draws: &[(u64, u64)]) -> RangeCosts {
+    let layers = costs.layers();
+    let least: Vec<Vec<u64>> = (0..layers)
+        .map(|from| costs.least_from(from).to_vec())
+        .collect();
+    RangeCosts::in_pipeline(least, stages, |range, after| {
+        let (beside, each) = draws[(range.start * layers + range.end - 1) % draws.len()];
+        let least = costs.least(range).unwrap_or(0);
+        // Not so much that sums of squares would not fit.
+        least
+            .saturating_add(beside)
+            .saturating_add(each * after as u64)
+    })
+}
+
+/// Cases in a pipeline, with or without constraints and limits by IPU.
+pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
+    let draws = vec((0..8_u64, 0..6_u64), 1..60);
+    let scale = prop_oneof![Just(1_u64), Just(40), Just(1 << 30)];
+    let cases = prop_oneof![plain_case(layers).boxed(), case(layers).boxed()];
+    (cases, draws, scale, 1..=layers).prop_map(|(case, draws, scale, stages)| {
+        let draws: Vec<(u64, u64)> = draws.iter().map(|(a, b)| (a * scale, b * scale)).collect();
+        Case {
+            costs: in_pipeline(&case.costs, stages, &draws),
+            ..case
+        }
+    })
+}
+
+/// Cases of both kinds.
+pub fn any_case(layers: usize) -> impl Strategy<Value = Case> {
+    prop_oneof![2 => case(layers), 1 => pipelined_case(layers)]
 }
 
 /// Cases with up to 4 options and up to 3 tied weights, and some with limits by

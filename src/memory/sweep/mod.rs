@@ -18,6 +18,9 @@
 //! * What every stage needs is where the sums begin: by the full rules, the
 //!   variables that no operation uses and the code that none explains. Code of
 //!   each kind is bounded by what the profile has of it on the tile.
+//! * In a pipeline, each number of stages after a range is a column of its own, with
+//!   what the pipeline adds on the tile (`RangeAdditions`). A tile is looked at
+//!   where it can raise any of them.
 //! * The first layer at which any tile passes the limit ends the range for all
 //!   tiles. The heaviest tiles go first, so that ranges end early and peaks
 //!   are high early.
@@ -26,35 +29,54 @@ mod blocks;
 mod code;
 mod tile;
 
+use super::pipeline::{Patterns, RangeAdditions, TileFlows};
 use super::{MemoryModel, RangeCosts};
+use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
 use blocks::Blocks;
 use code::CodeByTile;
 use std::cmp::Reverse;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tile::Tile;
 
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
-    /// needs at most `limit` bytes on each tile.
+    /// needs at most `limit` bytes on each tile, and in a pipeline what it needs
+    /// with each number of stages after it.
     ///
     /// # Errors
     /// When there is more on one tile than on any real one.
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
-        self.range_costs_with(limit, &Progress::new())
+        self.range_costs_with(limit, self.layers(), &Progress::new())
     }
 
-    /// The same, counting tiles.
+    /// How many stages [`MemoryModel::range_costs`] knows the costs of at most:
+    /// all, or in a pipeline as many as there is room for.
+    pub fn most_stages(&self) -> usize {
+        match self.flows {
+            None => usize::MAX,
+            Some(_) => (limits::RANGE_COSTS / self.layers().pow(2).max(1)).max(2) - 1,
+        }
+    }
+
+    /// The same for a pipeline of at most `stages` stages, counting tiles.
     ///
     /// # Errors
     /// As [`MemoryModel::range_costs`].
     pub(crate) fn range_costs_with(
         &self,
         limit: u64,
+        stages: usize,
         progress: &Progress,
     ) -> Result<RangeCosts, TooManyPlaces> {
         let layers = self.layers();
+        let stages = match self.flows {
+            Some(_) => stages.min(layers).min(self.most_stages()).max(1),
+            None => 0,
+        };
+        let patterns = |flows| Patterns::new(flows, layers as u32);
         let tiles = u64::from(self.model.variables.tiles());
         let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles);
         let shared = RangeSweep {
@@ -65,21 +87,17 @@ impl MemoryModel<'_> {
             next: AtomicUsize::new(0),
             failed: AtomicBool::new(false),
             ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
-            peaks: (0..layers * layers).map(|_| AtomicU64::new(0)).collect(),
+            stages,
+            patterns: self.flows.as_ref().map(patterns),
+            peaks: (0..layers * layers * (stages + 1))
+                .map(|_| AtomicU64::new(0))
+                .collect(),
         };
         rayon::broadcast(|_| shared.work(&task));
         if shared.failed.load(Ordering::Relaxed) {
             return Err(TooManyPlaces);
         }
-        let row = |from: usize| {
-            let end = shared.ends[from].load(Ordering::Relaxed).max(from);
-            let peaks = &shared.peaks[from * layers..][from..end];
-            peaks
-                .iter()
-                .map(|peak| peak.load(Ordering::Relaxed))
-                .collect()
-        };
-        Ok(RangeCosts::new((0..layers).map(row).collect()))
+        Ok(shared.into_costs())
     }
 
     /// All tiles by what the compiler recorded of them. The costs are the same
@@ -106,8 +124,21 @@ struct RangeSweep<'a> {
     /// By start: the end (exclusive) of the longest range that fits, as far as
     /// is known.
     ends: Vec<AtomicUsize>,
-    /// By first and last layer: the highest bytes on any tile so far.
+    /// In a pipeline: how many stages a split has at most; else 0.
+    stages: usize,
+    patterns: Option<Patterns>,
+    /// By first and last layer: the highest bytes on any tile so far that the
+    /// range needs at least, and with 0, 1, ... stages after it.
     peaks: Vec<AtomicU64>,
+}
+
+/// What a thread uses again for each tile, for the pipeline.
+#[derive(Default)]
+struct PipelineScratch {
+    flows: TileFlows,
+    additions: RangeAdditions,
+    /// By number of stages after a range: what is added.
+    columns: Vec<u64>,
 }
 
 impl RangeSweep<'_> {
@@ -115,6 +146,7 @@ impl RangeSweep<'_> {
     fn work(&self, task: &Task) {
         let mut tile = Tile::default();
         let mut code = Vec::new();
+        let mut pipeline = PipelineScratch::default();
         let (mut narrow, mut wide) = (Blocks::<u32>::default(), Blocks::<u64>::default());
         while let Some(&number) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let code = self.code.on(self.model, number, &mut code);
@@ -124,18 +156,23 @@ impl RangeSweep<'_> {
             if self.failed.load(Ordering::Relaxed) {
                 break;
             }
+            if let (Some(flows), Some(patterns)) = (&self.model.flows, &self.patterns) {
+                pipeline.flows.load(self.model, flows, number);
+                let additions = &mut pipeline.additions;
+                additions.load(self.model, flows, patterns, &pipeline.flows);
+            }
             // 32 bits hold what a tile has, but not what a file may claim.
             if tile.variable_bytes <= u64::from(u32::MAX) {
-                self.sweep(&tile, &mut narrow);
+                self.sweep(&tile, &mut narrow, &mut pipeline);
             } else {
-                self.sweep(&tile, &mut wide);
+                self.sweep(&tile, &mut wide, &mut pipeline);
             }
             task.add(1);
         }
     }
 
     /// Goes through all starts, and from each as far as the range fits.
-    fn sweep<B: Bytes>(&self, tile: &Tile, blocks: &mut Blocks<B>) {
+    fn sweep<B: Bytes>(&self, tile: &Tile, blocks: &mut Blocks<B>, pipeline: &mut PipelineScratch) {
         let layers = self.model.layers();
         blocks.restart(tile, layers);
         let (mut always, mut code) = (vec![0; layers], vec![[0; 4]; layers]);
@@ -151,7 +188,10 @@ impl RangeSweep<'_> {
                 code[entry.layer as usize][kind] += bytes;
             }
             blocks.begin(start);
-            self.ranges_from(start, tile, (&always, &code), blocks);
+            if self.stages > 0 {
+                pipeline.additions.begin(start);
+            }
+            self.ranges_from(start, tile, (&always, &code), blocks, pipeline);
         }
     }
 
@@ -162,9 +202,9 @@ impl RangeSweep<'_> {
         tile: &Tile,
         (always, code): (&[u64], &[[u64; 4]]),
         blocks: &mut Blocks<B>,
+        pipeline: &mut PipelineScratch,
     ) {
         let overhead = &self.model.overhead;
-        let peaks = &self.peaks[start * self.model.layers()..];
         let mut window: Option<(usize, usize)> = None;
         let (mut own, mut fixed) = (tile.code_everywhere, tile.always_everywhere);
         for last in start..self.model.layers() {
@@ -177,22 +217,86 @@ impl RangeSweep<'_> {
             fixed += always[last];
             window = tile.widened(window, self.model.layer_window(last));
             blocks.add(last);
+            let peaks = self.peaks(start, last);
+            let least = self.add_columns(start..last + 1, pipeline);
             let code: u64 = overhead.capped(tile.number, own).iter().sum();
             let mut total = overhead.fixed(tile.number) + code;
             if let Some(window) = window {
                 total += fixed;
-                let known = peaks[last].load(Ordering::Relaxed);
+                let known = lowest_known(peaks, least, &pipeline.columns);
                 let known = overhead.without_gaps(tile.number, known);
                 total += blocks.highest(window, known.saturating_sub(total));
             }
-            total += overhead.gaps(tile.number, total);
-            peaks[last].fetch_max(total, Ordering::Relaxed);
+            total += overhead.gaps(tile.number, total) + least;
+            peaks[0].fetch_max(total, Ordering::Relaxed);
+            for (peak, beside) in peaks[1..].iter().zip(&pipeline.columns) {
+                peak.fetch_max(total + beside, Ordering::Relaxed);
+            }
             if total > self.limit {
                 self.ends[start].fetch_min(last, Ordering::Relaxed);
                 break;
             }
         }
     }
+
+    /// What is known of the range from `start` to `last`: at least, and by the
+    /// number of stages after it.
+    fn peaks(&self, start: usize, last: usize) -> &[AtomicU64] {
+        let columns = self.stages + 1;
+        &self.peaks[(start * self.model.layers() + last) * columns..][..columns]
+    }
+
+    /// Adds the last position of `range` to what the pipeline adds. Returns what
+    /// that is at least; the columns have what comes beside it.
+    fn add_columns(&self, range: Range<usize>, pipeline: &mut PipelineScratch) -> u64 {
+        let Some(flows) = &self.model.flows else {
+            return 0;
+        };
+        let PipelineScratch {
+            additions, columns, ..
+        } = pipeline;
+        additions.add(flows, range.end - 1);
+        let is_whole = range.len() == self.model.layers();
+        let is_last = range.end == self.model.layers();
+        // Only the last stage has none after it.
+        let stages = if is_last { 1 } else { self.stages };
+        columns.clear();
+        columns.extend((0..stages).map(|after| {
+            let depth = flows.depth(&range, after);
+            additions.beside(flows, depth, is_whole)
+        }));
+        additions.least()
+    }
+
+    /// The table of all ranges that fit.
+    fn into_costs(self) -> RangeCosts {
+        let layers = self.model.layers();
+        let load = |start: usize, last: usize, column: usize| {
+            self.peaks(start, last)[column].load(Ordering::Relaxed)
+        };
+        let row = |start: usize| {
+            let end = self.ends[start].load(Ordering::Relaxed).max(start);
+            (start..end).map(|last| load(start, last, 0)).collect()
+        };
+        let least = (0..layers).map(row).collect();
+        if self.stages == 0 {
+            return RangeCosts::new(least);
+        }
+        RangeCosts::in_pipeline(least, self.stages, |range, after| {
+            load(range.start, range.end - 1, after + 1)
+        })
+    }
+}
+
+/// The number of bytes that a tile needs at least so that it changes anything of
+/// what is known of a range, without what a pipeline adds to it.
+fn lowest_known(peaks: &[AtomicU64], least: u64, columns: &[u64]) -> u64 {
+    let known = |(peak, added): (&AtomicU64, u64)| {
+        let known = peak.load(Ordering::Relaxed);
+        known.saturating_sub(least + added)
+    };
+    let added = [0].into_iter().chain(columns.iter().copied());
+    peaks.iter().zip(added).map(known).min().unwrap_or(0)
 }
 
 /// A sum of bytes: 32 bits where they hold all of a tile. Changes are added

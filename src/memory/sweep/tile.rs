@@ -117,7 +117,7 @@ impl Tile {
         self.found.clear();
         self.begins.restart(steps);
         self.ends.restart(steps);
-        for &VariableGroup { class, set, bytes } in model.variables(tile) {
+        for &VariableGroup { class, set, bytes } in model.moving_or_always(tile) {
             let counted = model.counted(set);
             let layers = model.sets.places(counted);
             let everywhere = counted == EVERYWHERE;

@@ -116,6 +116,7 @@ proptest! {
                     control_code: control,
                     overhead: variable_bits(&plain, tile, step, unused) | unexplained,
                     gaps: REST,
+                    ..Parts::default()
                 };
                 prop_assert_eq!(parts, expected, "{:?} tile {}", layers, tile);
                 prop_assert_eq!(parts.variables & parts.overhead, 0);

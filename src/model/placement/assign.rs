@@ -76,8 +76,9 @@ pub(super) fn assign(
         sets: if out_is_first {
             sets.moved(out, IN)
         } else {
-            sets
+            sets.clone()
         },
+        apart: out_is_first.then_some(sets),
     })
 }
 

@@ -97,6 +97,7 @@ fn by_layer(
         named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
         by_touch: vec![false; model.user_sets.len()],
         sets,
+        apart: None,
     })
 }
 

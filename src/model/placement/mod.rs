@@ -24,6 +24,7 @@ mod assign;
 mod by_layer;
 mod calls;
 mod ends;
+mod pass_places;
 mod place_sets;
 mod positions;
 #[cfg(test)]
@@ -32,6 +33,7 @@ mod touches;
 mod variables;
 mod weights;
 
+pub use pass_places::PassPlaces;
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{PositionName, Positions, PseudoLayers};
 pub use weights::{Untied, WeightTie};
@@ -149,6 +151,8 @@ pub struct Placement {
     pub ties: Vec<WeightTie>,
     /// The sets that everything else refers to.
     pub sets: PlaceSets,
+    /// The same sets with Out apart, where it is in one position with In.
+    pub(crate) apart: Option<PlaceSets>,
     /// By operation group: where its code counts.
     pub(crate) of_group: Vec<PlaceSet>,
     /// By operation group: where the code of each of its pieces counts; empty

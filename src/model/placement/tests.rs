@@ -43,6 +43,7 @@ impl Case {
                 },
                 ..GroupCode::default()
             },
+            streams: false,
             pieces: Vec::new(),
         });
         self.operations.push(Operation {
@@ -92,6 +93,7 @@ impl Case {
                 } else {
                     TensorKind::Unknown
                 },
+                element_bytes: None,
             });
             if set != NO_USERS {
                 sets.mark(set, labels.len() as u32 - 1, NO_USERS);

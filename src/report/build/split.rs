@@ -121,7 +121,11 @@ impl Inputs<'_> {
         let now = [0, 1].map(|side| found.memory[number + side].max_tile_bytes());
         let moved = |at: usize, layers: Range<usize>, to: usize| {
             let costs = &found.weighed.costs;
-            let bytes = [costs.peak(start..at)?, costs.peak(at..end)?];
+            let after = found.stages.len() - 1 - number;
+            let bytes = [
+                costs.peak(start..at, after)?,
+                costs.peak(at..end, after - 1)?,
+            ];
             Some(Move {
                 layers: self.names(layers),
                 to_stage: to as u32,

@@ -2,9 +2,9 @@
 //! of small random ones.
 
 use crate::model::{
-    CallSite, CycleSource, GroupCode, Label, MemoryPeak, Model, NO_CALL, NO_USERS, NamedVariable,
-    Operation, OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Pass, Piece, TensorKind,
-    UserSets, VariableGroup, VariableGroups,
+    CallSite, CycleSource, Framework, GroupCode, Label, MemoryPeak, Model, NO_CALL, NO_USERS,
+    NamedVariable, Operation, OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Pass,
+    Piece, Recording, TensorKind, UserSets, VariableGroup, VariableGroups,
 };
 use crate::profile::{
     BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedTile, Target, TileBytes,
@@ -66,6 +66,12 @@ pub(super) fn full() -> Model {
         vertex_code: vec![by_tile(&[8, 8, 0, 9]), TileBytes::default()],
         programs: programs(),
         turn: Some(1),
+        recording: Recording {
+            framework: Framework::Popart,
+            accumulates: true,
+            recomputes: false,
+            has_checkpoints: true,
+        },
         recorded: Recorded {
             tiles: (0..4).map(recorded).collect(),
             categories: vec![("variable".into(), by_tile(&[1, 2, 3, 4]))],
@@ -125,6 +131,7 @@ fn weight() -> Label {
         name: "weights#".into(),
         tensor: "encoder.layer.1.weight".into(),
         kind: TensorKind::Variable,
+        element_bytes: Some(2),
     }
 }
 
@@ -164,6 +171,7 @@ fn bodies() -> Vec<OperationGroup> {
         uid,
         window,
         code,
+        streams: true,
         pieces: Vec::new(),
     };
     let first = body(u64::MAX, Some((2, 8)), code);
@@ -259,6 +267,7 @@ fn any_model_of(sizes: Sizes, body_sets: UserSets) -> impl Strategy<Value = Mode
         vertex_code: parts.4,
         programs: parts.5,
         turn: None,
+        recording: Recording::default(),
         recorded: parts.6,
         code_variables: parts.7,
         recorded_code: parts.8,
@@ -345,6 +354,7 @@ fn any_label() -> impl Strategy<Value = Label> {
         name: name.into(),
         tensor: tensor.into(),
         kind: TensorKind::ALL[kind],
+        element_bytes: u8::try_from(kind).ok().filter(|&bytes| bytes > 0),
     })
 }
 
@@ -386,6 +396,7 @@ fn any_body(sizes: Sizes, sets: u32) -> impl Strategy<Value = OperationGroup> {
             uid,
             window: window.map(|(a, b)| (a.min(b), a.max(b))),
             code,
+            streams: false,
             pieces: pieces.into_iter().map(piece).collect(),
         }
     })

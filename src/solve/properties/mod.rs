@@ -5,12 +5,16 @@ mod explanations;
 use proptest::prelude::*;
 
 use super::checked_problem::CheckedProblem;
-use super::testing::{Case, Rank, brute_force, case, obedient, plain_case};
+use super::testing::{
+    Case, Rank, any_case, brute_force, case, obedient, pipelined_case, plain_case,
+};
 use super::{
     BottleneckProof, Conflict, Constraint, Goal, Limits, Objective, Plan, Problem, Refused, Score,
     Solution, SolveError, compare, dynamic_program, evaluate, explain, greedy, integer_program,
     solve, sweep,
 };
+use crate::memory::RangeCosts;
+use std::ops::Range;
 
 fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
     let score = Score::of(problem, plan)?;
@@ -59,8 +63,7 @@ fn assert_is_split(case: &Case, solution: &Solution) {
 fn capped(case: &Case, proof: &BottleneckProof) -> Case {
     let mut capped = case.clone();
     let cycles = case.cycles.clone().unwrap_or_default();
-    capped.costs = super::testing::table(case.costs.layers(), u64::MAX - 1, |range| {
-        let peak = case.costs.peak(range.clone()).unwrap_or(u64::MAX);
+    let capped_peak = |range: Range<usize>, peak: u64| {
         let cycles = cycles[range].iter().map(|&cycles| u128::from(cycles)).sum();
         let value = match proof.objective {
             Objective::Cycles => cycles,
@@ -71,7 +74,20 @@ fn capped(case: &Case, proof: &BottleneckProof) -> Case {
         } else {
             peak
         }
+    };
+    let least = super::testing::table(case.costs.layers(), u64::MAX - 1, |range| {
+        let least = case.costs.least(range.clone()).unwrap_or(u64::MAX);
+        capped_peak(range, least)
     });
+    capped.costs = least.clone();
+    if case.costs.is_by_depth() {
+        let rows = (0..least.layers()).map(|from| least.least_from(from).to_vec());
+        capped.costs =
+            RangeCosts::in_pipeline(rows.collect(), case.costs.stages(), |range, after| {
+                let peak = case.costs.peak(range.clone(), after).unwrap_or(u64::MAX);
+                capped_peak(range, peak)
+            });
+    }
     capped
 }
 
@@ -116,6 +132,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_500))]
 
     #[test]
+    fn in_a_pipeline_too(case in pipelined_case(9), max_edges in prop_oneof![0..30_usize, Just(5_000)]) {
+        let problem = case.problem();
+        let Ok(mut checked) = CheckedProblem::new(&problem) else {
+            return Err(TestCaseError::reject("a contradiction"));
+        };
+        checked.max_edges = max_edges;
+        let best = brute_force(&case);
+        let integer = integer_program::solve(&checked).unwrap();
+        let integer = integer.and_then(|found| rank(&problem, &found.plan));
+        prop_assert_eq!(integer, best.clone());
+        let dynamic = dynamic_program::solve(&checked);
+        let dynamic = dynamic.and_then(|plan| rank(&problem, &plan));
+        prop_assert_eq!(dynamic, best);
+    }
+
+    #[test]
     fn without_constraints_too(case in plain_case(10)) {
         let solution = solved(&case).expect("there are no constraints");
         let found = solution.and_then(|solution| rank(&case.problem(), &solution.plan));
@@ -123,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn a_solution_is_an_allowed_split_with_its_proof(case in case(10)) {
+    fn a_solution_is_an_allowed_split_with_its_proof(case in any_case(10)) {
         let Some(Some(solution)) = solved(&case) else {
             return Ok(());
         };
@@ -141,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn below_a_proven_bottleneck_there_is_no_split(case in case(10)) {
+    fn below_a_proven_bottleneck_there_is_no_split(case in any_case(10)) {
         let Some(Some(solution)) = solved(&case) else {
             return Ok(());
         };
@@ -165,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn a_judgement_is_what_trying_that_split_says(case in case(10), bits in any::<u32>()) {
+    fn a_judgement_is_what_trying_that_split_says(case in any_case(10), bits in any::<u32>()) {
         let layers = case.costs.layers();
         let cuts: Vec<usize> = (1..layers).filter(|cut| bits >> cut & 1 == 1).collect();
         let bounds = [&[0], cuts.as_slice(), &[layers]].concat();
@@ -187,7 +219,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn a_sweep_is_one_solution_for_each_number_of_ipus(case in case(10)) {
+    fn a_sweep_is_one_solution_for_each_number_of_ipus(case in any_case(10)) {
         let problem = case.problem();
         let Ok(rows) = sweep(&problem) else {
             assert!(solved(&case).is_none());
@@ -230,7 +262,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn both_programs_agree_where_trying_all_splits_takes_too_long(case in case(40)) {
+    fn both_programs_agree_where_trying_all_splits_takes_too_long(case in any_case(40)) {
         match solve(&case.problem()) {
             Ok(Some(solution)) => assert_is_split(&case, &solution),
             Ok(None) | Err(SolveError::Contradiction(_)) => {}

@@ -66,7 +66,7 @@ fn big_is_weighed_as_the_second_analyser_weighs_it() {
         let found = memory.stages(std::slice::from_ref(&range));
         let expected = oracle.stage(&oracle.members(range.clone()));
         assert_eq!(
-            costs.peak(range.clone()),
+            costs.least(range.clone()),
             Some(expected.peak()),
             "{range:?}"
         );

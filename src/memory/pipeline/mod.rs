@@ -1,0 +1,187 @@
+//! What a pipeline needs beside its layers (pipeline.md, sections 13 to 16).
+//!
+//! The profile is that of one IPU, which runs each micro-batch through the whole
+//! model before the next one. The stages of a pipeline work on several at once, so
+//! each keeps copies (`flows`), and more of them the more stages come after it.
+//! What they add up to is told stage by stage (`additions`) and for all ranges of
+//! layers at once (`ranges`).
+
+mod additions;
+mod flows;
+mod ranges;
+#[cfg(test)]
+mod tests;
+
+pub(super) use additions::Additions;
+pub(super) use flows::{Flows, TileFlows};
+pub(super) use ranges::{Patterns, RangeAdditions};
+
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Range;
+
+/// The order in which stages work on micro-batches.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// No pipeline: stages are weighed as parts of the one-IPU compilation.
+    #[default]
+    None,
+    /// The pipeline of PopART and PopTorch.
+    Popart,
+    /// TensorFlow's default: forward passes and backward passes in groups.
+    TfGrouped,
+    /// TensorFlow's: forward and backward passes in turn.
+    TfInterleaved,
+    /// One stage after the other.
+    Sequential,
+}
+
+impl Schedule {
+    /// How many more copies of a stashed tensor a training pipeline keeps in a
+    /// stage with `depth` forward pipeline stages after it: D(d) of pipeline.md,
+    /// section 13.
+    pub fn copies(self, depth: usize) -> u64 {
+        let depth = depth as u64;
+        match self {
+            _ if depth == 0 => 0,
+            Schedule::Popart => 2 * depth + 1,
+            Schedule::TfGrouped => 2 * depth,
+            Schedule::TfInterleaved => depth,
+            Schedule::None | Schedule::Sequential => 0,
+        }
+    }
+
+    /// The fewest micro-batches that it accumulates gradients over, with this
+    /// number of forward pipeline stages (pipeline.md, section 14).
+    pub fn least_accumulation(self, stages: usize) -> usize {
+        match self {
+            Schedule::None => 1,
+            Schedule::Popart => (2 * stages).saturating_sub(1).max(1),
+            Schedule::TfGrouped => 2 * stages,
+            Schedule::TfInterleaved | Schedule::Sequential => stages,
+        }
+    }
+
+    /// Do several stages work at the same time?
+    pub(super) fn overlaps(self) -> bool {
+        !matches!(self, Schedule::None | Schedule::Sequential)
+    }
+}
+
+/// What a training pipeline computes again in the backward pass.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recompute {
+    /// Nothing: all that the backward pass needs is kept.
+    #[default]
+    None,
+    /// A stage, from what enters it.
+    Stage,
+    /// Each layer, from what enters it.
+    Layer,
+}
+
+/// The elements of what sums up gradients.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Accumulator {
+    /// Those of the weight.
+    #[default]
+    AsWeight,
+    /// 16 bits each.
+    Float16,
+    /// 32 bits each.
+    Float32,
+}
+
+impl Accumulator {
+    /// The bytes of an accumulator for a weight of `bytes` bytes, whose elements
+    /// take `element` bytes each if that is known: else it takes as many.
+    pub(super) fn bytes(self, bytes: u64, element: Option<u8>) -> u64 {
+        let own = match self {
+            Accumulator::AsWeight => None,
+            Accumulator::Float16 => Some(2),
+            Accumulator::Float32 => Some(4),
+        };
+        match (own, element) {
+            (Some(own), Some(element)) if element > 0 => {
+                bytes.saturating_mul(own).div_ceil(u64::from(element))
+            }
+            _ => bytes,
+        }
+    }
+}
+
+macro_rules! shown_as_option {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            /// As the option takes it.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self.to_possible_value() {
+                    Some(value) => f.write_str(value.get_name()),
+                    None => Ok(()),
+                }
+            }
+        }
+    )*};
+}
+shown_as_option!(Schedule, Recompute, Accumulator);
+
+/// The pipeline that the stages are weighed for. The default is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pipeline {
+    /// The order of work.
+    pub schedule: Schedule,
+    /// What is computed again.
+    pub recompute: Recompute,
+    /// The elements of accumulators.
+    pub accumulator: Accumulator,
+}
+
+impl Pipeline {
+    /// Is there a pipeline at all?
+    pub fn is_on(self) -> bool {
+        self.schedule != Schedule::None
+    }
+}
+
+/// A range of positions (end exclusive) as a stage of a split.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PlacedStage {
+    /// The positions.
+    pub positions: Range<usize>,
+    /// How many stages come after it; `None` for what any stage with these
+    /// positions needs at least.
+    pub after: Option<usize>,
+}
+
+impl PlacedStage {
+    /// All stages of a split.
+    pub fn of_split(stages: &[Range<usize>]) -> Vec<Self> {
+        let after = (0..stages.len()).rev();
+        let stages = stages.iter().cloned().zip(after);
+        stages
+            .map(|(positions, after)| Self {
+                positions,
+                after: Some(after),
+            })
+            .collect()
+    }
+
+    /// Positions by themselves.
+    pub fn alone(positions: Range<usize>) -> Self {
+        Self {
+            positions,
+            after: None,
+        }
+    }
+}

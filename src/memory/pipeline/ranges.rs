@@ -1,0 +1,426 @@
+//! What a pipeline adds to every range of layers on one tile, for any number of
+//! stages after it.
+//!
+//! Each flow does the same in all ranges whose start lies between two of its
+//! users: it begins to count with some last position and ends with another. Those
+//! stretches are the same on all tiles and found once (`Patterns`); a tile has its
+//! bytes, and goes through the starts as the sweep does.
+
+use super::flows::{Flow, Flows, Life, TileFlows};
+use super::{PlacedStage, Recompute, Schedule};
+use crate::memory::MemoryModel;
+use crate::model::EVERYWHERE;
+
+/// What a flow counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quantity {
+    /// Times the number of copies.
+    Stash,
+    /// What is stashed, where there are no copies of it.
+    Unstashed,
+    /// Times the number of all pipeline stages.
+    ForOut,
+    /// Once.
+    Fixed,
+    /// What waits in one half of the cycle.
+    Waiting,
+    /// What waits in the other.
+    Gradients,
+    /// Once, even where nothing is known of the stages after it.
+    Accumulators,
+}
+
+const QUANTITIES: usize = 7;
+
+/// From the starts `starts` (both inclusive) it counts in ranges with a last
+/// position in `lasts` (both inclusive).
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    quantity: Quantity,
+    starts: (u32, u32),
+    lasts: (u32, u32),
+}
+
+/// By flow: where it counts for what.
+#[derive(Debug)]
+pub(in crate::memory) struct Patterns {
+    of_flow: Vec<Vec<Stretch>>,
+}
+
+impl Patterns {
+    pub(in crate::memory) fn new(flows: &Flows, positions: u32) -> Self {
+        let pattern = |flow| Pattern::of(flows, flow, positions);
+        Self {
+            of_flow: flows.list.iter().map(pattern).collect(),
+        }
+    }
+}
+
+/// The stretches of one flow.
+struct Pattern<'a> {
+    flows: &'a Flows,
+    flow: &'a Flow,
+    /// The last position.
+    end: u32,
+    found: Vec<Stretch>,
+}
+
+/// A segment of starts in which a flow's next users are the same.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    starts: (u32, u32),
+    /// The first user at or after these starts, by pass.
+    forward: Option<u32>,
+    backward: Option<u32>,
+}
+
+impl<'a> Pattern<'a> {
+    fn of(flows: &'a Flows, flow: &'a Flow, positions: u32) -> Vec<Stretch> {
+        let mut own = Self {
+            flows,
+            flow,
+            end: positions - 1,
+            found: Vec::new(),
+        };
+        for segment in own.segments() {
+            match flow.life {
+                Life::Backward => own.gradient(segment),
+                _ => own.activation(segment),
+            }
+        }
+        own.found
+    }
+
+    /// Where starts go on to another next user.
+    fn segments(&self) -> Vec<Segment> {
+        let users = self.flow.forward.iter().chain(&self.flow.backward);
+        let mut bounds: Vec<u32> = users.map(|&user| user + 1).chain([0]).collect();
+        bounds.retain(|&start| start <= self.end);
+        bounds.sort_unstable();
+        bounds.dedup();
+        let next = |users: &[u32], start: u32| users.iter().copied().find(|&user| user >= start);
+        let ends = bounds
+            .iter()
+            .skip(1)
+            .map(|&next| next - 1)
+            .chain([self.end]);
+        let starts = bounds.iter().copied().zip(ends);
+        starts
+            .map(|starts| Segment {
+                starts,
+                forward: next(&self.flow.forward, starts.0),
+                backward: next(&self.flow.backward, starts.0),
+            })
+            .collect()
+    }
+
+    fn add(&mut self, quantity: Quantity, segment: Segment, first: u32, last: u32) {
+        let lasts = (first.max(segment.starts.0), last.min(self.end));
+        if lasts.0 <= lasts.1 {
+            self.found.push(Stretch {
+                quantity,
+                starts: segment.starts,
+                lasts,
+            });
+        }
+    }
+
+    /// A gradient that the backward pass makes in its highest place.
+    fn gradient(&mut self, segment: Segment) {
+        let users = &self.flow.backward;
+        let (Some(&lowest), Some(&highest)) = (users.first(), users.last()) else {
+            return;
+        };
+        let (start, next) = (segment.starts.0, segment.backward);
+        let is_first = self.flows.is_backward_first();
+        let waits = self.flows.has_waiting();
+        if let Some(next) = next.filter(|&next| waits && !is_first && next < highest) {
+            self.add(Quantity::Gradients, segment, next, highest - 1);
+        }
+        if waits && is_first && start > lowest && start <= highest {
+            self.add(Quantity::Fixed, segment, highest, self.end);
+        }
+        self.pass(segment, lowest, next);
+    }
+
+    /// On its way through a range between two users.
+    fn pass(&mut self, segment: Segment, lowest: u32, next: Option<u32>) {
+        if let Some(next) = next.filter(|&next| segment.starts.0 > lowest && next > 0) {
+            self.add(Quantity::Fixed, segment, segment.starts.0, next - 1);
+        }
+    }
+
+    /// What the forward pass makes in its lowest place.
+    fn activation(&mut self, segment: Segment) {
+        let (start, next) = (segment.starts.0, segment.forward);
+        let is_over_turn = self.flow.life == Life::OverTurn;
+        let kept = segment.backward.filter(|_| is_over_turn);
+        let Some((&lowest, &highest)) = self.flow.forward.first().zip(self.flow.forward.last())
+        else {
+            return self.stash(segment, kept, None);
+        };
+        let comes_from_before = start > lowest || self.flow.is_streamed;
+        let enters = next.filter(|_| comes_from_before);
+        self.stash(segment, kept, enters);
+        let leaves = next.filter(|&next| next < highest);
+        if let (true, Some(next)) = (self.flows.has_waiting(), leaves) {
+            self.add(Quantity::Waiting, segment, next, highest - 1);
+            if self.flows.pipeline.recompute == Recompute::Stage {
+                let until = kept.map_or(highest, |kept| kept.min(highest));
+                if until > next {
+                    self.add(Quantity::Fixed, segment, next, until - 1);
+                }
+            }
+        }
+        if let (true, Some(enters)) = (
+            self.flows.has_waiting() && self.flows.is_backward_first(),
+            enters,
+        ) {
+            self.add(Quantity::Waiting, segment, enters, self.end);
+        }
+        self.pass(segment, lowest, next);
+    }
+
+    fn stash(&mut self, segment: Segment, kept: Option<u32>, enters: Option<u32>) {
+        let stashed = match self.flows.pipeline.recompute {
+            Recompute::None => kept,
+            Recompute::Stage => enters,
+            Recompute::Layer => {
+                let layers = self.flow.forward.iter();
+                let own = |&&user: &&u32| user > 0 && user >= segment.starts.0;
+                let second = layers.filter(own).nth(1).copied();
+                [enters, second].into_iter().flatten().min()
+            }
+        };
+        if let Some(stashed) = stashed {
+            self.add(Quantity::Stash, segment, stashed, self.end);
+            if let (true, Some(kept)) = (self.flows.recomputes_layers(), kept) {
+                self.add(Quantity::Unstashed, segment, stashed.max(kept), self.end);
+            }
+        }
+        self.for_out(segment, stashed);
+    }
+
+    /// What Out takes, where it is on the first IPU.
+    fn for_out(&mut self, segment: Segment, stashed: Option<u32>) {
+        let flows = self.flows;
+        let is_shared = flows.out_is_first
+            && flows.pipeline.schedule == Schedule::Popart
+            && segment.starts.0 == 0
+            && self.flow.forward.last() == Some(&(flows.places - 1));
+        let Some(next) = segment.forward.filter(|_| is_shared) else {
+            return;
+        };
+        let stashed = stashed.filter(|_| flows.is_training);
+        let until = stashed.unwrap_or(self.end + 1);
+        if until > next {
+            // Only ranges from the first position have Out beside them.
+            let first = Segment {
+                starts: (0, 0),
+                ..segment
+            };
+            self.add(Quantity::ForOut, first, next, until - 1);
+        }
+    }
+}
+
+/// A change of what counts at a last position, from some start on.
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    quantity: usize,
+    last: u32,
+    change: i64,
+}
+
+/// What is added on one tile; its memory is used again for the next.
+#[derive(Debug, Default)]
+pub(in crate::memory) struct RangeAdditions {
+    /// By start.
+    events: Vec<Vec<Event>>,
+    /// By quantity, then by last position.
+    changes: Vec<Vec<i64>>,
+    /// The sums of the range.
+    sums: [i64; QUANTITIES],
+    /// By place: what is recomputed at once there, and in In and the first layer
+    /// together; the largest of the range.
+    of_place: Vec<u64>,
+    first_two: u64,
+    recomputed: u64,
+    /// By place: the largest variable that is kept there; that of the range.
+    largest_of_place: Vec<u64>,
+    largest: u64,
+    /// What waits for Out on the first IPU.
+    out_waiting: u64,
+    /// What all positions need on one IPU beside the least, where Out is on it.
+    whole: Option<u64>,
+    start: usize,
+}
+
+impl RangeAdditions {
+    /// Takes the flows of a tile.
+    pub(in crate::memory) fn load(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        flows: &Flows,
+        patterns: &Patterns,
+        tile: &TileFlows,
+    ) {
+        let positions = memory.layers();
+        self.restart(positions, flows);
+        for &flow in &tile.met {
+            let bytes = tile.bytes(flow);
+            for stretch in &patterns.of_flow[flow as usize] {
+                self.enter(*stretch, bytes, positions);
+            }
+            self.keep(flows, flow, tile);
+        }
+        for &(set, bytes) in &tile.accumulators {
+            let everywhere = [0];
+            let places = match set {
+                EVERYWHERE => &everywhere[..],
+                _ => memory.sets.places(set),
+            };
+            self.accumulate(places, set == EVERYWHERE, bytes, positions);
+        }
+        let out = flows.places - 1..flows.places;
+        self.out_waiting = match flows.out_is_first {
+            true => flows.waiting(&out, tile),
+            false => 0,
+        };
+        self.whole = flows.out_is_first.then(|| {
+            let whole = PlacedStage {
+                positions: 0..positions,
+                after: Some(0),
+            };
+            flows.additions(memory, &whole, tile).beside_least(flows)
+        });
+    }
+
+    fn restart(&mut self, positions: usize, flows: &Flows) {
+        self.events.resize_with(positions + 1, Vec::new);
+        self.events.iter_mut().for_each(Vec::clear);
+        self.changes.resize_with(QUANTITIES, Vec::new);
+        for changes in &mut self.changes {
+            changes.clear();
+            changes.resize(positions + 1, 0);
+        }
+        for of_place in [&mut self.of_place, &mut self.largest_of_place] {
+            of_place.clear();
+            of_place.resize(flows.places as usize, 0);
+        }
+        self.first_two = 0;
+    }
+
+    fn enter(&mut self, stretch: Stretch, bytes: u64, positions: usize) {
+        let bytes = bytes as i64;
+        let (first, last) = stretch.starts;
+        for (start, change) in [(first as usize, bytes), (last as usize + 1, -bytes)] {
+            if start >= positions {
+                continue;
+            }
+            for (last, change) in [(stretch.lasts.0, change), (stretch.lasts.1 + 1, -change)] {
+                self.events[start].push(Event {
+                    quantity: stretch.quantity as usize,
+                    last,
+                    change,
+                });
+            }
+        }
+    }
+
+    /// What is kept from the forward to the backward pass, by place.
+    fn keep(&mut self, flows: &Flows, flow: u32, tile: &TileFlows) {
+        let own = &flows.list[flow as usize];
+        if own.life != Life::OverTurn || own.backward.is_empty() {
+            return;
+        }
+        for &place in &own.backward {
+            let largest = &mut self.largest_of_place[place as usize];
+            *largest = (*largest).max(tile.largest(flow));
+        }
+        let bytes = tile.bytes(flow);
+        let mut users: Vec<u32> = own.forward.iter().chain(&own.backward).copied().collect();
+        users.sort_unstable();
+        users.dedup();
+        for &place in &users {
+            self.of_place[place as usize] += bytes;
+        }
+        self.first_two += if users[0] <= 1 { bytes } else { 0 };
+    }
+
+    fn accumulate(&mut self, places: &[u32], everywhere: bool, bytes: u64, positions: usize) {
+        let end = positions as u32 - 1;
+        let mut start = 0;
+        for &place in places {
+            let stretch = Stretch {
+                quantity: Quantity::Accumulators,
+                starts: if everywhere { (0, end) } else { (start, place) },
+                lasts: if everywhere { (0, end) } else { (place, end) },
+            };
+            self.enter(stretch, bytes, positions);
+            start = place + 1;
+        }
+    }
+
+    /// Begins with an empty range before the position `start`.
+    pub(in crate::memory) fn begin(&mut self, start: usize) {
+        for event in std::mem::take(&mut self.events[start]) {
+            self.changes[event.quantity][event.last as usize] += event.change;
+        }
+        for (sum, changes) in self.sums.iter_mut().zip(&self.changes) {
+            *sum = changes[..start].iter().sum();
+        }
+        (self.start, self.recomputed, self.largest) = (start, 0, 0);
+    }
+
+    /// Adds the next position to the range.
+    pub(in crate::memory) fn add(&mut self, flows: &Flows, last: usize) {
+        for (sum, changes) in self.sums.iter_mut().zip(&self.changes) {
+            *sum += changes[last];
+        }
+        self.largest = self.largest.max(self.largest_of_place[last]);
+        if flows.recomputes_layers() {
+            self.recomputed = self.recomputed.max(self.of_place[last]);
+            let has_out = flows.out_is_first && self.start == 0;
+            if has_out {
+                let out = self.of_place[flows.places as usize - 1];
+                self.recomputed = self.recomputed.max(out);
+            }
+            if self.start == 0 && last == 1 {
+                self.recomputed = self.recomputed.max(self.first_two);
+            }
+        }
+    }
+
+    fn sum(&self, quantity: Quantity) -> u64 {
+        self.sums[quantity as usize] as u64
+    }
+
+    /// What any stage with this range needs at least.
+    pub(in crate::memory) fn least(&self) -> u64 {
+        self.recomputed + self.sum(Quantity::Accumulators)
+    }
+
+    /// What it needs beside that with `depth` forward pipeline stages after it.
+    pub(in crate::memory) fn beside(&self, flows: &Flows, depth: usize, is_whole: bool) -> u64 {
+        if let (Some(whole), true) = (self.whole, is_whole) {
+            return whole;
+        }
+        let copies = flows.copies(depth);
+        let stash = match copies {
+            0 => self.sum(Quantity::Unstashed),
+            _ => copies * self.sum(Quantity::Stash),
+        };
+        let waiting = self.sum(Quantity::Waiting);
+        let waiting = if flows.is_backward_first() && flows.has_waiting() {
+            waiting.max(self.largest)
+        } else {
+            waiting.max(self.sum(Quantity::Gradients))
+        };
+        let of_out = match self.start == 0 {
+            true => self.out_waiting + (depth as u64 + 1) * self.sum(Quantity::ForOut),
+            false => 0,
+        };
+        stash + waiting + of_out + self.sum(Quantity::Fixed)
+    }
+}

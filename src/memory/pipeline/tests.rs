@@ -1,0 +1,228 @@
+//! The sweep against single stages, and the rules on models small enough to count
+//! by hand.
+
+use super::flows::Flow;
+use super::*;
+use crate::memory::tests::reference_model::{GROUPS, Plain, STEPS, full, memory, plain, ranges};
+use crate::memory::{MemoryModel, Parts};
+use crate::model::{Layering, Model, OutOn, Pass, Placement, PlacementOptions, testing};
+use proptest::prelude::*;
+
+const SCHEDULES: [Schedule; 4] = [
+    Schedule::Popart,
+    Schedule::TfGrouped,
+    Schedule::TfInterleaved,
+    Schedule::Sequential,
+];
+const RECOMPUTES: [Recompute; 3] = [Recompute::None, Recompute::Stage, Recompute::Layer];
+
+const PASSES: [Pass; 4] = [Pass::Forward, Pass::Backward, Pass::Update, Pass::Both];
+
+fn any_pipeline() -> impl Strategy<Value = Pipeline> {
+    let schedule = proptest::sample::select(&SCHEDULES);
+    let recompute = proptest::sample::select(&RECOMPUTES);
+    (schedule, recompute).prop_map(|(schedule, recompute)| Pipeline {
+        schedule,
+        recompute,
+        accumulator: Accumulator::AsWeight,
+    })
+}
+
+/// A model whose operations are in any pass, of training or inference.
+fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
+    let passes = proptest::collection::vec(proptest::sample::select(&PASSES), 16);
+    let streams = proptest::collection::vec(proptest::bool::weighted(0.2), GROUPS as usize);
+    let turn = proptest::option::weighted(0.8, 1..STEPS);
+    (plain(), passes, streams, turn)
+}
+
+/// The model, with layers; the passes are given round.
+fn model(
+    (plain, passes, streams, turn): &(Plain, Vec<Pass>, Vec<bool>, Option<u32>),
+) -> (Model, Layering) {
+    let (mut model, layering) = plain.model();
+    model.turn = *turn;
+    for (operation, &pass) in model.operations.iter_mut().zip(passes.iter().cycle()) {
+        operation.pass = if turn.is_some() { pass } else { Pass::Forward };
+        operation.is_backward = operation.pass == Pass::Backward;
+        operation.is_update = operation.pass == Pass::Update;
+    }
+    for (group, &streams) in model.operation_groups.iter_mut().zip(streams) {
+        group.streams = streams && !group.computes();
+    }
+    (model, layering)
+}
+
+/// Places with all that has no layer in one position, and with Out apart or on the
+/// first IPU.
+fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
+    let out_on = |out_on| {
+        let options = PlacementOptions {
+            out_on,
+            ..PlacementOptions::default()
+        };
+        Placement::full(model, layering, &options).expect("few places")
+    };
+    [
+        full(model, layering),
+        out_on(OutOn::Last),
+        out_on(OutOn::First),
+    ]
+}
+
+/// How many stages may come after a range.
+fn after(range: &Range<usize>, layers: usize) -> Range<usize> {
+    match layers - range.end {
+        0 => 0..1,
+        rest => 1..rest + 1,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn the_sweep_knows_what_every_stage_needs(case in in_passes(), pipeline in any_pipeline()) {
+        let (model, layering) = model(&case);
+        for placement in placements(&model, &layering) {
+            let plain = memory(&model, &placement);
+            let memory = plain.in_pipeline(pipeline).unwrap();
+            let layers = memory.layers();
+            let costs = memory.range_costs(u64::MAX).unwrap();
+            let none = plain.range_costs(u64::MAX).unwrap();
+            for range in ranges(layers) {
+                let alone = memory.stages(std::slice::from_ref(&range));
+                prop_assert_eq!(costs.least(range.clone()), Some(alone[0].max_tile_bytes()));
+                prop_assert!(costs.least(range.clone()) >= none.least(range.clone())
+                    || pipeline.recompute == Recompute::Layer);
+                let mut before = 0;
+                for after in after(&range, layers) {
+                    let stage = PlacedStage { positions: range.clone(), after: Some(after) };
+                    let found = memory.placed_stages(std::slice::from_ref(&stage));
+                    let peak = costs.peak(range.clone(), after);
+                    prop_assert_eq!(peak, Some(found[0].max_tile_bytes()), "{:?}", stage);
+                    prop_assert!(peak >= Some(before) && peak >= costs.least(range.clone()));
+                    prop_assert!(found[0].late_restores.is_none_or(|late| Some(late) <= peak));
+                    before = peak.unwrap_or(0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_pipeline_stages_are_parts_of_the_one_ipu(case in in_passes()) {
+        let (model, layering) = model(&case);
+        for placement in placements(&model, &layering) {
+            let memory = memory(&model, &placement);
+            let ranges = ranges(memory.layers());
+            let stages = memory.stages(&ranges);
+            prop_assert!(stages.iter().all(|stage| stage.sums().of_pipeline() == 0));
+            let placed = ranges.iter().map(|range| PlacedStage {
+                positions: range.clone(),
+                after: Some(3),
+            });
+            prop_assert_eq!(memory.placed_stages(&placed.collect::<Vec<_>>()), stages);
+        }
+    }
+
+    #[test]
+    fn a_stage_needs_no_less_at_least_when_it_grows(
+        case in in_passes(),
+        pipeline in any_pipeline(),
+    ) {
+        let (model, layering) = model(&case);
+        for placement in placements(&model, &layering) {
+            let memory = memory(&model, &placement).in_pipeline(pipeline).unwrap();
+            let total = |range: Range<usize>| -> Vec<u64> {
+                memory.stages(&[range])[0].tiles.iter().map(Parts::total).collect()
+            };
+            for range in ranges(memory.layers()).into_iter().filter(|range| range.len() > 1) {
+                let all = total(range.clone());
+                for smaller in [range.start..range.end - 1, range.start + 1..range.end] {
+                    prop_assert!(all.iter().zip(total(smaller)).all(|(&all, part)| all >= part));
+                }
+            }
+        }
+    }
+}
+
+/// Activations of these bytes between In, the layers and Out, each made in one
+/// place and used in the next, by both passes.
+fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Flows, TileFlows) {
+    let flow = |place| Flow {
+        forward: [place, place + 1].into(),
+        backward: [place, place + 1].into(),
+        life: flows::Life::OverTurn,
+        is_streamed: false,
+    };
+    let list: Vec<Flow> = (0..=layers).map(flow).collect();
+    let tile = TileFlows::made(list.iter().map(|_| bytes));
+    let flows = Flows::made(list, pipeline, layers + 2, out_is_first);
+    (flows, tile)
+}
+
+/// The stash of each stage, in the units of the activations.
+fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
+    let layers = counts.iter().sum::<usize>();
+    let (flows, tile) = chain(layers as u32, bytes, pipeline, true);
+    let model = testing::model(1, 0);
+    let layering = Layering::of((0..=layers).map(|n| n.to_string()).collect(), Vec::new());
+    let placement = full(&model, &layering);
+    let memory = MemoryModel::new(&model, &placement).expect("nothing");
+    let mut start = 0;
+    let mut end = 1;
+    let stages: Vec<Range<usize>> = counts
+        .iter()
+        .map(|count| {
+            end += count;
+            std::mem::replace(&mut start, end)..end
+        })
+        .collect();
+    let stages = PlacedStage::of_split(&stages);
+    let stash = |stage| flows.additions(&memory, stage, &tile).stash;
+    stages.iter().map(stash).collect()
+}
+
+#[test]
+fn published_configurations_stash_what_the_rules_say() {
+    let pipeline = Pipeline {
+        schedule: Schedule::Popart,
+        recompute: Recompute::Layer,
+        accumulator: Accumulator::AsWeight,
+    };
+    // BERT-Large and BERT-base with embedding and head on the first IPU, in MiB.
+    assert_eq!(stash(&[3, 7, 7, 7], 2, pipeline), [36, 98, 70, 42]);
+    assert_eq!(stash(&[0, 4, 4, 4], 6, pipeline), [0, 168, 120, 72]);
+}
+
+#[test]
+fn copies_are_those_that_public_tests_assert() {
+    let copies = |schedule: Schedule, stages: usize| -> Vec<u64> {
+        (0..stages)
+            .rev()
+            .map(|depth| schedule.copies(depth))
+            .collect()
+    };
+    assert_eq!(copies(Schedule::Popart, 3), [5, 3, 0]);
+    assert_eq!(copies(Schedule::TfInterleaved, 3), [2, 1, 0]);
+    assert_eq!(copies(Schedule::TfGrouped, 3), [4, 2, 0]);
+    assert_eq!(copies(Schedule::Sequential, 3), [0, 0, 0]);
+    // What a small net of TensorFlow's tests needs: in this order.
+    let all = |schedule| copies(schedule, 3).iter().sum::<u64>();
+    let order = [
+        Schedule::Sequential,
+        Schedule::TfInterleaved,
+        Schedule::TfGrouped,
+    ]
+    .map(all);
+    assert!(order.is_sorted_by(|a, b| a < b));
+}
+
+#[test]
+fn accumulators_have_the_elements_that_were_chosen() {
+    assert_eq!(Accumulator::AsWeight.bytes(6, Some(2)), 6);
+    assert_eq!(Accumulator::Float32.bytes(6, Some(2)), 12);
+    assert_eq!(Accumulator::Float32.bytes(6, Some(4)), 6);
+    assert_eq!(Accumulator::Float16.bytes(6, Some(4)), 3);
+    assert_eq!(Accumulator::Float32.bytes(6, None), 6);
+}

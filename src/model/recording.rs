@@ -1,0 +1,129 @@
+//! How the profile was recorded, as far as a pipeline depends on it (pipeline.md,
+//! sections 13 and 14).
+
+use super::operations::Found;
+use super::walk::NO_CALL as NO_PATH;
+use super::{Label, Operation, Pass};
+use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The software that the model was written with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Framework {
+    /// PopART.
+    Popart,
+    /// PyTorch through PopTorch.
+    Poptorch,
+    /// PopXL.
+    Popxl,
+    /// TensorFlow, or JAX.
+    Tensorflow,
+    /// Poplar and its libraries alone, or nothing that is known.
+    #[default]
+    Poplar,
+}
+
+impl fmt::Display for Framework {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Framework::Popart => "PopART",
+            Framework::Poptorch => "PopTorch",
+            Framework::Popxl => "PopXL",
+            Framework::Tensorflow => "TensorFlow",
+            Framework::Poplar => "plain Poplar",
+        })
+    }
+}
+
+impl Framework {
+    fn of(debug_info: &DebugInfo) -> Self {
+        let has = |layer| debug_info.has_layer(layer);
+        if has(SoftwareLayer::Popxl) {
+            Framework::Popxl
+        } else if has(SoftwareLayer::Poptorch) {
+            Framework::Poptorch
+        } else if has(SoftwareLayer::Popart) {
+            Framework::Popart
+        } else if has(SoftwareLayer::XlaOp) || has(SoftwareLayer::HloInstruction) {
+            Framework::Tensorflow
+        } else {
+            Framework::Poplar
+        }
+    }
+}
+
+/// What the recorded compilation did, and what it was written with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Recording {
+    /// The software that the model was written with, by its contexts.
+    pub framework: Framework,
+    /// Does it accumulate gradients over several micro-batches?
+    pub accumulates: bool,
+    /// Does it compute parts of the forward pass again for the backward pass?
+    pub recomputes: bool,
+    /// Are there operations that mark checkpoints for that?
+    pub has_checkpoints: bool,
+}
+
+/// What names PopART and TensorFlow give to what sums up gradients.
+const POPART_ACCUMULATOR: &str = "Accum___";
+const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
+/// The part of the program that runs once for all micro-batches.
+const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
+/// What the name of an operation begins with that marks a checkpoint.
+const CHECKPOINT: &str = "Checkpoint";
+
+impl Recording {
+    /// What contexts, names and passes tell.
+    pub(super) fn new(
+        debug_info: &DebugInfo,
+        found: &Found,
+        operations: &[Operation],
+        labels: &[Label],
+    ) -> Self {
+        let texts = |field| {
+            let contexts = found.operations.iter().map(|own| own.context.position);
+            contexts.filter_map(move |context| debug_info.text(context, field))
+        };
+        let is_accumulator = |label: &Label| {
+            label.tensor.starts_with(POPART_ACCUMULATOR)
+                || label.name.ends_with(TENSORFLOW_ACCUMULATOR)
+        };
+        let runs_twice = |own: &Operation| own.pass == Pass::Both && !own.is_nested;
+        let marks = |own: &Operation| own.name.split('/').any(|part| part.starts_with(CHECKPOINT));
+        Self {
+            framework: Framework::of(debug_info),
+            accumulates: labels.iter().any(is_accumulator)
+                || texts(Field::ExecutionContext).any(|text| text == UPDATE_CONTEXT),
+            recomputes: texts(Field::Recompute).next().is_some()
+                || operations.iter().any(runs_twice),
+            has_checkpoints: operations.iter().any(marks),
+        }
+    }
+}
+
+/// Says where the two witnesses of the backward pass disagree: its operations
+/// have gradients among their outputs, and PopART (2.6 and later) never runs them
+/// again.
+pub(super) fn disagreement(
+    debug_info: &DebugInfo,
+    found: &Found,
+    operations: &[Operation],
+) -> Option<String> {
+    let both = found.operations.iter().zip(operations);
+    let again = both.filter(|(own, operation)| {
+        let kind = debug_info.text(own.context.position, Field::RecomputeType);
+        operation.is_backward && own.path == NO_PATH && kind.is_some()
+    });
+    let names: Vec<&str> = again.map(|(_, operation)| &*operation.name).collect();
+    let first = names.first()?;
+    Some(format!(
+        "{} operations have gradients among their outputs, but are marked as part of the forward \
+         pass by their attribute `recomputetype` (the first is {first:?}): which operations are \
+         backward is uncertain, and with it what a pipeline keeps; --schedule none leaves that out",
+        names.len()
+    ))
+}
