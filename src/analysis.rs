@@ -196,7 +196,9 @@ impl Layers<'_> {
     /// Constraints that contradict each other, a profile that cannot be read
     /// again for the names of variables, and whatever makes an answer uncertain.
     pub fn split(&self, request: SearchRequest) -> Result<Report> {
-        let memory = self.memory()?;
+        let pipeline = request.pipeline.choose(&self.analysis.model);
+        let memory = self.memory()?.in_pipeline(pipeline);
+        let memory = memory.with_context(|| self.analysis.shown())?;
         let highest = request.highest_limit();
         let found = search(&memory, &self.placement, request)?;
         self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())

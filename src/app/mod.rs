@@ -119,6 +119,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let diagnosis = tables::diagnosis(options, model, &memory);
     let limits = request::limits(options, model)?;
     let request = request::request(options, model, &layers, limits.clone())?;
+    let pipeline = request::pipeline(options, model)?;
+    let memory = memory.in_pipeline(pipeline);
+    let memory = memory.with_context(|| shown(&options.profile))?;
     let found = request.map(|request| find(options, request, &layers, &memory, messages));
     let found = found.transpose()?;
     let highest = Limits::new(&limits).highest();

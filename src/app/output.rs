@@ -133,6 +133,9 @@ impl Outputs<'_> {
                 greedy.min_layers
             ));
         }
+        for line in terminal::pipeline(report, look) {
+            messages.summary(line);
+        }
         messages.summary(terminal::table(report, split, look));
         messages.summary(terminal::verdict(report, split, look));
         if let Some(line) = terminal::proof(report) {

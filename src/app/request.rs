@@ -4,7 +4,8 @@ use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
 use super::{Options, layers, usage};
 use crate::analysis::Layers;
-use crate::model::{Model, NoCycles, Positions};
+use crate::memory::{Accumulator, Pipeline, Schedule};
+use crate::model::{Model, NoCycles, Positions, Rules};
 use crate::search::{IpuCount, SearchRequest, Solver};
 use crate::solve::{Constraint, Goal, Rule};
 use anyhow::Result;
@@ -46,6 +47,7 @@ pub(super) fn request(
         limits,
         reserve: options.reserve,
         solver: options.solver,
+        pipeline: options.pipeline(),
         goal: options.objective,
         constraints,
         cycles: cycles.map(|cycles| cycles.by_layer),
@@ -54,6 +56,44 @@ pub(super) fn request(
         sweep: options.sweep,
         moves: options.explain,
     }))
+}
+
+/// The pipeline that the stages are weighed for; none where no search is requested,
+/// and for what the original tool did.
+///
+/// # Errors
+/// When a pipeline is requested of a search or of rules that know none.
+pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
+    let of_original = [
+        (options.solver == Solver::Greedy, "--solver greedy"),
+        (
+            options.memory_model == Rules::Classic,
+            "--memory-model classic",
+        ),
+    ];
+    let of_original = of_original.into_iter().find(|&(is_so, _)| is_so);
+    let asked = options.pipeline();
+    if let Some((_, what)) = of_original {
+        let asked = [
+            (
+                asked.schedule.is_some_and(|own| own != Schedule::None),
+                "--schedule",
+            ),
+            (asked.recompute.is_some(), "--recompute"),
+            (asked.accumulator != Accumulator::default(), "--accumulator"),
+        ];
+        return match asked.into_iter().find(|&(is_asked, _)| is_asked) {
+            Some((_, option)) => Err(usage(format!(
+                "{option}: {what}, as the original tool has it, knows no pipeline: leave one of \
+                 both out"
+            ))),
+            None => Ok(Pipeline::default()),
+        };
+    }
+    if !options.wants_search() {
+        return Ok(Pipeline::default());
+    }
+    Ok(asked.choose(model))
 }
 
 /// What a stage may take of each tile: one number, or one for each IPU.

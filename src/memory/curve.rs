@@ -102,10 +102,16 @@ impl MemoryModel<'_> {
 
     /// Does a variable count among those of a stage, by its user set?
     /// By the full rules code does not: it counts by what was recorded of it.
-    pub fn counts_in(&self, stage: &Range<usize>, set: u32, is_code: bool) -> bool {
+    /// Nor does what a pipeline makes again layer by layer.
+    pub fn counts_in(&self, stage: &Range<usize>, (class, set): (u32, u32), is_code: bool) -> bool {
         let counted = self.counted(set);
+        let item = VariableGroup {
+            class,
+            set,
+            bytes: 0,
+        };
         match self.rules {
-            Rules::Full if is_code => false,
+            Rules::Full if is_code || self.is_recomputed(&item) => false,
             _ => counted == EVERYWHERE || meets(self.sets.places(counted), stage),
         }
     }

@@ -27,7 +27,7 @@ pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
 pub use layer_spans::LayerSpan;
 pub use overhead::Overhead;
-pub use pipeline::{Accumulator, Pipeline, PlacedStage, Recompute, Schedule};
+pub use pipeline::{Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule};
 pub use stage::{Parts, StageMemory};
 pub use traffic::LayerTraffic;
 
@@ -37,17 +37,18 @@ use pipeline::Flows;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A model with its places, ready to be weighed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MemoryModel<'a> {
     model: &'a Model,
     placement: &'a Placement,
     rules: Rules,
     /// Those of the placement, and of code.
-    sets: PlaceSets,
-    code: Vec<CodeItem>,
-    overhead: Overhead,
+    sets: Arc<PlaceSets>,
+    code: Arc<[CodeItem]>,
+    overhead: Arc<Overhead>,
     /// What a pipeline adds; `None` without one.
     flows: Option<Flows>,
     /// By position: first and last step of its operations, inclusive.
@@ -61,19 +62,6 @@ impl<'a> MemoryModel<'a> {
     /// # Errors
     /// When layers share code in more ways than those of any real model.
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
-        Self::with_pipeline(model, placement, Pipeline::default())
-    }
-
-    /// The same with what stages need in `pipeline` (pipeline.md, sections 13 to
-    /// 16). The classic rules know none.
-    ///
-    /// # Errors
-    /// As [`MemoryModel::new`].
-    pub fn with_pipeline(
-        model: &'a Model,
-        placement: &'a Placement,
-        pipeline: Pipeline,
-    ) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
         let mut sets = placement.sets.clone();
         let code = || code::collect(model, placement, &mut sets);
@@ -83,27 +71,30 @@ impl<'a> MemoryModel<'a> {
         };
         let (code, overhead) = rayon::join(code, overhead);
         let code = code?;
-        let has_pipeline = pipeline.is_on() && rules == Rules::Full;
-        let flows = || Flows::new(model, placement, pipeline);
-        let flows = has_pipeline.then(flows).transpose()?;
         Ok(Self {
             model,
             placement,
             rules,
-            sets,
-            code,
-            overhead,
-            flows,
+            sets: sets.into(),
+            code: code.into(),
+            overhead: overhead.into(),
+            flows: None,
             windows: windows(model, placement),
         })
     }
 
-    /// The same model in another pipeline.
+    /// The same model with what stages need in `pipeline` (pipeline.md, sections
+    /// 13 to 16). The classic rules know none.
     ///
     /// # Errors
     /// As [`MemoryModel::new`].
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Result<Self, TooManyPlaces> {
-        Self::with_pipeline(self.model, self.placement, pipeline)
+        let has_pipeline = pipeline.is_on() && self.rules == Rules::Full;
+        let flows = || Flows::new(self.model, self.placement, pipeline);
+        Ok(Self {
+            flows: has_pipeline.then(flows).transpose()?,
+            ..self.clone()
+        })
     }
 
     /// The pipeline that stages are weighed for.
@@ -111,6 +102,28 @@ impl<'a> MemoryModel<'a> {
         self.flows
             .as_ref()
             .map_or(Pipeline::default(), |flows| flows.pipeline())
+    }
+
+    /// How many more copies of what it stashes a stage keeps, and the forward
+    /// pipeline stages after it; `None` without a pipeline.
+    pub fn copies(&self, stage: &PlacedStage) -> Option<(u64, usize)> {
+        let (flows, after) = self.flows.as_ref().zip(stage.after)?;
+        let depth = flows.depth(&stage.positions, after);
+        Some((flows.copies(depth), depth))
+    }
+
+    /// Does a stage keep copies of the variables of this class and user set?
+    pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
+        let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
+        let flows = self.flows.as_ref().filter(|_| has_copies);
+        flows.is_some_and(|flows| {
+            let item = VariableGroup {
+                class,
+                set,
+                bytes: 0,
+            };
+            flows.is_stashed(self.model, &stage.positions, &item)
+        })
     }
 
     /// How many positions the layer order has.

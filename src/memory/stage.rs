@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Bytes by what they hold.
+/// Bytes by what they hold. Those that only a pipeline adds are left out of JSON
+/// where they are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
     /// Live variables at the step where they are most.
@@ -29,20 +30,25 @@ pub struct Parts {
     /// beyond all variables; 0 by the classic rules.
     pub gaps: u64,
     /// What the backward pass of a pipeline makes again at one time.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub recomputed: u64,
     /// Copies for the micro-batches of a pipeline that are under way.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub stash: u64,
     /// What sums up gradients over the micro-batches of a pipeline.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub accumulators: u64,
     /// Tensors that wait for another stage.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
     /// Tensors on their way to another stage, which this one does not use.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub passing: u64,
+}
+
+/// Is it left out of JSON?
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 impl Parts {
@@ -119,7 +125,8 @@ impl Parts {
         }
     }
 
-    fn add(&mut self, other: &Parts) {
+    /// Adds each part of `other`.
+    pub fn add(&mut self, other: &Parts) {
         self.variables += other.variables;
         self.vertex_code += other.vertex_code;
         self.vertex_state += other.vertex_state;
@@ -303,7 +310,9 @@ impl MemoryModel<'_> {
         let windows = plan.windows.repeat(if plan.has_late() { 2 } else { 1 });
         timeline.restart(classes, self.variables(tile), &windows);
         overhead.clear();
-        for item in self.moving_or_always(tile) {
+        // A layer by itself has all that it keeps.
+        let is_all = |item: &&VariableGroup| !plan.with_overhead || !self.is_recomputed(item);
+        for item in self.variables(tile).filter(is_all) {
             let ranges = classes.ranges(item.class);
             let set = self.counted(item.set);
             if plan.with_overhead && set == EVERYWHERE {
@@ -330,7 +339,7 @@ impl MemoryModel<'_> {
             let late = late.map(|window| timeline.peak(count + stage, window).0);
             peak.late = late.unwrap_or(peak.variables + peak.overhead);
         }
-        if let Some(flows) = &self.flows {
+        if let Some(flows) = self.flows.as_ref().filter(|_| plan.with_overhead) {
             tile_flows.load(self, flows, tile);
             for (peak, stage) in peaks.iter_mut().zip(plan.stages) {
                 peak.additions = flows.additions(self, stage, tile_flows);
@@ -380,7 +389,7 @@ impl MemoryModel<'_> {
         let tiles = self.model.target.num_tiles as usize;
         let mut own = vec![[0u64; 4]; tiles];
         let mut common = vec![[0u64; 4]; tiles];
-        for item in &self.code {
+        for item in &*self.code {
             let sums = if item.set == EVERYWHERE && with_overhead {
                 &mut common
             } else if meets(self.sets.places(item.set), range) {

@@ -279,6 +279,20 @@ impl Model {
         &self.labels[self.user_sets.label(set) as usize]
     }
 
+    /// By user set: how many updates use its variables, up to 2.
+    pub(crate) fn updates_by_set(&self) -> Vec<u8> {
+        let mut is_update = vec![false; self.operation_groups.len()];
+        for operation in &self.operations {
+            is_update[operation.group as usize] |= operation.is_update;
+        }
+        let mut of_set = vec![0u8; self.user_sets.len()];
+        for (set, smaller, group) in self.user_sets.iter() {
+            let own = u8::from(is_update[group as usize]);
+            of_set[set as usize] = (of_set[smaller as usize] + own).min(2);
+        }
+        of_set
+    }
+
     /// How many liveness steps the program has.
     pub fn steps(&self) -> u32 {
         self.classes.steps()

@@ -92,7 +92,9 @@ impl Recording {
             label.tensor.starts_with(POPART_ACCUMULATOR)
                 || label.name.ends_with(TENSORFLOW_ACCUMULATOR)
         };
-        let runs_twice = |own: &Operation| own.pass == Pass::Both && !own.is_nested;
+        // What the compiler makes may stand anywhere.
+        let runs_twice =
+            |own: &Operation| own.pass == Pass::Both && !own.is_nested && !own.is_anonymous;
         let marks = |own: &Operation| own.name.split('/').any(|part| part.starts_with(CHECKPOINT));
         Self {
             framework: Framework::of(debug_info),

@@ -46,7 +46,8 @@ impl VariableLookup {
     }
 
     /// For each of `places` the variables that are live there and `counts` (by
-    /// the number of the place, the variable's user set and its category), with
+    /// the number of the place, the variable's class and user set, and its
+    /// category), with
     /// the names of at most `most` of them. Equal ones are in the order of the
     /// profile.
     ///
@@ -57,15 +58,17 @@ impl VariableLookup {
         classes: &LiveClasses,
         places: &[LivePlace],
         most: usize,
-        counts: impl Fn(usize, u32, &str) -> bool,
+        counts: impl Fn(usize, (u32, u32), &str) -> bool,
     ) -> Result<Vec<LiveVariables>, ProfileError> {
+        let tiles: Vec<u32> = places.iter().map(|place| place.tile).collect();
         let mut found = Vec::with_capacity(places.len());
-        let mut largest = self.live(classes, places);
-        for (number, live) in largest.iter_mut().enumerate() {
-            live.retain(|&position| {
-                let set = self.set_of[position as usize];
-                counts(number, set, self.category(position))
-            });
+        let mut largest = self.on_tiles(&tiles, |number, position| {
+            let class = self.variables.classes[position as usize];
+            let kind = (class, self.set_of[position as usize]);
+            classes.is_live(class, places[number].step)
+                && counts(number, kind, self.category(position))
+        });
+        for live in &mut largest {
             let bytes = |&position: &u32| u64::from(self.variables.bytes[position as usize]);
             found.push(LiveVariables {
                 count: live.len() as u64,
@@ -73,42 +76,74 @@ impl VariableLookup {
                 categories: self.by_category(live),
                 largest: Vec::new(),
             });
-            live.sort_by_key(|position| Reverse(bytes(position)));
-            live.truncate(most);
         }
-        let ids = largest.iter().flatten();
-        let ids: Vec<u64> = ids.map(|&position| self.variables.id(position)).collect();
-        let mut names = self.names.fetch(&ids)?.into_iter();
-        for (found, largest) in found.iter_mut().zip(largest) {
-            let named = largest.into_iter().zip(&mut names);
-            found.largest = named
-                .map(|(position, name)| self.named(position, name))
-                .collect();
+        for (found, largest) in found.iter_mut().zip(self.name(largest, most)?) {
+            found.largest = largest;
         }
         Ok(found)
     }
 
-    /// By place: the positions of the variables that are live there. One pass
-    /// over all variables; a large model has 10^7.
-    fn live(&self, classes: &LiveClasses, places: &[LivePlace]) -> Vec<Vec<u32>> {
-        let tiles = places.iter().map(|place| place.tile).max();
-        let mut on_tile = vec![Vec::new(); tiles.map_or(0, |tile| tile as usize + 1)];
-        for (number, place) in places.iter().enumerate() {
-            on_tile[place.tile as usize].push((number, place.step));
+    /// For each of `tiles` the largest variables that `counts` (by the number of
+    /// the tile, and the variable's class and user set), at most `most`.
+    ///
+    /// # Errors
+    /// As [`VariableLookup::live_at`].
+    pub fn largest(
+        &self,
+        tiles: &[u32],
+        most: usize,
+        counts: impl Fn(usize, u32, u32) -> bool,
+    ) -> Result<Vec<Vec<NamedVariable>>, ProfileError> {
+        let found = self.on_tiles(tiles, |number, position| {
+            let class = self.variables.classes[position as usize];
+            counts(number, class, self.set_of[position as usize])
+        });
+        self.name(found, most)
+    }
+
+    /// The largest `most` of each list by name, the largest first.
+    fn name(
+        &self,
+        mut lists: Vec<Vec<u32>>,
+        most: usize,
+    ) -> Result<Vec<Vec<NamedVariable>>, ProfileError> {
+        for list in &mut lists {
+            list.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
+            list.truncate(most);
         }
-        let mut live = vec![Vec::new(); places.len()];
+        let ids = lists.iter().flatten();
+        let ids: Vec<u64> = ids.map(|&position| self.variables.id(position)).collect();
+        let mut names = self.names.fetch(&ids)?.into_iter();
+        let named = lists.into_iter().map(|list| {
+            let named = list.into_iter().zip(&mut names);
+            named
+                .map(|(position, name)| self.named(position, name))
+                .collect()
+        });
+        Ok(named.collect())
+    }
+
+    /// By tile of `tiles`: the positions of the variables there that are ever live
+    /// and `counts`. One pass over all variables; a large model has 10^7.
+    fn on_tiles(&self, tiles: &[u32], counts: impl Fn(usize, u32) -> bool) -> Vec<Vec<u32>> {
+        let highest = tiles.iter().max();
+        let mut on_tile = vec![Vec::new(); highest.map_or(0, |&tile| tile as usize + 1)];
+        for (number, &tile) in tiles.iter().enumerate() {
+            on_tile[tile as usize].push(number);
+        }
+        let mut found = vec![Vec::new(); tiles.len()];
         for (position, &tile) in (0u32..).zip(&self.variables.tiles) {
             let Some(here) = on_tile.get(usize::from(tile)) else {
                 continue;
             };
-            let class = self.variables.classes[position as usize];
-            for &(number, step) in here {
-                if class != NEVER_LIVE && classes.is_live(class, step) {
-                    live[number].push(position);
-                }
+            if self.variables.classes[position as usize] == NEVER_LIVE {
+                continue;
+            }
+            for &number in here.iter().filter(|&&number| counts(number, position)) {
+                found[number].push(position);
             }
         }
-        live
+        found
     }
 
     fn by_category(&self, live: &[u32]) -> Vec<(Box<str>, u64)> {

@@ -46,8 +46,12 @@ mod tests {
         assert_eq!(stages.len(), 2);
         assert_eq!(stages[0][20], "4096");
         assert_eq!(stages[1][4..9], ["no", "637976", "1", "700024", "-62048"]);
-        assert_eq!(stages[0][21..], ["2048", "410"]);
-        assert_eq!(stages[1][20..], ["", "", "590"]);
+        assert_eq!(
+            stages[0][21..],
+            ["2048", "410", "1", "3", "0", "0", "0", "0", "0"]
+        );
+        let last = ["", "", "590", "0", "0", "0", "0", "0", "0", "0"];
+        assert_eq!(stages[1][20..], last);
         let layers = rows(layers);
         assert_eq!(layers.len(), report().layers.len());
         assert_eq!(layers[1][11..], ["400", "0"]);

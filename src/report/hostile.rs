@@ -19,6 +19,13 @@ fn hostile(name: &str) -> Report {
     value["pseudo_layers"] = "in-and-out".into();
     value["execution"]["source"] = "executed-steps".into();
     value["refusal"]["reason"] = "too-few-ipus".into();
+    for pipeline in ["/pipeline", "/pipeline/alternatives/0"] {
+        let own = value.pointer_mut(pipeline).unwrap();
+        own["schedule"] = "popart".into();
+        own["recompute"] = "stage".into();
+    }
+    value["pipeline"]["accumulator"] = "as-weight".into();
+    value["pipeline"]["framework"] = "popart".into();
     serde_json::from_value(value).unwrap()
 }
 

@@ -33,7 +33,10 @@ pub fn text(report: &Report) -> String {
     let tied = tied.map(|own| sentences::tied_weight(own, report.pseudo_layers));
     text += &list(tied.map(|line| said(report, &line)));
     if report.split.is_some() {
-        text += &table(tables::stages(report).only(&STAGES));
+        let pipeline = sentences::pipeline(report);
+        text += &list(pipeline.iter().map(|line| said(report, line)));
+        let stages = tables::stages(report).only(&STAGES);
+        text += &table(stages.without_zeros(&tables::OF_PIPELINE));
         text += &table(tables::cuts(report).only(&CUTS));
         for line in sentences::too_large(report) {
             text += &paragraph(report, &line);
@@ -54,7 +57,7 @@ pub fn text(report: &Report) -> String {
     text + &footer(report)
 }
 
-const STAGES: [&str; 7] = [
+const STAGES: [&str; 12] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -62,6 +65,11 @@ const STAGES: [&str; 7] = [
     "Of the limit",
     "Free there",
     "Median tile",
+    "Recomputed",
+    "Stash",
+    "Accumulators",
+    "Waiting",
+    "Passing through",
 ];
 const CUTS: [&str; 3] = ["Cut", "Between the layers", "Over it"];
 

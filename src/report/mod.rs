@@ -31,6 +31,7 @@ mod json;
 mod layer_names;
 mod liveness;
 mod markdown;
+mod pipeline;
 mod provenance;
 #[cfg(test)]
 mod pseudo_layer_forms;
@@ -57,6 +58,7 @@ pub use html::text as html;
 pub use json::{write_report as write_json, write_stages};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use markdown::text as markdown;
+pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVariable};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{
     CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
@@ -102,6 +104,10 @@ pub struct Report {
     /// Every layer alone, in order, the pseudo-layers among them; with
     /// `out-with-in` the first entry is In and Out together.
     pub layers: Vec<LayerMemory>,
+    /// The pipeline that stages are weighed for, when a search was requested that
+    /// knows pipelines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<PipelineFacts>,
     /// The split and its verdict, when one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,

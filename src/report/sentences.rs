@@ -7,9 +7,11 @@
 //! forms that want these add them.
 
 mod explain;
+mod pipeline;
 mod refusal;
 
-pub(super) use explain::explain;
+pub(super) use explain::{explain, of_pipeline};
+pub(super) use pipeline::{alternatives, pipeline};
 pub(super) use refusal::{given, help, refusal, unplaced};
 
 use super::text::{self, grouped, ipus, share};

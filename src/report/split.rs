@@ -1,6 +1,6 @@
 //! The split: stages, how full they are, and what flows between them.
 
-use super::{Curve, LayerMemory, LayerNames, PeakVariables};
+use super::{Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline};
 use crate::memory::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,9 @@ pub struct Stage {
     pub all_tiles_curve: Option<Curve>,
     /// The same on its fullest tile.
     pub fullest_tile_curve: Option<Curve>,
+    /// What the pipeline does with it; absent without a pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<StagePipeline>,
     /// The largest variables on its fullest tile at the peak there; `null`
     /// when their names are not known, as in a saved model.
     pub peak_variables: Option<PeakVariables>,

@@ -214,6 +214,20 @@ impl Table {
         self.at(&places)
     }
 
+    /// The same rows without those of these columns that are 0 or empty in all
+    /// rows.
+    pub fn without_zeros(self, names: &[&str]) -> Self {
+        let is_zero = |place: usize| {
+            let mut cells = self.rows.iter().map(|row| &row.cells[place]);
+            cells.all(|cell| matches!(cell, Cell::Number(0) | Cell::Empty))
+        };
+        let places = 0..self.columns.len();
+        let places: Vec<usize> = places
+            .filter(|&place| !names.contains(&&*self.columns[place].name) || !is_zero(place))
+            .collect();
+        self.at(&places)
+    }
+
     /// The same rows with the columns at these places.
     fn at(mut self, places: &[usize]) -> Self {
         self.columns = chosen(&self.columns, places);

@@ -6,7 +6,7 @@ use super::{LayerMemory, Report, Stage, Sweep, SweepRow};
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
 
-/// The columns of the parts of memory, in the order of [`Parts::bytes`].
+/// The columns of the first parts of memory, in the order of [`Parts::bytes`].
 const PARTS: [Column; 7] = [
     Column::new("Variables", Kind::Bytes, "/parts/variables"),
     Column::new("Vertex code", Kind::Bytes, "/parts/vertex_code"),
@@ -15,6 +15,26 @@ const PARTS: [Column; 7] = [
     Column::new("Control code", Kind::Bytes, "/parts/control_code"),
     Column::new("Overhead", Kind::Bytes, "/parts/overhead"),
     Column::new("Gaps", Kind::Bytes, "/parts/gaps"),
+];
+
+/// Those of the other parts, which a pipeline adds.
+const PIPELINE_PARTS: [Column; 5] = [
+    Column::new("Recomputed", Kind::Bytes, "/parts/recomputed"),
+    Column::new("Stash", Kind::Bytes, "/parts/stash"),
+    Column::new("Accumulators", Kind::Bytes, "/parts/accumulators"),
+    Column::new("Waiting", Kind::Bytes, "/parts/waiting"),
+    Column::new("Passing through", Kind::Bytes, "/parts/passing"),
+];
+
+/// What a pipeline adds: shown to people where it is not 0 everywhere.
+pub(super) const OF_PIPELINE: [&str; 7] = [
+    "Pipeline stages after it",
+    "Copies",
+    "Recomputed",
+    "Stash",
+    "Accumulators",
+    "Waiting",
+    "Passing through",
 ];
 
 /// Before the parts.
@@ -31,7 +51,7 @@ const STAGES: [Column; 9] = [
 ];
 
 /// After the parts.
-const MORE_OF_STAGES: [Column; 8] = [
+const MORE_OF_STAGES: [Column; 10] = [
     Column::new("Peak step", Kind::Count, "/peak_step"),
     Column::new("Median tile", Kind::Bytes, ""),
     Column::new("95th percentile tile", Kind::Bytes, ""),
@@ -40,12 +60,14 @@ const MORE_OF_STAGES: [Column; 8] = [
     Column::new("Doubled by that cut", Kind::Bytes, ""),
     Column::new("Cycles", Kind::Count, ""),
     Column::new("Of the limit", Kind::Share, ""),
+    Column::new("Pipeline stages after it", Kind::Count, ""),
+    Column::new("Copies", Kind::Count, ""),
 ];
 
 /// A row for each stage; its parts are those on its fullest tile. No rows without
 /// a split.
 pub(super) fn stages(report: &Report) -> Table {
-    let columns = [&STAGES[..], &PARTS, &MORE_OF_STAGES].concat();
+    let columns = [&STAGES[..], &PARTS, &MORE_OF_STAGES, &PIPELINE_PARTS].concat();
     let mut table = Table::of_layers("stages", &columns, report.pseudo_layers);
     for stage in report.split.iter().flat_map(|split| &split.stages) {
         let at = format!("/split/stages/{}/fullest_tile", stage.stage);
@@ -71,7 +93,8 @@ fn stage_cells(stage: &Stage, report: &Report) -> Vec<Cell> {
         full.bytes,
         full.free,
     ];
-    cells.extend(full.parts.bytes().map(Cell::from));
+    let (of_layers, of_pipeline) = parts(&full.parts);
+    cells.extend(of_layers);
     cells.extend(cells![
         full.peak_step,
         stage.tiles.median,
@@ -81,8 +104,18 @@ fn stage_cells(stage: &Stage, report: &Report) -> Vec<Cell> {
         cut.map(|cut| cut.duplicated),
         cycles.map(|own| own.cycles),
         Cell::Share(full.bytes, full.limit),
+        stage.pipeline.as_ref().map(|own| own.depth),
+        stage.pipeline.as_ref().map(|own| own.copies),
     ]);
+    cells.extend(of_pipeline);
     cells
+}
+
+/// The parts of the layers themselves, and those that a pipeline adds.
+fn parts(parts: &Parts) -> (Vec<Cell>, Vec<Cell>) {
+    let mut of_layers: Vec<Cell> = parts.bytes().map(Cell::from).into();
+    let of_pipeline = of_layers.split_off(PARTS.len());
+    (of_layers, of_pipeline)
 }
 
 /// Before the parts.
@@ -109,17 +142,17 @@ pub(super) fn layers(report: &Report) -> Table {
     let whole = whole.unwrap_or(0).max(1);
     let cycles = report.execution.as_ref().map(|own| &own.layers);
     for (place, layer) in report.layers.iter().enumerate() {
-        let LayerMemory { parts, .. } = layer;
+        let LayerMemory { parts: own, .. } = layer;
         let cycles = cycles.and_then(|cycles| cycles.get(place));
         let mut cells = cells![Cell::Layer(layer.name.clone()), layer.total];
-        cells.extend(parts.bytes().map(Cell::from));
+        cells.extend(parts(own).0);
         cells.extend(cells![
             layer.fullest_tile,
             layer.fullest_tile_bytes,
             cycles.map(|own| own.cycles),
             Cell::Share(layer.fullest_tile_bytes, report.memory.limit),
             Cell::Bar {
-                parts: bar(parts).to_vec(),
+                parts: bar(own).to_vec(),
                 whole,
             },
             report.stage_of(place),
@@ -130,8 +163,8 @@ pub(super) fn layers(report: &Report) -> Table {
 }
 
 /// The parts of memory as a drawing has them: class of colour, name, and bytes.
-pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 7] {
-    const NAMES: [(&str, &str); 7] = [
+pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 12] {
+    const NAMES: [(&str, &str); 12] = [
         ("variables", "Variables"),
         ("vertex-code", "Vertex code"),
         ("vertex-state", "Vertex state"),
@@ -139,6 +172,11 @@ pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 7] {
         ("control-code", "Control code"),
         ("overhead", "Overhead"),
         ("gaps", "Gaps"),
+        ("recomputed", "Recomputed"),
+        ("stash", "Stash"),
+        ("accumulators", "Accumulators"),
+        ("waiting", "Waiting"),
+        ("passing", "Passing through"),
     ];
     let bytes = parts.bytes();
     std::array::from_fn(|part| (NAMES[part].0, NAMES[part].1, bytes[part]))

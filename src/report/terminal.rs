@@ -37,16 +37,22 @@ pub fn table(report: &Report, split: &Split, look: &TextStyle) -> String {
     lines.join("\n")
 }
 
-const COLUMNS: [&str; 5] = [
+const COLUMNS: [&str; 10] = [
     "Stage",
     "Layers",
     "Fullest tile",
     "Bytes there",
+    "Recomputed",
+    "Stash",
+    "Accumulators",
+    "Waiting",
+    "Passing through",
     "Of the limit",
 ];
 
 fn plain_table(report: &Report, units: Units) -> Table {
     let stages = tables::stages(report).only(&COLUMNS);
+    let stages = stages.without_zeros(&tables::OF_PIPELINE);
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(stages.columns.iter().map(|column| match column.kind {
@@ -148,6 +154,14 @@ pub fn remarks(report: &Report, look: &TextStyle) -> Vec<String> {
     let help = sentences::help(report, refusal);
     remarks.extend(help.iter().map(|own| words.say(own)));
     remarks
+}
+
+/// The pipeline that the stages are weighed for, what it was chosen by, and how the
+/// profile was recorded.
+pub fn pipeline(report: &Report, look: &TextStyle) -> Vec<String> {
+    let words = Words::new(report, look);
+    let lines = sentences::pipeline(report);
+    lines.iter().map(|own| words.say(own)).collect()
 }
 
 /// What shows that the split is the best, in one line; `None` when nothing does.

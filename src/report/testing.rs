@@ -1,7 +1,8 @@
 //! A small report for tests of the forms.
 
 use super::*;
-use crate::memory::Parts;
+use crate::memory::{Accumulator, Parts, Recompute, Schedule};
+use crate::model::Framework;
 use std::ops::Range;
 
 fn parts(variables: u64) -> Parts {
@@ -61,6 +62,16 @@ fn stage(
         },
         all_tiles_curve: Some(curve(bytes + 400)),
         fullest_tile_curve: Some(curve(bytes)),
+        pipeline: Some(StagePipeline {
+            depth: 1 - stage,
+            copies: u64::from(3 * (1 - stage)),
+            late_restores: Some(bytes).filter(|_| stage == 0),
+            stashed: vec![StashedVariable {
+                name: "activation#0".into(),
+                bytes: 100,
+                layers: vec![Some("0".into()), Some("1".into())],
+            }],
+        }),
         peak_variables: Some(variables(stage, bytes)),
     }
 }
@@ -94,11 +105,37 @@ fn layer(name: Option<&str>, tile: u32, bytes: u64) -> LayerMemory {
     }
 }
 
+/// Training whose schedule was left to the framework.
+fn pipeline() -> PipelineFacts {
+    PipelineFacts {
+        schedule: Schedule::Popart,
+        recompute: Recompute::Stage,
+        accumulator: Accumulator::AsWeight,
+        schedule_by_default: true,
+        recompute_by_default: true,
+        framework: Framework::Popart,
+        is_training: true,
+        recorded_accumulation: false,
+        recorded_recomputation: true,
+        without_recomputation: Some(1_500_000),
+        alternatives: vec![PipelineAlternative {
+            schedule: Schedule::Popart,
+            recompute: Recompute::Layer,
+            options: "--recompute layer".into(),
+            fits: true,
+            fullest_tile_bytes: 500_000,
+            change: -800_024,
+            stages: vec![vec![None, Some("0".into())], vec![Some("1".into())]],
+        }],
+    }
+}
+
 /// A report with all sections: two stages, the second over the limit.
 pub(crate) fn report() -> Report {
     let limit = 638_976;
     let named = |name: &str| Some(name.to_string());
     Report {
+        pipeline: Some(pipeline()),
         proof: Some(proof()),
         refusal: Some(refusal(limit)),
         given: Some(given()),

@@ -5,9 +5,11 @@
 //! ranges of layers that can fit, asks the solver, and weighs the stages that it
 //! found in full: once, for everything that is shown of them.
 
+mod alternatives;
 mod request;
 mod ties;
 
+pub use alternatives::Alternative;
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 
 use crate::memory::{MemoryModel, RangeCosts, StageMemory};
@@ -89,6 +91,11 @@ pub struct SearchResult {
     /// Positions that are over the limit by themselves, when the split does not
     /// fit, and their memory.
     pub too_large: Vec<(usize, StageMemory)>,
+    /// Bytes on the fullest tile of the split if its pipeline computed nothing
+    /// again; `None` where it does not.
+    pub without_recomputation: Option<u64>,
+    /// What other pipelines would need, when nothing fits or moves were requested.
+    pub alternatives: Vec<Alternative>,
 }
 
 /// The answer of a solver.
@@ -148,8 +155,18 @@ pub(crate) fn search_with(
 ) -> Result<SearchResult, SearchError> {
     let mut weighed = WeighedRequest::new(memory, placement, request, progress)?;
     let outcome = weighed.solve(memory, progress)?;
+    let is_wanted = weighed.request.moves || matches!(outcome, Outcome::Infeasible(_));
+    let alternatives = match is_wanted {
+        true => alternatives::find(&weighed, memory, progress)?,
+        false => Vec::new(),
+    };
     let _task = progress.begin("weighing stages", Unit::Rows, 0);
-    SearchResult::new(weighed, outcome, memory)
+    let result = SearchResult::new(weighed, outcome, memory)?;
+    Ok(SearchResult {
+        without_recomputation: alternatives::without_recomputation(memory, &result.stages)?,
+        alternatives,
+        ..result
+    })
 }
 
 impl WeighedRequest {
@@ -332,6 +349,8 @@ impl SearchResult {
             broken,
             sweep,
             too_large: Vec::new(),
+            without_recomputation: None,
+            alternatives: Vec::new(),
         };
         if result.weighed.request.split && !result.fits() {
             let alone = result.weighed.positions_over_limit();

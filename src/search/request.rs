@@ -1,5 +1,6 @@
 //! The question to a search.
 
+use crate::memory::PipelineOptions;
 use crate::solve::{Constraint, Goal, Limits, Plan};
 use clap::ValueEnum;
 use std::str::FromStr;
@@ -19,6 +20,10 @@ pub struct SearchRequest {
     pub reserve: Reserve,
     /// How to search.
     pub solver: Solver,
+    /// The pipeline that stages are weighed for, as
+    /// [`Layers::split`](crate::analysis::Layers::split) prepares it;
+    /// [`search`](super::search()) itself takes that of the memory model.
+    pub pipeline: PipelineOptions,
     /// What makes one split better than another.
     pub goal: Goal,
     /// What a split must do besides fitting. Positions are those of the layer
@@ -43,6 +48,7 @@ impl Default for SearchRequest {
             limits: vec![638_976],
             reserve: Reserve::Bytes(0),
             solver: Solver::Ilp,
+            pipeline: PipelineOptions::default(),
             goal: Goal::Peak,
             constraints: Vec::new(),
             cycles: None,

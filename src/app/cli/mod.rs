@@ -6,8 +6,9 @@ mod values;
 
 pub use command::Command;
 pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Pin, Together};
-pub use values::{Generate, Tiles};
+pub use values::{Choice, Generate, Tiles, or_auto};
 
+use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule};
 use crate::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless, OutOn,
     PlacementOptions, Rules, Untied,
@@ -31,6 +32,10 @@ Recording a profile:
     POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"./report"}'
   Add "debug.allowOutOfMemory":"true" when it does not fit, and for --objective cycles
   "profiler.includeCycleEstimates":"true".
+  Record training with gradient accumulation of 2 or more and without recomputation: then the
+  profile has the accumulators, and all activations that a pipeline may have to keep. The run says
+  which of both it met. Without accumulation, accumulators are added beside all gradients, which
+  is too much; with recomputation, only what that keeps is known to be kept.
 
 Models that PopART outlines:
   PopART puts operations that occur several times into functions, also across layers, and then no
@@ -204,8 +209,8 @@ pub struct Options {
 
     /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
     /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
-    /// or the activations that a pipeline keeps for several batches: for
-    /// training, start with 10% and compare with a compilation for all IPUs
+    /// and for host exchange at the ends of a pipeline: start with 5% and compare
+    /// with a compilation for all IPUs
     #[arg(
         long,
         value_name = "AMOUNT",
@@ -213,6 +218,35 @@ pub struct Options {
         help_heading = "Limits"
     )]
     pub reserve: Reserve,
+
+    /// The pipeline that the model will be compiled for, in which stages keep
+    /// copies for the micro-batches under way: that of PopART and PopTorch
+    /// (popart), of TensorFlow (tf-grouped, tf-interleaved), one stage after the
+    /// other (sequential), or none, which weighs stages as parts of the one-IPU
+    /// compilation. auto takes that of the framework for training, and none for
+    /// inference, plain Poplar and PopXL
+    #[arg(long, value_name = "SCHEDULE", default_value = "auto",
+          help_heading = "Pipeline", value_parser = or_auto::<Schedule>())]
+    pub schedule: Choice<Schedule>,
+
+    /// What the pipeline computes again in the backward pass instead of keeping
+    /// it: nothing (none), whole stages (stage) or each layer (layer). auto is
+    /// layer where the model marks checkpoints, else stage
+    #[arg(long, value_name = "WHAT", default_value = "auto",
+          help_heading = "Pipeline", value_parser = or_auto::<Recompute>())]
+    pub recompute: Choice<Recompute>,
+
+    /// The elements of gradient accumulators, which are added where the profile
+    /// was recorded without them. Training is best recorded with gradient
+    /// accumulation of 2 or more and without recomputation: then the profile has
+    /// all accumulators and activations itself
+    #[arg(
+        long,
+        value_name = "ELEMENTS",
+        default_value = "as-weight",
+        help_heading = "Pipeline"
+    )]
+    pub accumulator: Accumulator,
 
     /// What counts: all that the compiler recorded (full), or what the original
     /// tool counted (classic), which is too little for most models
@@ -420,6 +454,15 @@ impl Options {
             &self.export_html,
         ];
         exports.iter().any(|file| file.is_some()) || self.compare.is_some() || self.explain
+    }
+
+    /// What was requested of the pipeline.
+    pub fn pipeline(&self) -> PipelineOptions {
+        PipelineOptions {
+            schedule: self.schedule.given(),
+            recompute: self.recompute.given(),
+            accumulator: self.accumulator,
+        }
     }
 
     /// Where operations without a layer count.

@@ -2,6 +2,7 @@
 
 use crate::limits;
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::str::FromStr;
 
 /// Values of `--generate`.
@@ -43,6 +44,34 @@ impl FromStr for Tiles {
         }
         Ok(Self(tiles))
     }
+}
+
+/// The value of an option that may be left to the tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice<T> {
+    /// As the model suggests.
+    Auto,
+    /// This value.
+    Given(T),
+}
+
+impl<T> Choice<T> {
+    /// The value, if it was given.
+    pub fn given(self) -> Option<T> {
+        match self {
+            Choice::Auto => None,
+            Choice::Given(value) => Some(value),
+        }
+    }
+}
+
+/// Reads `auto` or one of the values of `T`.
+pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = Choice<T>> {
+    let auto = PossibleValue::new("auto").help("As the model suggests");
+    let others = T::value_variants().iter().filter_map(T::to_possible_value);
+    let values = PossibleValuesParser::new([auto].into_iter().chain(others));
+    // Whatever the parser lets through is one of these.
+    values.map(|value| T::from_str(&value, false).map_or(Choice::Auto, Choice::Given))
 }
 
 #[cfg(test)]

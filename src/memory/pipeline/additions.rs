@@ -4,7 +4,7 @@ use super::flows::{Flow, Flows, Life, Part, TileFlows};
 use super::{PlacedStage, Recompute, Schedule};
 use crate::memory::MemoryModel;
 use crate::memory::stage::meets;
-use crate::model::EVERYWHERE;
+use crate::model::{EVERYWHERE, Model, VariableGroup};
 use std::ops::Range;
 
 /// Bytes on one tile beside those of the layers themselves.
@@ -193,21 +193,17 @@ impl Flows {
         kept.collect()
     }
 
-    /// The flows that a stage stashes on a tile, the largest first, with the bytes
-    /// of one copy.
-    pub(in crate::memory) fn stashed_sets(
+    /// Does a stage keep copies of a variable?
+    pub(in crate::memory) fn is_stashed(
         &self,
-        memory: &MemoryModel<'_>,
+        model: &Model,
         positions: &Range<usize>,
-        tile: u32,
-    ) -> Vec<(u32, u32)> {
+        item: &VariableGroup,
+    ) -> bool {
         let own = self.places_of(positions);
-        let items = memory.variables(tile).filter(|item| {
-            self.of(memory.model, item).is_some_and(|flow| {
-                let part = self.list[flow as usize].part_of(&own.places);
-                part.is_stashed(self.pipeline.recompute)
-            })
-        });
-        items.map(|item| (item.class, item.set)).collect()
+        self.of(model, item).is_some_and(|flow| {
+            let part = self.list[flow as usize].part_of(&own.places);
+            part.is_stashed(self.pipeline.recompute)
+        })
     }
 }

@@ -314,9 +314,13 @@ fn accumulators(
             .labels
             .iter()
             .any(|own| own.kind == TensorKind::Variable);
+    let updates = model.updates_by_set();
     let size = |set: u32| {
         let label = model.label_of(set);
-        let used = |places: &[PlaceSet]| !by_pass.sets.places(places[set as usize]).is_empty();
+        let is_forward = !by_pass
+            .sets
+            .places(by_pass.forward[set as usize])
+            .is_empty();
         let is_weight = if has_kinds {
             // The optimiser's state has these marks in front of the weight.
             let is_state = ["Accum___", "Accl"]
@@ -324,9 +328,10 @@ fn accumulators(
                 .any(|mark| label.tensor.starts_with(mark));
             label.kind == TensorKind::Variable && !is_state
         } else {
-            label.kind != TensorKind::Constant && used(&by_pass.updating)
+            // What several updates use, such as a learning rate, is not a weight.
+            label.kind != TensorKind::Constant && updates[set as usize] == 1
         };
-        (is_weight && used(&by_pass.forward)).then_some(AccumulatorSize(label.element_bytes))
+        (is_weight && is_forward).then_some(AccumulatorSize(label.element_bytes))
     };
     (0..sets as u32).map(size).collect()
 }

@@ -7,10 +7,13 @@
 //! layers at once (`ranges`).
 
 mod additions;
+mod choice;
 mod flows;
 mod ranges;
 #[cfg(test)]
 mod tests;
+
+pub use choice::PipelineOptions;
 
 pub(super) use additions::Additions;
 pub(super) use flows::{Flows, TileFlows};

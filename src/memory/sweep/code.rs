@@ -50,7 +50,7 @@ fn listed(model: &MemoryModel<'_>) -> Vec<Vec<(u32, u64)>> {
     parts.for_each(|(part, tiles)| {
         let first = (part * TILES_AT_ONCE) as u32;
         let end = first + tiles.len() as u32;
-        for (number, CodeItem { bytes, .. }) in (0u32..).zip(&model.code) {
+        for (number, CodeItem { bytes, .. }) in (0u32..).zip(&*model.code) {
             let before = bytes.partition_point(|sum| sum.to <= first);
             for sum in bytes[before..].iter().take_while(|sum| sum.from < end) {
                 let (from, to) = (sum.from.max(first) - first, sum.to.min(end) - first);
@@ -65,7 +65,7 @@ fn listed(model: &MemoryModel<'_>) -> Vec<Vec<(u32, u64)>> {
 
 fn sought(model: &MemoryModel<'_>, tile: u32, found: &mut Vec<(u32, u64)>) {
     found.clear();
-    for (number, CodeItem { bytes, .. }) in (0u32..).zip(&model.code) {
+    for (number, CodeItem { bytes, .. }) in (0u32..).zip(&*model.code) {
         let before = bytes.partition_point(|sum| sum.to <= tile);
         let here = bytes.get(before).filter(|sum| sum.from <= tile);
         found.extend(here.map(|sum| (number, sum.bytes)));

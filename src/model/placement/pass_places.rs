@@ -16,8 +16,6 @@ pub struct PassPlaces {
     pub forward: Vec<PlaceSet>,
     /// Those of the backward pass and of updates.
     pub backward: Vec<PlaceSet>,
-    /// Those of updates alone.
-    pub updating: Vec<PlaceSet>,
     /// The first and the last step (inclusive) of the host copies in the forward
     /// pass.
     pub streamed: Vec<Option<(u32, u32)>>,
@@ -32,7 +30,7 @@ impl PassPlaces {
         let apart = placement.apart.as_ref();
         let mut sets = apart.unwrap_or(&placement.sets).clone();
         let none = || vec![NOWHERE; model.operation_groups.len()];
-        let (mut forward, mut backward, mut updating) = (none(), none(), none());
+        let (mut forward, mut backward) = (none(), none());
         for (number, operation) in model.operations.iter().enumerate() {
             let group = operation.group as usize;
             let own = &placement.operations[number];
@@ -40,12 +38,7 @@ impl PassPlaces {
                 continue;
             }
             let (is_forward, is_backward) = sides(operation.pass);
-            let is_update = operation.pass == Pass::Update;
-            for (of_group, is_so) in [
-                (&mut forward, is_forward),
-                (&mut backward, is_backward),
-                (&mut updating, is_update),
-            ] {
+            for (of_group, is_so) in [(&mut forward, is_forward), (&mut backward, is_backward)] {
                 if is_so {
                     of_group[group] = sets.union(of_group[group], own.places)?;
                 }
@@ -54,7 +47,6 @@ impl PassPlaces {
         Ok(Self {
             forward: of_sets(&model.user_sets, &forward, &mut sets)?,
             backward: of_sets(&model.user_sets, &backward, &mut sets)?,
-            updating: of_sets(&model.user_sets, &updating, &mut sets)?,
             streamed: streamed(model),
             sets,
         })

@@ -71,7 +71,7 @@ pub(super) fn ties(
         .labels
         .iter()
         .any(|label| label.kind == TensorKind::Variable);
-    let updates = used_by_updates(model);
+    let updates = model.updates_by_set();
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
     for (set, bytes) in (0u32..)
         .zip(bytes)
@@ -107,18 +107,4 @@ pub(super) fn ties(
     }
     ties.sort_by_key(|tie| Reverse(tie.bytes));
     ties
-}
-
-/// By user set: how many updates use its variables, up to 2.
-fn used_by_updates(model: &Model) -> Vec<u8> {
-    let mut is_update = vec![false; model.operation_groups.len()];
-    for operation in &model.operations {
-        is_update[operation.group as usize] |= operation.is_update;
-    }
-    let mut of_set = vec![0u8; model.user_sets.len()];
-    for (set, smaller, group) in model.user_sets.iter() {
-        let own = u8::from(is_update[group as usize]);
-        of_set[set as usize] = (of_set[smaller as usize] + own).min(2);
-    }
-    of_set
 }

@@ -49,7 +49,7 @@ pub(super) fn constraints(found: &SearchResult) -> Vec<String> {
 }
 
 impl Inputs<'_> {
-    fn stages_of(&self, plan: &Plan) -> Vec<LayerNames> {
+    pub(super) fn stages_of(&self, plan: &Plan) -> Vec<LayerNames> {
         let stages = plan.stages().iter().cloned();
         stages.map(|stage| self.names(stage)).collect()
     }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod peaks;
+mod pipeline;
 mod recorded;
 mod split;
 
@@ -71,6 +72,7 @@ impl Report {
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
             layers: inputs.layers(),
             cuts: split.map_or(Vec::new(), |found| inputs.cuts(found, &shared)),
+            pipeline: search.and_then(|found| inputs.pipeline(found)),
             proof: split.map(answer::proof),
             split: split.map(|found| inputs.split(found, stages)),
             liveness,

@@ -5,11 +5,15 @@
 
 use super::recorded::first_highest;
 use super::{Detail, Inputs};
-use crate::memory::{self, LiveCurves, MemoryModel};
-use crate::model::{CodeKind, LivePlace, LiveVariables, MemoryPeak, Model, VariableLookup};
+use crate::memory::{self, LiveCurves, MemoryModel, PlacedStage};
+use crate::model::{
+    CodeKind, LivePlace, LiveVariables, MemoryPeak, Model, NamedVariable, VariableLookup,
+};
 use crate::profile::ProfileError;
 use crate::report::downsample::thin;
-use crate::report::{CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
+use crate::report::{
+    CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables, StashedVariable,
+};
 use crate::search::SearchResult;
 
 /// A curve of the whole model has at most about this number of points.
@@ -18,6 +22,8 @@ const MAX_POINTS: usize = 1000;
 const MAX_STAGE_POINTS: usize = 12_000;
 /// How many of the variables that are live at a peak are named.
 const MAX_VARIABLES: usize = 20;
+/// How many of the variables that a stage stashes are named.
+const MAX_STASHED: usize = 5;
 
 /// The curves of the whole model and of stages, and what is live at their peaks.
 #[derive(Debug, Default)]
@@ -30,6 +36,8 @@ pub struct Peaks {
     live: Option<(LivePlace, LiveVariables)>,
     /// By stage, the same.
     live_in_stages: Vec<Option<(LivePlace, LiveVariables)>>,
+    /// By stage: the largest variables that it stashes on its fullest tile.
+    stashed: Vec<Vec<NamedVariable>>,
 }
 
 /// The sections of a stage.
@@ -38,6 +46,7 @@ pub(super) struct StageSections {
     pub(super) all_tiles_curve: Option<Curve>,
     pub(super) fullest_tile_curve: Option<Curve>,
     pub(super) peak_variables: Option<PeakVariables>,
+    pub(super) stashed: Vec<StashedVariable>,
 }
 
 impl Peaks {
@@ -87,11 +96,11 @@ impl Peaks {
             tile: own.max_tile() as u32,
             step: own.peak_step().unwrap_or(0),
         }));
-        let counts = |place: usize, set: u32, category: &str| match place.checked_sub(1) {
+        let counts = |place: usize, kind: (u32, u32), category: &str| match place.checked_sub(1) {
             None => true,
             Some(stage) => {
                 let is_code = CodeKind::of_category(category).is_some();
-                memory.counts_in(&stages[stage], set, is_code)
+                memory.counts_in(&stages[stage], kind, is_code)
             }
         };
         let found = lookup.live_at(&model.classes, &places, MAX_VARIABLES, counts)?;
@@ -101,6 +110,17 @@ impl Peaks {
         self.live_in_stages = of_stages
             .map(|(live, own)| own.peak_step().map(|_| live))
             .collect();
+        let placed = PlacedStage::of_split(stages);
+        if placed
+            .iter()
+            .any(|own| memory.copies(own).is_some_and(|(copies, _)| copies > 0))
+        {
+            let tiles = weighed.iter().map(|own| own.max_tile() as u32);
+            let tiles: Vec<u32> = tiles.collect();
+            self.stashed = lookup.largest(&tiles, MAX_STASHED, |stage, class, set| {
+                memory.is_stashed(&placed[stage], class, set)
+            })?;
+        }
         Ok(())
     }
 
@@ -130,6 +150,10 @@ impl Peaks {
                 all_tiles_curve: curves.map(|own| Curve::new(&own.all_tiles, points)),
                 fullest_tile_curve: curves.map(|own| Curve::new(&own.on_tile, points)),
                 peak_variables: own.and_then(live),
+                stashed: {
+                    let stashed = self.stashed.get(number).into_iter().flatten();
+                    stashed.map(|variable| inputs.stashed(variable)).collect()
+                },
             }
         };
         (whole, (0..count).map(stage).collect())
@@ -169,6 +193,15 @@ fn at_memory_peak(found: &MemoryPeak) -> (LivePlace, LiveVariables) {
 }
 
 impl Inputs<'_> {
+    fn stashed(&self, variable: &NamedVariable) -> StashedVariable {
+        let layers = self.memory.layers_of(variable.set).iter();
+        StashedVariable {
+            name: variable.name.to_string(),
+            bytes: u64::from(variable.bytes),
+            layers: self.names(layers.map(|&layer| layer as usize)),
+        }
+    }
+
     fn peak_variables(&self, place: LivePlace, live: &LiveVariables) -> PeakVariables {
         let categories = live.categories.iter().map(|(name, bytes)| CategorySum {
             name: name.to_string(),

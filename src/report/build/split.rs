@@ -2,9 +2,9 @@
 
 use super::Inputs;
 use super::peaks::StageSections;
-use crate::memory::StageMemory;
+use crate::memory::{PlacedStage, StageMemory};
 use crate::report::split::histogram;
-use crate::report::{Cut, FullestTile, Fullness, LayerMemory, Move, Split, Stage};
+use crate::report::{Cut, FullestTile, Fullness, LayerMemory, Move, Split, Stage, StagePipeline};
 use crate::search::{SearchResult, free_bytes};
 use crate::solve::Limits;
 use std::ops::Range;
@@ -13,12 +13,13 @@ impl Inputs<'_> {
     pub(super) fn split(&self, found: &SearchResult, sections: Vec<StageSections>) -> Split {
         let request = &found.weighed.request;
         let placed = found.stages.last().map_or(0, |last| last.end);
-        let stages = found.stages.iter().zip(&found.memory).zip(sections);
+        let placed_stages = PlacedStage::of_split(&found.stages).into_iter();
+        let stages = placed_stages.zip(&found.memory).zip(sections);
         let stages = stages.enumerate();
-        let stages = stages.map(|(number, ((range, memory), sections))| {
+        let stages = stages.map(|(number, ((placed, memory), sections))| {
             self.stage(
                 number,
-                range,
+                &placed,
                 memory,
                 found.weighed.limit_of(number),
                 sections,
@@ -42,11 +43,13 @@ impl Inputs<'_> {
     fn stage(
         &self,
         number: usize,
-        range: &Range<usize>,
+        placed: &PlacedStage,
         memory: &StageMemory,
         limit: u64,
         sections: StageSections,
     ) -> Stage {
+        let range = &placed.positions;
+        let pipeline = self.stage_pipeline(placed, memory.late_restores);
         let positions = &self.placement.positions;
         let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
         let parts = memory.sums();
@@ -73,6 +76,10 @@ impl Inputs<'_> {
             tiles: Fullness::new(memory, limit),
             all_tiles_curve: sections.all_tiles_curve,
             fullest_tile_curve: sections.fullest_tile_curve,
+            pipeline: pipeline.map(|own| StagePipeline {
+                stashed: sections.stashed,
+                ..own
+            }),
             peak_variables: sections.peak_variables,
         }
     }

@@ -3,6 +3,7 @@
 //! lists its calls in the order in which they run.
 
 use super::{Modules, Notes, Pipeline, quoted};
+use crate::memory::{Recompute, Schedule};
 use std::fmt::Write;
 
 /// Gives each Keras layer of an existing model its stage.
@@ -16,7 +17,6 @@ for assignment in assignments:
             stage = stage_of_layer
     assignment.pipeline_stage = stage
 model.set_pipeline_stage_assignment(assignments)
-model.set_pipelining_options(device_mapping=device_mapping)
 "#;
 
 pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut Notes) -> String {
@@ -70,16 +70,59 @@ pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut No
             notes.add("For a model that is there already, the loop below sets the stages:");
             notes.add("a Keras layer without an entry stays with the one that runs before it.");
             text.push_str(ASSIGN);
+            text += &options(pipeline, notes);
         }
         None => notes.add(
             "Give --module with the names of Keras layers, such as 'block{}', for a loop that sets \
              the stages of a model that is there already.",
         ),
     }
-    notes.add(
-        "Pass device_mapping to set_pipelining_options; training also needs \
-         gradient_accumulation_steps_per_replica there.",
+    if modules.layer.is_none() {
+        text.push('\n');
+        text += &options(pipeline, notes);
+    }
+    if pipeline.training().is_none() {
+        notes.add("Training also needs gradient_accumulation_steps_per_replica in the options.");
+    }
+    text
+}
+
+/// The options of the pipeline, as the stages were weighed for.
+fn options(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
+    let Some(own) = pipeline.training() else {
+        return "model.set_pipelining_options(device_mapping=device_mapping)\n".to_string();
+    };
+    let least = own.schedule.least_accumulation(pipeline.forward_stages());
+    let mut text = format!(
+        "model.set_pipelining_options(\n    device_mapping=device_mapping,\n    \
+         gradient_accumulation_steps_per_replica={least},  # or a multiple\n"
     );
+    let schedule = match own.schedule {
+        Schedule::TfGrouped => Some("Grouped"),
+        Schedule::TfInterleaved => Some("Interleaved"),
+        Schedule::Sequential => Some("Sequential"),
+        Schedule::None | Schedule::Popart => None,
+    };
+    if let Some(schedule) = schedule {
+        let _ = writeln!(
+            text,
+            "    pipeline_schedule=ipu.ops.pipelining_ops.PipelineSchedule.{schedule},"
+        );
+    }
+    text.push_str(")\n");
+    let recomputes = if own.recompute == Recompute::None {
+        "False"
+    } else {
+        "True"
+    };
+    let _ = writeln!(text, "config.allow_recompute = {recomputes}");
+    notes.add("model is the Keras model, config its IPUConfig, and ipu is tensorflow.python.ipu.");
+    if own.recompute == Recompute::Layer {
+        notes.add(
+            "Each layer was weighed as recomputed by itself: pass its output through \
+             ipu.ops.pipelining_ops.recomputation_checkpoint(...).",
+        );
+    }
     text
 }
 

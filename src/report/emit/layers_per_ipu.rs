@@ -5,6 +5,7 @@
 //! runs after them. `--layers-per-ipu` reads the same.
 
 use super::{EmitError, Notes, Pipeline, printable};
+use crate::memory::Recompute;
 use crate::model::PseudoLayers;
 
 pub(super) fn emit(pipeline: Pipeline<'_>, notes: &mut Notes) -> Result<String, EmitError> {
@@ -41,7 +42,24 @@ pub(super) fn emit(pipeline: Pipeline<'_>, notes: &mut Notes) -> Result<String, 
         notes.add(format!("IPUs that are left over: {free} (see --num-ipus)."));
     }
     let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
-    Ok(format!("layers_per_ipu: [{}]\n", counts.join(", ")))
+    let training = training(pipeline);
+    Ok(format!(
+        "layers_per_ipu: [{}]\n{training}",
+        counts.join(", ")
+    ))
+}
+
+/// Gradient accumulation and recomputation, as the stages were weighed for. The
+/// entries are those of Optimum's configurations.
+fn training(pipeline: Pipeline<'_>) -> String {
+    let Some(own) = pipeline.training() else {
+        return String::new();
+    };
+    let least = own.schedule.least_accumulation(pipeline.forward_stages());
+    let every_layer = own.recompute == Recompute::Layer;
+    format!(
+        "gradient_accumulation_steps: {least}\nrecompute_checkpoint_every_layer: {every_layer}\n"
+    )
 }
 
 /// The number of a layer whose name is nothing else.

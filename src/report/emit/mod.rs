@@ -23,6 +23,7 @@ mod tests;
 pub use module::{ModuleName, ModuleTemplate};
 
 use super::{Report, Split, printable};
+use crate::memory;
 use crate::model::PseudoLayers;
 use clap::ValueEnum;
 use notes::Notes;
@@ -212,6 +213,19 @@ impl<'a> Pipeline<'a> {
             starts.push((0, Start::Out));
         }
         starts
+    }
+
+    /// Forward pipeline stages: one for each IPU, and Out on the first IPU.
+    fn forward_stages(self) -> usize {
+        self.split.stages.len() + usize::from(self.out_returns())
+    }
+
+    /// The pipeline that the stages were weighed for, if it trains the model.
+    fn training(self) -> Option<memory::Pipeline> {
+        let facts = self.report.pipeline.as_ref();
+        facts
+            .filter(|facts| facts.trains())
+            .map(|facts| facts.pipeline())
     }
 
     /// Does Out run on the first IPU, after the last stage was on another?

@@ -1,6 +1,7 @@
 //! What is above a configuration, as comments.
 
 use super::Pipeline;
+use crate::memory::Schedule;
 use crate::report::text::grouped;
 use crate::report::{Units, sentences};
 use std::fmt;
@@ -43,6 +44,7 @@ impl Notes {
                  last IPU.",
             );
         }
+        notes.weighed_for(pipeline);
         notes.add("Set the same available memory proportion on all IPUs: that of the profile.");
         notes
     }
@@ -51,16 +53,28 @@ impl Notes {
         self.lines.push(note.into());
     }
 
-    /// How many batches a pipeline needs at least, if it is one. In training
-    /// every stage but the last runs forward and backward. Out on the first
-    /// IPU is a stage more.
+    /// How many batches a pipeline needs at least, if it is one: in training what
+    /// its schedule needs, or else that of PopART.
     pub(super) fn batches(&mut self, pipeline: Pipeline<'_>, inference: &str, training: &str) {
-        let stages = pipeline.split.stages.len() + usize::from(pipeline.out_returns());
+        let stages = pipeline.forward_stages();
         if stages > 1 {
+            let schedule = pipeline.training().map(|own| own.schedule);
+            let least = schedule
+                .unwrap_or(Schedule::Popart)
+                .least_accumulation(stages);
             self.add(format!(
                 "The pipeline needs {inference} of at least {stages} for inference, and {training} \
-                 of at least {} for training.",
-                2 * stages - 1
+                 of at least {least} for training."
+            ));
+        }
+    }
+
+    /// Which pipeline the stages were weighed for.
+    pub(super) fn weighed_for(&mut self, pipeline: Pipeline<'_>) {
+        if let Some(own) = pipeline.training() {
+            self.add(format!(
+                "Weighed for training with schedule {} and recompute {}.",
+                own.schedule, own.recompute
             ));
         }
     }

@@ -3,6 +3,7 @@
 //! hand. Pipelining on one IPU is an error there.
 
 use super::{ModuleName, Modules, Notes, Pipeline, printable};
+use crate::memory::Recompute;
 use crate::model::PseudoLayers;
 use std::fmt::Write;
 
@@ -18,8 +19,10 @@ pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut No
     let mut text = format!(
         "session_options = popart.SessionOptions()\n\
          session_options.virtualGraphMode = popart.VirtualGraphMode.Manual\n\
-         session_options.enablePipelining = {pipelined}\n\n"
+         session_options.enablePipelining = {pipelined}\n"
     );
+    text += &training(pipeline, notes);
+    text.push('\n');
     let mut with = |ipu: usize, stage: usize, what: &str| {
         let _ = writeln!(
             text,
@@ -35,6 +38,33 @@ pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut No
         PseudoLayers::NoneFirst => {}
         PseudoLayers::OutWithIn if pipeline.out_returns() => with(0, stages, &out),
         _ => with(stages - 1, stages - 1, &out),
+    }
+    text
+}
+
+/// Gradient accumulation and recomputation, as the stages were weighed for.
+fn training(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
+    let Some(own) = pipeline.training() else {
+        return String::new();
+    };
+    let least = own.schedule.least_accumulation(pipeline.forward_stages());
+    let mut text = format!(
+        "session_options.enableGradientAccumulation = True\n\
+         session_options.accumulationFactor = {least}  # or more\n"
+    );
+    let recompute = match own.recompute {
+        Recompute::None => "NoRecompute",
+        Recompute::Stage | Recompute::Layer => "Pipeline",
+    };
+    let _ = writeln!(
+        text,
+        "session_options.autoRecomputation = popart.RecomputationType.{recompute}"
+    );
+    if own.recompute == Recompute::Layer {
+        notes.add(
+            "Each layer was weighed as recomputed by itself: pass its output through \
+             builder.checkpointOutput([...]).",
+        );
     }
     text
 }

@@ -3,6 +3,7 @@
 //! A module can begin one block only.
 
 use super::{EmitError, Modules, Notes, Pipeline, Start};
+use crate::memory::Recompute;
 use std::fmt::Write;
 
 pub(super) fn emit(
@@ -58,6 +59,7 @@ pub(super) fn emit(
         );
     }
     notes.batches(pipeline, "deviceIterations", "gradientAccumulation");
+    recompute(pipeline, notes);
     if !stages.is_power_of_two() {
         notes.add(format!(
             "PopTorch takes 1, 2, 4, 8, ... IPUs: for {stages} set autoRoundNumIPUs(True) in the \
@@ -65,4 +67,19 @@ pub(super) fn emit(
         ));
     }
     Ok(text)
+}
+
+/// What recomputation the stages were weighed for.
+fn recompute(pipeline: Pipeline<'_>, notes: &mut Notes) {
+    match pipeline.training().map(|own| own.recompute) {
+        Some(Recompute::None) => notes.add(
+            "Weighed without recomputation, which PopTorch turns on by itself: set \
+             options._Popart.set(\"autoRecomputation\", 0).",
+        ),
+        Some(Recompute::Layer) => notes.add(
+            "Each layer was weighed as recomputed by itself: pass its output through \
+             poptorch.recomputationCheckpoint(...).",
+        ),
+        Some(Recompute::Stage) | None => {}
+    }
 }

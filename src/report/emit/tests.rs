@@ -45,6 +45,7 @@ fn report_of(pseudo_layers: PseudoLayers, stages: &[&[&str]], max_stages: u32) -
     });
     Report {
         pseudo_layers,
+        pipeline: None,
         given: None,
         split: Some(Split {
             fits: true,

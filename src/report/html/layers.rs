@@ -1,6 +1,7 @@
 //! Every layer alone.
 
 use super::widgets::{parts_legend, table};
+use crate::memory::Parts;
 use crate::model::PseudoLayers;
 use crate::report::{Report, tables};
 use maud::{Markup, html};
@@ -24,7 +25,7 @@ const COLUMNS: [&str; 11] = [
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         p { "Each layer as if it stood alone, without what comes with every stage; summed over all tiles, each at its own peak. " (around(report.pseudo_layers)) }
-        (parts_legend())
+        (parts_legend(&Parts::default()))
         (table("Layers", &tables::layers(report).only(&COLUMNS)))
     }
 }

@@ -34,7 +34,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of the style and of the script, which a test compares.
-const STYLE_HASH: &str = "kGVggL/yagCGWJk3VUfqO9PULhWdwMAEXkUyRwaYR4s=";
+const STYLE_HASH: &str = "mqFnU9YX1/mgnt5xGsxJodibsUpUbQUMdg7Ic6D78yw=";
 const SCRIPT_HASH: &str = "Q8CUko7tS+peKWQ0qKlZXO1oZzQ7FtDYNFyhhUIkW3M=";
 
 /// What the page may do: draw itself and run its own script.

@@ -5,7 +5,8 @@ use super::columns::{Bar, Columns};
 use super::curve::Drawing;
 use super::liveness::{colours, variables};
 use super::tints;
-use super::widgets::{folded, number, signed, table};
+use super::widgets::{folded, number, sentence, signed, table};
+use crate::report::sentences;
 use crate::report::table::{Column, Kind, Table, cells};
 use crate::report::text::{grouped, share};
 use crate::report::{Band, Bucket, Fullness, Report, Split, Stage};
@@ -71,6 +72,7 @@ fn card(report: &Report, split: &Split, stage: &Stage, charts: &mut Charts) -> M
                 (signed("/fullest_tile/free", tile.free)) ". All tiles together, each at its own peak: "
                 (number("/total", stage.total)) " bytes."
             }
+            @for line in sentences::of_pipeline(stage, report.pseudo_layers) { p.soft { (sentence(report, &line)) } }
             h4 { "Tiles by how full they are, of the limit" }
             (histogram(&stage.tiles, tile.limit))
             (curves(report, stage, detail, charts))

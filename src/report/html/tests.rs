@@ -172,6 +172,13 @@ fn hostile_names_stay_text() {
     value["pseudo_layers"] = "in-and-out".into();
     value["execution"]["source"] = "executed-steps".into();
     value["refusal"]["reason"] = "too-few-ipus".into();
+    for pipeline in ["/pipeline", "/pipeline/alternatives/0"] {
+        let own = value.pointer_mut(pipeline).unwrap();
+        own["schedule"] = "popart".into();
+        own["recompute"] = "stage".into();
+    }
+    value["pipeline"]["accumulator"] = "as-weight".into();
+    value["pipeline"]["framework"] = "popart".into();
     let report: Report = serde_json::from_value(value).unwrap();
     let page = text(&report);
     assert!(!page.contains("<img"), "an element came in");

@@ -3,6 +3,7 @@
 use super::columns::{Bar, Columns};
 use super::short;
 use super::widgets::{number, parts_legend, sentence, signed, stacked, table};
+use crate::memory::Parts;
 use crate::model::PseudoLayers;
 use crate::report::tables::bar;
 use crate::report::text::{grouped, share, shown};
@@ -112,11 +113,17 @@ fn warnings(report: &Report) -> Markup {
 /// The layers over the IPUs, and the memory of each stage against the limit.
 pub(super) fn split(report: &Report) -> Option<Markup> {
     let split = report.split.as_ref()?;
+    let mut sums = Parts::default();
+    split
+        .stages
+        .iter()
+        .for_each(|stage| sums.add(&stage.fullest_tile.parts));
     Some(html! {
         p { "Which layers each IPU gets. A column is as high as the layer has bytes, summed over all tiles." }
         figure { (layer_columns(report).drawing()) }
+        @for line in sentences::pipeline(report) { p { (sentence(report, &line.capital())) "." } }
         h3 { "Memory on the fullest tile of each stage" }
-        (parts_legend())
+        (parts_legend(&sums))
         figure { (stage_bars(split)) }
         (stage_table(report, split))
     })
@@ -203,7 +210,7 @@ fn limits(split: &Split) -> Markup {
     }
 }
 
-const STAGE_COLUMNS: [&str; 14] = [
+const STAGE_COLUMNS: [&str; 21] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -218,10 +225,18 @@ const STAGE_COLUMNS: [&str; 14] = [
     "Control code",
     "Overhead",
     "Gaps",
+    "Pipeline stages after it",
+    "Copies",
+    "Recomputed",
+    "Stash",
+    "Accumulators",
+    "Waiting",
+    "Passing through",
 ];
 
 fn stage_table(report: &Report, split: &Split) -> Markup {
     let stages = tables::stages(report).only(&STAGE_COLUMNS);
+    let stages = stages.without_zeros(&tables::OF_PIPELINE);
     // A limit that is the same for all takes room and says nothing.
     let stages = if split.limits.is_none() {
         stages.without("Limit")

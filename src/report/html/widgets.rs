@@ -164,10 +164,17 @@ pub(super) fn legend(entries: &[(&str, &str)]) -> Markup {
 }
 
 /// The legend of the parts of memory.
-pub(super) fn parts_legend() -> Markup {
-    let entries = bar(&Parts::default()).map(|(class, name, _)| (class, name));
+/// Those of a pipeline only where `parts` have some.
+pub(super) fn parts_legend(parts: &Parts) -> Markup {
+    let of_layers = bar(parts).len() - OF_PIPELINE;
+    let entries = bar(parts).into_iter().enumerate();
+    let entries = entries.filter(|&(number, (.., bytes))| number < of_layers || bytes > 0);
+    let entries: Vec<_> = entries.map(|(_, (class, name, _))| (class, name)).collect();
     legend(&entries)
 }
+
+/// How many parts a pipeline adds, the last ones.
+const OF_PIPELINE: usize = 5;
 
 /// A part of a whole in per cent, for positions in drawings.
 pub(super) fn percent(part: u64, whole: u64) -> String {

@@ -1,7 +1,7 @@
 //! What takes the memory of each stage, and what moving a cut would do
 //! (`--explain`).
 
-use super::{Sentence, of_limit, say};
+use super::{Sentence, alternatives, of_limit, say};
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
 use crate::report::{Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage};
@@ -24,6 +24,9 @@ pub(in crate::report) fn explain(report: &Report) -> Vec<Sentence> {
             lines.extend(cut.moves.iter().map(|own| of_move(own, cut, pseudo_layers)));
         }
     }
+    let pipeline = report.pipeline.iter().filter(|_| report.refusal.is_none());
+    lines.extend(pipeline.flat_map(alternatives));
+    lines.extend(accumulation(report));
     lines.extend(shared(&report.shared_variables));
     lines
 }
@@ -41,6 +44,7 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
             .text(format!(", {}", of_limit(full.bytes, full.limit))),
         say("  there: ").join_parts(&full.parts),
     ];
+    lines.extend(of_pipeline(stage, pseudo_layers));
     if let Some(live) = &stage.peak_variables {
         lines.extend(variables(live, pseudo_layers));
     }
@@ -51,6 +55,55 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
             .amount(stage.tiles.percentile_95, ""),
     );
     lines
+}
+
+/// How many copies of what a stage keeps.
+pub(in crate::report) fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
+    let Some(own) = stage.pipeline.as_ref().filter(|own| own.copies > 0) else {
+        return Vec::new();
+    };
+    let head = say(format!(
+        "  with {} pipeline stages after it, it keeps {} more copies of what it stashes",
+        own.depth, own.copies
+    ));
+    let head = match own.late_restores {
+        Some(bytes) => head
+            .text("; with late restores its fullest tile has ")
+            .amount(bytes, ""),
+        None => head,
+    };
+    let stashed = own.stashed.iter().map(|own| {
+        let line = say("    stashed: ")
+            .amount(own.bytes, "")
+            .text(" ")
+            .name(&*own.name);
+        match own.layers.as_slice() {
+            [] => line,
+            [one] => line.text(" (").name(pseudo_layers.named(one)).text(")"),
+            _ => line.text(" (layers ").layers(&own.layers).text(")"),
+        }
+    });
+    [head].into_iter().chain(stashed).collect()
+}
+
+/// What recording with gradient accumulation would make exact.
+fn accumulation(report: &Report) -> Option<Sentence> {
+    let stages = report.split.iter().flat_map(|split| &split.stages);
+    let accumulators = stages.map(|stage| (stage.fullest_tile.parts.accumulators, stage.stage));
+    let (bytes, stage) = accumulators.max().filter(|&(bytes, _)| bytes > 0)?;
+    Some(
+        say(
+            "recorded with gradient accumulation, the profile would have the accumulators itself: ",
+        )
+        .amount(
+            bytes,
+            format!("/split/stages/{stage}/fullest_tile/parts/accumulators"),
+        )
+        .text(format!(
+            " on the fullest tile of stage {stage} are added for them, and gradients that the \
+                 profile keeps until the update would go"
+        )),
+    )
 }
 
 impl Sentence {

@@ -1,6 +1,6 @@
 //! Why nothing fits, and what would help; and a split that was given.
 
-use super::{Sentence, say};
+use super::{Sentence, alternatives, say};
 use crate::report::text::ipus;
 use crate::report::{OverLimit, Refusal, RefusalReason, RelaxationFacts, Report};
 
@@ -31,9 +31,16 @@ pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
                 " IPUs would be enough with the highest limit and without pins: these, or the \
                  lower limits of some IPUs, stand in the way",
             ),
+        (RefusalReason::Pipeline, _) => say(
+            "the layers alone would fit: what the pipeline keeps for the micro-batches that are \
+             under way does not",
+        ),
         _ => say("no number of IPUs is enough: these layers must stay together"),
     };
-    let is_proof = refusal.reason != RefusalReason::PinsOrLimits;
+    let is_proof = matches!(
+        refusal.reason,
+        RefusalReason::TooLarge | RefusalReason::TooFewIpus
+    );
     let ranges = refusal.ranges.iter().filter(|_| is_proof);
     let kept = refusal.kept_together.iter();
     let mut others: Vec<Sentence> = kept
@@ -64,7 +71,21 @@ fn over_limit(range: &OverLimit) -> Sentence {
 /// What would help, each with the option to type.
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentence> {
     let mut lines = Vec::new();
+    if let Some(pipeline) = &report.pipeline {
+        lines.extend(alternatives(pipeline));
+    }
     let split = report.split.as_ref();
+    match refusal.fewest_ipus {
+        Some(fewest) => lines.push(
+            say(format!("with {} it would fit (", ipus(fewest.into())))
+                .code(format!("--num-ipus {fewest}"))
+                .text(")"),
+        ),
+        None if split.is_none_or(|split| split.too_large.is_empty()) => {
+            lines.push(say("no number of IPUs is enough for this limit"));
+        }
+        None => {}
+    }
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, split) {
         lines.push(
             say("with ")
@@ -76,17 +97,6 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
                 .code(format!("--mem-per-tile {memory}"))
                 .text(")"),
         );
-    }
-    match refusal.fewest_ipus {
-        Some(fewest) => lines.push(
-            say(format!("with {} it would fit (", ipus(fewest.into())))
-                .code(format!("--num-ipus {fewest}"))
-                .text(")"),
-        ),
-        None if split.is_none_or(|split| split.too_large.is_empty()) => {
-            lines.push(say("no number of IPUs is enough for this limit"));
-        }
-        None => {}
     }
     let relaxed = refusal.relaxations.iter();
     lines.extend(relaxed.map(|own| without(own).text(" it fits: ").stages(&own.stages)));

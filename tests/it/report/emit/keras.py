@@ -27,14 +27,21 @@ class Model:
     def set_pipeline_stage_assignment(self, assignments):
         self.stages = [[a.layer.name, a.pipeline_stage] for a in assignments]
 
-    def set_pipelining_options(self, device_mapping):
+    def set_pipelining_options(self, device_mapping, **training):
         self.mapping = device_mapping
+        self.training = training
 
 
 source = sys.stdin.read()
 tree = ast.parse(source)
 stages = ast.literal_eval(tree.body[0].value)
-names = {"model": Model(stages)}
+schedules = types.SimpleNamespace(Grouped=0, Interleaved=1, Sequential=2)
+ops = types.SimpleNamespace(
+    pipelining_ops=types.SimpleNamespace(PipelineSchedule=schedules)
+)
+config = types.SimpleNamespace()
+ipu = types.SimpleNamespace(ops=ops)
+names = {"model": Model(stages), "config": config, "ipu": ipu}
 exec(compile(tree, "emitted", "exec"), names)
 assert names["pipeline_stages"] == stages
 model = names["model"]

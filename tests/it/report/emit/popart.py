@@ -50,6 +50,9 @@ def note(name):
 popart = types.SimpleNamespace(
     SessionOptions=types.SimpleNamespace,
     VirtualGraphMode=types.SimpleNamespace(Manual="manual"),
+    RecomputationType=types.SimpleNamespace(
+        NoRecompute="none", Pipeline="pipeline"
+    ),
 )
 names = {"builder": builder, "popart": popart, "note": note}
 exec(compile(tree, "emitted", "exec"), names)

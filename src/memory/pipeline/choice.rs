@@ -1,0 +1,140 @@
+//! Which pipeline to weigh for (pipeline.md, section 13), and which others a user
+//! may try.
+
+use super::{Accumulator, Pipeline, Recompute, Schedule};
+use crate::model::{Framework, Model};
+
+/// What was requested of a pipeline; `None` leaves it to the framework of the
+/// model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PipelineOptions {
+    /// The order of work.
+    pub schedule: Option<Schedule>,
+    /// What is computed again.
+    pub recompute: Option<Recompute>,
+    /// The elements of accumulators.
+    pub accumulator: Accumulator,
+}
+
+impl PipelineOptions {
+    /// The pipeline for `model`. By default inference needs none, nor do models
+    /// of plain Poplar and PopXL, whose pipelines are written by hand; training
+    /// has the pipeline of its framework. What it computes again by default is what
+    /// published configurations do: whole stages, or layers where the model marks
+    /// checkpoints.
+    pub fn choose(self, model: &Model) -> Pipeline {
+        let is_training = model.turn.is_some();
+        let schedule = self.schedule.unwrap_or(match model.recording.framework {
+            _ if !is_training => Schedule::None,
+            Framework::Popart | Framework::Poptorch => Schedule::Popart,
+            Framework::Tensorflow => Schedule::TfGrouped,
+            Framework::Popxl | Framework::Poplar => Schedule::None,
+        });
+        let recompute = self.recompute.unwrap_or(match schedule {
+            _ if !is_training => Recompute::None,
+            Schedule::None => Recompute::None,
+            _ if model.recording.has_checkpoints => Recompute::Layer,
+            _ => Recompute::Stage,
+        });
+        Pipeline {
+            schedule,
+            recompute,
+            accumulator: self.accumulator,
+        }
+    }
+}
+
+impl Pipeline {
+    /// What a user would try when it does not fit, in this order: other
+    /// recomputation, then other schedules of the same framework.
+    pub fn alternatives(self) -> Vec<Self> {
+        let recompute = [Recompute::Stage, Recompute::Layer, Recompute::None];
+        let recompute = recompute
+            .into_iter()
+            .filter(|&other| other != self.recompute);
+        let schedules: &[Schedule] = match self.schedule {
+            Schedule::None => return Vec::new(),
+            Schedule::Popart => &[Schedule::Sequential],
+            Schedule::TfGrouped => &[Schedule::TfInterleaved, Schedule::Sequential],
+            Schedule::TfInterleaved => &[Schedule::Sequential, Schedule::TfGrouped],
+            Schedule::Sequential => &[],
+        };
+        let of_recompute = recompute.map(|recompute| Self { recompute, ..self });
+        let of_schedule = schedules.iter().map(|&schedule| Self { schedule, ..self });
+        of_recompute.chain(of_schedule).collect()
+    }
+
+    /// The options that make this of `other`, as they are typed.
+    pub fn options_from(self, other: Self) -> String {
+        let schedule = format!("--schedule {}", self.schedule);
+        let recompute = format!("--recompute {}", self.recompute);
+        let changed = [
+            (self.schedule != other.schedule).then_some(schedule),
+            (self.recompute != other.recompute).then_some(recompute),
+        ];
+        let changed: Vec<String> = changed.into_iter().flatten().collect();
+        changed.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Recording, testing};
+
+    fn model(framework: Framework, has_checkpoints: bool, turn: Option<u32>) -> Model {
+        Model {
+            turn,
+            recording: Recording {
+                framework,
+                has_checkpoints,
+                ..Recording::default()
+            },
+            ..testing::model(1, 0)
+        }
+    }
+
+    #[test]
+    fn the_framework_says_what_is_usual() {
+        let choose = |framework, has_checkpoints, turn| {
+            let chosen =
+                PipelineOptions::default().choose(&model(framework, has_checkpoints, turn));
+            (chosen.schedule, chosen.recompute)
+        };
+        let training = Some(1);
+        for (framework, schedule, recompute) in [
+            (Framework::Popart, Schedule::Popart, Recompute::Stage),
+            (Framework::Poptorch, Schedule::Popart, Recompute::Stage),
+            (Framework::Tensorflow, Schedule::TfGrouped, Recompute::Stage),
+            (Framework::Popxl, Schedule::None, Recompute::None),
+            (Framework::Poplar, Schedule::None, Recompute::None),
+        ] {
+            assert_eq!(choose(framework, false, training), (schedule, recompute));
+            let inference = (Schedule::None, Recompute::None);
+            assert_eq!(choose(framework, true, None), inference);
+        }
+        let layer = (Schedule::Popart, Recompute::Layer);
+        assert_eq!(choose(Framework::Popart, true, training), layer);
+    }
+
+    #[test]
+    fn what_was_requested_is_kept() {
+        let options = PipelineOptions {
+            schedule: Some(Schedule::TfInterleaved),
+            ..PipelineOptions::default()
+        };
+        let chosen = options.choose(&model(Framework::Poplar, false, Some(1)));
+        let expected = (Schedule::TfInterleaved, Recompute::Stage);
+        assert_eq!((chosen.schedule, chosen.recompute), expected);
+        let typed: Vec<String> = (chosen.alternatives().into_iter())
+            .map(|other| other.options_from(chosen))
+            .collect();
+        let expected = [
+            "--recompute layer",
+            "--recompute none",
+            "--schedule sequential",
+            "--schedule tf-grouped",
+        ];
+        assert_eq!(typed, expected);
+    }
+}

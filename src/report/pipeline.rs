@@ -1,0 +1,102 @@
+//! The pipeline that stages are weighed for, and what others would need.
+
+use super::LayerNames;
+use crate::memory::{Accumulator, Pipeline, Recompute, Schedule};
+use crate::model::Framework;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The pipeline, what it was chosen by, and what others would need.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PipelineFacts {
+    /// The order in which stages work on micro-batches; `none` weighs them as
+    /// parts of the one-IPU compilation.
+    pub schedule: Schedule,
+    /// What is computed again in the backward pass.
+    pub recompute: Recompute,
+    /// The elements of what sums up gradients.
+    pub accumulator: Accumulator,
+    /// Was the schedule left to the framework of the model?
+    pub schedule_by_default: bool,
+    /// The same for recomputation.
+    pub recompute_by_default: bool,
+    /// The framework of the model.
+    pub framework: Framework,
+    /// Has the profile a backward pass?
+    pub is_training: bool,
+    /// Was it recorded with gradient accumulation? Else accumulators are added
+    /// for all weights.
+    pub recorded_accumulation: bool,
+    /// Was it recorded with recomputation? Then it has only what that keeps.
+    pub recorded_recomputation: bool,
+    /// Bytes on the fullest tile of this split if nothing were computed again;
+    /// `null` where nothing is.
+    #[serde(default)]
+    pub without_recomputation: Option<u64>,
+    /// The best splits in other pipelines, in the order in which a user would try
+    /// them; empty where that was not looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<PipelineAlternative>,
+}
+
+/// The best split in another pipeline.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PipelineAlternative {
+    /// Its schedule.
+    pub schedule: Schedule,
+    /// Its recomputation.
+    pub recompute: Recompute,
+    /// The options to type for it.
+    pub options: String,
+    /// Does it fit?
+    pub fits: bool,
+    /// Bytes on the fullest tile of any stage of its best split.
+    pub fullest_tile_bytes: u64,
+    /// What that is more than now, or less.
+    pub change: i64,
+    /// The layers of each stage of that split.
+    pub stages: Vec<LayerNames>,
+}
+
+impl PipelineFacts {
+    /// The pipeline itself.
+    pub(super) fn pipeline(&self) -> Pipeline {
+        Pipeline {
+            schedule: self.schedule,
+            recompute: self.recompute,
+            accumulator: self.accumulator,
+        }
+    }
+
+    /// Does a pipeline of this schedule train the model?
+    pub(super) fn trains(&self) -> bool {
+        self.is_training && self.pipeline().is_on()
+    }
+}
+
+/// What a pipeline does with one stage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StagePipeline {
+    /// How many forward pipeline stages come after it.
+    pub depth: u32,
+    /// How many more copies it keeps of what it stashes.
+    pub copies: u64,
+    /// Bytes on its fullest tile when the compiler restores what it stashed as late
+    /// as it can; `null` where that makes no difference.
+    pub late_restores: Option<u64>,
+    /// The largest variables that it stashes on its fullest tile: bytes of one
+    /// copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stashed: Vec<StashedVariable>,
+}
+
+/// A variable of which a stage keeps copies.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StashedVariable {
+    /// Its name.
+    pub name: String,
+    /// Bytes of one copy.
+    pub bytes: u64,
+    /// The layers that use it.
+    pub layers: LayerNames,
+}
