@@ -44,15 +44,17 @@ pub(super) struct Layout<'a> {
     pub fifos: &'a HashMap<Run, u32>,
     /// Whether they run at the end of the run.
     pub early_fifo: bool,
+    /// Whether an IPU goes through the steps of the others too.
+    pub all_steps: bool,
 }
 
 impl Axis {
-    pub fn new(layout: &Layout, own: &[u32], parts: Vec<Part>) -> Self {
+    pub fn new(layout: &Layout, parts: Vec<Part>) -> Self {
         let mut segments: Vec<Segment> = Vec::new();
         let mut of_part = Vec::new();
         let pieces: HashMap<Run, Vec<(Kind, Steps)>> = parts
             .iter()
-            .map(|part| (part.run, layout.pieces(own, part.run)))
+            .map(|part| (part.run, layout.pieces(part.run)))
             .collect();
         for part in &parts {
             let first = segments.len();
@@ -143,13 +145,14 @@ impl Axis {
 
 impl Layout<'_> {
     /// What a run consists of.
-    fn pieces(&self, own: &[u32], run: Run) -> Vec<(Kind, Steps)> {
+    fn pieces(&self, run: Run) -> Vec<(Kind, Steps)> {
         let fifos = self.fifos.get(&run).map(|&count| (Kind::Fifo, (0, count)));
         let (stage, pass) = run;
-        let mut pieces = match pass {
-            Pass::Forward => vec![(Kind::Forward, self.forward(own, stage))],
-            Pass::Backward => self.backward(own, stage),
-        };
+        let mut pieces = Vec::new();
+        match pass {
+            Pass::Forward => self.add(&mut pieces, Kind::Forward, self.forward(stage)),
+            Pass::Backward => self.add_backward(&mut pieces, stage),
+        }
         match (fifos, self.early_fifo) {
             (Some(fifos), true) => pieces.push(fifos),
             (Some(fifos), false) => pieces.insert(0, fifos),
@@ -158,67 +161,96 @@ impl Layout<'_> {
         pieces
     }
 
-    /// The forward steps of a stage. On an IPU of its own it has all of them;
-    /// nothing of it runs in those of the others.
-    fn forward(&self, own: &[u32], stage: u32) -> Steps {
-        let all = (self.graph.first, self.graph.forward_end());
-        let first = |stage: u32| {
-            let positions = self.stages.positions[stage as usize].clone();
-            first_step(&self.graph.forward, positions).unwrap_or(all.1)
-        };
-        match own {
-            [_, last] if stage == *last => (first(*last), all.1),
-            [_, last] => (all.0, first(*last)),
-            _ => all,
-        }
+    /// The forward steps of a stage: up to those of the next one.
+    fn forward(&self, stage: u32) -> Steps {
+        let graph = self.graph;
+        let end = graph.forward_end();
+        let first = |stage: u32| first_step(&graph.forward, self.positions(stage)).unwrap_or(end);
+        (
+            self.before(stage).map_or(graph.first, |_| first(stage)),
+            self.after(stage).map_or(end, first),
+        )
     }
 
-    /// The backward steps of a stage, with what it runs again in between.
-    fn backward(&self, own: &[u32], stage: u32) -> Vec<(Kind, Steps)> {
+    /// The backward steps of a stage: up to those of the one before it.
+    fn backward(&self, stage: u32) -> Steps {
         let graph = self.graph;
-        let mut at = graph.forward_end();
-        let mut end = graph.update;
-        if let [first, last] = own {
-            let positions = self.stages.positions[*first as usize].clone();
-            let turn = first_step(&graph.backward, positions).unwrap_or(end);
-            (at, end) = if stage == *last {
-                (at, turn)
-            } else {
-                (turn, end)
-            };
-        }
-        let mut pieces = Vec::new();
+        let end = graph.update;
+        let first = |stage: u32| first_step(&graph.backward, self.positions(stage)).unwrap_or(end);
+        (
+            self.after(stage)
+                .map_or(graph.forward_end(), |_| first(stage)),
+            self.before(stage).map_or(end, first),
+        )
+    }
+
+    /// The stage whose steps come before those of this one.
+    fn before(&self, stage: u32) -> Option<u32> {
+        let mut before = (0..stage).rev();
+        before.find(|&other| self.divides_steps(stage, other))
+    }
+
+    /// The stage whose steps come after those of this one.
+    fn after(&self, stage: u32) -> Option<u32> {
+        let mut after = stage + 1..self.stages.count();
+        after.find(|&other| self.divides_steps(stage, other))
+    }
+
+    /// Whether two stages have no steps in common.
+    fn divides_steps(&self, stage: u32, other: u32) -> bool {
+        !self.all_steps || self.stages.ipu(stage) == self.stages.ipu(other)
+    }
+
+    /// The backward steps of a stage with what it runs again in between.
+    fn add_backward(&self, pieces: &mut Vec<(Kind, Steps)>, stage: u32) {
+        let (mut at, end) = self.backward(stage);
+        let first_of_all = first_step(&self.graph.backward, self.positions(stage));
         for (number, positions) in self.reruns.of(stage).iter().enumerate().rev() {
-            let Some(first) = first_step(&graph.backward, positions.clone()) else {
+            let Some(first) = first_step(&self.graph.backward, positions.clone()) else {
                 continue;
             };
-            if first > at && !(pieces.is_empty() && self.is_first(stage, first)) {
-                pieces.push((Kind::Backward, (at, first)));
+            if first > at && Some(first) != first_of_all {
+                self.add(pieces, Kind::Backward, (at, first));
                 at = first;
             }
-            let again = self.again(own, stage, positions.clone());
-            pieces.push((Kind::Rerun(number), again));
+            let again = self.again(stage, positions.clone());
+            self.add(pieces, Kind::Rerun(number), again);
         }
-        pieces.push((Kind::Backward, (at, end)));
-        pieces
-    }
-
-    /// Whether nothing of a stage runs before this step in the backward pass: then
-    /// what runs again comes before all of it.
-    fn is_first(&self, stage: u32, step: u32) -> bool {
-        let positions = self.stages.positions[stage as usize].clone();
-        first_step(&self.graph.backward, positions) == Some(step)
+        self.add(pieces, Kind::Backward, (at, end));
     }
 
     /// The forward steps that run again: of a whole stage all that it has.
-    fn again(&self, own: &[u32], stage: u32, positions: Range<u32>) -> Steps {
-        if positions == self.stages.positions[stage as usize] && self.reruns.of(stage).len() == 1 {
-            return self.forward(own, stage);
+    fn again(&self, stage: u32, positions: Range<u32>) -> Steps {
+        if positions == self.positions(stage) {
+            return self.forward(stage);
         }
         let steps = steps_of(&self.graph.forward, positions);
         let first = steps.clone().map(|steps| steps.0).min();
         let end = steps.map(|steps| steps.1).max();
         first.zip(end).unwrap_or((0, 0))
+    }
+
+    fn positions(&self, stage: u32) -> Range<u32> {
+        self.stages.positions[stage as usize].clone()
+    }
+
+    /// Adds steps. A body that they call, and that is listed elsewhere, runs at the
+    /// first of these calls.
+    fn add(&self, pieces: &mut Vec<(Kind, Steps)>, kind: Kind, (first, end): Steps) {
+        let mut at = first;
+        let mut bodies = Vec::new();
+        for call in &self.graph.calls {
+            let is_here = (first..end).contains(&call.body.0);
+            let is_called = (at..end).contains(&call.step);
+            if self.all_steps || !is_called || is_here || bodies.contains(&call.body) {
+                continue;
+            }
+            pieces.push((kind, (at, call.step + 1)));
+            pieces.push((Kind::Body, call.body));
+            bodies.push(call.body);
+            at = call.step + 1;
+        }
+        pieces.push((kind, (at, end)));
     }
 }
 

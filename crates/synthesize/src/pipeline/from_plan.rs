@@ -9,8 +9,8 @@ use super::super::places::Places;
 use super::super::plan::Plan;
 use super::super::tensor_contexts::TensorOf;
 use super::super::tensors::State;
-use super::super::tree::Mark;
-use super::graph::{Graph, OnTile, Steps, Tensor, Use, Weight};
+use super::super::tree::{Mark, Type};
+use super::graph::{Call, Graph, OnTile, Steps, Tensor, Use, Weight};
 
 /// Fills a graph from a plan.
 pub(super) fn graph(plan: &Plan) -> Graph {
@@ -24,6 +24,7 @@ pub(super) fn graph(plan: &Plan) -> Graph {
         ..Graph::default()
     };
     passes(plan, &mut graph);
+    graph.calls = calls(plan);
     let groups = plan.groups.iter().enumerate();
     graph.tensors = groups
         .clone()
@@ -86,6 +87,34 @@ fn stage_steps(plan: &Plan, stage: usize) -> impl Iterator<Item = Steps> + '_ {
     let firsts = plan.tree.listings[first as usize].iter();
     let lasts = plan.tree.listings[last as usize].iter();
     firsts.zip(lasts).map(|(&first, &last)| (first, last + 1))
+}
+
+/// The calls that find the steps of their body under another call.
+fn calls(plan: &Plan) -> Vec<Call> {
+    let tree = &plan.tree;
+    let mut calls = Vec::new();
+    for (program, listing) in tree.programs.iter().zip(&tree.listings) {
+        let (Type::Call, Some(row), [step]) = (program.kind, program.index, &listing[..]) else {
+            continue;
+        };
+        let root = tree.functions[tree.calls[row]];
+        if let [first] = tree.listings[root as usize][..] {
+            let body = (first, end_of(plan, first));
+            calls.push(Call { step: *step, body });
+        }
+    }
+    calls.sort_by_key(|call| call.step);
+    calls
+}
+
+/// The step after the last one below a step.
+fn end_of(plan: &Plan, step: u32) -> u32 {
+    let mut steps = plan.tree.steps[step as usize + 1..].iter();
+    let is_outside = |&(_, parent): &(u32, Option<u32>)| parent.is_none_or(|parent| parent < step);
+    let below = steps.position(is_outside);
+    below.map_or(plan.tree.steps.len() as u32, |below| {
+        step + 1 + below as u32
+    })
 }
 
 fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {

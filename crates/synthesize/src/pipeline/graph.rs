@@ -32,6 +32,8 @@ pub(super) struct Graph {
     pub forward: Vec<Option<Steps>>,
     /// By position: its steps in the backward pass.
     pub backward: Vec<Option<Steps>>,
+    /// Calls in both passes, by step.
+    pub calls: Vec<Call>,
     /// Live ranges by class.
     pub classes: Vec<Ranges>,
     /// What flows from operation to operation.
@@ -41,6 +43,15 @@ pub(super) struct Graph {
     /// By tile: bytes of what belongs to single operations and of everything
     /// else that is live at the same steps on any IPU, by places and class.
     pub locals: Vec<BTreeMap<(Places, u32), u64>>,
+}
+
+/// A call of a body that stands elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Call {
+    /// Its step.
+    pub step: u32,
+    /// The steps of the body: under the first call that they are listed for.
+    pub body: Steps,
 }
 
 /// A tensor that one operation makes and others use.

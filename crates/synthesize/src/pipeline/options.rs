@@ -52,6 +52,12 @@ pub struct PipelineOptions {
     /// Lets what a copy from another IPU received live until the next copy, not
     /// only until its last use.
     pub keep_buffers: bool,
+    /// Lets each IPU go through the steps of the others too, without running
+    /// them, as [`PlaceTruth`](crate::place_truth::PlaceTruth) has it: variables
+    /// of outlined bodies then count at the calls of all layers, while the tensors
+    /// of this IPU wait. Without it an IPU has the steps of its own operations; a
+    /// body listed elsewhere runs at its first call there.
+    pub all_steps: bool,
 }
 
 impl PipelineOptions {
@@ -65,6 +71,7 @@ impl PipelineOptions {
             early_fifo: false,
             out_on_first: false,
             keep_buffers: false,
+            all_steps: false,
         }
     }
 }

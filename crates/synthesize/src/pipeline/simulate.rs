@@ -91,8 +91,9 @@ impl Ipu<'_> {
             reruns: self.reruns,
             fifos: &fifos,
             early_fifo: self.options.early_fifo,
+            all_steps: self.options.all_steps,
         };
-        let axis = Axis::new(&layout, &own, parts);
+        let axis = Axis::new(&layout, parts);
         self.add(
             &present,
             &Sum::new(self.graph, &axis, self.window(&axis, &own)),

@@ -3,7 +3,7 @@
 //! Steps of the graph of [`chain`]: In 0 and 1, the layers 2 to 5, Out 6 to 9
 //! with the turn at 8, the layers backward 10 to 13, In 14 and 15.
 
-use super::super::graph::Graph;
+use super::super::graph::{Call, Graph, Use};
 use super::super::options::{PipelineOptions, Recompute, Schedule};
 use super::super::simulate::simulate;
 use super::small::{chain, empty};
@@ -113,6 +113,28 @@ fn tensors_that_skip_stages() {
         .map(|own| own.0)
         .collect();
     assert_eq!(passing, [5, 1005, 5, 5]);
+}
+
+/// A body of 150 bytes that both layers call is listed in the first one, at steps 2
+/// and 3. The IPU of the second one runs it after its own call, at step 4: beside
+/// the 10 bytes that it received if it still needs them afterwards.
+#[test]
+fn bodies_run_where_they_are_called() {
+    let mut graph = chain(false);
+    let body = (2, 4);
+    graph.calls = vec![Call { step: 4, body }];
+    graph.classes.push(vec![body]);
+    let class = graph.classes.len() as u32 - 1;
+    let both = Places::layer(0) | Places::layer(1);
+    graph.locals[0].insert((both, class), 150);
+    let options = options(Schedule::Popart, Recompute::None);
+    assert_eq!(memory(&graph, &[2, 3], &options)[1].0, 150);
+    let again = Use {
+        position: 2,
+        steps: (5, 6),
+    };
+    graph.tensors[2].uses.push(again);
+    assert_eq!(memory(&graph, &[2, 3], &options)[1].0, 160);
 }
 
 #[test]
