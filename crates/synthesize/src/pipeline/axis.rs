@@ -44,6 +44,8 @@ pub(super) struct Layout<'a> {
     pub fifos: &'a HashMap<Run, u32>,
     /// Whether they run at the end of the run.
     pub early_fifo: bool,
+    /// Whether what runs again does so at the end of the forward run before.
+    pub early_reruns: bool,
     /// Whether an IPU goes through the steps of the others too.
     pub all_steps: bool,
 }
@@ -88,12 +90,20 @@ impl Axis {
         self.segments[self.of_part[part].end - 1].end()
     }
 
-    /// The segment of a part that runs a step in this way.
+    /// The segment of a part that runs a step in this way. What runs again for a
+    /// backward part may stand in the forward part before it.
     pub fn segment(&self, part: usize, kind: Kind, step: u32) -> Option<usize> {
-        self.of_part[part].clone().find(|&segment| {
+        let found = self.of_part[part].clone().find(|&segment| {
             let own = &self.segments[segment];
             own.kind == kind && (own.steps.0..own.steps.1).contains(&step)
-        })
+        });
+        match (kind, self.parts[part].run) {
+            (Kind::Rerun(_), (stage, Pass::Backward)) if found.is_none() => {
+                let before = self.before(part, (stage, Pass::Forward))?;
+                self.segment(before, kind, step)
+            }
+            _ => found,
+        }
     }
 
     /// The segment of a part's FIFOs.
@@ -158,6 +168,12 @@ impl Layout<'_> {
             (Some(fifos), false) => pieces.insert(0, fifos),
             _ => {}
         }
+        if self.early_reruns && pass == Pass::Forward {
+            for (number, positions) in self.reruns.of(stage).iter().enumerate() {
+                let again = self.again(stage, positions.clone());
+                self.add(&mut pieces, Kind::Rerun(number), again);
+            }
+        }
         pieces
     }
 
@@ -205,7 +221,11 @@ impl Layout<'_> {
     fn add_backward(&self, pieces: &mut Vec<(Kind, Steps)>, stage: u32) {
         let (mut at, end) = self.backward(stage);
         let first_of_all = first_step(&self.graph.backward, self.positions(stage));
-        for (number, positions) in self.reruns.of(stage).iter().enumerate().rev() {
+        let reruns = match self.early_reruns {
+            true => &[],
+            false => self.reruns.of(stage),
+        };
+        for (number, positions) in reruns.iter().enumerate().rev() {
             let Some(first) = first_step(&self.graph.backward, positions.clone()) else {
                 continue;
             };

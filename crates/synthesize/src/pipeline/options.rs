@@ -44,8 +44,9 @@ pub struct PipelineOptions {
     /// PopART: restores all stashed tensors at the start of the backward part,
     /// not each one at its first use there.
     pub early_restore: bool,
-    /// TensorFlow: lets the FIFOs run at the end of the forward part, not at the
-    /// start of the backward part.
+    /// TensorFlow: lets the FIFOs run at the end of the forward part, and after them
+    /// what runs again as a whole, all before the copies between IPUs, as its
+    /// plugin has it; not at the start of the backward part.
     pub early_fifo: bool,
     /// Puts Out on the first IPU, as a last stage of its own.
     pub out_on_first: bool,
@@ -73,5 +74,10 @@ impl PipelineOptions {
             keep_buffers: false,
             all_steps: false,
         }
+    }
+
+    /// Whether stages that run again do so at the end of the forward part.
+    pub(super) fn early_reruns(&self) -> bool {
+        self.schedule.has_fifo() && self.early_fifo && self.recompute == Recompute::Stage
     }
 }

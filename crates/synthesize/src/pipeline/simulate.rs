@@ -7,7 +7,7 @@ use super::axis::{Axis, Layout};
 use super::copies::{Copies, Copy};
 use super::graph::{Graph, Pass};
 use super::keep::{Kept, Reruns, kept};
-use super::options::PipelineOptions;
+use super::options::{PipelineOptions, Schedule};
 use super::route::Route;
 use super::stages::Stages;
 use super::sum::{Changes, Sum};
@@ -74,8 +74,8 @@ struct Present<'a> {
 impl Ipu<'_> {
     fn memory(&self, routes: &[Route]) -> IpuMemory {
         let own = self.stages.on_ipu(self.number);
-        let steady = 2 * self.stages.count();
-        let parts = self.pipeline.parts(&own, steady + 4);
+        // So many that runs of all kinds follow those of the window.
+        let parts = self.pipeline.parts(&own, 2 * self.steady());
         let mut present: Vec<Present> = routes
             .iter()
             .filter_map(|route| {
@@ -91,6 +91,7 @@ impl Ipu<'_> {
             reruns: self.reruns,
             fifos: &fifos,
             early_fifo: self.options.early_fifo,
+            early_reruns: self.options.early_reruns(),
             all_steps: self.options.all_steps,
         };
         let axis = Axis::new(&layout, parts);
@@ -119,6 +120,11 @@ impl Ipu<'_> {
         fifos
     }
 
+    /// A micro-batch that starts when all stages run.
+    fn steady(&self) -> u32 {
+        2 * self.stages.count() + 2
+    }
+
     /// A period in which all stages run.
     fn window(&self, axis: &Axis, own: &[u32]) -> Range<u32> {
         let run = (own[0], Pass::Forward);
@@ -127,8 +133,7 @@ impl Ipu<'_> {
             time.checked_sub(1)
                 .map_or(0, |before| axis.after_time(before))
         };
-        let steady = 2 * self.stages.count();
-        start(steady)..start(steady + 1)
+        start(self.steady())..start(self.steady() + 1)
     }
 
     fn add(&self, present: &[Present], sum: &Sum, axis: &Axis) -> IpuMemory {
@@ -170,8 +175,19 @@ impl Ipu<'_> {
             kept: &own.kept,
             fifo: own.fifo,
         };
-        let micro_batches = 0..2 * self.stages.count() + 4;
-        micro_batches.flat_map(|own| copies.of(own)).collect()
+        let micro_batches = 0..self.steady() + 2;
+        let all: Vec<Vec<Copy>> = micro_batches.map(|own| copies.of(own)).collect();
+        let mut pairs = all.windows(2);
+        let one_is_enough = pairs.all(|pair| follow(&pair[0], &pair[1]));
+        debug_assert!(one_is_enough || self.needs_two(own));
+        all.concat()
+    }
+
+    /// Whether a tensor that TensorFlow receives is still needed when the next one
+    /// arrives, so that it needs a copy beside the buffer.
+    fn needs_two(&self, own: &Present) -> bool {
+        let is_received = own.route.sender(own.kept.home).is_some();
+        self.options.schedule == Schedule::TfGrouped && is_received && own.kept.last().is_some()
     }
 
     /// By tile: what lives at the same steps as in the one-IPU compilation.
@@ -210,4 +226,10 @@ impl Ipu<'_> {
         }
         bytes
     }
+}
+
+/// Whether each copy for a micro-batch is free before that for the next one: one
+/// buffer is enough for all of them.
+fn follow(own: &[Copy], next: &[Copy]) -> bool {
+    own.len() != next.len() || own.iter().zip(next).all(|(own, next)| own.to <= next.from)
 }

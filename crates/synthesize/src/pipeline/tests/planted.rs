@@ -183,3 +183,45 @@ fn early_restores_need_no_less_than_late_ones() {
         }
     }
 }
+
+/// All combinations of what can be asked for.
+fn all_options() -> Vec<PipelineOptions> {
+    let recomputes = [Recompute::None, Recompute::Stage, Recompute::Layer];
+    let kinds = SCHEDULES
+        .iter()
+        .flat_map(|&schedule| recomputes.map(|recompute| (schedule, recompute)));
+    let options = kinds.flat_map(|(schedule, recompute)| {
+        (0..32u32).map(move |bits| PipelineOptions {
+            schedule,
+            recompute,
+            float_accumulators: bits & 1 > 0,
+            early_restore: bits & 2 > 0,
+            early_fifo: bits & 2 > 0,
+            out_on_first: bits & 4 > 0,
+            keep_buffers: bits & 8 > 0,
+            all_steps: bits & 16 > 0,
+        })
+    });
+    options.collect()
+}
+
+/// What an IPU has in any case: its rings and accumulators, and what its places
+/// have at all times. That no copy is needed after the next one is made is
+/// asserted on the way.
+#[test]
+fn all_options_are_possible() {
+    let inference = models("inference").into_iter().take(1);
+    for model in models("training").into_iter().chain(inference) {
+        let cuts = [&[1u32, 3][..], &[2, 3, 4, 5], &[4]];
+        for (options, cuts) in all_options().iter().zip(cuts.iter().cycle()) {
+            let truth = model.simulate(cuts, options);
+            let ipus = cuts.iter().filter(|&&cut| !options.out_on_first || cut < 5);
+            assert_eq!(truth.stages.len(), ipus.count() + 1);
+            for own in &truth.stages {
+                let added = own.stash.iter().zip(&own.accumulators);
+                let mut tiles = own.tiles.iter().zip(added);
+                assert!(tiles.all(|(all, (stash, accumulators))| *all > stash + accumulators));
+            }
+        }
+    }
+}

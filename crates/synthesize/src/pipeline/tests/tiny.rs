@@ -48,6 +48,20 @@ fn tensorflow_without_recomputation() {
     assert_eq!(memory(&graph, &[2], &options), [(211, 22, 2), (2110, 0, 0)]);
 }
 
+/// Another gradient of 500 bytes waits for the copy after the forward part, with
+/// the 20 of the chain. What is received is in use until the FIFO took it in (1),
+/// and what is made waits too (10). If the stage runs again before the copies, the
+/// same 10 are made again while these wait.
+#[test]
+fn tensorflow_runs_again_before_or_after_the_copies() {
+    let mut graph = chain(true);
+    graph.plant(500, &[(1, 13), (0, 14)]);
+    let mut options = options(Schedule::TfGrouped, Recompute::Stage);
+    assert_eq!(memory(&graph, &[1, 2], &options)[1], (531, 2, 2));
+    options.early_fifo = true;
+    assert_eq!(memory(&graph, &[1, 2], &options)[1], (540, 2, 2));
+}
+
 /// Half cycles bring what is copied right before it is used, so nothing waits at
 /// the second IPU.
 #[test]
