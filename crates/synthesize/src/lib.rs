@@ -27,6 +27,7 @@ pub mod options;
 mod outlining;
 mod outlining_contexts;
 mod overhead;
+pub mod pipeline;
 pub mod place_truth;
 mod placed;
 pub mod places;
@@ -56,6 +57,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use clap::Parser as _;
 
+use pipeline::PipelineModel;
 use place_truth::PlaceTruth;
 use places::Places;
 
@@ -92,6 +94,22 @@ pub fn write_with_truth<S: AsRef<OsStr>>(
     let plan = plan::build(settings(folder, options)?);
     write_plan(&plan)?;
     Ok(PlaceTruth::new(&plan))
+}
+
+/// The same; gives what any pipeline over several IPUs needs in truth. The options
+/// must ask for known places.
+pub fn write_with_pipeline<S: AsRef<OsStr>>(
+    folder: &Path,
+    options: impl IntoIterator<Item = S>,
+) -> anyhow::Result<PipelineModel> {
+    let settings = settings(folder, options)?;
+    anyhow::ensure!(
+        settings.has_places(),
+        "a pipeline needs a model with known places"
+    );
+    let plan = plan::build(settings);
+    write_plan(&plan)?;
+    Ok(PipelineModel::new(&plan))
 }
 
 /// Options as on the command line.

@@ -74,18 +74,24 @@ impl PlaceTruth {
 
     /// By tile: the bytes that these places need on an IPU of their own.
     pub fn bytes(&self, places: Places) -> Vec<u64> {
-        let tiles = self.tiles.iter();
+        let tiles = 0..self.tiles.len();
         tiles
-            .map(|tile| {
-                let explained = self.explained(tile, places);
-                explained + (tile.gap * explained).div_ceil(tile.all.max(1))
-            })
+            .map(|tile| self.explained(&self.tiles[tile], places) + self.gap(tile, places))
             .collect()
     }
 
+    /// The part of a tile's gap that counts for these places.
+    pub(crate) fn gap(&self, tile: usize, places: Places) -> u64 {
+        let tile = &self.tiles[tile];
+        (tile.gap * self.explained(tile, places)).div_ceil(tile.all.max(1))
+    }
+
+    /// What these places have on a tile at all times, code among it.
+    pub(crate) fn fixed(&self, tile: usize, places: Places) -> u64 {
+        self.tiles[tile].fixed(places)
+    }
+
     fn explained(&self, tile: &Tile, places: Places) -> u64 {
-        let always = tile.always.iter().filter(|(own, _)| own.meets(places));
-        let always: u64 = always.map(|(_, bytes)| bytes).sum();
         let mut changes: BTreeMap<u32, i64> = BTreeMap::new();
         let passing = tile.passing.iter();
         for (&(_, class), &bytes) in passing.filter(|((own, _), _)| own.meets(places)) {
@@ -98,7 +104,7 @@ impl PlaceTruth {
             *live += change;
             Some(*live)
         });
-        always + live.max().unwrap_or(0) as u64
+        tile.fixed(places) + live.max().unwrap_or(0) as u64
     }
 }
 
@@ -111,6 +117,11 @@ fn ties(plan: &Plan) -> Vec<(String, Places)> {
 }
 
 impl Tile {
+    fn fixed(&self, places: Places) -> u64 {
+        let always = self.always.iter().filter(|(own, _)| own.meets(places));
+        always.map(|(_, bytes)| bytes).sum()
+    }
+
     fn groups(&mut self, plan: &Plan, tile: u32) {
         for index in plan.groups_on(tile) {
             let places = plan.groups[index].places;

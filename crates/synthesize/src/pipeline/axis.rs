@@ -1,0 +1,286 @@
+//! The time of an IPU: all its parts, step by step.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::graph::{Graph, Pass, Steps};
+use super::keep::{Kind, Reruns};
+use super::stages::Stages;
+use super::walk::{Part, Run};
+
+/// Consecutive steps of a part.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Segment {
+    /// Its first moment.
+    pub start: u32,
+    pub kind: Kind,
+    /// The steps of the one-IPU compilation; of FIFOs: their numbers.
+    pub steps: Steps,
+}
+
+impl Segment {
+    /// The moment after its last one.
+    pub fn end(&self) -> u32 {
+        self.start + self.steps.1 - self.steps.0
+    }
+}
+
+/// All parts of an IPU, one after the other.
+#[derive(Debug)]
+pub(super) struct Axis {
+    pub parts: Vec<Part>,
+    pub segments: Vec<Segment>,
+    /// By part: its segments.
+    of_part: Vec<Range<usize>>,
+    index: HashMap<(Run, u32), usize>,
+}
+
+/// What an axis is made from.
+pub(super) struct Layout<'a> {
+    pub graph: &'a Graph,
+    pub stages: &'a Stages,
+    pub reruns: &'a Reruns,
+    /// By run: the number of FIFOs at its end (forward) or start (backward).
+    pub fifos: &'a HashMap<Run, u32>,
+    /// Whether they run at the end of the run.
+    pub early_fifo: bool,
+    /// Whether what runs again does so at the end of the forward run before.
+    pub early_reruns: bool,
+    /// Whether an IPU goes through the steps of the others too.
+    pub all_steps: bool,
+}
+
+impl Axis {
+    pub fn new(layout: &Layout, parts: Vec<Part>) -> Self {
+        let mut segments: Vec<Segment> = Vec::new();
+        let mut of_part = Vec::new();
+        let pieces: HashMap<Run, Vec<(Kind, Steps)>> = parts
+            .iter()
+            .map(|part| (part.run, layout.pieces(part.run)))
+            .collect();
+        for part in &parts {
+            let first = segments.len();
+            for &(kind, steps) in &pieces[&part.run] {
+                let start = segments.last().map_or(0, Segment::end);
+                segments.push(Segment { start, kind, steps });
+            }
+            of_part.push(first..segments.len());
+        }
+        let keys = parts.iter().map(|part| (part.run, part.micro_batch));
+        Self {
+            index: keys.zip(0..).collect(),
+            parts,
+            segments,
+            of_part,
+        }
+    }
+
+    /// The part that runs this for a micro-batch.
+    pub fn part(&self, run: Run, micro_batch: u32) -> Option<usize> {
+        self.index.get(&(run, micro_batch)).copied()
+    }
+
+    /// The first moment of a part.
+    pub fn start(&self, part: usize) -> u32 {
+        self.segments[self.of_part[part].start].start
+    }
+
+    /// The moment after the last one of a part.
+    pub fn end(&self, part: usize) -> u32 {
+        self.segments[self.of_part[part].end - 1].end()
+    }
+
+    /// The segment of a part that runs a step in this way. What runs again for a
+    /// backward part may stand in the forward part before it.
+    pub fn segment(&self, part: usize, kind: Kind, step: u32) -> Option<usize> {
+        let found = self.of_part[part].clone().find(|&segment| {
+            let own = &self.segments[segment];
+            own.kind == kind && (own.steps.0..own.steps.1).contains(&step)
+        });
+        match (kind, self.parts[part].run) {
+            (Kind::Rerun(_), (stage, Pass::Backward)) if found.is_none() => {
+                let before = self.before(part, (stage, Pass::Forward))?;
+                self.segment(before, kind, step)
+            }
+            _ => found,
+        }
+    }
+
+    /// The segment of a part's FIFOs.
+    pub fn fifo(&self, part: usize) -> Option<&Segment> {
+        let mut own = self.segments[self.of_part[part].clone()].iter();
+        own.find(|segment| segment.kind == Kind::Fifo)
+    }
+
+    /// The moment of the copies between IPUs at the end of a time.
+    pub fn after_time(&self, time: u32) -> u32 {
+        let next = self.parts.partition_point(|part| part.time <= time);
+        match next < self.parts.len() {
+            true => self.start(next),
+            false => self.segments.last().map_or(0, Segment::end),
+        }
+    }
+
+    /// The first part after this one that is one of two runs.
+    pub fn next(&self, part: usize, runs: [Run; 2]) -> Option<usize> {
+        (part + 1..self.parts.len()).find(|&next| runs.contains(&self.parts[next].run))
+    }
+
+    /// The last part before this one that is this run.
+    pub fn before(&self, part: usize, run: Run) -> Option<usize> {
+        (0..part)
+            .rev()
+            .find(|&before| self.parts[before].run == run)
+    }
+
+    /// The moment of a step that a variable of a segment reaches, where it lives
+    /// longer than its last use: it may reach into the next segment if that goes
+    /// on with the steps of this one.
+    pub fn reach(&self, segment: usize, step: u32) -> u32 {
+        let own = &self.segments[segment];
+        if step <= own.steps.1 {
+            return own.end() - (own.steps.1 - step);
+        }
+        let passes = |kind| matches!(kind, Kind::Forward | Kind::Backward);
+        let mut later = segment + 1..self.segments.len();
+        let next = later.find(|&next| passes(self.segments[next].kind));
+        match next {
+            Some(next) if passes(own.kind) && self.segments[next].steps.0 == own.steps.1 => {
+                self.reach(next, step)
+            }
+            _ => own.end(),
+        }
+    }
+}
+
+impl Layout<'_> {
+    /// What a run consists of.
+    fn pieces(&self, run: Run) -> Vec<(Kind, Steps)> {
+        let fifos = self.fifos.get(&run).map(|&count| (Kind::Fifo, (0, count)));
+        let (stage, pass) = run;
+        let mut pieces = Vec::new();
+        match pass {
+            Pass::Forward => self.add(&mut pieces, Kind::Forward, self.forward(stage)),
+            Pass::Backward => self.add_backward(&mut pieces, stage),
+        }
+        match (fifos, self.early_fifo) {
+            (Some(fifos), true) => pieces.push(fifos),
+            (Some(fifos), false) => pieces.insert(0, fifos),
+            _ => {}
+        }
+        if self.early_reruns && pass == Pass::Forward {
+            for (number, positions) in self.reruns.of(stage).iter().enumerate() {
+                let again = self.again(stage, positions.clone());
+                self.add(&mut pieces, Kind::Rerun(number), again);
+            }
+        }
+        pieces
+    }
+
+    /// The forward steps of a stage: up to those of the next one.
+    fn forward(&self, stage: u32) -> Steps {
+        let graph = self.graph;
+        let end = graph.forward_end();
+        let first = |stage: u32| first_step(&graph.forward, self.positions(stage)).unwrap_or(end);
+        (
+            self.before(stage).map_or(graph.first, |_| first(stage)),
+            self.after(stage).map_or(end, first),
+        )
+    }
+
+    /// The backward steps of a stage: up to those of the one before it.
+    fn backward(&self, stage: u32) -> Steps {
+        let graph = self.graph;
+        let end = graph.update;
+        let first = |stage: u32| first_step(&graph.backward, self.positions(stage)).unwrap_or(end);
+        (
+            self.after(stage)
+                .map_or(graph.forward_end(), |_| first(stage)),
+            self.before(stage).map_or(end, first),
+        )
+    }
+
+    /// The stage whose steps come before those of this one.
+    fn before(&self, stage: u32) -> Option<u32> {
+        let mut before = (0..stage).rev();
+        before.find(|&other| self.divides_steps(stage, other))
+    }
+
+    /// The stage whose steps come after those of this one.
+    fn after(&self, stage: u32) -> Option<u32> {
+        let mut after = stage + 1..self.stages.count();
+        after.find(|&other| self.divides_steps(stage, other))
+    }
+
+    /// Whether two stages have no steps in common.
+    fn divides_steps(&self, stage: u32, other: u32) -> bool {
+        !self.all_steps || self.stages.ipu(stage) == self.stages.ipu(other)
+    }
+
+    /// The backward steps of a stage with what it runs again in between.
+    fn add_backward(&self, pieces: &mut Vec<(Kind, Steps)>, stage: u32) {
+        let (mut at, end) = self.backward(stage);
+        let first_of_all = first_step(&self.graph.backward, self.positions(stage));
+        let reruns = match self.early_reruns {
+            true => &[],
+            false => self.reruns.of(stage),
+        };
+        for (number, positions) in reruns.iter().enumerate().rev() {
+            let Some(first) = first_step(&self.graph.backward, positions.clone()) else {
+                continue;
+            };
+            if first > at && Some(first) != first_of_all {
+                self.add(pieces, Kind::Backward, (at, first));
+                at = first;
+            }
+            let again = self.again(stage, positions.clone());
+            self.add(pieces, Kind::Rerun(number), again);
+        }
+        self.add(pieces, Kind::Backward, (at, end));
+    }
+
+    /// The forward steps that run again: of a whole stage all that it has.
+    fn again(&self, stage: u32, positions: Range<u32>) -> Steps {
+        if positions == self.positions(stage) {
+            return self.forward(stage);
+        }
+        let steps = steps_of(&self.graph.forward, positions);
+        let first = steps.clone().map(|steps| steps.0).min();
+        let end = steps.map(|steps| steps.1).max();
+        first.zip(end).unwrap_or((0, 0))
+    }
+
+    fn positions(&self, stage: u32) -> Range<u32> {
+        self.stages.positions[stage as usize].clone()
+    }
+
+    /// Adds steps. A body that they call, and that is listed elsewhere, runs at the
+    /// first of these calls.
+    fn add(&self, pieces: &mut Vec<(Kind, Steps)>, kind: Kind, (first, end): Steps) {
+        let mut at = first;
+        let mut bodies = Vec::new();
+        for call in &self.graph.calls {
+            let is_here = (first..end).contains(&call.body.0);
+            let is_called = (at..end).contains(&call.step);
+            if self.all_steps || !is_called || is_here || bodies.contains(&call.body) {
+                continue;
+            }
+            pieces.push((kind, (at, call.step + 1)));
+            pieces.push((Kind::Body, call.body));
+            bodies.push(call.body);
+            at = call.step + 1;
+        }
+        pieces.push((kind, (at, end)));
+    }
+}
+
+fn steps_of(
+    steps: &[Option<Steps>],
+    positions: Range<u32>,
+) -> impl Iterator<Item = Steps> + Clone + '_ {
+    positions.filter_map(|position| steps[position as usize])
+}
+
+fn first_step(steps: &[Option<Steps>], positions: Range<u32>) -> Option<u32> {
+    steps_of(steps, positions).map(|steps| steps.0).min()
+}

@@ -1,0 +1,169 @@
+//! From when to when the copies of a tensor live on an IPU.
+
+use super::axis::Axis;
+use super::graph::{Pass, Use};
+use super::keep::{Kept, Kind};
+use super::options::{PipelineOptions, Schedule};
+use super::route::Route;
+use super::walk::{Pipeline, Run};
+
+/// One copy of a tensor for one micro-batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Copy {
+    /// Its first moment.
+    pub from: u32,
+    /// The moment after its last one.
+    pub to: u32,
+    /// The segment of the tensor's last use, where this is the copy used last:
+    /// it is this one that some tiles keep longer or write again.
+    pub tail: Option<usize>,
+}
+
+/// What the copies of a tensor follow from.
+pub(super) struct Copies<'a> {
+    pub axis: &'a Axis,
+    pub pipeline: Pipeline,
+    pub options: &'a PipelineOptions,
+    pub route: &'a Route<'a>,
+    pub kept: &'a Kept,
+    /// The number of its FIFO among those that run together.
+    pub fifo: u32,
+}
+
+impl Copies<'_> {
+    /// All copies for a micro-batch, but for those in rings.
+    pub fn of(&self, micro_batch: u32) -> Vec<Copy> {
+        let mut copies = Vec::new();
+        copies.extend(self.first(micro_batch));
+        for (number, (run, uses)) in self.kept.takers.iter().enumerate() {
+            if self.kept.slots > 0 {
+                let is_last = number + 1 == self.kept.takers.len();
+                copies.extend(self.working(*run, uses, micro_batch, is_last));
+            }
+        }
+        for (run, uses) in &self.kept.remade {
+            copies.extend(self.used(*run, uses, micro_batch));
+        }
+        copies
+    }
+
+    /// What is made or received.
+    fn first(&self, micro_batch: u32) -> Option<Copy> {
+        let home = self.kept.home;
+        let part = self.axis.part(home, micro_batch)?;
+        let kind = match home.1 {
+            Pass::Forward => Kind::Forward,
+            Pass::Backward => Kind::Backward,
+        };
+        let uses: Vec<(Kind, Use)> = self.route.uses_of(home).map(|own| (kind, *own)).collect();
+        let used = self.used(home, &uses, micro_batch);
+        let sender = self.route.sender(home);
+        let from = match sender {
+            None => used?.from,
+            Some(sender) => self
+                .axis
+                .after_time(self.pipeline.time(sender, micro_batch)),
+        };
+        let mut copy = Copy {
+            from,
+            to: used.map_or(from, |used| used.to),
+            tail: used.and_then(|used| used.tail),
+        };
+        if self.route.sends(home.0) {
+            let time = self.pipeline.time(home, micro_batch);
+            copy.to = copy.to.max(self.axis.after_time(time));
+        }
+        self.keep(&mut copy, part, micro_batch);
+        if let (Some(sender), true) = (sender, self.options.keep_buffers) {
+            let time = self.pipeline.time(sender, micro_batch + 1);
+            copy.to = copy.to.max(self.axis.after_time(time));
+        }
+        Some(copy)
+    }
+
+    /// What is kept stays where it is, if one copy is enough, or until it is in
+    /// the FIFO. A stash takes it while it is there anyway.
+    fn keep(&self, copy: &mut Copy, part: usize, micro_batch: u32) {
+        let Some((last, uses)) = self.kept.takers.last() else {
+            return;
+        };
+        if self.kept.slots == 0 {
+            if let Some(used) = self.used(*last, uses, micro_batch) {
+                copy.to = copy.to.max(used.to);
+                copy.tail = used.tail;
+            }
+        } else if self.pipeline.schedule.has_fifo() {
+            copy.to = copy.to.max(self.taken_in(part, *last));
+        }
+    }
+
+    /// The moment after the FIFO has taken in what a part has made.
+    fn taken_in(&self, part: usize, last: Run) -> u32 {
+        let runs = [self.kept.home, last];
+        let at = match self.options.early_fifo {
+            true => Some(part),
+            false => self.axis.next(part, runs),
+        };
+        let fifo = at.and_then(|at| self.axis.fifo(at));
+        fifo.map_or(self.axis.end(part), |fifo| fifo.start + self.fifo + 1)
+    }
+
+    /// The moment when a FIFO gives out what a part needs.
+    fn given_out(&self, part: usize) -> Option<u32> {
+        let at = match self.options.early_fifo {
+            true => self.axis.before(part, self.kept.home)?,
+            false => part,
+        };
+        Some(self.axis.fifo(at)?.start + self.fifo)
+    }
+
+    /// The copy that a later run works on: what a FIFO gives out, or what is
+    /// restored from the stash.
+    fn working(
+        &self,
+        run: Run,
+        uses: &[(Kind, Use)],
+        micro_batch: u32,
+        is_last: bool,
+    ) -> Option<Copy> {
+        let part = self.axis.part(run, micro_batch)?;
+        let used = self.used(run, uses, micro_batch)?;
+        let restored = match self.pipeline.schedule {
+            Schedule::TfGrouped | Schedule::TfInterleaved if is_last => self.given_out(part),
+            Schedule::TfGrouped | Schedule::TfInterleaved => Some(self.axis.start(part)),
+            _ if self.options.early_restore => Some(self.axis.start(part)),
+            _ => None,
+        };
+        let from = restored.unwrap_or(used.from).min(used.from);
+        Some(Copy { from, ..used })
+    }
+
+    /// From the first to the last of these uses.
+    fn used(&self, run: Run, uses: &[(Kind, Use)], micro_batch: u32) -> Option<Copy> {
+        let part = self.axis.part(run, micro_batch)?;
+        let end = self.route.tensor.end();
+        let mut copy: Option<Copy> = None;
+        for (kind, own) in uses {
+            let Some(first) = self.axis.segment(part, *kind, own.steps.0) else {
+                continue;
+            };
+            let segment = self
+                .axis
+                .segment(part, *kind, own.steps.1 - 1)
+                .unwrap_or(first);
+            let from = self.axis.reach(first, own.steps.0);
+            let to = self.axis.reach(segment, own.steps.1);
+            let all = copy.get_or_insert(Copy {
+                from,
+                to,
+                tail: None,
+            });
+            all.from = all.from.min(from);
+            all.to = all.to.max(to);
+            if own.steps.1 == end {
+                all.tail = Some(segment);
+            }
+        }
+        copy
+    }
+}

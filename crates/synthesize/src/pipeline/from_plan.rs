@@ -1,0 +1,182 @@
+//! The graph of a planted model with known places.
+
+use std::collections::BTreeMap;
+
+use super::super::groups::{Group, Role};
+use super::super::model::{Op, Phase};
+use super::super::overhead;
+use super::super::places::Places;
+use super::super::plan::Plan;
+use super::super::tensor_contexts::TensorOf;
+use super::super::tensors::State;
+use super::super::tree::{Mark, Type};
+use super::graph::{Call, Graph, OnTile, Steps, Tensor, Use, Weight};
+
+/// Fills a graph from a plan.
+pub(super) fn graph(plan: &Plan) -> Graph {
+    let positions = plan.settings.layers + 2;
+    let mut graph = Graph {
+        layers: plan.settings.layers,
+        tiles: plan.settings.tiles,
+        forward: vec![None; positions as usize],
+        backward: vec![None; positions as usize],
+        classes: plan.classes.ranges.clone(),
+        ..Graph::default()
+    };
+    passes(plan, &mut graph);
+    graph.calls = calls(plan);
+    let groups = plan.groups.iter().enumerate();
+    graph.tensors = groups
+        .clone()
+        .filter(|(_, group)| group.role == Role::Activation)
+        .map(|(index, group)| tensor(plan, index, group))
+        .collect();
+    graph.weights = groups
+        .filter(|(_, group)| is_weight(group))
+        .map(|(index, group)| weight(plan, index, group))
+        .collect();
+    let tiles = 0..plan.settings.tiles;
+    graph.locals = tiles.map(|tile| locals(plan, tile)).collect();
+    graph
+}
+
+/// The steps of each position in both passes, and where these begin and end.
+fn passes(plan: &Plan, graph: &mut Graph) {
+    for (index, op) in plan.model.ops.iter().enumerate() {
+        let (Some(position), Some(steps)) = (position(plan, op), steps_of(plan, index)) else {
+            continue;
+        };
+        let pass = match op.phase {
+            Phase::Embedding | Phase::Forward | Phase::Head => &mut graph.forward,
+            Phase::Backward => &mut graph.backward,
+            Phase::Optimiser | Phase::Compiler => continue,
+        };
+        let all = pass[position as usize].get_or_insert(steps);
+        *all = (all.0.min(steps.0), all.1.max(steps.1));
+    }
+    let first = |pass: &[Option<Steps>]| pass.iter().flatten().map(|steps| steps.0).min();
+    let passes = graph.forward.iter().chain(&graph.backward).flatten();
+    graph.update = passes.map(|steps| steps.1).max().unwrap_or(0);
+    graph.first = first(&graph.forward).unwrap_or(0);
+    graph.turn = first(&graph.backward);
+}
+
+/// The position of an operation that works for one place in the main program.
+fn position(plan: &Plan, op: &Op) -> Option<u32> {
+    let is_one = op.places.count() == 1 && op.function.is_none();
+    is_one.then(|| position_of(plan, op.places))
+}
+
+fn position_of(plan: &Plan, places: Places) -> u32 {
+    let layers = plan.settings.layers;
+    let mut positions = 0..=layers + 1;
+    let found = positions.find(|&own| Places::positions(layers, own..=own).meets(places));
+    found.unwrap_or(layers + 1)
+}
+
+/// From the first to the last step of an operation.
+fn steps_of(plan: &Plan, op: usize) -> Option<Steps> {
+    let stages = plan.tree.op_stages[op].iter();
+    let steps = stages.flat_map(|&stage| stage_steps(plan, stage));
+    steps.reduce(|all, own| (all.0.min(own.0), all.1.max(own.1)))
+}
+
+/// The steps of a program stage, each time that it is listed.
+fn stage_steps(plan: &Plan, stage: usize) -> impl Iterator<Item = Steps> + '_ {
+    let (first, last) = plan.tree.stages[stage].programs;
+    let firsts = plan.tree.listings[first as usize].iter();
+    let lasts = plan.tree.listings[last as usize].iter();
+    firsts.zip(lasts).map(|(&first, &last)| (first, last + 1))
+}
+
+/// The calls that find the steps of their body under another call.
+fn calls(plan: &Plan) -> Vec<Call> {
+    let tree = &plan.tree;
+    let mut calls = Vec::new();
+    for (program, listing) in tree.programs.iter().zip(&tree.listings) {
+        let (Type::Call, Some(row), [step]) = (program.kind, program.index, &listing[..]) else {
+            continue;
+        };
+        let root = tree.functions[tree.calls[row]];
+        if let [first] = tree.listings[root as usize][..] {
+            let body = (first, end_of(plan, first));
+            calls.push(Call { step: *step, body });
+        }
+    }
+    calls.sort_by_key(|call| call.step);
+    calls
+}
+
+/// The step after the last one below a step.
+fn end_of(plan: &Plan, step: u32) -> u32 {
+    let mut steps = plan.tree.steps[step as usize + 1..].iter();
+    let is_outside = |&(_, parent): &(u32, Option<u32>)| parent.is_none_or(|parent| parent < step);
+    let below = steps.position(is_outside);
+    below.map_or(plan.tree.steps.len() as u32, |below| {
+        step + 1 + below as u32
+    })
+}
+
+fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
+    let mut uses = Vec::new();
+    for &(stage, _) in &group.uses {
+        let op = plan.tree.stages[stage].op;
+        let position = position_of(plan, plan.model.ops[op].places);
+        uses.extend(stage_steps(plan, stage).map(|steps| Use { position, steps }));
+    }
+    let tiles = tiles_of(group);
+    Tensor {
+        from_host: group.mark == Some(Mark::Input),
+        uses,
+        on_tiles: tiles
+            .map(|tile| OnTile {
+                tile,
+                bytes: plan.bytes(index, tile),
+                class: plan.classes.on_tile(&plan.settings, index, tile),
+            })
+            .collect(),
+    }
+}
+
+fn tiles_of(group: &Group) -> std::ops::Range<u32> {
+    group.window.first..group.window.first + group.window.count
+}
+
+/// Whether a group is a weight that the forward pass computes with, not what an
+/// optimiser has for it.
+fn is_weight(group: &Group) -> bool {
+    matches!(
+        group.mark,
+        Some(Mark::Tensor(TensorOf::Weight(_, State::Value)))
+    )
+}
+
+fn weight(plan: &Plan, index: usize, group: &Group) -> Weight {
+    let tiles = tiles_of(group);
+    Weight {
+        places: group.places,
+        is_float: group.is_float,
+        on_tiles: tiles.map(|tile| (tile, plan.bytes(index, tile))).collect(),
+    }
+}
+
+/// What comes and goes on a tile and is no tensor.
+fn locals(plan: &Plan, tile: u32) -> BTreeMap<(Places, u32), u64> {
+    let mut locals = BTreeMap::new();
+    let mut add = |places: Places, class: u32, bytes: u64| {
+        if !plan.classes.always[class as usize] {
+            *locals.entry((places, class)).or_default() += bytes;
+        }
+    };
+    for index in plan.groups_on(tile) {
+        let group = &plan.groups[index];
+        if group.role != Role::Activation {
+            let class = plan.classes.on_tile(&plan.settings, index, tile);
+            add(group.places, class, plan.bytes(index, tile));
+        }
+    }
+    for extra in overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile) {
+        add(Places::EVERY, extra.class, extra.bytes);
+    }
+    locals
+}

@@ -1,0 +1,126 @@
+//! A compilation for one IPU, as plainly as the simulation needs it.
+
+use std::collections::BTreeMap;
+
+use super::super::liveness::Ranges;
+use super::super::places::Places;
+
+/// Half-open steps.
+pub(super) type Steps = (u32, u32);
+
+/// Forward or backward pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Pass {
+    Forward,
+    Backward,
+}
+
+/// Everything that lives for a part of the time, and the steps of all places.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Graph {
+    /// Layers; the positions are In, the layers, Out.
+    pub layers: u32,
+    /// Tiles of an IPU.
+    pub tiles: u32,
+    /// The first step of a micro-batch; those before run once.
+    pub first: u32,
+    /// The first backward step; none in inference.
+    pub turn: Option<u32>,
+    /// The first step after both passes; from it on all run once.
+    pub update: u32,
+    /// By position: its steps in the forward pass.
+    pub forward: Vec<Option<Steps>>,
+    /// By position: its steps in the backward pass.
+    pub backward: Vec<Option<Steps>>,
+    /// Calls in both passes, by step.
+    pub calls: Vec<Call>,
+    /// Live ranges by class.
+    pub classes: Vec<Ranges>,
+    /// What flows from operation to operation.
+    pub tensors: Vec<Tensor>,
+    /// What weights have accumulators for.
+    pub weights: Vec<Weight>,
+    /// By tile: bytes of what belongs to single operations and of everything
+    /// else that is live at the same steps on any IPU, by places and class.
+    pub locals: Vec<BTreeMap<(Places, u32), u64>>,
+}
+
+/// A call of a body that stands elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Call {
+    /// Its step.
+    pub step: u32,
+    /// The steps of the body: under the first call that they are listed for.
+    pub body: Steps,
+}
+
+/// A tensor that one operation makes and others use.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tensor {
+    /// Whether the host sends it.
+    pub from_host: bool,
+    /// All uses; the first one in time makes it.
+    pub uses: Vec<Use>,
+    /// What each tile has of it.
+    pub on_tiles: Vec<OnTile>,
+}
+
+/// A use of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Use {
+    /// The place of the operation.
+    pub position: u32,
+    /// When it runs.
+    pub steps: Steps,
+}
+
+/// The part of a tensor on a tile.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OnTile {
+    pub tile: u32,
+    pub bytes: u64,
+    pub class: u32,
+}
+
+/// A weight.
+#[derive(Debug, Clone)]
+pub(super) struct Weight {
+    pub places: Places,
+    pub is_float: bool,
+    /// Tiles and bytes.
+    pub on_tiles: Vec<(u32, u64)>,
+}
+
+impl Graph {
+    /// How many positions there are.
+    pub fn positions(&self) -> u32 {
+        self.layers + 2
+    }
+
+    /// The first step after the forward pass.
+    pub fn forward_end(&self) -> u32 {
+        self.turn.unwrap_or(self.update)
+    }
+
+    /// The pass of a use.
+    pub fn pass(&self, own: &Use) -> Pass {
+        match self.turn {
+            Some(turn) if own.steps.0 >= turn => Pass::Backward,
+            _ => Pass::Forward,
+        }
+    }
+}
+
+impl Tensor {
+    /// What makes it.
+    pub fn maker(&self) -> Use {
+        let first = self.uses.iter().min_by_key(|own| own.steps);
+        *first.expect("a tensor has uses")
+    }
+
+    /// The last step of any use, and one more.
+    pub fn end(&self) -> u32 {
+        let ends = self.uses.iter().map(|own| own.steps.1);
+        ends.max().unwrap_or(0)
+    }
+}

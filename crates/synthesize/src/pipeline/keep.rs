@@ -1,0 +1,136 @@
+//! What an IPU keeps of a tensor for later runs over the same micro-batch.
+
+use std::ops::Range;
+
+use super::graph::{Graph, Pass, Use};
+use super::options::PipelineOptions;
+use super::route::Route;
+use super::stages::Stages;
+use super::walk::{Part, Pipeline, Run};
+
+/// How a use of a later run is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A forward run as it is.
+    Forward,
+    /// What runs again before its backward pass, by number.
+    Rerun(usize),
+    /// A backward run.
+    Backward,
+    /// A body that one of these calls, listed elsewhere.
+    Body,
+    /// The FIFOs of the stage.
+    Fifo,
+}
+
+/// What stages run again.
+#[derive(Debug, Clone)]
+pub(super) struct Reruns(Vec<Vec<Range<u32>>>);
+
+impl Reruns {
+    pub fn new(graph: &Graph, stages: &Stages, options: &PipelineOptions) -> Self {
+        let own = |stage| stages.reruns(graph, options, stage);
+        Self((0..stages.count()).map(own).collect())
+    }
+
+    /// What a stage runs again, in the order of the forward pass.
+    pub fn of(&self, stage: u32) -> &[Range<u32>] {
+        &self.0[stage as usize]
+    }
+
+    fn part(&self, stage: u32, position: u32) -> Option<usize> {
+        let mut parts = self.of(stage).iter();
+        parts.position(|part| part.contains(&position))
+    }
+}
+
+/// What an IPU keeps of a tensor.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    /// The run that makes or receives it.
+    pub home: Run,
+    /// Later runs of this IPU that take what was kept, and how each use of it is
+    /// reached there; in the order of the runs.
+    pub takers: Vec<(Run, Vec<(Kind, Use)>)>,
+    /// Copies beside the one that is worked on.
+    pub slots: u32,
+    /// Uses of what a backward run makes again.
+    pub remade: Vec<(Run, Vec<(Kind, Use)>)>,
+}
+
+impl Kept {
+    /// The last run that takes what was kept.
+    pub fn last(&self) -> Option<Run> {
+        self.takers.last().map(|(run, _)| *run)
+    }
+}
+
+/// What an IPU with these stages keeps of a tensor; none if it never has it.
+pub(super) fn kept(
+    route: &Route,
+    (own, parts): (&[u32], &[Part]),
+    reruns: &Reruns,
+    pipeline: &Pipeline,
+) -> Option<Kept> {
+    let home = route.home(own)?;
+    let mut kept = Kept {
+        home,
+        takers: Vec::new(),
+        slots: 0,
+        remade: Vec::new(),
+    };
+    let mut runs: Vec<Run> = parts.iter().map(|part| part.run).collect();
+    runs.sort_by_key(|&run| (pipeline.time(run, 0), run));
+    runs.dedup();
+    for run in runs.into_iter().filter(|&run| run != home) {
+        let is_remade = is_remade(route, run, reruns);
+        let uses = uses(route, run, reruns, is_remade);
+        if is_remade {
+            kept.remade.push((run, uses));
+        } else if !uses.is_empty() {
+            kept.takers.push((run, uses));
+        }
+    }
+    if let Some(last) = kept.last() {
+        kept.slots = pipeline.slots(parts, home, last);
+    }
+    Some(kept)
+}
+
+/// Whether the backward run of the stage that made a tensor makes it again: it
+/// runs the maker again, and the tensor does not flow on to what runs later in
+/// this stage, which would make it a checkpoint.
+fn is_remade(route: &Route, (stage, pass): Run, reruns: &Reruns) -> bool {
+    let made_here = route.made == (stage, Pass::Forward) && !route.tensor.from_host;
+    if pass != Pass::Backward || !made_here {
+        return false;
+    }
+    let Some(part) = reruns.part(stage, route.maker.position) else {
+        return false;
+    };
+    let own = &reruns.of(stage)[part];
+    let in_stage = route.uses.iter().filter(|((other, _), _)| *other == stage);
+    let mut positions = in_stage.map(|(_, own)| own.position);
+    positions.all(|position| own.contains(&position))
+}
+
+/// The uses of a run: those of what it runs again, then its own. The maker is
+/// one of them only where it makes the tensor again.
+fn uses(route: &Route, run: Run, reruns: &Reruns, is_remade: bool) -> Vec<(Kind, Use)> {
+    let (stage, pass) = run;
+    let kind = match pass {
+        Pass::Forward => Kind::Forward,
+        Pass::Backward => Kind::Backward,
+    };
+    let mut uses = Vec::new();
+    if pass == Pass::Backward {
+        let again = route.uses_of((stage, Pass::Forward));
+        let again = again.filter(|own| is_remade || route.tensor.from_host || **own != route.maker);
+        uses.extend(again.filter_map(|own| {
+            let part = reruns.part(stage, own.position)?;
+            Some((Kind::Rerun(part), *own))
+        }));
+    }
+    uses.extend(route.later_uses_of(run).map(|own| (kind, *own)));
+    uses
+}

@@ -1,0 +1,83 @@
+//! What is asked of a pipelined compilation.
+
+/// The order in which micro-batches go through the stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schedule {
+    /// PopART and PopTorch: in a cycle each IPU runs forward, then backward.
+    Popart,
+    /// TensorFlow, grouped: in a cycle each IPU runs backward, then forward.
+    TfGrouped,
+    /// TensorFlow, interleaved: forward and backward take turns, in half cycles.
+    TfInterleaved,
+    /// One micro-batch goes through all stages before the next one starts.
+    Sequential,
+}
+
+impl Schedule {
+    /// Whether what is kept goes through a FIFO, which gives out the oldest
+    /// tensor and takes in the newest in its place.
+    pub(super) fn has_fifo(self) -> bool {
+        matches!(self, Self::TfGrouped | Self::TfInterleaved)
+    }
+}
+
+/// What of the forward pass runs again before the backward pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recompute {
+    /// Nothing.
+    None,
+    /// The whole stage, but for the last one.
+    Stage,
+    /// One layer after the other, each right before its backward pass.
+    Layer,
+}
+
+/// All that is asked of a pipelined compilation, beside the cuts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PipelineOptions {
+    /// The order of the micro-batches.
+    pub schedule: Schedule,
+    /// What runs again.
+    pub recompute: Recompute,
+    /// Gives accumulators 4 bytes for each element, also those of half weights.
+    pub float_accumulators: bool,
+    /// PopART: restores all stashed tensors at the start of the backward part,
+    /// not each one at its first use there.
+    pub early_restore: bool,
+    /// TensorFlow: lets the FIFOs run at the end of the forward part, and after them
+    /// what runs again as a whole, all before the copies between IPUs, as its
+    /// plugin has it; not at the start of the backward part.
+    pub early_fifo: bool,
+    /// Puts Out on the first IPU, as a last stage of its own.
+    pub out_on_first: bool,
+    /// Lets what a copy from another IPU received live until the next copy, not
+    /// only until its last use.
+    pub keep_buffers: bool,
+    /// Lets each IPU go through the steps of the others too, without running
+    /// them, as [`PlaceTruth`](crate::place_truth::PlaceTruth) has it: variables
+    /// of outlined bodies then count at the calls of all layers, while the tensors
+    /// of this IPU wait. Without it an IPU has the steps of its own operations; a
+    /// body listed elsewhere runs at its first call there.
+    pub all_steps: bool,
+}
+
+impl PipelineOptions {
+    /// This schedule and this recomputation, and none of the rest.
+    pub fn new(schedule: Schedule, recompute: Recompute) -> Self {
+        Self {
+            schedule,
+            recompute,
+            float_accumulators: false,
+            early_restore: false,
+            early_fifo: false,
+            out_on_first: false,
+            keep_buffers: false,
+            all_steps: false,
+        }
+    }
+
+    /// Whether stages that run again do so at the end of the forward part.
+    pub(super) fn early_reruns(&self) -> bool {
+        self.schedule.has_fifo() && self.early_fifo && self.recompute == Recompute::Stage
+    }
+}

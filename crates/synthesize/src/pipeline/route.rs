@@ -1,0 +1,82 @@
+//! Where a tensor is made, which stages it goes through, who uses it where.
+
+use super::graph::{Graph, Pass, Tensor, Use};
+use super::stages::Stages;
+use super::walk::Run;
+
+/// The way of a tensor.
+#[derive(Debug, Clone)]
+pub(super) struct Route<'a> {
+    pub tensor: &'a Tensor,
+    /// What makes it.
+    pub maker: Use,
+    /// The stage and pass that make it.
+    pub made: Run,
+    /// All uses, that of the maker among them, with the run of each.
+    pub uses: Vec<(Run, Use)>,
+    /// The last stage that copies between IPUs bring it to; the maker's where no
+    /// other IPU needs it.
+    far: u32,
+}
+
+impl<'a> Route<'a> {
+    pub fn new(graph: &Graph, stages: &Stages, tensor: &'a Tensor) -> Self {
+        let run = |own: &Use| (stages.of(own.position), graph.pass(own));
+        let maker = tensor.maker();
+        let made = run(&maker);
+        let uses: Vec<(Run, Use)> = tensor.uses.iter().map(|own| (run(own), *own)).collect();
+        let users = uses.iter().map(|((stage, _), _)| *stage);
+        let remote = users.filter(|&stage| stages.ipu(stage) != stages.ipu(made.0));
+        let far = match made.1 {
+            Pass::Forward => remote.max().unwrap_or(0).max(made.0),
+            Pass::Backward => remote.min().unwrap_or(made.0).min(made.0),
+        };
+        Self {
+            tensor,
+            maker,
+            made,
+            uses,
+            far,
+        }
+    }
+
+    /// The run of an IPU with these stages that makes or receives the tensor.
+    pub fn home(&self, own: &[u32]) -> Option<Run> {
+        let stage = own.iter().find(|&&stage| self.holds(stage));
+        stage.map(|&stage| (stage, self.made.1))
+    }
+
+    fn holds(&self, stage: u32) -> bool {
+        let low = self.made.0.min(self.far);
+        let high = self.made.0.max(self.far);
+        (low..=high).contains(&stage)
+    }
+
+    /// The run that sends the tensor to a stage; none where it is made.
+    pub fn sender(&self, (stage, pass): Run) -> Option<Run> {
+        if (stage, pass) == self.made {
+            return None;
+        }
+        let before = match pass {
+            Pass::Forward => stage.checked_sub(1)?,
+            Pass::Backward => stage + 1,
+        };
+        Some((before, pass))
+    }
+
+    /// Whether a stage that holds the tensor sends it on.
+    pub fn sends(&self, stage: u32) -> bool {
+        stage != self.far
+    }
+
+    /// The uses of a run.
+    pub fn uses_of(&self, run: Run) -> impl Iterator<Item = &Use> {
+        let uses = self.uses.iter().filter(move |(own, _)| *own == run);
+        uses.map(|(_, own)| own)
+    }
+
+    /// The same, without that of the maker.
+    pub fn later_uses_of(&self, run: Run) -> impl Iterator<Item = &Use> {
+        self.uses_of(run).filter(|own| **own != self.maker)
+    }
+}

@@ -1,0 +1,131 @@
+//! The moments of an IPU that count, and what is live at them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::axis::Axis;
+use super::copies::Copy;
+use super::graph::{Graph, Tensor};
+use super::keep::Kind;
+
+/// Changes of the live bytes of a tile, by moment.
+#[derive(Debug, Default)]
+pub(super) struct Changes(BTreeMap<u32, i64>);
+
+impl Changes {
+    pub fn add(&mut self, lives: &[Range<u32>], bytes: u64) {
+        for live in lives {
+            *self.0.entry(live.start).or_default() += bytes as i64;
+            *self.0.entry(live.end).or_default() -= bytes as i64;
+        }
+    }
+
+    pub fn most(&self) -> u64 {
+        let live = self.0.values().scan(0, |live, change| {
+            *live += change;
+            Some(*live)
+        });
+        live.max().unwrap_or(0) as u64
+    }
+}
+
+/// The moments that count: those of the period, then the steps before the first
+/// micro-batch, then those after the last one.
+pub(super) struct Sum<'a> {
+    graph: &'a Graph,
+    axis: &'a Axis,
+    window: Range<u32>,
+}
+
+impl<'a> Sum<'a> {
+    pub fn new(graph: &'a Graph, axis: &'a Axis, window: Range<u32>) -> Self {
+        Self {
+            graph,
+            axis,
+            window,
+        }
+    }
+
+    /// A part of the period.
+    fn clip(&self, from: u32, to: u32) -> Option<Range<u32>> {
+        let from = from.max(self.window.start);
+        let to = to.min(self.window.end);
+        (from < to).then_some(from..to)
+    }
+
+    /// What of these steps stands outside of both passes.
+    fn outside(&self, from: u32, to: u32) -> Vec<Range<u32>> {
+        let mut lives = Vec::new();
+        let graph = self.graph;
+        let base = self.window.end;
+        if from < graph.first {
+            lives.push(base + from..base + to.min(graph.first));
+        }
+        if to > graph.update {
+            lives.push(base + from.max(graph.update)..base + to);
+        }
+        lives
+    }
+
+    /// The moments that run the steps of a class.
+    pub fn steps(&self, class: u32) -> Vec<Range<u32>> {
+        let mut lives = Vec::new();
+        for &(from, to) in &self.graph.classes[class as usize] {
+            let segments = self.axis.segments.iter();
+            for segment in segments.filter(|segment| segment.kind != Kind::Fifo) {
+                let first = from.max(segment.steps.0);
+                let end = to.min(segment.steps.1);
+                if first < end {
+                    let start = segment.start;
+                    let at = |step: u32| start + (step - segment.steps.0);
+                    lives.extend(self.clip(at(first), at(end)));
+                }
+            }
+            lives.extend(self.outside(from, to));
+        }
+        lives
+    }
+
+    /// The moments when copies of a tensor live on a tile where it has this
+    /// class: it may live longer, or again.
+    pub fn lives(
+        &self,
+        tensor: &Tensor,
+        class: u32,
+        copies: &[Copy],
+        is_last: bool,
+    ) -> Vec<Range<u32>> {
+        let end = tensor.end();
+        let ranges = &self.graph.classes[class as usize];
+        let later = ranges.iter().filter(|range| range.1 > end);
+        let later: Vec<(u32, u32)> = later.map(|range| (range.0.max(end), range.1)).collect();
+        let mut lives = Vec::new();
+        for copy in copies {
+            let mut to = copy.to;
+            if let Some(segment) = copy.tail {
+                for range in &later {
+                    let longer = (
+                        self.axis.reach(segment, range.0),
+                        self.axis.reach(segment, range.1),
+                    );
+                    if longer.0 <= to {
+                        to = to.max(longer.1);
+                    } else {
+                        lives.extend(self.clip(longer.0, longer.1));
+                    }
+                }
+            }
+            lives.extend(self.clip(copy.from, to));
+        }
+        if is_last {
+            let after = |&(from, to): &(u32, u32)| self.outside(from.max(self.graph.update), to);
+            lives.extend(
+                later
+                    .iter()
+                    .filter(|range| range.1 > self.graph.update)
+                    .flat_map(after),
+            );
+        }
+        lives
+    }
+}

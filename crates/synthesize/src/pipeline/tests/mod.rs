@@ -1,0 +1,17 @@
+//! What is known of pipelines from elsewhere, or computed by hand.
+
+mod bert;
+mod planted;
+mod small;
+mod table;
+mod tiny;
+
+use super::options::Schedule;
+
+/// All schedules.
+const SCHEDULES: [Schedule; 4] = [
+    Schedule::Popart,
+    Schedule::TfGrouped,
+    Schedule::TfInterleaved,
+    Schedule::Sequential,
+];

@@ -1,0 +1,227 @@
+//! Planted models, held against what they need on one IPU.
+
+use std::ops::Range;
+use std::path::Path;
+
+use super::super::graph::Graph;
+use super::super::options::{PipelineOptions, Recompute, Schedule};
+use super::super::{PipelineModel, PipelineTruth};
+use super::SCHEDULES;
+use crate::place_truth::PlaceTruth;
+use crate::places::Places;
+
+fn models(mode: &str) -> Vec<PipelineModel> {
+    let frameworks = ["popart", "poptorch", "tensorflow", "poplar"];
+    let rest = [
+        "--classes 300 --masks --gaps 4 --compiler-made 300",
+        "--outlined once --optimiser adam-each --gradient-norm --constants",
+        "--outlined per-call --outline-backward --head-reads-layer --classes 200",
+        "--tied ends --gaps 9 --optimiser adam-fused",
+    ];
+    let models = frameworks
+        .iter()
+        .zip(rest)
+        .zip(1..)
+        .map(|((framework, rest), seed)| {
+            let options = format!(
+                "--places --framework {framework} --mode {mode} --layers 4 --tiles 8 \
+             --seed {seed} --vars-per-layer-tile 30 {rest}"
+            );
+            let rest = match mode {
+                "training" => options,
+                _ => options
+                    .replace("--outline-backward", "")
+                    .replace("--gradient-norm", ""),
+            };
+            model(&rest)
+        });
+    models.collect()
+}
+
+fn model(options: &str) -> PipelineModel {
+    let options = options.split_whitespace();
+    let settings = crate::settings(Path::new("unused"), options).expect("options");
+    PipelineModel::new(&crate::plan::build(settings))
+}
+
+fn alone(truth: PipelineTruth) -> super::super::StageTruth {
+    let [own] = <[_; 1]>::try_from(truth.stages).expect("one IPU");
+    own
+}
+
+fn all(places: &PlaceTruth) -> Vec<u64> {
+    places.bytes(Places::positions(places.layers(), 0..=places.layers() + 1))
+}
+
+#[test]
+fn one_stage_of_inference_needs_what_all_places_need() {
+    for model in models("inference") {
+        for schedule in SCHEDULES {
+            let options = PipelineOptions::new(schedule, Recompute::Layer);
+            let own = alone(model.simulate(&[], &options));
+            assert_eq!(own.tiles, all(model.places()));
+            assert!(
+                own.accumulators
+                    .iter()
+                    .chain(&own.stash)
+                    .all(|&bytes| bytes == 0)
+            );
+        }
+    }
+}
+
+#[test]
+fn one_stage_of_training_adds_accumulators() {
+    for model in models("training") {
+        for schedule in SCHEDULES {
+            for recompute in [Recompute::None, Recompute::Stage] {
+                let options = PipelineOptions::new(schedule, recompute);
+                let own = alone(model.simulate(&[], &options));
+                let all = all(model.places()).into_iter().zip(&own.accumulators);
+                let all: Vec<u64> = all.map(|(all, own)| all + own).collect();
+                assert_eq!(own.tiles, all, "{options:?}");
+                assert_eq!(own.slots, 0);
+                assert!(own.accumulators.iter().all(|&bytes| bytes > 0));
+            }
+        }
+    }
+}
+
+/// The stages of one micro-batch at a time, beside what their places need on one
+/// IPU: the least and the most, in thousandths.
+fn beside_places(mode: &str, all_steps: bool) -> (u64, u64) {
+    let options = PipelineOptions {
+        all_steps,
+        ..PipelineOptions::new(Schedule::Sequential, Recompute::None)
+    };
+    let mut shares = Vec::new();
+    for model in models(mode) {
+        let truth = model.simulate(&[2, 4], &options);
+        for (own, range) in truth.stages.iter().zip([0..=1, 2..=3, 4..=5]) {
+            let places = model.places().bytes(Places::positions(4, range));
+            let own = own.tiles.iter().zip(&own.accumulators);
+            let own = own.map(|(all, accumulators)| all - accumulators);
+            shares.extend(own.zip(places).map(|(own, places)| 1000 * own / places));
+        }
+    }
+    let least = shares.iter().min().copied().unwrap_or(0);
+    (least, shares.into_iter().max().unwrap_or(0))
+}
+
+/// An IPU gives up what it received after its own last use of it, and not only
+/// after the last one of all. Bodies that other layers call too run in its own
+/// steps alone, when less of its gradients waits for the update.
+#[test]
+fn sequential_stages_need_no_more_than_their_places() {
+    for (mode, least) in [("inference", 970), ("training", 820)] {
+        let (from, to) = beside_places(mode, false);
+        assert!(from >= least && to <= 1000, "{mode}: {from}..{to}");
+    }
+}
+
+/// What waits for a copy meets bodies at the calls of other layers.
+#[test]
+fn going_through_all_steps_is_nearly_what_places_need() {
+    for mode in ["inference", "training"] {
+        let (from, to) = beside_places(mode, true);
+        assert!(from >= 970 && to <= 1020, "{mode}: {from}..{to}");
+    }
+}
+
+/// Where nothing is recomputed, a ring has what the backward pass of its stage
+/// needs of the forward pass, as often as the walk counts.
+#[test]
+fn stages_stash_what_their_backward_pass_needs() {
+    for model in models("training") {
+        for schedule in SCHEDULES {
+            let options = PipelineOptions::new(schedule, Recompute::None);
+            let truth = model.simulate(&[2, 4], &options);
+            for (stage, own) in truth.stages.iter().enumerate() {
+                let positions = 2 * stage as u32..2 * stage as u32 + 2;
+                let once = needed_backward(&model.graph, positions);
+                let times = u64::from(own.slots);
+                let stash: Vec<u64> = once.iter().map(|bytes| times * bytes).collect();
+                assert_eq!(own.stash, stash, "{options:?}, stage {stage}");
+            }
+        }
+    }
+}
+
+/// By tile: bytes of tensors that are made before the turn and used after it by
+/// these positions.
+fn needed_backward(graph: &Graph, positions: Range<u32>) -> Vec<u64> {
+    let turn = graph.turn.expect("training");
+    let mut bytes = vec![0; graph.tiles as usize];
+    for tensor in &graph.tensors {
+        let mut uses = tensor.uses.iter();
+        let is_forward = uses.clone().any(|own| own.steps.0 < turn);
+        let is_needed = uses.any(|own| own.steps.0 >= turn && positions.contains(&own.position));
+        if is_forward && is_needed {
+            for own in &tensor.on_tiles {
+                bytes[own.tile as usize] += own.bytes;
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn early_restores_need_no_less_than_late_ones() {
+    for model in models("training") {
+        for recompute in [Recompute::None, Recompute::Stage, Recompute::Layer] {
+            let late = PipelineOptions::new(Schedule::Popart, recompute);
+            let early = PipelineOptions {
+                early_restore: true,
+                ..late
+            };
+            let [late, early] = [late, early].map(|own| model.simulate(&[1, 3, 4], &own));
+            for (late, early) in late.stages.iter().zip(&early.stages) {
+                assert_eq!(late.stash, early.stash);
+                let mut tiles = late.tiles.iter().zip(&early.tiles);
+                assert!(tiles.all(|(late, early)| late <= early));
+            }
+        }
+    }
+}
+
+/// All combinations of what can be asked for.
+fn all_options() -> Vec<PipelineOptions> {
+    let recomputes = [Recompute::None, Recompute::Stage, Recompute::Layer];
+    let kinds = SCHEDULES
+        .iter()
+        .flat_map(|&schedule| recomputes.map(|recompute| (schedule, recompute)));
+    let options = kinds.flat_map(|(schedule, recompute)| {
+        (0..32u32).map(move |bits| PipelineOptions {
+            schedule,
+            recompute,
+            float_accumulators: bits & 1 > 0,
+            early_restore: bits & 2 > 0,
+            early_fifo: bits & 2 > 0,
+            out_on_first: bits & 4 > 0,
+            keep_buffers: bits & 8 > 0,
+            all_steps: bits & 16 > 0,
+        })
+    });
+    options.collect()
+}
+
+/// What an IPU has in any case: its rings and accumulators, and what its places
+/// have at all times. That no copy is needed after the next one is made is
+/// asserted on the way.
+#[test]
+fn all_options_are_possible() {
+    let inference = models("inference").into_iter().take(1);
+    for model in models("training").into_iter().chain(inference) {
+        let cuts = [&[1u32, 3][..], &[2, 3, 4, 5], &[4]];
+        for (options, cuts) in all_options().iter().zip(cuts.iter().cycle()) {
+            let truth = model.simulate(cuts, options);
+            let ipus = cuts.iter().filter(|&&cut| !options.out_on_first || cut < 5);
+            assert_eq!(truth.stages.len(), ipus.count() + 1);
+            for own in &truth.stages {
+                let added = own.stash.iter().zip(&own.accumulators);
+                let mut tiles = own.tiles.iter().zip(added);
+                assert!(tiles.all(|(all, (stash, accumulators))| *all > stash + accumulators));
+            }
+        }
+    }
+}
