@@ -11,10 +11,12 @@ use super::truth::{COLUMNS, Truth};
 pub fn write(plan: &Plan, truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     by_tile(truth, connection)?;
     by_category(truth, connection)?;
-    by_step(plan, truth, connection)
+    let deltas = &truth.deltas[..plan.tree.steps.len()];
+    by_step(&[(Some(0), deltas), (None, deltas)], connection)
 }
 
-fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
+/// Writes what each tile holds.
+pub fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     let mut insert = connection.prepare(
         "INSERT INTO memory_by_tile VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
@@ -44,7 +46,8 @@ fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn by_category(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
+/// Writes what each category has on each tile.
+pub fn by_category(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     let mut insert = connection.prepare(&format!(
         "INSERT INTO memory_by_category (category_id, {}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         COLUMNS.join(", ")
@@ -60,13 +63,14 @@ fn by_category(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Steps where nothing changes have no row. The device has one IPU, so its rows
-/// repeat those of the whole.
-fn by_step(plan: &Plan, truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
+/// Writes by step, for each IPU and for all of them (none), how much more is live
+/// than before. Steps where nothing changes have no row. The rows of a device with
+/// one IPU repeat those of the whole.
+pub fn by_step(ipus: &[(Option<u32>, &[i64])], connection: &Connection) -> rusqlite::Result<()> {
     let mut insert = connection
         .prepare("INSERT INTO memory_not_always_live_by_step_and_ipu VALUES (?1, ?2, ?3)")?;
-    for ipu in [Some(0), None] {
-        for (step, delta) in truth.deltas[..plan.tree.steps.len()].iter().enumerate() {
+    for (ipu, deltas) in ipus {
+        for (step, delta) in deltas.iter().enumerate() {
             if *delta != 0 {
                 insert.execute(params![ipu, step, delta])?;
             }

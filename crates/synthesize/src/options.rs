@@ -280,6 +280,11 @@ impl Settings {
         self.outlined != Outlined::None && self.features.outline_backward
     }
 
+    /// Where interleaved memory starts: after the first third, as on a Mk2 tile.
+    pub fn plain_bytes(&self) -> u64 {
+        self.bytes_per_tile / 3 / 16_384 * 16_384
+    }
+
     /// About how many variables a tile will have.
     pub fn variables_per_tile(&self) -> u64 {
         let layers = u64::from(self.layers) * u64::from(self.vars_per_layer_tile);

@@ -99,11 +99,6 @@ fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> 
 }
 
 impl Plan {
-    /// Where interleaved memory starts: after the first third, as on a Mk2 tile.
-    pub fn plain_bytes(&self) -> u64 {
-        self.settings.bytes_per_tile / 3 / 16_384 * 16_384
-    }
-
     fn number(&mut self) {
         let mut next = 0u32;
         for tile in 0..self.settings.tiles {

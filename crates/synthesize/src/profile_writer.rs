@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use popliner::profile::encoding::encode_list;
 use rusqlite::{Connection, params};
 
-use super::options::Framework;
+use super::options::{Framework, Settings};
 use super::plan::Plan;
 use super::{cycles, memory_tables, program_tables, schema, variable_tables, vertex_tables};
 
@@ -21,7 +21,7 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     ))?;
     let transaction = connection.transaction()?;
     schema::create(&transaction)?;
-    target(plan, &transaction)?;
+    target(&plan.settings, 1, &transaction)?;
     versions(plan, &transaction)?;
     vertex_tables::write(plan, &transaction)?;
     cycles::write(plan, &transaction)?;
@@ -33,9 +33,11 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn target(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let tiles = u64::from(plan.settings.tiles);
-    let bytes = plan.settings.bytes_per_tile;
+/// The device: so many IPUs, all for one replica.
+pub fn target(settings: &Settings, ipus: u32, connection: &Connection) -> rusqlite::Result<()> {
+    let tiles = u64::from(settings.tiles);
+    let all_tiles = tiles * u64::from(ipus);
+    let bytes = settings.bytes_per_tile;
     let (architecture, clock) = match bytes <= 262_144 {
         true => ("ipu1", 1_600_000_000u64),
         false => ("ipu2", 1_850_000_000),
@@ -44,7 +46,7 @@ fn target(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
         .map(|element| element * 16_384)
         .collect();
     connection.execute(
-        "INSERT INTO target_info VALUES (?1, ?2, ?3, 10, 1, ?4, ?4, ?1, 1, 1, ?4, ?1, ?5, ?9,
+        "INSERT INTO target_info VALUES (?1, ?2, ?3, 10, ?10, ?11, ?4, ?12, 1, ?10, ?11, ?12, ?5, ?9,
          64, ?6, ?7, ?8, 311296, 2, 6, 4, 8, 4, 1, 600, 256, 5, 5, 10, 64, 4, 4, 4, 8, 4, 2, 16,
          8, 16, 0, 16, 64, 262144, 65535, 4)",
         params![
@@ -54,17 +56,20 @@ fn target(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
             tiles,
             architecture,
             encode_list(&elements),
-            plan.plain_bytes(),
-            encode_list(&[0, plan.plain_bytes()]),
+            settings.plain_bytes(),
+            encode_list(&[0, settings.plain_bytes()]),
             // What outgrows its IPU can be executed by a model of one only.
-            match plan.settings.execution {
+            match settings.execution {
                 true => "IPU_MODEL",
                 false => "IPU",
             },
+            ipus,
+            all_tiles,
+            all_tiles * bytes,
         ],
     )?;
     let mut delay = connection.prepare("INSERT INTO relative_sync_delay VALUES (?1, ?2)")?;
-    for tile in 0..tiles {
+    for tile in 0..all_tiles {
         delay.execute(params![tile, tile / 2 % 24])?;
     }
     Ok(())
@@ -81,6 +86,11 @@ fn versions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
             sets.iter().map(Vec::len).sum::<usize>()
         ],
     )?;
+    software(connection)
+}
+
+/// Versions of Poplar and of the format.
+pub fn software(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "INSERT INTO date_time VALUES ('2023-07-04 12:00:00');
          INSERT INTO poplar_version VALUES ('3.3.0 (synthetic)', 'synthetic', 3, 3, 0);

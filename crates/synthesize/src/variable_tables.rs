@@ -93,7 +93,7 @@ fn vars_info(plan: &Plan, connection: &Connection) -> rusqlite::Result<Truth> {
         constraints: Vec::new(),
     };
     let bytes = plan.settings.bytes_per_tile;
-    let mut truth = Truth::new(plan.tree.steps.len(), plan.plain_bytes(), bytes);
+    let mut truth = Truth::new(plan.tree.steps.len(), plan.settings.plain_bytes(), bytes);
     let mut variables = Vec::new();
     for tile in 0..plan.settings.tiles {
         variables.clear();

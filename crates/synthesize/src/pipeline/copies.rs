@@ -7,9 +7,23 @@ use super::options::{PipelineOptions, Schedule};
 use super::route::Route;
 use super::walk::{Pipeline, Run};
 
+/// What a copy of a tensor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    /// An operation of this IPU made it.
+    Made,
+    /// It came from another IPU.
+    Received,
+    /// It came out of the ring, for one of the runs that need it, by number.
+    Restored(usize),
+    /// It was made again.
+    Recomputed,
+}
+
 /// One copy of a tensor for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Copy {
+    pub what: What,
     /// Its first moment.
     pub from: u32,
     /// The moment after its last one.
@@ -38,11 +52,15 @@ impl Copies<'_> {
         for (number, (run, uses)) in self.kept.takers.iter().enumerate() {
             if self.kept.slots > 0 {
                 let is_last = number + 1 == self.kept.takers.len();
-                copies.extend(self.working(*run, uses, micro_batch, is_last));
+                let working = self.working(*run, uses, micro_batch, is_last);
+                let what = What::Restored(number);
+                copies.extend(working.map(|copy| Copy { what, ..copy }));
             }
         }
         for (run, uses) in &self.kept.remade {
-            copies.extend(self.used(*run, uses, micro_batch));
+            let what = What::Recomputed;
+            let again = self.used(*run, uses, micro_batch);
+            copies.extend(again.map(|copy| Copy { what, ..copy }));
         }
         copies
     }
@@ -65,6 +83,7 @@ impl Copies<'_> {
                 .after_time(self.pipeline.time(sender, micro_batch)),
         };
         let mut copy = Copy {
+            what: sender.map_or(What::Made, |_| What::Received),
             from,
             to: used.map_or(from, |used| used.to),
             tail: used.and_then(|used| used.tail),
@@ -154,6 +173,7 @@ impl Copies<'_> {
             let from = self.axis.reach(first, own.steps.0);
             let to = self.axis.reach(segment, own.steps.1);
             let all = copy.get_or_insert(Copy {
+                what: What::Made,
                 from,
                 to,
                 tail: None,

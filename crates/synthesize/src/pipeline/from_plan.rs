@@ -126,6 +126,7 @@ fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
     }
     let tiles = tiles_of(group);
     Tensor {
+        name: group.name.clone(),
         from_host: group.mark == Some(Mark::Input),
         uses,
         on_tiles: tiles
@@ -154,6 +155,7 @@ fn is_weight(group: &Group) -> bool {
 fn weight(plan: &Plan, index: usize, group: &Group) -> Weight {
     let tiles = tiles_of(group);
     Weight {
+        name: group.name.clone(),
         places: group.places,
         is_float: group.is_float,
         on_tiles: tiles.map(|tile| (tile, plan.bytes(index, tile))).collect(),

@@ -57,6 +57,7 @@ pub(super) struct Call {
 /// A tensor that one operation makes and others use.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tensor {
+    pub name: String,
     /// Whether the host sends it.
     pub from_host: bool,
     /// All uses; the first one in time makes it.
@@ -85,6 +86,7 @@ pub(super) struct OnTile {
 /// A weight.
 #[derive(Debug, Clone)]
 pub(super) struct Weight {
+    pub name: String,
     pub places: Places,
     pub is_float: bool,
     /// Tiles and bytes.

@@ -22,17 +22,22 @@ mod axis;
 mod copies;
 mod from_plan;
 mod graph;
+mod ipu;
 mod keep;
 mod options;
+mod profile;
 mod route;
 mod simulate;
 mod stages;
 mod sum;
 #[cfg(test)]
 mod tests;
+mod variables;
 mod walk;
 
+use super::options::Settings;
 use super::place_truth::PlaceTruth;
+use super::places::Places;
 use super::plan::Plan;
 use graph::Graph;
 pub use options::{PipelineOptions, Recompute, Schedule};
@@ -42,6 +47,7 @@ use stages::Stages;
 /// A planted model that can be compiled for several IPUs.
 #[derive(Debug, Clone)]
 pub struct PipelineModel {
+    settings: Settings,
     graph: Graph,
     places: PlaceTruth,
 }
@@ -69,6 +75,7 @@ pub struct StageTruth {
 impl PipelineModel {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
+            settings: plan.settings.clone(),
             graph: from_plan::graph(plan),
             places: PlaceTruth::new(plan),
         }
@@ -98,7 +105,7 @@ impl PipelineModel {
         }
     }
 
-    fn stage(&self, memory: IpuMemory, places: super::places::Places) -> StageTruth {
+    fn stage(&self, memory: IpuMemory, places: Places) -> StageTruth {
         let bytes = |tile: usize| {
             let fixed = self.places.fixed(tile, places) + self.places.gap(tile, places);
             fixed + memory.passing[tile] + memory.stash[tile] + memory.accumulators[tile]

@@ -50,14 +50,15 @@ impl<'a> Sum<'a> {
     fn clip(&self, from: u32, to: u32) -> Option<Range<u32>> {
         let from = from.max(self.window.start);
         let to = to.min(self.window.end);
-        (from < to).then_some(from..to)
+        let start = self.window.start;
+        (from < to).then(|| from - start..to - start)
     }
 
     /// What of these steps stands outside of both passes.
     fn outside(&self, from: u32, to: u32) -> Vec<Range<u32>> {
         let mut lives = Vec::new();
         let graph = self.graph;
-        let base = self.window.end;
+        let base = self.window.end - self.window.start;
         if from < graph.first {
             lives.push(base + from..base + to.min(graph.first));
         }
@@ -88,13 +89,7 @@ impl<'a> Sum<'a> {
 
     /// The moments when copies of a tensor live on a tile where it has this
     /// class: it may live longer, or again.
-    pub fn lives(
-        &self,
-        tensor: &Tensor,
-        class: u32,
-        copies: &[Copy],
-        is_last: bool,
-    ) -> Vec<Range<u32>> {
+    pub fn lives(&self, tensor: &Tensor, class: u32, copies: &[Copy]) -> Vec<Range<u32>> {
         let end = tensor.end();
         let ranges = &self.graph.classes[class as usize];
         let later = ranges.iter().filter(|range| range.1 > end);
@@ -117,14 +112,15 @@ impl<'a> Sum<'a> {
             }
             lives.extend(self.clip(copy.from, to));
         }
-        if is_last {
-            let after = |&(from, to): &(u32, u32)| self.outside(from.max(self.graph.update), to);
-            lives.extend(
-                later
-                    .iter()
-                    .filter(|range| range.1 > self.graph.update)
-                    .flat_map(after),
-            );
+        // What is used last may live on when all micro-batches are through.
+        let is_last = |copy: &Copy| {
+            let segment = copy.tail.map(|tail| self.axis.segments[tail].kind);
+            segment.is_some_and(|kind| !matches!(kind, Kind::Rerun(_)))
+        };
+        if copies.iter().any(is_last) {
+            for &(from, to) in later.iter().filter(|range| range.1 > self.graph.update) {
+                lives.extend(self.outside(from.max(self.graph.update), to));
+            }
         }
         lives
     }

@@ -2,6 +2,7 @@
 
 mod bert;
 mod planted;
+mod profile;
 mod small;
 mod table;
 mod tiny;

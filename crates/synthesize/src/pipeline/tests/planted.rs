@@ -10,7 +10,7 @@ use super::SCHEDULES;
 use crate::place_truth::PlaceTruth;
 use crate::places::Places;
 
-fn models(mode: &str) -> Vec<PipelineModel> {
+pub(super) fn models(mode: &str) -> Vec<PipelineModel> {
     let frameworks = ["popart", "poptorch", "tensorflow", "poplar"];
     let rest = [
         "--classes 300 --masks --gaps 4 --compiler-made 300",

@@ -40,6 +40,7 @@ impl Graph {
             steps: (step, step + 1),
         });
         self.tensors.push(Tensor {
+            name: String::new(),
             from_host: false,
             uses: uses.collect(),
             on_tiles: vec![OnTile {
@@ -54,6 +55,7 @@ impl Graph {
     /// Adds a weight of a place.
     pub(super) fn plant_weight(&mut self, bytes: u64, places: Places) {
         self.weights.push(Weight {
+            name: String::new(),
             places,
             is_float: false,
             on_tiles: vec![(0, bytes)],

@@ -1,0 +1,211 @@
+//! What an IPU has on each tile, and when.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::axis::{Axis, Layout};
+use super::copies::{Copies, Copy, What};
+use super::graph::{Graph, Pass};
+use super::keep::{Kept, Reruns, kept};
+use super::options::{PipelineOptions, Schedule};
+use super::route::Route;
+use super::stages::Stages;
+use super::sum::Sum;
+use super::walk::{Part, Pipeline, Run};
+
+/// One IPU of a pipeline.
+pub(super) struct Ipu<'a> {
+    pub graph: &'a Graph,
+    pub stages: &'a Stages,
+    pub reruns: &'a Reruns,
+    pub options: &'a PipelineOptions,
+    pub pipeline: Pipeline,
+    pub number: u32,
+}
+
+/// Something on a tile.
+pub(super) struct Variable<'a> {
+    pub tile: usize,
+    pub of: Of<'a>,
+    pub bytes: u64,
+}
+
+/// What it is, with its name or class, and when it lives if not always. Moments
+/// are counted from the start of a period.
+pub(super) enum Of<'a> {
+    /// What lives at the same steps as in the one-IPU compilation.
+    Local(u32, &'a [Range<u32>]),
+    /// A copy of a tensor.
+    Copy(&'a str, What, &'a [Range<u32>]),
+    /// The ring of a tensor.
+    Ring(&'a str),
+    /// The accumulator of a weight.
+    Accumulator(&'a str),
+}
+
+/// A tensor that an IPU has at some time.
+struct Present<'a> {
+    route: &'a Route<'a>,
+    kept: Kept,
+    fifo: u32,
+}
+
+impl Ipu<'_> {
+    /// Goes through everything that the IPU has beside what is live at all times
+    /// in the one-IPU compilation too. Gives the most copies of a tensor in a ring.
+    pub fn visit(&self, routes: &[Route], mut each: impl FnMut(Variable)) -> u32 {
+        let own = self.stages.on_ipu(self.number);
+        // So many that runs of all kinds follow those of the window.
+        let parts = self.pipeline.parts(&own, 2 * self.steady());
+        let mut present: Vec<Present> = routes
+            .iter()
+            .filter_map(|route| {
+                let kept = kept(route, (&own, &parts), self.reruns, &self.pipeline)?;
+                let fifo = 0;
+                Some(Present { route, kept, fifo })
+            })
+            .collect();
+        let axis = self.axis(&mut present, parts);
+        let sum = Sum::new(self.graph, &axis, self.window(&axis, &own));
+        self.locals(&sum, &mut each);
+        self.accumulators(&mut each);
+        for own in &present {
+            self.tensor(own, &sum, &axis, &mut each);
+        }
+        let slots = present.iter().map(|own| own.kept.slots);
+        slots.max().unwrap_or(0)
+    }
+
+    fn axis(&self, present: &mut [Present], parts: Vec<Part>) -> Axis {
+        let layout = Layout {
+            graph: self.graph,
+            stages: self.stages,
+            reruns: self.reruns,
+            fifos: &self.fifos(present),
+            early_fifo: self.options.early_fifo,
+            early_reruns: self.options.early_reruns(),
+            all_steps: self.options.all_steps,
+        };
+        Axis::new(&layout, parts)
+    }
+
+    /// Numbers the FIFOs that run together; gives how many these are, by run.
+    fn fifos(&self, present: &mut [Present]) -> HashMap<Run, u32> {
+        let mut fifos = HashMap::new();
+        if !self.pipeline.schedule.has_fifo() {
+            return fifos;
+        }
+        for own in present.iter_mut().filter(|own| own.kept.slots > 0) {
+            let run = match self.options.early_fifo {
+                true => Some(own.kept.home),
+                false => own.kept.last(),
+            };
+            let count = fifos.entry(run.unwrap_or(own.kept.home)).or_insert(0);
+            own.fifo = *count;
+            *count += 1;
+        }
+        fifos
+    }
+
+    /// A micro-batch that starts when all stages run.
+    fn steady(&self) -> u32 {
+        2 * self.stages.count() + 2
+    }
+
+    /// A period in which all stages run.
+    fn window(&self, axis: &Axis, own: &[u32]) -> Range<u32> {
+        let run = (own[0], Pass::Forward);
+        let start = |micro_batch| {
+            let time = self.pipeline.time(run, micro_batch);
+            time.checked_sub(1)
+                .map_or(0, |before| axis.after_time(before))
+        };
+        start(self.steady())..start(self.steady() + 1)
+    }
+
+    /// The ring and the copies of a tensor.
+    fn tensor(&self, own: &Present, sum: &Sum, axis: &Axis, each: &mut impl FnMut(Variable)) {
+        let tensor = own.route.tensor;
+        let name = tensor.name.as_str();
+        let mut copies: Vec<(What, Vec<Copy>)> = Vec::new();
+        for copy in self.copies(own, axis) {
+            match copies.iter_mut().find(|(what, _)| *what == copy.what) {
+                Some((_, same)) => same.push(copy),
+                None => copies.push((copy.what, vec![copy])),
+            }
+        }
+        for part in &tensor.on_tiles {
+            let tile = part.tile as usize;
+            if own.kept.slots > 0 {
+                let (of, bytes) = (Of::Ring(name), u64::from(own.kept.slots) * part.bytes);
+                each(Variable { tile, of, bytes });
+            }
+            for (what, copies) in &copies {
+                let lives = sum.lives(tensor, part.class, copies);
+                let (of, bytes) = (Of::Copy(name, *what, &lives), part.bytes);
+                each(Variable { tile, of, bytes });
+            }
+        }
+    }
+
+    fn copies(&self, own: &Present, axis: &Axis) -> Vec<Copy> {
+        let copies = Copies {
+            axis,
+            pipeline: self.pipeline,
+            options: self.options,
+            route: own.route,
+            kept: &own.kept,
+            fifo: own.fifo,
+        };
+        let micro_batches = 0..self.steady() + 2;
+        let all: Vec<Vec<Copy>> = micro_batches.map(|own| copies.of(own)).collect();
+        let mut pairs = all.windows(2);
+        let one_is_enough = pairs.all(|pair| follow(&pair[0], &pair[1]));
+        debug_assert!(one_is_enough || self.needs_two(own));
+        all.concat()
+    }
+
+    /// Whether a tensor that TensorFlow receives is still needed when the next one
+    /// arrives, so that it needs a copy beside the buffer.
+    fn needs_two(&self, own: &Present) -> bool {
+        let is_received = own.route.sender(own.kept.home).is_some();
+        self.options.schedule == Schedule::TfGrouped && is_received && own.kept.last().is_some()
+    }
+
+    /// What lives at the same steps as in the one-IPU compilation.
+    fn locals(&self, sum: &Sum, each: &mut impl FnMut(Variable)) {
+        let own = self.stages.places(self.graph, self.number);
+        let mut lives = HashMap::new();
+        for (tile, locals) in self.graph.locals.iter().enumerate() {
+            let locals = locals.iter().filter(|((places, _), _)| places.meets(own));
+            for (&(_, class), &bytes) in locals {
+                let lives = lives.entry(class).or_insert_with(|| sum.steps(class));
+                let of = Of::Local(class, lives);
+                each(Variable { tile, of, bytes });
+            }
+        }
+    }
+
+    /// The accumulators of the weights of these places.
+    fn accumulators(&self, each: &mut impl FnMut(Variable)) {
+        let own = self.stages.places(self.graph, self.number);
+        let is_needed = self.graph.turn.is_some();
+        let weights = self.graph.weights.iter();
+        for weight in weights.filter(|weight| is_needed && weight.places.meets(own)) {
+            let is_wider = self.options.float_accumulators && !weight.is_float;
+            for &(tile, bytes) in &weight.on_tiles {
+                each(Variable {
+                    tile: tile as usize,
+                    of: Of::Accumulator(&weight.name),
+                    bytes: if is_wider { 2 * bytes } else { bytes },
+                });
+            }
+        }
+    }
+}
+
+/// Whether each copy for a micro-batch is free before that for the next one: one
+/// buffer is enough for all of them.
+fn follow(own: &[Copy], next: &[Copy]) -> bool {
+    own.len() != next.len() || own.iter().zip(next).all(|(own, next)| own.to <= next.from)
+}
