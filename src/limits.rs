@@ -195,6 +195,10 @@ pub fn table() -> Vec<(&'static str, String)> {
             "layers times steps that can hold a peak, on one tile",
             number(CELLS),
         ),
+        (
+            "ranges of layers times stages of a pipeline",
+            number(RANGE_COSTS),
+        ),
         ("bytes that a part of a saved file unpacks to", {
             let (any, part) = (number(RATIO), number(PART));
             let variables = number(RATIO_OF_VARIABLES);

@@ -48,6 +48,7 @@ pub use recording::{Framework, Recording};
 pub use variable_lookup::{LivePlace, LiveVariables, VariableLookup};
 use variables::{LoweredVariables, Users};
 pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
+use windows::StepIndex;
 
 use crate::debug_info::DebugInfo;
 use crate::profile::{
@@ -150,14 +151,19 @@ pub struct OperationGroup {
     pub window: Option<(u32, u32)>,
     /// Code and vertex state by tile.
     pub code: GroupCode,
-    /// Does it copy from or to the host, and compute nothing?
-    pub streams: bool,
+    /// The steps at which it copies from or to the host, ascending.
+    pub host_copies: Vec<u32>,
     /// Its programs by the variables that they use, where they use different
     /// ones; empty where it has only one piece.
     pub pieces: Vec<Piece>,
 }
 
 impl OperationGroup {
+    /// Does it copy from or to the host, and compute nothing?
+    pub fn only_streams(&self) -> bool {
+        !self.host_copies.is_empty() && !self.computes()
+    }
+
     /// Does it run vertices, and not only move data?
     pub fn computes(&self) -> bool {
         !self.code.vertex_types.is_empty()
@@ -193,10 +199,10 @@ impl Model {
         let contexts = contexts::OperationContexts::new(debug_info);
         let found = operations::find(&profile.programs, contexts)?;
         let (mut operations, with_pairs) = names::name_all(&found, &profile.programs, debug_info)?;
-        let steps = windows::StepIndex::new(&profile.programs, &profile.steps);
+        let steps = StepIndex::new(&profile.programs, &profile.steps);
         let windows = steps.windows(&found);
         let turn = passes::find(&found, &windows, &mut operations);
-        let (operation_groups, users, collected) = Self::groups(&profile, &found, &windows)?;
+        let (operation_groups, users, collected) = Self::groups(&profile, &found, &steps)?;
         let (set_of, user_sets) = users;
         let has_pairs = |path| with_pairs.contains(&path);
         let sets = (&set_of[..], &user_sets);
@@ -245,9 +251,10 @@ impl Model {
     fn groups(
         profile: &Profile,
         found: &operations::Found,
-        windows: &[Option<(u32, u32)>],
+        steps: &StepIndex,
     ) -> Result<(Vec<OperationGroup>, Users, LoweredVariables), ModelError> {
         let programs = &profile.programs;
+        let windows = steps.windows(found);
         let mut budget = code::Budget::new(programs);
         let own = found.groups.iter();
         let own: Vec<(u64, &[u32])> = own.map(|own| (own.uid, &own.programs[..])).collect();
@@ -257,7 +264,7 @@ impl Model {
             .map(|(group, code)| OperationGroup {
                 uid: group.uid,
                 window: windows[group.first as usize],
-                streams: code.vertex_types.is_empty() && streams(programs, &group.programs),
+                host_copies: host_copies(programs, &group.programs, steps),
                 code,
                 pieces: Vec::new(),
             })
@@ -299,14 +306,16 @@ impl Model {
     }
 }
 
-/// Does one of these programs copy from or to the host?
-fn streams(programs: &Programs, group: &[u32]) -> bool {
-    let kinds = group
-        .iter()
-        .map(|&program| &programs.all[program as usize].kind);
-    let mut others = kinds.filter_map(|kind| match kind {
-        ProgramKind::Other(name) => Some(name),
-        _ => None,
+/// The steps at which these programs copy from or to the host.
+fn host_copies(programs: &Programs, group: &[u32], steps: &StepIndex) -> Vec<u32> {
+    let copies = group.iter().filter(|&&program| {
+        let kind = &programs.all[program as usize].kind;
+        matches!(kind, ProgramKind::Other(name) if name.starts_with("StreamCopy"))
     });
-    others.any(|name| name.starts_with("StreamCopy"))
+    let mut found: Vec<u32> = copies
+        .flat_map(|&program| steps.of(program))
+        .copied()
+        .collect();
+    found.sort_unstable();
+    found
 }

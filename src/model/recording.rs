@@ -89,8 +89,8 @@ impl Recording {
             contexts.filter_map(move |context| debug_info.text(context, field))
         };
         let is_accumulator = |label: &Label| {
-            label.tensor.starts_with(POPART_ACCUMULATOR)
-                || label.name.ends_with(TENSORFLOW_ACCUMULATOR)
+            let name = label.weight_name();
+            name.starts_with(POPART_ACCUMULATOR) || name.ends_with(TENSORFLOW_ACCUMULATOR)
         };
         // What the compiler makes may stand anywhere.
         let runs_twice =

@@ -39,6 +39,12 @@ impl StepIndex {
         }
     }
 
+    /// The steps that run a program, ascending.
+    pub(super) fn of(&self, program: u32) -> &[u32] {
+        let program = program as usize;
+        &self.steps[self.starts[program] as usize..self.starts[program + 1] as usize]
+    }
+
     /// By operation: its first and last step (inclusive); `None` when no step runs
     /// its programs.
     pub(super) fn windows(&self, found: &Found) -> Vec<Option<(u32, u32)>> {
@@ -54,8 +60,7 @@ impl StepIndex {
         let mut longest = 0;
         let mut window: Option<(u32, u32)> = None;
         for &program in programs {
-            let own = self.starts[program as usize]..self.starts[program as usize + 1];
-            for &step in &self.steps[own.start as usize..own.end as usize] {
+            for &step in self.of(program) {
                 let above = self.paths.innermost_first(self.calls[step as usize]);
                 let pairs = above.zip(paths.innermost_first(path));
                 let shared = pairs.take_while(|(a, b)| a == b).count();

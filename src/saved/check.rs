@@ -113,6 +113,9 @@ impl Referents<'_> {
             is_below(last, self.0.steps() as usize, "step")?;
             ensure(first <= last, || "it ends before it begins".into())?;
         }
+        each("host copy", &group.host_copies, |&step| {
+            is_below(step, self.0.steps() as usize, "step")
+        })?;
         self.code(&group.code)?;
         each("piece", &group.pieces, |piece| {
             self.are_sets(&piece.sets)?;

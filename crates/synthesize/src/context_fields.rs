@@ -304,7 +304,8 @@ fn attributes(plan: &Plan, op: &Op) -> Value {
         ("__ipu_number", "0".into()),
         ("__pipeline_stage", "0".into()),
     ];
-    if plan.settings.has_places() && op.phase == Phase::Optimiser {
+    let accumulates = plan.settings.has_places() && plan.settings.features.accumulation;
+    if accumulates && op.phase == Phase::Optimiser {
         attributes.push(("__execution_context", "AccumulateOuterFragment".into()));
     }
     Value::Map(attributes)

@@ -15,6 +15,10 @@ pub struct Features {
     /// Where weights and their optimiser state say which layer they are of.
     #[arg(long, value_enum, default_value_t = Names::Operation, requires = "places")]
     pub names: Names,
+    /// Sums up the gradients of several micro-batches: each weight has an
+    /// accumulator, and its gradient is gone after each micro-batch.
+    #[arg(long, requires = "places")]
+    pub accumulation: bool,
     /// Adds a norm over the gradients of all weights, which clips them.
     #[arg(long, requires = "places")]
     pub gradient_norm: bool,

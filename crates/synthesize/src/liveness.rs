@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::groups::{Group, Role};
 use super::options::Settings;
 use super::random::topic;
-use super::tree::Tree;
+use super::tree::{Content, Mark, Program, Tree, Type};
 
 /// Half-open step ranges, ascending and apart.
 pub type Ranges = Vec<(u32, u32)>;
@@ -122,11 +122,26 @@ fn group_ranges(tree: &Tree, group: &Group) -> Option<Ranges> {
         Role::Activation | Role::Gradient => {
             let pieces = pieces(tree, group);
             let first = pieces.iter().map(|piece| piece.0).min()?;
+            // What the host sends is there from its copy on.
+            let copied = input_step(tree).filter(|_| group.mark == Some(Mark::Input));
+            let first = copied.map_or(first, |copied| copied.min(first));
             let end = pieces.iter().map(|piece| piece.1).max()?;
             Some(vec![(first, end)])
         }
         _ => Some(pieces(tree, group)),
     }
+}
+
+/// The step that copies the input from the host.
+fn input_step(tree: &Tree) -> Option<u32> {
+    let streams = &tree.streams;
+    let row = streams
+        .iter()
+        .position(|own| own.content == Content::Marked(Mark::Input))?;
+    let programs = tree.programs.iter();
+    let is_it = |own: &Program| own.kind == Type::StreamCopyMid && own.index == Some(row);
+    let program = programs.clone().position(is_it)?;
+    tree.listings[program].first().copied()
 }
 
 /// One range for each operation that uses the group and each time that its

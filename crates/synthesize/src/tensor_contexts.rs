@@ -51,12 +51,12 @@ impl Contexts {
     pub(super) fn plant_tensors(&mut self, settings: &Settings, model: &Model) {
         let framework = settings.framework;
         for (index, weight) in model.weights.iter().enumerate() {
-            for &state in State::all(settings) {
+            for state in State::all(settings) {
                 let tensor = Tensor {
                     id: state.name(framework, &weight.name),
                     kind: "Variable",
                     element: match state {
-                        State::Value => "FLOAT16",
+                        State::Value | State::Accumulator => "FLOAT16",
                         State::First | State::Second => "FLOAT",
                     },
                 };

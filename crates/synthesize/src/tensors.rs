@@ -66,17 +66,21 @@ pub enum State {
     First,
     /// The optimiser's second moment.
     Second,
+    /// What sums up its gradients.
+    Accumulator,
 }
 
 impl State {
     /// What a weight has of these.
-    pub fn all(settings: &Settings) -> &'static [State] {
-        let moments = settings.training() && settings.features.optimiser.has_moments();
-        if moments {
-            &[State::Value, State::First, State::Second]
-        } else {
-            &[State::Value]
+    pub fn all(settings: &Settings) -> Vec<State> {
+        let mut all = vec![State::Value];
+        if settings.training() && settings.features.optimiser.has_moments() {
+            all.extend([State::First, State::Second]);
         }
+        if settings.training() && settings.features.accumulation {
+            all.push(State::Accumulator);
+        }
+        all
     }
 
     /// The name that it has for a weight. PopART puts its mark in front.
@@ -85,6 +89,7 @@ impl State {
             State::Value => return weight.to_owned(),
             State::First => ("Accl1___", "/Adam", "/m"),
             State::Second => ("Accl2___", "/Adam_1", "/v"),
+            State::Accumulator => ("Accum___", "/Accumulator", "/accumulator"),
         };
         match framework {
             Framework::Popart | Framework::Poptorch => format!("{popart}{weight}"),

@@ -107,14 +107,25 @@ impl Flows {
     }
 
     /// What is kept from the forward to the backward pass in the layer that
-    /// keeps most, or in In and the first layer together.
+    /// keeps most, or in In and the first layer together, with what the layer
+    /// makes again for others and the gradient that waits for it.
     fn largest_layer(&self, own: &StagePlaces, tile: &TileFlows) -> u64 {
         let of_units = |unit: Range<u32>| {
             self.sum(&unit, tile, |flow, _| {
                 let used = |users: &[u32]| users.iter().any(|user| unit.contains(user));
-                flow.life == Life::OverTurn
-                    && !flow.backward.is_empty()
-                    && (used(&flow.forward) || used(&flow.backward))
+                let ends = flow.forward.first().zip(flow.forward.last());
+                match flow.life {
+                    Life::OverTurn if !flow.backward.is_empty() => {
+                        used(&flow.forward) || used(&flow.backward)
+                    }
+                    Life::OverTurn | Life::Forward => {
+                        ends.is_some_and(|(maker, last)| unit.contains(maker) && *last >= unit.end)
+                    }
+                    Life::Backward => {
+                        used(&flow.backward)
+                            && flow.backward.last().is_some_and(|&maker| maker >= unit.end)
+                    }
+                }
             })
         };
         let single = own.places.clone().map(|place| place..place + 1);
@@ -131,7 +142,7 @@ impl Flows {
     /// What is made again stage by stage while the originals wait to be sent.
     fn made_again(&self, own: &StagePlaces, tile: &TileFlows) -> u64 {
         match self.pipeline.recompute {
-            Recompute::Stage if self.has_waiting() => {
+            Recompute::Stage if self.is_training => {
                 self.sum(&own.places, tile, |_, part| part.leaves && !part.kept)
             }
             _ => 0,
@@ -168,6 +179,9 @@ impl Flows {
     }
 
     pub(super) fn waiting(&self, places: &Range<u32>, tile: &TileFlows) -> u64 {
+        if self.gradients_wait() && !self.has_waiting() {
+            return self.sum(places, tile, |_, part| part.gradient_in);
+        }
         if !self.has_waiting() {
             return 0;
         }

@@ -1,12 +1,13 @@
 //! Which stages a tensor is made in, used in, kept in and passed through.
 
 use super::{Pipeline, Recompute, Schedule};
-use crate::memory::MemoryModel;
+use crate::memory::{MemoryModel, join};
 use crate::model::{
-    EVERYWHERE, Framework, Model, PassPlaces, PlaceSet, Placement, TensorKind, TooManyPlaces,
+    Framework, Model, Pass, PassPlaces, PlaceSet, Placement, TensorKind, TooManyPlaces,
     VariableGroup,
 };
-use rustc_hash::FxHashMap;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 /// When a variable that is no parameter is live.
@@ -110,17 +111,30 @@ pub(in crate::memory) struct Flows {
     pub(super) out_is_first: bool,
     /// The flows by number.
     pub(super) list: Vec<Flow>,
-    /// By user set: the first of the numbers of its flows, or none where nobody
-    /// has a place or it holds weights or constants.
-    first_of_set: Vec<Option<u32>>,
-    /// By user set: do only places that use it count it?
-    is_plain: Vec<bool>,
+    /// By user set: the first of the numbers of its flows.
+    of_set: Vec<OfSet>,
+    /// Where a set is used in several places: the same by set and class, since a
+    /// variable of a function is used in all that call it, but live in one call.
+    of_class: FxHashMap<(u32, u32), u32>,
+    /// By user set: where it counts.
+    counted: Vec<Box<[u32]>>,
     /// By class: when it is live; `None` for parameters.
     life_of_class: Vec<Option<Life>>,
-    /// By user set: the steps of host copies to it.
-    streamed: Vec<Option<(u32, u32)>>,
+    /// By user set: the operation groups that copy it from or to the host.
+    streams: Vec<Box<[u32]>>,
     /// By user set: bytes of an accumulator are these for each byte of it.
     accumulators: Vec<Option<AccumulatorSize>>,
+}
+
+/// Which flow a user set has.
+#[derive(Debug, Clone, Copy)]
+enum OfSet {
+    /// None: it holds weights or constants, or no operation with a place uses it.
+    None,
+    /// By life from this one on.
+    First(u32),
+    /// It depends on the class.
+    ByClass,
 }
 
 /// For a weight: the bytes of its elements, if they are known.
@@ -141,20 +155,29 @@ impl Flows {
         pipeline: Pipeline,
     ) -> Result<Self, TooManyPlaces> {
         let by_pass = PassPlaces::new(model, placement)?;
-        let (list, first_of_set) = flows(model, &by_pass);
         let positions = &placement.positions;
         let life = |class| life(model, class);
+        let life_of_class: Vec<_> = (0..model.classes.len() as u32).map(life).collect();
+        let mut known = KnownFlows::default();
+        if positions.out_is_first() {
+            known.out = Some(positions.len() as u32);
+        }
+        let of_set = known.of_sets(model, &by_pass);
+        let of_class = known.of_classes(model, (&by_pass, placement), &of_set, &life_of_class);
+        let counted = placement.counted.iter();
+        let counted = counted.map(|&set| placement.sets.places(set).into());
         Ok(Self {
             pipeline,
             is_training: model.turn.is_some(),
             places: positions.len() as u32 + u32::from(positions.out_is_first()),
             out_is_first: positions.out_is_first(),
-            is_plain: is_plain(placement, &by_pass),
-            list,
-            first_of_set,
-            life_of_class: (0..model.classes.len() as u32).map(life).collect(),
+            list: known.list,
+            of_set,
+            of_class,
+            counted: counted.collect(),
+            life_of_class,
             accumulators: accumulators(model, &by_pass, pipeline),
-            streamed: by_pass.streamed,
+            streams: by_pass.streams,
         })
     }
 
@@ -162,10 +185,19 @@ impl Flows {
     /// operation with a place uses.
     pub(in crate::memory) fn of(&self, model: &Model, item: &VariableGroup) -> Option<u32> {
         let life = self.life_of_class[item.class as usize]?;
-        let first = self.first_of_set[item.set as usize]?;
-        let streamed = self.streamed[item.set as usize].is_some_and(|(first, last)| {
-            let begin = model.classes.ranges(item.class).first();
-            begin.is_some_and(|&(begin, _)| (first..=last).contains(&begin))
+        let first = match self.of_set[item.set as usize] {
+            OfSet::None => return None,
+            OfSet::First(first) => first,
+            OfSet::ByClass => *self.of_class.get(&(item.set, item.class))?,
+        };
+        // What the host sends begins to be live as it is copied.
+        let begin = model.classes.ranges(item.class).first();
+        let streamed = begin.is_some_and(|&(begin, _)| {
+            let mut streams = self.streams[item.set as usize].iter();
+            streams.any(|&group| {
+                let copies = &model.operation_groups[group as usize].host_copies;
+                copies.binary_search(&begin).is_ok()
+            })
         });
         Some(first + 2 * life as u32 + u32::from(streamed))
     }
@@ -182,11 +214,31 @@ impl Flows {
     /// layers at once?
     pub(in crate::memory) fn is_recomputed(&self, model: &Model, item: &VariableGroup) -> bool {
         self.recomputes_layers()
-            && self.is_plain[item.set as usize]
             && self.of(model, item).is_some_and(|flow| {
                 let flow = &self.list[flow as usize];
-                flow.life == Life::OverTurn && !flow.backward.is_empty()
+                flow.life == Life::OverTurn
+                    && !flow.backward.is_empty()
+                    && self.is_only_used_by(flow, item.set)
             })
+    }
+
+    /// Do only places count a set that use this flow of it?
+    fn is_only_used_by(&self, flow: &Flow, set: u32) -> bool {
+        let out = self.places - 1;
+        let is_used = |place: u32| {
+            let own = [
+                place,
+                if self.out_is_first && place == 0 {
+                    out
+                } else {
+                    place
+                },
+            ];
+            let users = flow.forward.iter().chain(&flow.backward);
+            users.into_iter().any(|user| own.contains(user))
+        };
+        let counted = &self.counted[set as usize];
+        !counted.is_empty() && counted.iter().all(|&place| is_used(place))
     }
 
     pub(in crate::memory) fn pipeline(&self) -> Pipeline {
@@ -220,6 +272,14 @@ impl Flows {
         self.is_training && self.pipeline.schedule.overlaps()
     }
 
+    /// Do gradients wait that come from a later stage? Even where stages do not
+    /// overlap they do, while their stage makes its activations again.
+    pub(super) fn gradients_wait(&self) -> bool {
+        let is_again = self.is_training && self.pipeline.recompute != Recompute::None;
+        (self.has_waiting() && !self.is_backward_first())
+            || (self.pipeline.schedule == Schedule::Sequential && is_again)
+    }
+
     /// Does the backward pass come before the forward pass in a cycle?
     pub(super) fn is_backward_first(&self) -> bool {
         matches!(
@@ -229,26 +289,34 @@ impl Flows {
     }
 }
 
-/// The flows of all user sets, and by set the first of them. Six belong to each
-/// pair of forward and backward places.
-fn flows(model: &Model, by_pass: &PassPlaces) -> (Vec<Flow>, Vec<Option<u32>>) {
-    let mut known: FxHashMap<(PlaceSet, PlaceSet), u32> = FxHashMap::default();
-    let mut list = Vec::new();
-    let first = |set: u32| {
-        let users = (
-            by_pass.forward[set as usize],
-            by_pass.backward[set as usize],
-        );
-        let forward = by_pass.sets.places(users.0);
-        let backward = by_pass.sets.places(users.1);
-        let is_tensor = !matches!(
-            model.label_of(set).kind,
-            TensorKind::Variable | TensorKind::Constant
-        );
-        if !is_tensor || (forward.is_empty() && backward.is_empty()) {
-            return None;
+/// Flows, each pair of forward and backward places once.
+#[derive(Default)]
+struct KnownFlows {
+    list: Vec<Flow>,
+    numbers: FxHashMap<(Box<[u32]>, Box<[u32]>), u32>,
+    /// The place of Out, where it is on the first IPU.
+    out: Option<u32>,
+}
+
+impl KnownFlows {
+    /// The first of the flows with these places.
+    fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
+        // What the forward pass does not use in Out, its own backward pass does
+        // not use either: then it is that of In, which has the same weights.
+        let is_in = |user: &&u32| Some(**user) == self.out && !forward.contains(user);
+        let mut own: Vec<u32> = backward
+            .iter()
+            .filter(|user| !is_in(user))
+            .copied()
+            .collect();
+        if own.len() < backward.len() && !forward.is_empty() && own.first() != Some(&0) {
+            own.insert(0, 0);
+        } else if forward.is_empty() {
+            own = backward.to_vec();
         }
-        Some(*known.entry(users).or_insert_with(|| {
+        let backward = &*own;
+        let list = &mut self.list;
+        let first = || {
             let first = list.len() as u32;
             for number in 0..OF_SET {
                 list.push(Flow {
@@ -259,27 +327,131 @@ fn flows(model: &Model, by_pass: &PassPlaces) -> (Vec<Flow>, Vec<Option<u32>>) {
                 });
             }
             first
-        }))
-    };
-    let of_set = (0..model.user_sets.len() as u32).map(first).collect();
-    (list, of_set)
+        };
+        let key = (forward.into(), backward.into());
+        *self.numbers.entry(key).or_insert_with(first)
+    }
+
+    fn of_sets(&mut self, model: &Model, by_pass: &PassPlaces) -> Vec<OfSet> {
+        let of_set = |set: u32| {
+            let kind = model.label_of(set).kind;
+            let (forward, backward) = by_pass.places(set);
+            match (forward.len(), backward.len()) {
+                _ if [TensorKind::Variable, TensorKind::Constant].contains(&kind) => OfSet::None,
+                (0, 0) => OfSet::None,
+                (0..2, 0..2) => OfSet::First(self.number(forward, backward)),
+                _ => OfSet::ByClass,
+            }
+        };
+        (0..model.user_sets.len() as u32).map(of_set).collect()
+    }
+
+    /// By set and class, for the sets that several places use.
+    fn of_classes(
+        &mut self,
+        model: &Model,
+        (by_pass, placement): (&PassPlaces, &Placement),
+        of_set: &[OfSet],
+        life_of_class: &[Option<Life>],
+    ) -> FxHashMap<(u32, u32), u32> {
+        let is_wanted = |item: &&VariableGroup| {
+            matches!(of_set[item.set as usize], OfSet::ByClass)
+                && life_of_class[item.class as usize].is_some()
+        };
+        let gather = |mut met: FxHashSet<(u32, u32)>, tile| {
+            let items = model.variables.on_tile(tile).iter().filter(is_wanted);
+            met.extend(items.map(|item| (item.set, item.class)));
+            met
+        };
+        let tiles = (0..model.variables.tiles()).into_par_iter();
+        let met = tiles
+            .fold(FxHashSet::default, gather)
+            .reduce(FxHashSet::default, |a, b| {
+                let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
+                large.extend(small);
+                large
+            });
+        let windows = PassWindows::new(model, placement, by_pass);
+        let mut met: Vec<(u32, u32)> = met.into_iter().collect();
+        met.sort_unstable();
+        let flow = |(set, class)| {
+            let (forward, backward) = windows.users(model, by_pass.places(set), class);
+            ((set, class), self.number(&forward, &backward))
+        };
+        met.into_iter().map(flow).collect()
+    }
 }
 
-/// By user set: do only places count it that use it in one of the passes?
-fn is_plain(placement: &Placement, by_pass: &PassPlaces) -> Vec<bool> {
-    let positions = &placement.positions;
-    let is_used = |place: u32, users: &PlaceSet| {
-        let mut users = by_pass.sets.places(*users).iter();
-        users.any(|&user| positions.of_place(user) == place as usize)
-    };
-    let users = by_pass.forward.iter().zip(&by_pass.backward);
-    let sets = placement.counted.iter().zip(users);
-    let is_plain = sets.map(|(&counted, (forward, backward))| {
-        let mut places = placement.sets.places(counted).iter();
-        counted != EVERYWHERE
-            && places.all(|&place| is_used(place, forward) || is_used(place, backward))
-    });
-    is_plain.collect()
+/// The steps at which the operations of each place run, by pass, as far as they
+/// run in one place alone.
+struct PassWindows {
+    forward: Vec<Option<(u32, u32)>>,
+    backward: Vec<Option<(u32, u32)>>,
+}
+
+impl PassWindows {
+    fn new(model: &Model, placement: &Placement, by_pass: &PassPlaces) -> Self {
+        let mut runs = vec![0u32; model.operation_groups.len()];
+        for operation in &model.operations {
+            runs[operation.group as usize] += 1;
+        }
+        // Out may be a place more than there are positions.
+        let places = placement.positions.len() + 1;
+        let (mut forward, mut backward) = (vec![None; places], vec![None; places]);
+        for (number, operation) in model.operations.iter().enumerate() {
+            let group = &model.operation_groups[operation.group as usize];
+            let own = &placement.operations[number];
+            if !own.reason.is_own() || group.only_streams() {
+                continue;
+            }
+            let places = by_pass.sets.places(own.places);
+            let (&[place], Some(window), 1) =
+                (places, group.window, runs[operation.group as usize])
+            else {
+                continue;
+            };
+            let windows = match operation.pass {
+                Pass::Forward => &mut forward,
+                Pass::Backward => &mut backward,
+                Pass::Update | Pass::Both => continue,
+            };
+            let known = &mut windows[place as usize];
+            *known = join(&[*known, Some(window)]);
+        }
+        Self { forward, backward }
+    }
+
+    /// Those of the users of a variable, by pass, that use it in one and the same
+    /// live range: the range that is in most places, or that over the turn.
+    fn users(
+        &self,
+        model: &Model,
+        (forward, backward): (&[u32], &[u32]),
+        class: u32,
+    ) -> (Vec<u32>, Vec<u32>) {
+        let meet = |users: &[u32], windows: &[Option<(u32, u32)>], (from, to): (u32, u32)| {
+            let is_met = |user: &&u32| {
+                let window = windows[**user as usize];
+                window.is_none_or(|(first, last)| first < to && from <= last)
+            };
+            users.iter().filter(is_met).copied().collect::<Vec<u32>>()
+        };
+        let both = |&range: &(u32, u32)| {
+            let forward = meet(forward, &self.forward, range);
+            (forward, meet(backward, &self.backward, range))
+        };
+        let is_over_turn =
+            |&(from, to): &(u32, u32)| model.turn.is_some_and(|turn| from < turn && turn < to);
+        let ranges = model.classes.ranges(class);
+        match ranges.iter().find(|range| is_over_turn(range)) {
+            Some(range) => both(range),
+            None => {
+                let all = ranges.iter().map(both).rev();
+                let most = all.max_by_key(|(forward, backward)| forward.len() + backward.len());
+                most.unwrap_or_default()
+            }
+        }
+    }
 }
 
 /// When a class is live; `None` for parameters, which are live on the first and
@@ -402,10 +574,11 @@ impl Flows {
             places,
             out_is_first,
             list,
-            first_of_set: Vec::new(),
-            is_plain: Vec::new(),
+            of_set: Vec::new(),
+            of_class: FxHashMap::default(),
+            counted: Vec::new(),
             life_of_class: Vec::new(),
-            streamed: Vec::new(),
+            streams: Vec::new(),
             accumulators: Vec::new(),
         }
     }

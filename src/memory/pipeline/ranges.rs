@@ -134,7 +134,8 @@ impl<'a> Pattern<'a> {
         let (start, next) = (segment.starts.0, segment.backward);
         let is_first = self.flows.is_backward_first();
         let waits = self.flows.has_waiting();
-        if let Some(next) = next.filter(|&next| waits && !is_first && next < highest) {
+        let gradients_wait = self.flows.gradients_wait();
+        if let Some(next) = next.filter(|&next| gradients_wait && next < highest) {
             self.add(Quantity::Gradients, segment, next, highest - 1);
         }
         if waits && is_first && start > lowest && start <= highest {
@@ -163,13 +164,14 @@ impl<'a> Pattern<'a> {
         let enters = next.filter(|_| comes_from_before);
         self.stash(segment, kept, enters);
         let leaves = next.filter(|&next| next < highest);
-        if let (true, Some(next)) = (self.flows.has_waiting(), leaves) {
-            self.add(Quantity::Waiting, segment, next, highest - 1);
-            if self.flows.pipeline.recompute == Recompute::Stage {
-                let until = kept.map_or(highest, |kept| kept.min(highest));
-                if until > next {
-                    self.add(Quantity::Fixed, segment, next, until - 1);
-                }
+        if let Some(next) = leaves {
+            if self.flows.has_waiting() {
+                self.add(Quantity::Waiting, segment, next, highest - 1);
+            }
+            let until = kept.map_or(highest, |kept| kept.min(highest));
+            let is_again = self.flows.pipeline.recompute == Recompute::Stage;
+            if until > next && is_again && self.flows.is_training {
+                self.add(Quantity::Fixed, segment, next, until - 1);
             }
         }
         if let (true, Some(enters)) = (
@@ -331,8 +333,11 @@ impl RangeAdditions {
     /// What is kept from the forward to the backward pass, by place.
     fn keep(&mut self, flows: &Flows, flow: u32, tile: &TileFlows) {
         let own = &flows.list[flow as usize];
-        if own.life != Life::OverTurn || own.backward.is_empty() {
-            return;
+        if own.life == Life::Backward {
+            return self.wait(&own.backward, tile.bytes(flow));
+        }
+        if own.life == Life::Forward || own.backward.is_empty() {
+            return self.make_again(&own.forward, tile.bytes(flow));
         }
         for &place in &own.backward {
             let largest = &mut self.largest_of_place[place as usize];
@@ -346,6 +351,29 @@ impl RangeAdditions {
             self.of_place[place as usize] += bytes;
         }
         self.first_two += if users[0] <= 1 { bytes } else { 0 };
+    }
+
+    /// A gradient that waits for the places that use it, all but its maker.
+    fn wait(&mut self, users: &[u32], bytes: u64) {
+        let Some((&maker, others)) = users.split_last() else {
+            return;
+        };
+        for &place in others {
+            self.of_place[place as usize] += bytes;
+        }
+        let waits = others.iter().any(|&place| place <= 1) && maker > 1;
+        self.first_two += if waits { bytes } else { 0 };
+    }
+
+    /// What a place makes again for others that need it in the forward pass alone.
+    fn make_again(&mut self, users: &[u32], bytes: u64) {
+        let Some((&maker, &last)) = users.first().zip(users.last()) else {
+            return;
+        };
+        if last > maker {
+            self.of_place[maker as usize] += bytes;
+        }
+        self.first_two += if maker <= 1 && last > 1 { bytes } else { 0 };
     }
 
     fn accumulate(&mut self, places: &[u32], everywhere: bool, bytes: u64, positions: usize) {

@@ -48,7 +48,9 @@ fn model(
         operation.is_update = operation.pass == Pass::Update;
     }
     for (group, &streams) in model.operation_groups.iter_mut().zip(streams) {
-        group.streams = streams && !group.computes();
+        if streams {
+            group.host_copies = (0..STEPS / 2).collect();
+        }
     }
     (model, layering)
 }

@@ -309,7 +309,7 @@ impl PlainGroup {
                 exchange_code: self.exchange.iter().copied().collect(),
                 control_code: self.control.iter().copied().collect(),
             },
-            streams: false,
+            host_copies: Vec::new(),
             pieces: Vec::new(),
         }
     }

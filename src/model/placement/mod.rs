@@ -112,6 +112,22 @@ pub enum Reason {
     Ignored,
 }
 
+impl Reason {
+    /// Has an operation a place of its own for this reason?
+    pub(crate) fn is_own(self) -> bool {
+        match self {
+            Reason::Layer
+            | Reason::Call
+            | Reason::BeforeLayers
+            | Reason::AfterLayers
+            | Reason::Variables
+            | Reason::Neighbour
+            | Reason::Pseudo => true,
+            Reason::Touched | Reason::EveryStage | Reason::Ignored => false,
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,8 +1,8 @@
 //! Which places use a variable in which pass (pipeline.md, sections 12 to 15).
 
+use super::Placement;
 use super::by_layer::of_sets;
 use super::place_sets::{NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
-use super::{Placement, Reason};
 use crate::model::{Model, Pass};
 
 /// By user set: the places that use its variables, by pass. Only operations with
@@ -16,9 +16,8 @@ pub struct PassPlaces {
     pub forward: Vec<PlaceSet>,
     /// Those of the backward pass and of updates.
     pub backward: Vec<PlaceSet>,
-    /// The first and the last step (inclusive) of the host copies in the forward
-    /// pass.
-    pub streamed: Vec<Option<(u32, u32)>>,
+    /// By user set, ascending: the operation groups that copy from or to the host.
+    pub streams: Vec<Box<[u32]>>,
 }
 
 impl PassPlaces {
@@ -34,7 +33,7 @@ impl PassPlaces {
         for (number, operation) in model.operations.iter().enumerate() {
             let group = operation.group as usize;
             let own = &placement.operations[number];
-            if !has_place(own.reason) || model.operation_groups[group].streams {
+            if !own.reason.is_own() || model.operation_groups[group].only_streams() {
                 continue;
             }
             let (is_forward, is_backward) = sides(operation.pass);
@@ -47,23 +46,18 @@ impl PassPlaces {
         Ok(Self {
             forward: of_sets(&model.user_sets, &forward, &mut sets)?,
             backward: of_sets(&model.user_sets, &backward, &mut sets)?,
-            streamed: streamed(model),
+            streams: streams(model),
             sets,
         })
     }
 }
 
-/// Has an operation a place of its own for this reason?
-fn has_place(reason: Reason) -> bool {
-    match reason {
-        Reason::Layer
-        | Reason::Call
-        | Reason::BeforeLayers
-        | Reason::AfterLayers
-        | Reason::Variables
-        | Reason::Neighbour
-        | Reason::Pseudo => true,
-        Reason::Touched | Reason::EveryStage | Reason::Ignored => false,
+impl PassPlaces {
+    /// The places that use the variables of a set, in the forward pass, and in the
+    /// backward pass or an update.
+    pub fn places(&self, set: u32) -> (&[u32], &[u32]) {
+        let places = |of_set: &[PlaceSet]| self.sets.places(of_set[set as usize]);
+        (places(&self.forward), places(&self.backward))
     }
 }
 
@@ -76,20 +70,18 @@ fn sides(pass: Pass) -> (bool, bool) {
     }
 }
 
-/// By user set: the steps of the host copies before the turn.
-fn streamed(model: &Model) -> Vec<Option<(u32, u32)>> {
-    let turn = model.turn.unwrap_or(u32::MAX);
-    let mut of_set = vec![None; model.user_sets.len()];
+/// By user set: its operation groups that copy from or to the host.
+fn streams(model: &Model) -> Vec<Box<[u32]>> {
+    let mut of_set: Vec<Box<[u32]>> = vec![Box::default(); model.user_sets.len()];
     for (set, smaller, group) in model.user_sets.iter() {
-        let group = &model.operation_groups[group as usize];
-        let own = group
-            .window
-            .filter(|&(first, _)| group.streams && first < turn);
-        let known: Option<(u32, u32)> = of_set[smaller as usize];
-        of_set[set as usize] = match (known, own) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (known, own) => known.or(own),
-        };
+        let mut own = of_set[smaller as usize].to_vec();
+        if !model.operation_groups[group as usize]
+            .host_copies
+            .is_empty()
+        {
+            own.push(group);
+        }
+        of_set[set as usize] = own.into();
     }
     of_set
 }

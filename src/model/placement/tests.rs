@@ -43,7 +43,7 @@ impl Case {
                 },
                 ..GroupCode::default()
             },
-            streams: false,
+            host_copies: Vec::new(),
             pieces: Vec::new(),
         });
         self.operations.push(Operation {

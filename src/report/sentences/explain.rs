@@ -185,9 +185,14 @@ fn shared(groups: &[SharedVariables]) -> Vec<Sentence> {
     if groups.is_empty() {
         return Vec::new();
     }
-    let head = Sentence::default().count(groups.len() as u64, "").text(
-        " groups of layers share variables that are always live; a cut between them doubles these:",
-    );
+    let share = match groups.len() {
+        1 => " group of layers shares",
+        _ => " groups of layers share",
+    };
+    let head = Sentence::default()
+        .count(groups.len() as u64, "")
+        .text(share)
+        .text(" variables that are always live; a cut between them doubles these:");
     let group = |own: &SharedVariables| {
         say("  ")
             .amount(own.bytes, "")

@@ -41,7 +41,8 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
         (true, _) => format!("usual for {framework} training"),
         (false, true) => "the schedule as requested".to_string(),
     };
-    let accumulators = match (facts.trains(), facts.accumulator) {
+    let adds_accumulators = facts.trains() && !facts.recorded_accumulation;
+    let accumulators = match (adds_accumulators, facts.accumulator) {
         (false, _) => "",
         (true, Accumulator::AsWeight) => ", accumulators as their weights",
         (true, Accumulator::Float16) => ", accumulators of 16 bits",

@@ -171,7 +171,7 @@ fn bodies() -> Vec<OperationGroup> {
         uid,
         window,
         code,
-        streams: true,
+        host_copies: vec![0, 1],
         pieces: Vec::new(),
     };
     let first = body(u64::MAX, Some((2, 8)), code);
@@ -396,7 +396,7 @@ fn any_body(sizes: Sizes, sets: u32) -> impl Strategy<Value = OperationGroup> {
             uid,
             window: window.map(|(a, b)| (a.min(b), a.max(b))),
             code,
-            streams: false,
+            host_copies: Vec::new(),
             pieces: pieces.into_iter().map(piece).collect(),
         }
     })

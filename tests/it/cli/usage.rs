@@ -144,10 +144,10 @@ fn messages_are_as_many_as_asked_for() {
 fn a_pipe_that_nobody_reads_is_no_error() {
     let profile = profile("poptorch-bert-training");
     let cases: [&[&str]; 4] = [
-        &["--solve"],
+        &["--solve", "--schedule=none"],
         // More than any buffer on the way holds.
         &["--operation-breakdown"],
-        &["--operation-breakdown", "--solve"],
+        &["--operation-breakdown", "--solve", "--schedule=none"],
         &["--diagnose", "--operation-breakdown", "--format=csv"],
     ];
     for options in cases {

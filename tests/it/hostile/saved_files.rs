@@ -115,7 +115,7 @@ fn add(model: &mut Model, name: &str) -> u32 {
         uid: 1 << 40 | u64::from(group),
         window: None,
         code: Default::default(),
-        streams: false,
+        host_copies: Vec::new(),
         pieces: Vec::new(),
     };
     model.operation_groups.push(empty);

@@ -7,6 +7,7 @@ mod growth;
 mod layer_cycles;
 mod once;
 mod passes;
+mod pipelines;
 mod places;
 mod subject;
 mod whole;

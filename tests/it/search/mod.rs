@@ -3,4 +3,5 @@
 mod facts;
 mod lp_files;
 mod objectives;
+mod pipelines;
 mod ties;

@@ -1,5 +1,6 @@
 //! What the command answers to objectives and constraints, against all splits of the
-//! fixtures tried one by one.
+//! fixtures tried one by one; without a schedule, so that a range needs the same
+//! wherever it is.
 
 use crate::search::facts::{Facts, printed};
 use crate::support::{self, FIXTURES, run_fixture};
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 /// Runs the command and compares it with all splits.
 fn compare(fixture: &str, facts: &Facts, options: &[&str], best: Option<Vec<usize>>) {
-    let options: Vec<&str> = [&["--solve", "-q"], options].concat();
+    let options: Vec<&str> = [&["--solve", "-q", "--schedule=none"], options].concat();
     let run = run_fixture(fixture, &options);
     match best {
         Some(best) => {
@@ -107,7 +108,10 @@ fn orders_and_limits_by_ipu_are_obeyed_at_the_lowest_price() {
 fn a_sweep_has_the_best_split_for_each_number_of_ipus() {
     for fixture in FIXTURES {
         let facts = Facts::new(fixture);
-        let run = run_fixture(fixture, &["--sweep", "--num-ipus=7", "-q"]);
+        let run = run_fixture(
+            fixture,
+            &["--sweep", "--num-ipus=7", "-q", "--schedule=none"],
+        );
         assert_eq!(run.code, 0, "{run:?}");
         let rows = support::cells(&run.out, '\t');
         assert_eq!(rows.len(), 8, "{fixture}");
@@ -145,6 +149,7 @@ fn a_refusal_proves_what_it_says() {
                 format!("--mem-per-tile={memory}"),
                 "--solve".into(),
                 "--export-json=-".into(),
+                "--schedule=none".into(),
                 "-q".into(),
             ];
             let run = run_fixture(fixture, &options.each_ref().map(String::as_str));
@@ -230,7 +235,10 @@ fn auto_takes_the_fewest_ipus() {
                 .best("peak", &vec![facts.limit; ipus], |_| true)
                 .is_some()
         });
-        let run = run_fixture(fixture, &["--solve", "--num-ipus=auto", "-q"]);
+        let run = run_fixture(
+            fixture,
+            &["--solve", "--num-ipus=auto", "-q", "--schedule=none"],
+        );
         match fewest {
             Some(fewest) => assert_eq!(printed(&facts, &run.out).len(), fewest, "{fixture}"),
             None => assert_eq!(run.code, 1, "{fixture}"),

@@ -38,7 +38,8 @@ impl Tied {
 
     fn run(&self, options: &[&str]) -> Run {
         let profile = self.files[0].to_str().expect("a plain path");
-        popliner([profile, "--layer-order=steps"].iter().chain(options))
+        let fixed = [profile, "--layer-order=steps", "--schedule=none"];
+        popliner(fixed.iter().chain(options))
     }
 
     /// The stages and the report of a search.

@@ -32,7 +32,7 @@ pub(super) fn graph(plan: &Plan) -> Graph {
         .map(|(index, group)| tensor(plan, index, group))
         .collect();
     graph.weights = groups
-        .filter(|(_, group)| is_weight(group))
+        .filter(|(_, group)| is_weight(group) && !plan.settings.features.accumulation)
         .map(|(index, group)| weight(plan, index, group))
         .collect();
     let tiles = 0..plan.settings.tiles;

@@ -16,6 +16,9 @@ impl Planter<'_> {
             if self.settings.training() {
                 self.gradient(weight, group);
                 self.moments(weight, group);
+                if self.settings.features.accumulation {
+                    self.accumulator(weight, group);
+                }
             }
         }
         if self.settings.training() {
@@ -74,9 +77,9 @@ impl Planter<'_> {
         for &gradient in &own.gradients {
             uses.extend(self.written(gradient));
         }
-        uses.extend(self.updates_of(weight));
-        uses.extend(self.stages_over(weight, Kind::Norm));
-        uses.extend(self.stages_over(weight, Kind::Elementwise));
+        if !self.settings.features.accumulation {
+            uses.extend(self.after_backward(weight));
+        }
         let op = own.gradients[0];
         let name = if self.model.ops[op].name.is_empty() {
             format!("Gradient___{}", own.name)
@@ -90,12 +93,37 @@ impl Planter<'_> {
         });
     }
 
+    /// What the optimiser and what reaches over gradients do with a weight.
+    fn after_backward(&self, weight: usize) -> Vec<(usize, Access)> {
+        let kinds = [Kind::Update, Kind::Norm, Kind::Elementwise];
+        let stages = kinds.map(|kind| self.stages_over(weight, kind));
+        stages.concat()
+    }
+
+    /// The sum of gradients is needed where its weight is.
+    fn accumulator(&mut self, weight: usize, group: usize) {
+        let own = &self.model.weights[weight];
+        let gradients = own.gradients.iter();
+        let mut uses: Vec<(usize, Access)> = gradients
+            .flat_map(|&gradient| self.written(gradient))
+            .collect();
+        uses.extend(self.after_backward(weight));
+        let state = State::Accumulator;
+        self.put(Group {
+            name: state.name(self.settings.framework, &own.name),
+            mark: Some(Mark::Tensor(TensorOf::Weight(weight, state))),
+            uses,
+            ..self.like(group, 1, own.gradients[0], Role::Weight)
+        });
+    }
+
     /// Moments are needed where their weight is: an IPU updates its own weights.
     fn moments(&mut self, weight: usize, group: usize) {
         let own = &self.model.weights[weight];
         let uses = self.updates_of(weight);
         let update = self.tree.stages[uses[0].0].op;
-        for &state in &State::all(self.settings)[1..] {
+        let moments = State::all(self.settings).into_iter();
+        for state in moments.filter(|state| matches!(state, State::First | State::Second)) {
             self.put(Group {
                 name: state.name(self.settings.framework, &own.name),
                 is_float: true,

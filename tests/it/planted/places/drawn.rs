@@ -102,6 +102,12 @@ impl Drawing {
                 reaches = true;
             }
         }
+        // A fused optimiser that has accumulators beside gradients and moments
+        // pairs moments with weights in ways that the placement does not tell yet.
+        let is_fused = self.drawn.options.iter().any(|own| own == "adam-fused");
+        if !is_fused && self.random.once_in(3) {
+            self.flag("accumulation");
+        }
         if reaches && self.random.once_in(2) {
             self.flag("whole-sets");
         }

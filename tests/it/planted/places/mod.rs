@@ -6,8 +6,8 @@
 //! are distributed, by feature of the models. `SEEDS=12..13` looks at one model,
 //! range by range; `MODEL='--framework popart --masks'` at one with these options.
 
-mod distribution;
-mod drawn;
+pub mod distribution;
+pub mod drawn;
 mod planted;
 mod prediction;
 mod ranges;

@@ -1,0 +1,89 @@
+//! Splits and pipelines, drawn for a model.
+
+use crate::support::models::Random;
+use popliner::memory;
+use synthesize::pipeline::{PipelineOptions, Recompute, Schedule};
+
+/// A pipelined compilation.
+pub struct Case {
+    /// The positions before which there is a cut.
+    pub cuts: Vec<u32>,
+    pub options: PipelineOptions,
+}
+
+/// Some cases for a model with so many positions, whose framework has these
+/// schedules.
+pub fn cases(seed: u64, positions: usize, out_on_first: bool, is_tensorflow: bool) -> Vec<Case> {
+    let mut random = Random(seed ^ 0x9_1e1e);
+    let schedules: &[Schedule] = match is_tensorflow {
+        true => &[
+            Schedule::TfGrouped,
+            Schedule::TfInterleaved,
+            Schedule::Sequential,
+        ],
+        false => &[Schedule::Popart, Schedule::Popart, Schedule::Sequential],
+    };
+    let recomputes = [Recompute::None, Recompute::Stage, Recompute::Layer];
+    let case = |_| {
+        let is_cut = |_: &u32, random: &mut Random| !random.once_in(3);
+        let mut cuts: Vec<u32> = (1..positions as u32).collect();
+        cuts.retain(|cut| is_cut(cut, &mut random));
+        Case {
+            cuts,
+            options: PipelineOptions {
+                out_on_first,
+                early_restore: random.once_in(2),
+                early_fifo: random.once_in(2),
+                keep_buffers: false,
+                all_steps: true,
+                ..PipelineOptions::new(random.one_of(schedules), random.one_of(&recomputes))
+            },
+        }
+    };
+    (0..CASES).map(case).collect()
+}
+
+/// How many for each model.
+const CASES: usize = 2;
+
+impl Case {
+    /// The stages, as ranges of positions.
+    pub fn stages(&self, positions: usize) -> Vec<std::ops::Range<usize>> {
+        let cuts = self.cuts.iter().map(|&cut| cut as usize);
+        let mut start = 0;
+        let stage = |end| std::mem::replace(&mut start, end)..end;
+        cuts.chain([positions]).map(stage).collect()
+    }
+
+    /// What the library weighs for.
+    pub fn pipeline(&self) -> memory::Pipeline {
+        memory::Pipeline {
+            schedule: match self.options.schedule {
+                Schedule::Popart => memory::Schedule::Popart,
+                Schedule::TfGrouped => memory::Schedule::TfGrouped,
+                Schedule::TfInterleaved => memory::Schedule::TfInterleaved,
+                Schedule::Sequential => memory::Schedule::Sequential,
+            },
+            recompute: match self.options.recompute {
+                Recompute::None => memory::Recompute::None,
+                Recompute::Stage => memory::Recompute::Stage,
+                Recompute::Layer => memory::Recompute::Layer,
+            },
+            accumulator: memory::Accumulator::AsWeight,
+        }
+    }
+
+    /// What it is called in a distribution.
+    pub fn labels(&self) -> Vec<String> {
+        let options = &self.options;
+        let what = format!("{:?}, {:?}", options.schedule, options.recompute);
+        let when = match options.schedule {
+            Schedule::Popart if options.early_restore => "early restores",
+            Schedule::Popart => "late restores",
+            Schedule::Sequential => "",
+            _ if options.early_fifo => "early FIFO",
+            _ => "late FIFO",
+        };
+        vec![what.clone(), format!("{what}, {when}")]
+    }
+}

@@ -1,0 +1,156 @@
+//! How far the prediction of each stage is off.
+
+use std::fmt;
+use std::path::Path;
+
+use popliner::debug_info::DebugInfo;
+use popliner::memory::{MemoryModel, Parts};
+use popliner::model::{LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions};
+use popliner::profile::Profile;
+use synthesize::pipeline::StageTruth;
+use synthesize::places::Places;
+use tempfile::TempDir;
+
+use super::super::places::drawn;
+use super::drawn::cases;
+
+/// The errors of one pipelined compilation.
+pub struct Errors {
+    pub labels: Vec<String>,
+    pub name: String,
+    /// In 95 % of the stages, and in all.
+    pub most_over: (f64, f64),
+    pub stages: Vec<StageError>,
+}
+
+/// The error of one stage, in parts of what is true of its fullest tile.
+pub struct StageError {
+    number: usize,
+    /// Too low on some tile.
+    pub under: f64,
+    /// Too high on the fullest tile.
+    pub over: f64,
+    /// The same without what the layers alone are off by.
+    pub added_under: f64,
+    pub added_over: f64,
+    /// What was predicted of the tile that is most too low, and what is true.
+    lowest: (Parts, u64, u64, u64),
+}
+
+impl fmt::Display for StageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (under, over) = (100.0 * self.under, 100.0 * self.over);
+        let (parts, truth, stash, accumulators) = &self.lowest;
+        write!(
+            f,
+            "{under:6.2} % under, {over:6.2} % over (beside the layers {:.2} and {:.2}): stage {}, \
+             {} for {truth} (stash {stash}, accumulators {accumulators}) {parts:?}",
+            100.0 * self.added_under,
+            100.0 * self.added_over,
+            self.number,
+            parts.total()
+        )
+    }
+}
+
+impl Errors {
+    /// Those of some pipelines of a model; none where it has no backward pass that
+    /// contexts tell.
+    pub fn of_model(seed: u64) -> Vec<Self> {
+        let drawn = drawn::model(seed);
+        let has = |option: &str| drawn.options.iter().any(|own| own == option);
+        if !has("training") || has("poplar") {
+            return Vec::new();
+        }
+        let folder = TempDir::new().expect("a folder");
+        let truth = synthesize::write_with_pipeline(folder.path(), &drawn.options);
+        let truth = truth.expect("both files");
+        let model = model(folder.path());
+        let options = LayerOptions {
+            order: LayerOrder::Natural,
+            ..LayerOptions::default()
+        };
+        let layering = Layering::new(&model.operations, &options);
+        let placement = Placement::full(&model, &layering, &PlacementOptions::default());
+        let placement = placement.expect("places");
+        let memory = MemoryModel::new(&model, &placement).expect("memory");
+        let out_on_first = placement.positions.out_is_first();
+        let cases = cases(seed, memory.layers(), out_on_first, has("tensorflow"));
+        let errors = cases.iter().map(|case| {
+            let plain = &memory;
+            let memory = memory.in_pipeline(case.pipeline()).expect("memory");
+            let ranges = case.stages(memory.layers());
+            let found = memory.split(&ranges);
+            let layers = plain.split(&ranges);
+            let alone = ranges.iter().map(|range| {
+                let positions = range.start as u32..=range.end as u32 - 1;
+                let own = Places::positions(truth.places().layers(), positions);
+                let with_out = out_on_first && range.start == 0;
+                truth
+                    .places()
+                    .bytes(if with_out { own | Places::OUT } else { own })
+            });
+            let alone: Vec<Vec<u64>> = alone.collect();
+            let truth = truth.simulate(&case.cuts, &case.options).stages;
+            assert_eq!(found.len(), truth.len(), "SEEDS={seed}..{}", seed + 1);
+            let stages = found.iter().zip(&truth).enumerate();
+            Self {
+                labels: case.labels(),
+                name: format!(
+                    "SEEDS={seed}..{}: {:?} {:?} {}",
+                    seed + 1,
+                    case.cuts,
+                    case.options,
+                    drawn.options.join(" ")
+                ),
+                most_over: super::most_over(case),
+                stages: stages
+                    .map(|(number, (found, truth))| {
+                        let layers = (&layers[number].tiles[..], &alone[number][..]);
+                        error(number, &found.tiles, truth, layers)
+                    })
+                    .collect(),
+            }
+        });
+        errors.collect()
+    }
+}
+
+fn model(folder: &Path) -> Model {
+    let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
+    let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
+    Model::build(profile, &contexts, false).expect("a model")
+}
+
+/// Holds a stage against the truth; `layers` has the same of its layers alone.
+fn error(
+    number: usize,
+    found: &[Parts],
+    truth: &StageTruth,
+    layers: (&[Parts], &[u64]),
+) -> StageError {
+    let fullest = truth.tiles.iter().copied().max().unwrap_or(1) as f64;
+    let low = |tile: &usize| truth.tiles[*tile] as i64 - found[*tile].total() as i64;
+    let lowest = (0..found.len()).max_by_key(low).expect("a tile");
+    let highest = found.iter().map(Parts::total).max().unwrap_or(0) as f64;
+    let added = |tile: usize| {
+        let of_layers = layers.0[tile].total() as i64 - layers.1[tile] as i64;
+        found[tile].total() as i64 - truth.tiles[tile] as i64 - of_layers
+    };
+    let added_under = (0..found.len()).map(|tile| -added(tile)).max().unwrap_or(0);
+    let fullest_found = (0..found.len()).max_by_key(|&tile| found[tile].total());
+    let added_over = fullest_found.map_or(0, added);
+    StageError {
+        number,
+        added_under: added_under.max(0) as f64 / fullest,
+        added_over: added_over.max(0) as f64 / fullest,
+        under: low(&lowest).max(0) as f64 / fullest,
+        over: ((highest - fullest) / fullest).max(0.0),
+        lowest: (
+            found[lowest],
+            truth.tiles[lowest],
+            truth.stash[lowest],
+            truth.accumulators[lowest],
+        ),
+    }
+}

@@ -1,0 +1,123 @@
+//! Pipelined compilations of models whose places are known: what the library
+//! predicts from the profile of one IPU against a simulation that walks
+//! micro-batches through the stages and knows no rule of the library.
+//!
+//! `cargo test --test it planted::pipelines -- --nocapture` prints how the errors
+//! are distributed; `SEEDS=12..13` looks at one model, stage by stage.
+
+mod drawn;
+mod errors;
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use synthesize::pipeline::{Recompute, Schedule};
+
+use super::places::distribution::Distribution;
+use crate::support::models::seeds;
+use drawn::Case;
+use errors::{Errors, StageError};
+
+/// How many models are drawn; those without a backward pass that shows are left
+/// out.
+const MODELS: u64 = 400;
+
+/// By how much of its fullest tile a stage may be predicted too low on any tile,
+/// beside the error of the layers alone.
+const MOST_UNDER: f64 = 0.005;
+
+/// By how much the fullest tile may be predicted too high, in 95 % of the stages
+/// and in all of them, beside the error of the layers alone. Waiting is an upper
+/// bound, most of all in TensorFlow's interleaved schedule; that only one layer at
+/// a time is recomputed is counted as one sum and not step by step.
+fn most_over(case: &Case) -> (f64, f64) {
+    match (case.options.schedule, case.options.recompute) {
+        (Schedule::TfInterleaved, Recompute::Layer) => (0.33, 0.50),
+        (Schedule::TfInterleaved, Recompute::Stage) => (0.16, 0.30),
+        (Schedule::TfInterleaved, _) => (0.09, 0.20),
+        (_, Recompute::Layer) => (0.15, 0.40),
+        (Schedule::Sequential, Recompute::Stage) => (0.06, 0.30),
+        (Schedule::TfGrouped, _) => (0.09, 0.16),
+        _ => (0.05, 0.13),
+    }
+}
+
+fn all() -> Vec<Errors> {
+    let seeds: Vec<u64> = seeds(MODELS).collect();
+    let of_seed = |&seed: &u64| Errors::of_model(seed);
+    seeds.par_iter().flat_map_iter(of_seed).collect()
+}
+
+fn print(all: &[Errors]) {
+    let [mut under, mut over, mut added_under, mut added_over] =
+        [(); 4].map(|()| Distribution::default());
+    for (errors, stage) in stages(all) {
+        under.add(&errors.labels, stage.under);
+        over.add(&errors.labels, stage.over);
+        added_under.add(&errors.labels, stage.added_under);
+        added_over.add(&errors.labels, stage.added_over);
+    }
+    under.print("under the truth on any tile, per cent of the fullest");
+    over.print("over the truth on the fullest tile, per cent");
+    added_under.print("the same, under, without the error of the layers alone");
+    added_over.print("the same, over, without the error of the layers alone");
+    for (title, of) in [
+        (
+            "under",
+            (|own: &StageError| own.under) as fn(&StageError) -> f64,
+        ),
+        ("over", |own| own.over),
+        ("under beside the layers", |own| own.added_under),
+        ("over beside the layers", |own| own.added_over),
+    ] {
+        let mut worst: Vec<_> = stages(all).collect();
+        worst.sort_by(|a, b| of(b.1).total_cmp(&of(a.1)));
+        println!("\nworst stages, {title}");
+        for (errors, stage) in worst.iter().take(12) {
+            println!("{stage} of {}", errors.name);
+        }
+    }
+}
+
+fn stages(all: &[Errors]) -> impl Iterator<Item = (&Errors, &StageError)> {
+    all.iter()
+        .flat_map(|own| own.stages.iter().map(move |stage| (own, stage)))
+}
+
+/// What a pipeline adds to the layers is never more than 0.5 % of a stage's fullest
+/// tile under the truth on any tile, and over it by no more than [`most_over`].
+#[test]
+fn stages_need_what_the_simulation_needs() {
+    let all = all();
+    print(&all);
+    let is_chosen = std::env::var("SEEDS").is_ok();
+    assert!(all.len() >= 300 || is_chosen, "{} cases", all.len());
+    let is_miss = |(errors, stage): &(&Errors, &StageError)| {
+        // What the layers alone are too high by may make up for it.
+        let under = stage.added_under.min(stage.under);
+        under > MOST_UNDER || stage.added_over > errors.most_over.1
+    };
+    let misses: Vec<String> = stages(&all)
+        .filter(is_miss)
+        .map(|(errors, stage)| format!("{stage} of {}", errors.name))
+        .collect();
+    assert!(
+        misses.is_empty(),
+        "{}:\n{}",
+        misses.len(),
+        misses.join("\n")
+    );
+    let mut over: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for (errors, stage) in stages(&all) {
+        let own = over.entry(&errors.labels[0]).or_default();
+        own.push((stage.added_over, errors.most_over.0));
+    }
+    for (label, stages) in over.iter().filter(|_| !is_chosen) {
+        let beyond = stages.iter().filter(|(over, most)| over > most).count();
+        assert!(
+            beyond * 20 <= stages.len(),
+            "{label}: {beyond} of {}",
+            stages.len()
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! What the command answers with a schedule, against all splits of a fixture tried one
+//! by one: what a stage needs depends on how many come after it.
+
+use crate::support::{debug, popliner, profile, root};
+use popliner::analysis::Analysis;
+use popliner::memory::{Accumulator, MemoryModel, Pipeline, Recompute, Schedule};
+use popliner::model::{LayerOptions, PlacementOptions, Rules};
+use serde_json::Value;
+use std::ops::Range;
+
+const FIXTURE: &str = "training-pipeline";
+const IPUS: usize = 4;
+
+const PIPELINES: [(Schedule, Recompute); 5] = [
+    (Schedule::Popart, Recompute::None),
+    (Schedule::Popart, Recompute::Stage),
+    (Schedule::Popart, Recompute::Layer),
+    (Schedule::TfGrouped, Recompute::None),
+    (Schedule::Sequential, Recompute::Stage),
+];
+
+/// All splits into at most so many stages.
+fn splits(positions: usize) -> impl Iterator<Item = Vec<Range<usize>>> {
+    let all = (0_u32..1 << (positions - 1)).filter(|bits| bits.count_ones() < IPUS as u32);
+    all.map(move |bits| {
+        let is_cut = |cut: &usize| bits >> (cut - 1) & 1 == 1;
+        let mut start = 0;
+        let ends = (1..positions).filter(is_cut).chain([positions]);
+        ends.map(|end| std::mem::replace(&mut start, end)..end)
+            .collect()
+    })
+}
+
+/// The fullest tile of each stage of a split.
+fn peaks(memory: &MemoryModel<'_>, split: &[Range<usize>]) -> Vec<u64> {
+    let stages = memory.split(split);
+    stages.iter().map(|stage| stage.max_tile_bytes()).collect()
+}
+
+fn lowest(memory: &MemoryModel<'_>) -> u64 {
+    let of_split = |split: Vec<Range<usize>>| peaks(memory, &split).into_iter().max();
+    splits(memory.layers())
+        .filter_map(of_split)
+        .min()
+        .expect("a split")
+}
+
+#[test]
+fn each_schedule_has_the_best_of_all_splits() {
+    let files = [profile(FIXTURE), debug(FIXTURE)].map(|file| root().join(file));
+    let analysis = Analysis::read(&files[0], &files[1]).expect("both files");
+    let layers = analysis
+        .layers(
+            Rules::Full,
+            &LayerOptions::default(),
+            &PlacementOptions::default(),
+        )
+        .expect("layers");
+    let plain = layers.memory().expect("memory");
+    for (schedule, recompute) in PIPELINES {
+        let memory = plain.in_pipeline(Pipeline {
+            schedule,
+            recompute,
+            accumulator: Accumulator::AsWeight,
+        });
+        let lowest = lowest(&memory.expect("few sets"));
+        let chosen = [
+            format!("--schedule={schedule}"),
+            format!("--recompute={recompute}"),
+            format!("--num-ipus={IPUS}"),
+            "--explain".to_string(),
+        ];
+        // Just enough, and a byte too little.
+        for (memory, code) in [(lowest, 0), (lowest - 1, 1)] {
+            let limit = format!("--mem-per-tile={memory}");
+            let options = [&chosen[..], &[limit, "--solve".into()]].concat();
+            let found = report(&options);
+            assert_eq!(found.1, code, "{options:?}");
+            let stages = found.0["split"]["stages"].as_array().expect("stages");
+            let bytes = stages
+                .iter()
+                .map(|stage| stage["fullest_tile"]["bytes"].as_u64());
+            assert_eq!(bytes.max().flatten(), Some(lowest), "{options:?}");
+            if code == 1 {
+                let needed = &found.0["refusal"]["smallest_tile_memory"];
+                assert_eq!(needed, &Value::from(lowest), "{options:?}");
+            }
+        }
+    }
+}
+
+/// The report of the command, and its exit code.
+fn report(options: &[String]) -> (Value, i32) {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let path = folder.path().join("report.json");
+    let profile = profile(FIXTURE);
+    let fixed = [
+        profile.to_str().expect("a plain path").to_string(),
+        format!("--export-json={}", path.display()),
+        "-q".to_string(),
+    ];
+    let run = popliner(fixed.iter().chain(options));
+    let text = std::fs::read_to_string(&path).expect("a report");
+    (serde_json::from_str(&text).expect("JSON"), run.code)
+}
+
+#[test]
+fn alternatives_are_what_their_options_give() {
+    let (refused, code) = report(&[
+        "--solve".to_string(),
+        "--num-ipus=4".to_string(),
+        "--recompute=none".to_string(),
+    ]);
+    assert_eq!(code, 1);
+    let alternatives = &refused["pipeline"]["alternatives"];
+    let alternatives = alternatives.as_array().expect("alternatives");
+    assert_eq!(alternatives.len(), 3, "{alternatives:?}");
+    for own in alternatives {
+        let typed = own["options"].as_str().expect("options");
+        let mut options = vec!["--solve".to_string(), "--num-ipus=4".to_string()];
+        options.extend(typed.split(' ').map(String::from));
+        if !typed.contains("--recompute") {
+            options.push("--recompute=none".to_string());
+        }
+        let (found, code) = report(&options);
+        assert_eq!(own["fits"], Value::from(code == 0), "{typed}");
+        let stages = found["split"]["stages"].as_array().expect("stages");
+        let layers: Vec<&Value> = stages.iter().map(|stage| &stage["layers"]).collect();
+        let expected: Vec<&Value> = own["stages"].as_array().expect("stages").iter().collect();
+        assert_eq!(layers, expected, "{typed}");
+    }
+}
+
+#[test]
+fn a_schedule_is_refused_where_none_is_known() {
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &["--solver=greedy", "--schedule=popart"],
+            "--schedule: --solver greedy",
+        ),
+        (
+            &["--memory-model=classic", "--recompute=none"],
+            "--recompute: --memory-model classic",
+        ),
+        (
+            &["--memory-model=classic", "--accumulator=float32"],
+            "--accumulator: ",
+        ),
+        (
+            &["--schedule=sometimes"],
+            "possible values: auto, none, popart",
+        ),
+    ];
+    for (options, text) in cases {
+        let profile = profile(FIXTURE);
+        let fixed = [profile.to_str().expect("a plain path"), "--solve"];
+        let run = popliner(fixed.iter().chain(options));
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (2, ""),
+            "{options:?}: {run:?}"
+        );
+        assert!(run.err.contains(text), "{options:?}: {}", run.err);
+    }
+}
