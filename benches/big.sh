@@ -96,6 +96,12 @@ whole() {
         --solve --num-ipus "$3" -vv
 }
 
+# The same with the layers weighed as parts of the compilation for one IPU.
+unpipelined() {
+    measure unpipelined "$TARGET/popliner" "$1/profile.pop" "$1/debug.cbor" \
+        --solve --num-ipus "$2" --schedule none -vv
+}
+
 saved() { measure saved "$TARGET/popliner" --load-from-file "$1/saved" --solve --num-ipus 16 -vv; }
 
 # The same with a row for each number of IPUs, which needs every range.
@@ -168,22 +174,24 @@ measure_big() {
     for _ in $(seq 0 "$RUNS"); do
         floor "$folder"
         whole whole "$folder" 16
+        unpipelined "$folder" 16
         saved "$folder"
         swept "$folder"
     done
-    for name in floor whole saved swept; do forget_first "$name"; done
+    for name in floor whole unpipelined saved swept; do forget_first "$name"; done
 }
 
 report_big() {
     local floor whole saved
     floor=$(seconds floor) whole=$(seconds whole) saved=$(seconds saved)
-    printf '%-8s %8s %10s %10s\n' run seconds "x floor" "peak GB"
-    for name in floor whole saved swept; do
-        printf '%-8s %8.2f %10.2f %10s\n' "$name" "$(seconds $name)" \
+    printf '%-11s %8s %10s %10s\n' run seconds "x floor" "peak GB"
+    for name in floor whole unpipelined saved swept; do
+        printf '%-11s %8.2f %10.2f %10s\n' "$name" "$(seconds $name)" \
             "$(calculate "$(seconds $name) / $floor")" "$(peak $name)"
     done
     echo
     line "whole / floor" "$(calculate "$whole / $floor")" 2 x
+    line "whole / without a schedule" "$(calculate "$whole / $(seconds unpipelined)")" 1.25 x
     line "from a saved file / floor" "$(calculate "$saved / $floor")" 0.2 x
     memory_line "peak memory, whole" whole 1.2
     memory_line "peak memory, from a saved file" saved 0.5

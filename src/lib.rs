@@ -17,7 +17,8 @@
 //! * [`model`] joins both: it walks the program, sorts programs into
 //!   operations, names them, and finds which of them use each variable. A
 //!   [`Layering`](model::Layering) says which layer each operation is in.
-//! * [`memory`] weighs layers: the bytes of any range of them, tile by tile.
+//! * [`memory`] weighs layers: the bytes of any range of them, tile by tile, with
+//!   what the [`Pipeline`](memory::Pipeline) adds that they are stages of.
 //! * [`solve`] finds the best split into stages, by an integer program and by
 //!   a dynamic program that must agree, for any [`Goal`](solve::Goal) and
 //!   [`Constraint`](solve::Constraint)s; it says why nothing fits, with a certificate,

@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use popliner::debug_info::DebugInfo;
-use popliner::memory::MemoryModel;
+use popliner::memory::{MemoryModel, Pipeline, Recompute, Schedule};
 use popliner::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
     Placement, PlacementOptions,
@@ -141,18 +141,41 @@ fn weigh(model: &Model) {
         let Ok(memory) = MemoryModel::new(model, &placement) else {
             continue;
         };
-        let layers = memory.layers();
-        let Ok(costs) = memory.range_costs(u64::MAX) else {
-            continue;
-        };
-        let stages = memory.stages(std::slice::from_ref(&(0..layers)));
-        let peak = stages.first().map(|stage| stage.max_tile_bytes());
-        // Both count the same, each in its own way. Alone, the pseudo-layer
-        // has rules of its own.
-        if layers > 1 {
-            assert_eq!(costs.peak(0..layers), peak);
+        weigh_ranges(&memory);
+        for schedule in [Schedule::Popart, Schedule::TfInterleaved] {
+            for recompute in [Recompute::None, Recompute::Stage, Recompute::Layer] {
+                let pipeline = Pipeline {
+                    schedule,
+                    recompute,
+                    ..Pipeline::default()
+                };
+                if let Ok(memory) = memory.in_pipeline(pipeline) {
+                    weigh_ranges(&memory);
+                }
+            }
         }
-        assert!(memory.between().cut_bytes().len() <= layers);
+        assert!(memory.between().cut_bytes().len() <= memory.layers());
         let _ = (memory.operation_groups(), memory.coverage());
+    }
+}
+
+/// The sweep over all ranges and the sum over one count the same, each in its own
+/// way.
+fn weigh_ranges(memory: &MemoryModel<'_>) {
+    let layers = memory.layers();
+    let Ok(costs) = memory.range_costs(u64::MAX) else {
+        return;
+    };
+    let halves = [0..layers / 2, layers / 2..layers];
+    for split in [&[0..layers][..], &halves[..]] {
+        // Alone, the pseudo-layer has rules of its own.
+        if layers <= 1 || split.len() > costs.stages().max(1) {
+            continue;
+        }
+        for (number, stage) in memory.split(split).iter().enumerate() {
+            let after = split.len() - 1 - number;
+            let peak = costs.peak(split[number].clone(), after);
+            assert_eq!(peak, Some(stage.max_tile_bytes()));
+        }
     }
 }

@@ -4,7 +4,8 @@
 //! code. From it come the memory of given stages in full
 //! ([`MemoryModel::stages`]), the peak of every range of layers that can fit
 //! ([`MemoryModel::range_costs`]), and what flows between layers
-//! ([`MemoryModel::between`]).
+//! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds what stages of a
+//! [`Pipeline`] keep, for as many stages as come after them (pipeline.md).
 
 mod breakdown;
 mod code;

@@ -1,7 +1,7 @@
 //! The memory of given stages, in full (analysis.md, section 7).
 
 use super::liveness::Timeline;
-use super::pipeline::{Additions, PlacedStage, Recompute, TileFlows};
+use super::pipeline::{Additions, PlacedStage, Recompute, StageFlows, TileFlows};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, VariableGroup};
 use rayon::prelude::*;
@@ -195,18 +195,24 @@ impl MemoryModel<'_> {
     /// not be apart, takes at least, whatever stages come after it.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         let alone = stages.iter().cloned().map(PlacedStage::alone);
-        self.weigh(&alone.collect::<Vec<_>>(), true)
+        self.weigh(&alone.collect::<Vec<_>>(), Wanted::All)
     }
 
     /// The memory of all stages of a split, in their order, with what the pipeline
     /// adds.
     pub fn split(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
-        self.weigh(&PlacedStage::of_split(stages), true)
+        self.weigh(&PlacedStage::of_split(stages), Wanted::All)
+    }
+
+    /// Bytes on the fullest tile of any stage of a split.
+    pub fn peak_of_split(&self, stages: &[Range<usize>]) -> Option<u64> {
+        let stages = self.weigh(&PlacedStage::of_split(stages), Wanted::Peaks);
+        stages.iter().map(|stage| stage.max_tile_bytes()).max()
     }
 
     /// The memory of each of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
-        self.weigh(stages, true)
+        self.weigh(stages, Wanted::All)
     }
 
     /// The memory of each single layer, without the overhead that comes with
@@ -214,34 +220,39 @@ impl MemoryModel<'_> {
     pub fn single_layers(&self) -> Vec<StageMemory> {
         let alone = |layer| PlacedStage::alone(layer..layer + 1);
         let layers: Vec<_> = (0..self.layers()).map(alone).collect();
-        self.weigh(&layers, false)
+        self.weigh(&layers, Wanted::Layers)
     }
 
-    fn weigh(&self, stages: &[PlacedStage], with_overhead: bool) -> Vec<StageMemory> {
+    fn weigh(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
+        let flows = self.flows.as_ref().map_or(0, |flows| flows.len());
         let longest = (self.model.steps() + 2).max(self.model.target.num_tiles);
-        let at_once = (MAX_CELLS / longest as usize).max(1);
+        let at_once = (MAX_CELLS / (longest as usize).max(flows)).max(1);
         let parts = stages.chunks(at_once);
         parts
-            .flat_map(|part| self.weigh_at_once(part, with_overhead))
+            .flat_map(|part| self.weigh_at_once(part, wanted))
             .collect()
     }
 
-    fn weigh_at_once(&self, stages: &[PlacedStage], with_overhead: bool) -> Vec<StageMemory> {
+    fn weigh_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles;
         let ranges: Vec<_> = stages.iter().map(|own| own.positions.clone()).collect();
         let windows: Vec<_> = ranges.iter().map(|s| self.window(s.clone())).collect();
+        let with_overhead = wanted != Wanted::Layers && self.rules == Rules::Full;
         let plan = StagesToWeigh {
             stages,
             stages_of: self.stages_of_sets(&ranges),
             windows: &windows,
-            kept: match &self.flows {
-                Some(flows) if stages.iter().any(|own| self.keeps_activations(own)) => stages
-                    .iter()
-                    .map(|own| flows.kept(&own.positions))
-                    .collect(),
+            flows: match &self.flows {
+                Some(flows) if with_overhead => {
+                    let stages = stages.iter().cloned();
+                    stages.map(|stage| flows.in_stage(stage)).collect()
+                }
                 _ => Vec::new(),
             },
-            with_overhead: with_overhead && self.rules == Rules::Full,
+            with_late: wanted == Wanted::All
+                && with_overhead
+                && stages.iter().any(|stage| self.keeps_activations(stage)),
+            with_overhead,
         };
         let peaks: Vec<Vec<StagePeak>> = (0..tiles)
             .into_par_iter()
@@ -273,7 +284,7 @@ impl MemoryModel<'_> {
             StageMemory {
                 late_restores: late
                     .max()
-                    .filter(|_| self.keeps_activations(&stages[stage])),
+                    .filter(|_| plan.with_late && self.keeps_activations(&stages[stage])),
                 tiles: parts,
                 peak_steps: peaks.iter().map(step).collect(),
             }
@@ -307,7 +318,7 @@ impl MemoryModel<'_> {
         let classes = &self.model.classes;
         // Each stage once more, as if it restored what it keeps late.
         let count = plan.stages.len();
-        let windows = plan.windows.repeat(if plan.has_late() { 2 } else { 1 });
+        let windows = plan.windows.repeat(if plan.with_late { 2 } else { 1 });
         timeline.restart(classes, self.variables(tile), &windows);
         overhead.clear();
         // A layer by itself has all that it keeps.
@@ -315,6 +326,8 @@ impl MemoryModel<'_> {
         for item in self.variables(tile).filter(is_all) {
             let ranges = classes.ranges(item.class);
             let set = self.counted(item.set);
+            let flow = self.flows.as_ref().filter(|_| plan.with_late);
+            let flow = flow.and_then(|flows| flows.of(self.model, item));
             if plan.with_overhead && set == EVERYWHERE {
                 overhead.push(*item);
                 for stage in 0..windows.len() {
@@ -324,7 +337,7 @@ impl MemoryModel<'_> {
             for &stage in &plan.stages_of[set.index()] {
                 let stage = stage as usize;
                 timeline.add(stage, item.bytes, ranges);
-                if windows.len() > count && !plan.is_kept(self, item, stage) {
+                if plan.with_late && !flow.is_some_and(|flow| plan.flows[stage].keeps(flow)) {
                     timeline.add(count + stage, item.bytes, ranges);
                 }
             }
@@ -339,9 +352,9 @@ impl MemoryModel<'_> {
             let late = late.map(|window| timeline.peak(count + stage, window).0);
             peak.late = late.unwrap_or(peak.variables + peak.overhead);
         }
-        if let Some(flows) = self.flows.as_ref().filter(|_| plan.with_overhead) {
+        if let Some(flows) = self.flows.as_ref().filter(|_| !plan.flows.is_empty()) {
             tile_flows.load(self, flows, tile);
-            for (peak, stage) in peaks.iter_mut().zip(plan.stages) {
+            for (peak, stage) in peaks.iter_mut().zip(&plan.flows) {
                 peak.additions = flows.additions(self, stage, tile_flows);
             }
         }
@@ -425,6 +438,17 @@ pub(super) fn meets(places: &[u32], range: &Range<usize>) -> bool {
         .any(|&place| range.contains(&(place as usize)))
 }
 
+/// What is weighed of stages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Everything.
+    All,
+    /// The same, but not what they take if they restored late what they keep.
+    Peaks,
+    /// Layers, without what every stage has.
+    Layers,
+}
+
 /// Which stages are weighed, and how.
 struct StagesToWeigh<'a> {
     stages: &'a [PlacedStage],
@@ -432,23 +456,10 @@ struct StagesToWeigh<'a> {
     stages_of: Vec<Vec<u32>>,
     windows: &'a [Option<(u32, u32)>],
     with_overhead: bool,
-    /// By stage, then by flow: does it keep copies of it? Empty where none does.
-    kept: Vec<Vec<bool>>,
-}
-
-impl StagesToWeigh<'_> {
-    fn has_late(&self) -> bool {
-        !self.kept.is_empty()
-    }
-
-    /// Does a stage keep copies of a variable?
-    fn is_kept(&self, memory: &MemoryModel<'_>, item: &VariableGroup, stage: usize) -> bool {
-        let flow = memory
-            .flows
-            .as_ref()
-            .and_then(|flows| flows.of(memory.model, item));
-        flow.is_some_and(|flow| self.kept[stage][flow as usize])
-    }
+    /// Is it also weighed as if stages restored late what they keep?
+    with_late: bool,
+    /// By stage; empty where a pipeline adds nothing.
+    flows: Vec<StageFlows>,
 }
 
 /// The step of one stage and tile at which most is live: the first of several.

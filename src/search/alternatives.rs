@@ -61,6 +61,5 @@ pub(super) fn without_recomputation(
         recompute: Recompute::None,
         ..pipeline
     })?;
-    let stages = plain.split(stages);
-    Ok(stages.iter().map(|stage| stage.max_tile_bytes()).max())
+    Ok(plain.peak_of_split(stages))
 }

@@ -34,11 +34,31 @@ impl Additions {
     }
 }
 
-/// A stage in places, Out apart.
-struct StagePlaces {
+/// What is done with each flow in some places.
+#[derive(Debug)]
+pub(super) struct Area {
     places: Range<u32>,
-    /// Is Out, a pipeline stage of its own, on the same IPU?
-    has_out_beside: bool,
+    /// By flow; empty where nothing asks for it.
+    parts: Vec<Part>,
+}
+
+/// A stage, and what it does with each flow.
+#[derive(Debug)]
+pub(in crate::memory) struct StageFlows {
+    stage: PlacedStage,
+    own: Area,
+    /// Out, where it is a pipeline stage of its own on the same IPU.
+    out_beside: Option<Area>,
+}
+
+impl StageFlows {
+    /// Is a flow kept from the forward to the backward pass?
+    pub(in crate::memory) fn keeps(&self, flow: u32) -> bool {
+        self.own
+            .parts
+            .get(flow as usize)
+            .is_some_and(|part| part.kept)
+    }
 }
 
 impl Flows {
@@ -46,62 +66,78 @@ impl Flows {
     pub(in crate::memory) fn additions(
         &self,
         memory: &MemoryModel<'_>,
-        stage: &PlacedStage,
+        stage: &StageFlows,
         tile: &TileFlows,
     ) -> Additions {
-        let own = self.places_of(&stage.positions);
-        let counts = |set| set == EVERYWHERE || meets(memory.sets.places(set), &stage.positions);
+        let PlacedStage { positions, after } = &stage.stage;
+        let counts = |set| set == EVERYWHERE || meets(memory.sets.places(set), positions);
         let accumulators = tile.accumulators.iter().filter(|&&(set, _)| counts(set));
         let least = Additions {
             recomputed: match self.recomputes_layers() {
-                true => self.largest_layer(&own, tile),
+                true => self.largest_layer(stage, tile),
                 false => 0,
             },
             accumulators: accumulators.map(|&(_, bytes)| bytes).sum(),
             ..Additions::default()
         };
-        let Some(after) = stage.after else {
+        let Some(after) = *after else {
             return least;
         };
-        let depth = self.depth(&stage.positions, after);
+        let beside = stage.out_beside.as_ref();
         Additions {
-            recomputed: least.recomputed + self.made_again(&own, tile),
-            stash: self.stash(&own, depth, tile),
-            waiting: self.waiting(&own.places, tile)
-                + match own.has_out_beside {
-                    true => self.waiting(&(self.places - 1..self.places), tile),
-                    false => 0,
-                },
-            passing: self.sum(&own.places, tile, |_, part| part.passes),
+            recomputed: least.recomputed + self.made_again(&stage.own, tile),
+            stash: self.stash(stage, self.depth(positions, after), tile),
+            waiting: self.waiting(&stage.own, tile)
+                + beside.map_or(0, |out| self.waiting(out, tile)),
+            passing: self.sum(&stage.own, tile, |_, part| part.passes),
             ..least
         }
     }
 
-    fn places_of(&self, positions: &Range<usize>) -> StagePlaces {
-        let (start, end) = (positions.start as u32, positions.end as u32);
-        let is_whole = end - start + 1 == self.places;
-        match (self.out_is_first, is_whole) {
-            (true, true) => StagePlaces {
-                places: 0..self.places,
-                has_out_beside: false,
+    /// What a stage does with each flow.
+    pub(in crate::memory) fn in_stage(&self, stage: PlacedStage) -> StageFlows {
+        let area = |places| match stage.after {
+            Some(_) => self.area(places),
+            // What it needs at least is told without.
+            None => Area {
+                places,
+                parts: Vec::new(),
             },
-            (out_is_first, _) => StagePlaces {
-                places: start..end,
-                has_out_beside: out_is_first && start == 0,
-            },
+        };
+        let own = self.places_of(&stage.positions);
+        let has_out_beside = self.out_is_first && own.start == 0 && own.end < self.places;
+        StageFlows {
+            own: area(own),
+            out_beside: has_out_beside.then(|| area(self.out())),
+            stage,
         }
     }
 
-    /// The bytes of the flows of which a stage does something.
-    fn sum(
-        &self,
-        places: &Range<u32>,
-        tile: &TileFlows,
-        is_so: impl Fn(&Flow, Part) -> bool,
-    ) -> u64 {
+    /// The places of a stage, with Out where it has all positions.
+    fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
+        let (start, end) = (positions.start as u32, positions.end as u32);
+        let is_whole = self.out_is_first && end - start + 1 == self.places;
+        start..if is_whole { self.places } else { end }
+    }
+
+    /// The place of Out.
+    pub(super) fn out(&self) -> Range<u32> {
+        self.places - 1..self.places
+    }
+
+    pub(super) fn area(&self, places: Range<u32>) -> Area {
+        let parts = self.list.iter().map(|flow| flow.part_of(&places));
+        Area {
+            parts: parts.collect(),
+            places,
+        }
+    }
+
+    /// The bytes of the flows of which something is done in an area.
+    fn sum(&self, area: &Area, tile: &TileFlows, is_so: impl Fn(&Flow, Part) -> bool) -> u64 {
         let met = tile.met.iter().filter(|&&flow| {
-            let own = &self.list[flow as usize];
-            is_so(own, own.part_of(places))
+            let flow = flow as usize;
+            is_so(&self.list[flow], area.parts[flow])
         });
         met.map(|&flow| tile.bytes(flow)).sum()
     }
@@ -109,9 +145,9 @@ impl Flows {
     /// What is kept from the forward to the backward pass in the layer that
     /// keeps most, or in In and the first layer together, with what the layer
     /// makes again for others and the gradient that waits for it.
-    fn largest_layer(&self, own: &StagePlaces, tile: &TileFlows) -> u64 {
-        let of_units = |unit: Range<u32>| {
-            self.sum(&unit, tile, |flow, _| {
+    fn largest_layer(&self, stage: &StageFlows, tile: &TileFlows) -> u64 {
+        let of_units = |unit: Range<u32>| -> u64 {
+            let is_so = |flow: &Flow| {
                 let used = |users: &[u32]| users.iter().any(|user| unit.contains(user));
                 let ends = flow.forward.first().zip(flow.forward.last());
                 match flow.life {
@@ -126,87 +162,76 @@ impl Flows {
                             && flow.backward.last().is_some_and(|&maker| maker >= unit.end)
                     }
                 }
-            })
+            };
+            let met = tile.met.iter();
+            let met = met.filter(|&&flow| is_so(&self.list[flow as usize]));
+            met.map(|&flow| tile.bytes(flow)).sum()
         };
-        let single = own.places.clone().map(|place| place..place + 1);
-        let first = (own.places.start == 0 && own.places.end > 1).then_some(0..2);
-        let out = own.has_out_beside.then_some(self.places - 1..self.places);
-        single
-            .chain(first)
-            .chain(out)
-            .map(of_units)
-            .max()
-            .unwrap_or(0)
+        let places = &stage.own.places;
+        let single = places.clone().map(|place| place..place + 1);
+        let first = (places.start == 0 && places.end > 1).then_some(0..2);
+        let out = stage.out_beside.as_ref().map(|out| out.places.clone());
+        let units = single.chain(first).chain(out);
+        units.map(of_units).max().unwrap_or(0)
     }
 
     /// What is made again stage by stage while the originals wait to be sent.
-    fn made_again(&self, own: &StagePlaces, tile: &TileFlows) -> u64 {
+    fn made_again(&self, own: &Area, tile: &TileFlows) -> u64 {
         match self.pipeline.recompute {
             Recompute::Stage if self.is_training => {
-                self.sum(&own.places, tile, |_, part| part.leaves && !part.kept)
+                self.sum(own, tile, |_, part| part.leaves && !part.kept)
             }
             _ => 0,
         }
     }
 
-    fn stash(&self, own: &StagePlaces, depth: usize, tile: &TileFlows) -> u64 {
-        let recompute = self.pipeline.recompute;
+    fn stash(&self, stage: &StageFlows, depth: usize, tile: &TileFlows) -> u64 {
+        let (own, recompute) = (&stage.own, self.pipeline.recompute);
         let copies = self.copies(depth);
         let is_stashed = |_: &Flow, part: Part| part.is_stashed(recompute);
         let stashed = match (copies, self.recomputes_layers()) {
             // Checkpoints are kept as long as the layers that need them wait.
-            (0, true) => self.sum(&own.places, tile, |flow, part| {
-                is_stashed(flow, part) && part.kept
-            }),
+            (0, true) => self.sum(own, tile, |flow, part| is_stashed(flow, part) && part.kept),
             (0, false) => 0,
-            _ => copies * self.sum(&own.places, tile, is_stashed),
+            _ => copies * self.sum(own, tile, is_stashed),
         };
-        stashed + (depth as u64 + 1) * self.shared_with_out(own, tile)
+        stashed + (depth as u64 + 1) * self.shared_with_out(stage, tile)
     }
 
     /// What Out, on the same IPU, takes from the first stage: it waits there for
     /// all stages between (only where the pipeline itself keeps it).
-    fn shared_with_out(&self, own: &StagePlaces, tile: &TileFlows) -> u64 {
-        if !own.has_out_beside || self.pipeline.schedule != Schedule::Popart {
+    fn shared_with_out(&self, stage: &StageFlows, tile: &TileFlows) -> u64 {
+        if stage.out_beside.is_none() || self.pipeline.schedule != Schedule::Popart {
             return 0;
         }
-        let out = self.places - 1;
-        self.sum(&own.places, tile, |flow, part| {
+        let (own, out) = (&stage.own, self.out().start);
+        self.sum(own, tile, |flow, part| {
             let is_stashed = self.is_training && part.is_stashed(self.pipeline.recompute);
             let is_used = flow.forward.iter().any(|user| own.places.contains(user));
             is_used && flow.life != Life::Backward && flow.forward.contains(&out) && !is_stashed
         })
     }
 
-    pub(super) fn waiting(&self, places: &Range<u32>, tile: &TileFlows) -> u64 {
+    pub(super) fn waiting(&self, area: &Area, tile: &TileFlows) -> u64 {
         if self.gradients_wait() && !self.has_waiting() {
-            return self.sum(places, tile, |_, part| part.gradient_in);
+            return self.sum(area, tile, |_, part| part.gradient_in);
         }
         if !self.has_waiting() {
             return 0;
         }
-        let leaves = self.sum(places, tile, |_, part| part.leaves);
+        let leaves = self.sum(area, tile, |_, part| part.leaves);
         if !self.is_backward_first() {
-            return leaves.max(self.sum(places, tile, |_, part| part.gradient_in));
+            return leaves.max(self.sum(area, tile, |_, part| part.gradient_in));
         }
-        let enters = self.sum(places, tile, |_, part| part.enters);
-        let kept = tile.met.iter().filter(|&&flow| {
-            let part = self.list[flow as usize].part_of(places);
-            part.kept
-        });
+        let enters = self.sum(area, tile, |_, part| part.enters);
+        let kept = tile.met.iter();
+        let kept = kept.filter(|&&flow| area.parts[flow as usize].kept);
         let largest = kept.map(|&flow| tile.largest(flow)).max().unwrap_or(0);
-        self.sum(places, tile, |_, part| part.gradient_out) + largest.max(enters + leaves)
+        self.sum(area, tile, |_, part| part.gradient_out) + largest.max(enters + leaves)
     }
 }
 
 impl Flows {
-    /// By flow: does a stage keep it from its forward to its backward pass?
-    pub(in crate::memory) fn kept(&self, positions: &Range<usize>) -> Vec<bool> {
-        let own = self.places_of(positions);
-        let kept = self.list.iter().map(|flow| flow.part_of(&own.places).kept);
-        kept.collect()
-    }
-
     /// Does a stage keep copies of a variable?
     pub(in crate::memory) fn is_stashed(
         &self,
@@ -214,9 +239,8 @@ impl Flows {
         positions: &Range<usize>,
         item: &VariableGroup,
     ) -> bool {
-        let own = self.places_of(positions);
         self.of(model, item).is_some_and(|flow| {
-            let part = self.list[flow as usize].part_of(&own.places);
+            let part = self.list[flow as usize].part_of(&self.places_of(positions));
             part.is_stashed(self.pipeline.recompute)
         })
     }

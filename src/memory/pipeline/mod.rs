@@ -15,7 +15,7 @@ mod tests;
 
 pub use choice::PipelineOptions;
 
-pub(super) use additions::Additions;
+pub(super) use additions::{Additions, StageFlows};
 pub(super) use flows::{Flows, TileFlows};
 pub(super) use ranges::{Patterns, RangeAdditions};
 

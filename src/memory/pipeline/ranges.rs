@@ -6,6 +6,7 @@
 //! stretches are the same on all tiles and found once (`Patterns`); a tile has its
 //! bytes, and goes through the starts as the sweep does.
 
+use super::additions::{Area, StageFlows};
 use super::flows::{Flow, Flows, Life, TileFlows};
 use super::{PlacedStage, Recompute, Schedule};
 use crate::memory::MemoryModel;
@@ -45,13 +46,22 @@ struct Stretch {
 #[derive(Debug)]
 pub(in crate::memory) struct Patterns {
     of_flow: Vec<Vec<Stretch>>,
+    /// Where Out is on the first IPU: Out by itself, and all positions as one
+    /// stage, to which Out belongs then.
+    with_out: Option<(Area, StageFlows)>,
 }
 
 impl Patterns {
     pub(in crate::memory) fn new(flows: &Flows, positions: u32) -> Self {
         let pattern = |flow| Pattern::of(flows, flow, positions);
+        let whole = || PlacedStage {
+            positions: 0..positions as usize,
+            after: Some(0),
+        };
+        let with_out = || (flows.area(flows.out()), flows.in_stage(whole()));
         Self {
             of_flow: flows.list.iter().map(pattern).collect(),
+            with_out: flows.out_is_first.then(with_out),
         }
     }
 }
@@ -284,18 +294,10 @@ impl RangeAdditions {
             };
             self.accumulate(places, set == EVERYWHERE, bytes, positions);
         }
-        let out = flows.places - 1..flows.places;
-        self.out_waiting = match flows.out_is_first {
-            true => flows.waiting(&out, tile),
-            false => 0,
-        };
-        self.whole = flows.out_is_first.then(|| {
-            let whole = PlacedStage {
-                positions: 0..positions,
-                after: Some(0),
-            };
-            flows.additions(memory, &whole, tile).beside_least(flows)
-        });
+        let with_out = patterns.with_out.as_ref();
+        self.out_waiting = with_out.map_or(0, |(out, _)| flows.waiting(out, tile));
+        self.whole =
+            with_out.map(|(_, whole)| flows.additions(memory, whole, tile).beside_least(flows));
     }
 
     fn restart(&mut self, positions: usize, flows: &Flows) {

@@ -181,8 +181,12 @@ fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
         })
         .collect();
     let stages = PlacedStage::of_split(&stages);
-    let stash = |stage| flows.additions(&memory, stage, &tile).stash;
-    stages.iter().map(stash).collect()
+    let stash = |stage| {
+        flows
+            .additions(&memory, &flows.in_stage(stage), &tile)
+            .stash
+    };
+    stages.into_iter().map(stash).collect()
 }
 
 #[test]

@@ -1,0 +1,208 @@
+//! Which stages a tensor is made in, used in, kept in and passed through.
+
+mod accumulators;
+mod part;
+mod tile;
+mod users;
+
+pub(super) use part::{Flow, Life, Part};
+pub(in crate::memory) use tile::TileFlows;
+
+use super::{Pipeline, Recompute, Schedule};
+use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableGroup};
+use accumulators::AccumulatorSize;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use users::{KnownFlows, OfSet};
+
+/// All flows of a model.
+#[derive(Debug, Clone)]
+pub(in crate::memory) struct Flows {
+    pub(super) pipeline: Pipeline,
+    /// Is there a backward pass?
+    pub(super) is_training: bool,
+    /// The places: those of In, of each layer, and of Out.
+    pub(super) places: u32,
+    /// Is Out, the last place, in one position with In?
+    pub(super) out_is_first: bool,
+    /// The flows by number.
+    pub(super) list: Vec<Flow>,
+    /// By user set: the first of the numbers of its flows.
+    of_set: Vec<OfSet>,
+    /// Where a set is used in several places: the same by set and class, since a
+    /// variable of a function is used in all that call it, but live in one call.
+    of_class: FxHashMap<(u32, u32), u32>,
+    /// By user set: where it counts.
+    counted: Vec<Box<[u32]>>,
+    /// By class: when it is live; `None` for parameters.
+    life_of_class: Vec<Option<Life>>,
+    /// By user set: the operation groups that copy it from or to the host.
+    streams: Vec<Box<[u32]>>,
+    /// By user set: bytes of an accumulator are these for each byte of it.
+    accumulators: Vec<Option<AccumulatorSize>>,
+}
+
+impl Flows {
+    /// Those of `model` in `pipeline`.
+    ///
+    /// # Errors
+    /// When layers share variables in more ways than those of any real model.
+    pub(in crate::memory) fn new(
+        model: &Model,
+        placement: &Placement,
+        pipeline: Pipeline,
+    ) -> Result<Self, TooManyPlaces> {
+        let by_pass = PassPlaces::new(model, placement)?;
+        let positions = &placement.positions;
+        let life = |class| Life::of_class(model, class);
+        let life_of_class: Vec<_> = (0..model.classes.len() as u32).map(life).collect();
+        let mut known = KnownFlows::new(positions);
+        let of_set = known.of_sets(model, &by_pass);
+        let of_class = known.of_classes(model, (&by_pass, placement), &of_set, &life_of_class);
+        let counted = placement.counted.iter();
+        let counted = counted.map(|&set| placement.sets.places(set).into());
+        Ok(Self {
+            pipeline,
+            is_training: model.turn.is_some(),
+            places: positions.len() as u32 + u32::from(positions.out_is_first()),
+            out_is_first: positions.out_is_first(),
+            list: known.list,
+            of_set,
+            of_class,
+            counted: counted.collect(),
+            life_of_class,
+            accumulators: accumulators::by_set(model, &by_pass, pipeline),
+            streams: by_pass.streams,
+        })
+    }
+
+    /// The flow of a variable; `None` for parameters, constants, and what no
+    /// operation with a place uses.
+    pub(in crate::memory) fn of(&self, model: &Model, item: &VariableGroup) -> Option<u32> {
+        let life = self.life_of_class[item.class as usize]?;
+        let first = match self.of_set[item.set as usize] {
+            OfSet::None => return None,
+            OfSet::First(first) => first,
+            OfSet::ByClass => *self.of_class.get(&(item.set, item.class))?,
+        };
+        let streamed = self.is_streamed(model, item);
+        Some(first + 2 * life as u32 + u32::from(streamed))
+    }
+
+    /// Does the host send a variable? Then it begins to be live as it is copied.
+    fn is_streamed(&self, model: &Model, item: &VariableGroup) -> bool {
+        let mut streams = self.streams[item.set as usize].iter();
+        streams.any(|&group| {
+            let copies = &model.operation_groups[group as usize].host_copies;
+            let begin = model.classes.ranges(item.class).first();
+            begin.is_some_and(|(begin, _)| copies.binary_search(begin).is_ok())
+        })
+    }
+
+    /// How many flows there are.
+    pub(in crate::memory) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Bytes of the accumulator of a variable, if it is a weight that gets one.
+    pub(super) fn accumulator(&self, item: &VariableGroup) -> Option<u64> {
+        let AccumulatorSize(element) = self.accumulators[item.set as usize]?;
+        let lasts = self.life_of_class[item.class as usize].is_none();
+        let bytes = self.pipeline.accumulator.bytes(item.bytes.into(), element);
+        lasts.then_some(bytes)
+    }
+
+    /// Is a variable made again layer by layer, so that it is not live in all
+    /// layers at once?
+    pub(in crate::memory) fn is_recomputed(&self, model: &Model, item: &VariableGroup) -> bool {
+        self.recomputes_layers()
+            && self.of(model, item).is_some_and(|flow| {
+                let flow = &self.list[flow as usize];
+                flow.life == Life::OverTurn
+                    && !flow.backward.is_empty()
+                    && self.is_only_used_by(flow, item.set)
+            })
+    }
+
+    /// Do only places count a set that use this flow of it?
+    fn is_only_used_by(&self, flow: &Flow, set: u32) -> bool {
+        let uses = |place| flow.forward.contains(&place) || flow.backward.contains(&place);
+        let is_first_with_out = |place| self.out_is_first && place == 0;
+        let is_used =
+            |place: u32| uses(place) || (is_first_with_out(place) && uses(self.places - 1));
+        let counted = &self.counted[set as usize];
+        !counted.is_empty() && counted.iter().all(|&place| is_used(place))
+    }
+
+    pub(in crate::memory) fn pipeline(&self) -> Pipeline {
+        self.pipeline
+    }
+
+    pub(in crate::memory) fn recomputes_layers(&self) -> bool {
+        self.is_training && self.pipeline.recompute == Recompute::Layer
+    }
+
+    /// Forward pipeline stages after a stage with these positions, which has
+    /// `after` stages after it. Out is one more where it is on the first IPU.
+    pub(in crate::memory) fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
+        let is_whole = positions.len() + 1 == self.places as usize;
+        match self.out_is_first {
+            true if !is_whole => after + 1,
+            _ => after,
+        }
+    }
+
+    /// How many more copies of what it stashes a stage keeps.
+    pub(in crate::memory) fn copies(&self, depth: usize) -> u64 {
+        match self.is_training {
+            true => self.pipeline.schedule.copies(depth),
+            false => 0,
+        }
+    }
+
+    /// Do gradients and activations wait for other stages?
+    pub(super) fn has_waiting(&self) -> bool {
+        self.is_training && self.pipeline.schedule.overlaps()
+    }
+
+    /// Do gradients wait that come from a later stage? Even where stages do not
+    /// overlap they do, while their stage makes its activations again.
+    pub(super) fn gradients_wait(&self) -> bool {
+        let is_again = self.is_training && self.pipeline.recompute != Recompute::None;
+        (self.has_waiting() && !self.is_backward_first())
+            || (self.pipeline.schedule == Schedule::Sequential && is_again)
+    }
+
+    /// Does the backward pass come before the forward pass in a cycle?
+    pub(super) fn is_backward_first(&self) -> bool {
+        matches!(
+            self.pipeline.schedule,
+            Schedule::TfGrouped | Schedule::TfInterleaved
+        )
+    }
+}
+
+#[cfg(test)]
+impl Flows {
+    /// Those that a test made, of a training model.
+    pub(super) fn made(
+        list: Vec<Flow>,
+        pipeline: Pipeline,
+        places: u32,
+        out_is_first: bool,
+    ) -> Self {
+        Self {
+            pipeline,
+            is_training: true,
+            places,
+            out_is_first,
+            list,
+            of_set: Vec::new(),
+            of_class: FxHashMap::default(),
+            counted: Vec::new(),
+            life_of_class: Vec::new(),
+            streams: Vec::new(),
+            accumulators: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What a stage does with a tensor.
+
+use crate::memory::pipeline::Recompute;
+use crate::model::Model;
+use std::ops::Range;
+
+/// When a variable that is no parameter is live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::memory::pipeline) enum Life {
+    /// In the forward pass alone, or in both without a step at the turn.
+    Forward,
+    /// Over the turn: on its last step of the forward pass and on the first of the
+    /// backward pass.
+    OverTurn,
+    /// From some step after the turn on.
+    Backward,
+}
+
+impl Life {
+    pub(in crate::memory::pipeline) const ALL: [Life; 3] =
+        [Life::Forward, Life::OverTurn, Life::Backward];
+
+    /// That of a class; `None` for parameters, which are live on the first and on
+    /// the last step, and for what is never live.
+    pub(in crate::memory::pipeline) fn of_class(model: &Model, class: u32) -> Option<Self> {
+        let (classes, steps) = (&model.classes, model.steps());
+        let is_live = |step| classes.is_live(class, step);
+        let &(begin, _) = classes.ranges(class).first()?;
+        if is_live(0) && is_live(steps - 1) {
+            return None;
+        }
+        Some(match model.turn {
+            Some(turn) if begin >= turn => Life::Backward,
+            Some(turn) if is_live(turn - 1) && is_live(turn) => Life::OverTurn,
+            _ => Life::Forward,
+        })
+    }
+}
+
+/// Variables that are alike in where and when they are used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::memory::pipeline) struct Flow {
+    /// The places that use it in the forward pass, ascending. Out is the last.
+    pub(in crate::memory::pipeline) forward: Box<[u32]>,
+    /// The same for the backward pass and updates.
+    pub(in crate::memory::pipeline) backward: Box<[u32]>,
+    pub(in crate::memory::pipeline) life: Life,
+    /// Does the host send it?
+    pub(in crate::memory::pipeline) is_streamed: bool,
+}
+
+/// What a stage does with a flow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::memory::pipeline) struct Part {
+    /// K: kept from its forward to its backward pass.
+    pub(in crate::memory::pipeline) kept: bool,
+    /// X: made before it, and used in its forward pass.
+    pub(in crate::memory::pipeline) enters: bool,
+    /// C: handed from a layer of it to another.
+    pub(in crate::memory::pipeline) between_layers: bool,
+    /// Y: made in it or received by it, and used after it.
+    pub(in crate::memory::pipeline) leaves: bool,
+    /// A gradient that comes from a later stage.
+    pub(in crate::memory::pipeline) gradient_in: bool,
+    /// A gradient for an earlier stage.
+    pub(in crate::memory::pipeline) gradient_out: bool,
+    /// On its way to another stage, without being used here.
+    pub(in crate::memory::pipeline) passes: bool,
+}
+
+impl Flow {
+    /// What a stage with these places does with it: the definitions of
+    /// pipeline.md, sections 13 and 15, word by word.
+    pub(in crate::memory::pipeline) fn part_of(&self, places: &Range<u32>) -> Part {
+        let (before, after) = (places.start, places.end);
+        let met = |users: &[u32]| users.iter().any(|user| places.contains(user));
+        let comes_before = |users: &[u32]| users.iter().any(|&user| user < before);
+        let comes_after = |users: &[u32]| users.iter().any(|&user| user >= after);
+        let (forward, backward) = (&*self.forward, &*self.backward);
+        let is_gradient = self.life == Life::Backward;
+        let has_forward = met(forward) && !is_gradient;
+        let layers = forward
+            .iter()
+            .filter(|&&user| user > 0 && places.contains(&user));
+        let gradient_maker = backward.last().filter(|_| is_gradient);
+        Part {
+            kept: self.life == Life::OverTurn && met(backward),
+            enters: has_forward && (self.is_streamed || comes_before(forward)),
+            between_layers: has_forward && layers.count() > 1,
+            leaves: has_forward && comes_after(forward),
+            gradient_in: is_gradient && met(backward) && comes_after(backward),
+            gradient_out: gradient_maker.is_some_and(|maker| places.contains(maker))
+                && comes_before(backward),
+            passes: {
+                let users = if is_gradient { backward } else { forward };
+                comes_before(users) && comes_after(users) && !met(users)
+            },
+        }
+    }
+}
+
+impl Part {
+    /// Is a copy of it kept for each micro-batch that is under way?
+    pub(in crate::memory::pipeline) fn is_stashed(self, recompute: Recompute) -> bool {
+        match recompute {
+            Recompute::None => self.kept,
+            Recompute::Stage => self.enters,
+            Recompute::Layer => self.enters || self.between_layers,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Which places use a tensor in the forward pass and in the backward pass.
+
+use super::{Flow, Life};
+use crate::memory::join;
+use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind, VariableGroup};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Which flow a user set has.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum OfSet {
+    /// None: it holds weights or constants, or no operation with a place uses it.
+    None,
+    /// By life from this one on.
+    First(u32),
+    /// It depends on the class.
+    ByClass,
+}
+
+/// Flows of one set: by life, streamed or not.
+const OF_SET: u32 = 2 * Life::ALL.len() as u32;
+
+/// The places that use a tensor in the forward pass, and in the backward pass.
+type UsersByPass = (Box<[u32]>, Box<[u32]>);
+
+/// Flows, each pair of forward and backward places once.
+pub(super) struct KnownFlows {
+    pub(super) list: Vec<Flow>,
+    numbers: FxHashMap<UsersByPass, u32>,
+    /// The place of Out, where it is on the first IPU.
+    out: Option<u32>,
+}
+
+impl KnownFlows {
+    pub(super) fn new(positions: &Positions) -> Self {
+        Self {
+            list: Vec::new(),
+            numbers: FxHashMap::default(),
+            out: positions.out_is_first().then_some(positions.len() as u32),
+        }
+    }
+
+    /// The first of the flows with these places.
+    fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
+        let backward = &*self.own_backward(forward, backward);
+        let list = &mut self.list;
+        let first = || {
+            let first = list.len() as u32;
+            for number in 0..OF_SET {
+                list.push(Flow {
+                    forward: forward.into(),
+                    backward: backward.into(),
+                    life: Life::ALL[number as usize / 2],
+                    is_streamed: number % 2 == 1,
+                });
+            }
+            first
+        };
+        let key = (forward.into(), backward.into());
+        *self.numbers.entry(key).or_insert_with(first)
+    }
+
+    /// Without Out, where the forward pass does not use a variable there: then the
+    /// backward pass that does is that of In, which has the same weights.
+    fn own_backward(&self, forward: &[u32], backward: &[u32]) -> Vec<u32> {
+        let mut own = backward.to_vec();
+        let is_in = self.out.is_some_and(|out| {
+            own.last() == Some(&out) && !forward.is_empty() && !forward.contains(&out)
+        });
+        if is_in {
+            own.pop();
+            if own.first() != Some(&0) {
+                own.insert(0, 0);
+            }
+        }
+        own
+    }
+
+    pub(super) fn of_sets(&mut self, model: &Model, by_pass: &PassPlaces) -> Vec<OfSet> {
+        let of_set = |set: u32| {
+            let kind = model.label_of(set).kind;
+            let (forward, backward) = by_pass.places(set);
+            match (forward.len(), backward.len()) {
+                _ if [TensorKind::Variable, TensorKind::Constant].contains(&kind) => OfSet::None,
+                (0, 0) => OfSet::None,
+                (0..2, 0..2) => OfSet::First(self.number(forward, backward)),
+                _ => OfSet::ByClass,
+            }
+        };
+        (0..model.user_sets.len() as u32).map(of_set).collect()
+    }
+
+    /// By set and class, for the sets that several places use.
+    pub(super) fn of_classes(
+        &mut self,
+        model: &Model,
+        (by_pass, placement): (&PassPlaces, &Placement),
+        of_set: &[OfSet],
+        life_of_class: &[Option<Life>],
+    ) -> FxHashMap<(u32, u32), u32> {
+        let is_wanted = |item: &&VariableGroup| {
+            matches!(of_set[item.set as usize], OfSet::ByClass)
+                && life_of_class[item.class as usize].is_some()
+        };
+        let gather = |mut met: FxHashSet<(u32, u32)>, tile| {
+            let items = model.variables.on_tile(tile).iter().filter(is_wanted);
+            met.extend(items.map(|item| (item.set, item.class)));
+            met
+        };
+        let tiles = (0..model.variables.tiles()).into_par_iter();
+        let met = tiles
+            .fold(FxHashSet::default, gather)
+            .reduce(FxHashSet::default, |a, b| {
+                let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
+                large.extend(small);
+                large
+            });
+        let windows = PassWindows::new(model, placement, by_pass);
+        let mut met: Vec<(u32, u32)> = met.into_iter().collect();
+        met.sort_unstable();
+        let flow = |(set, class)| {
+            let (forward, backward) = windows.users(model, by_pass.places(set), class);
+            ((set, class), self.number(&forward, &backward))
+        };
+        met.into_iter().map(flow).collect()
+    }
+}
+
+/// The steps at which the operations of each place run, by pass, as far as they
+/// run in one place alone.
+struct PassWindows {
+    forward: Vec<Option<(u32, u32)>>,
+    backward: Vec<Option<(u32, u32)>>,
+}
+
+impl PassWindows {
+    fn new(model: &Model, placement: &Placement, by_pass: &PassPlaces) -> Self {
+        let mut runs = vec![0u32; model.operation_groups.len()];
+        for operation in &model.operations {
+            runs[operation.group as usize] += 1;
+        }
+        // Out may be a place more than there are positions.
+        let places = placement.positions.len() + 1;
+        let (mut forward, mut backward) = (vec![None; places], vec![None; places]);
+        for (number, operation) in model.operations.iter().enumerate() {
+            let group = &model.operation_groups[operation.group as usize];
+            let own = &placement.operations[number];
+            if !own.reason.is_own() || group.only_streams() {
+                continue;
+            }
+            let places = by_pass.sets.places(own.places);
+            let (&[place], Some(window), 1) =
+                (places, group.window, runs[operation.group as usize])
+            else {
+                continue;
+            };
+            let windows = match operation.pass {
+                Pass::Forward => &mut forward,
+                Pass::Backward => &mut backward,
+                Pass::Update | Pass::Both => continue,
+            };
+            let known = &mut windows[place as usize];
+            *known = join(&[*known, Some(window)]);
+        }
+        Self { forward, backward }
+    }
+
+    /// Those of the users of a variable, by pass, that use it in one and the same
+    /// live range: the range that is in most places, or that over the turn.
+    fn users(
+        &self,
+        model: &Model,
+        (forward, backward): (&[u32], &[u32]),
+        class: u32,
+    ) -> (Vec<u32>, Vec<u32>) {
+        let meet = |users: &[u32], windows: &[Option<(u32, u32)>], (from, to): (u32, u32)| {
+            let is_met = |user: &&u32| {
+                let window = windows[**user as usize];
+                window.is_none_or(|(first, last)| first < to && from <= last)
+            };
+            users.iter().filter(is_met).copied().collect::<Vec<u32>>()
+        };
+        let both = |&range: &(u32, u32)| {
+            let forward = meet(forward, &self.forward, range);
+            (forward, meet(backward, &self.backward, range))
+        };
+        let is_over_turn =
+            |&(from, to): &(u32, u32)| model.turn.is_some_and(|turn| from < turn && turn < to);
+        let ranges = model.classes.ranges(class);
+        match ranges.iter().find(|range| is_over_turn(range)) {
+            Some(range) => both(range),
+            None => {
+                let all = ranges.iter().map(both).rev();
+                let most = all.max_by_key(|(forward, backward)| forward.len() + backward.len());
+                most.unwrap_or_default()
+            }
+        }
+    }
+}
