@@ -91,9 +91,13 @@ impl<'a> MemoryModel<'a> {
     /// As [`MemoryModel::new`].
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Result<Self, TooManyPlaces> {
         let has_pipeline = pipeline.is_on() && self.rules == Rules::Full;
-        let flows = || Flows::new(self.model, self.placement, pipeline);
+        let flows = match &self.flows {
+            _ if !has_pipeline => None,
+            Some(flows) => Some(flows.clone().in_pipeline(pipeline)),
+            None => Some(Flows::new(self.model, self.placement, pipeline)?),
+        };
         Ok(Self {
-            flows: has_pipeline.then(flows).transpose()?,
+            flows,
             ..self.clone()
         })
     }

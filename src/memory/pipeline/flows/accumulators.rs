@@ -1,6 +1,5 @@
 //! Which weights get an accumulator.
 
-use crate::memory::pipeline::Pipeline;
 use crate::model::{Framework, Model, PassPlaces, TensorKind};
 
 /// For a weight: the bytes of its elements, if they are known.
@@ -9,13 +8,9 @@ pub(super) struct AccumulatorSize(pub(super) Option<u8>);
 
 /// By user set: which are weights that need an accumulator (pipeline.md, section
 /// 14). None do where the profile has accumulators or gradients are not summed up.
-pub(super) fn by_set(
-    model: &Model,
-    by_pass: &PassPlaces,
-    pipeline: Pipeline,
-) -> Vec<Option<AccumulatorSize>> {
+pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Option<AccumulatorSize>> {
     let sets = model.user_sets.len();
-    if !pipeline.is_on() || model.turn.is_none() || model.recording.accumulates {
+    if model.turn.is_none() || model.recording.accumulates {
         return vec![None; sets];
     }
     let has_kinds = model.recording.framework != Framework::Tensorflow

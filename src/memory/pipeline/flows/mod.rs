@@ -71,9 +71,14 @@ impl Flows {
             of_class,
             counted: counted.collect(),
             life_of_class,
-            accumulators: accumulators::by_set(model, &by_pass, pipeline),
+            accumulators: accumulators::by_set(model, &by_pass),
             streams: by_pass.streams,
         })
+    }
+
+    /// The same tensors flow in every pipeline that is on.
+    pub(in crate::memory) fn in_pipeline(self, pipeline: Pipeline) -> Self {
+        Self { pipeline, ..self }
     }
 
     /// The flow of a variable; `None` for parameters, constants, and what no
