@@ -1,8 +1,7 @@
 //! Names that want to be something else stay text in every form.
 
-use super::{Report, testing::report};
+use super::{Report, testing::hostile, testing::report};
 use super::{csv, html, markdown, text::is_obeyed};
-use serde_json::Value;
 
 const HOSTILE: [&str; 4] = [
     "</script><img src=x onerror=alert(1)>",
@@ -10,33 +9,6 @@ const HOSTILE: [&str; 4] = [
     "a\u{1b}[31m\u{202e}b\u{2066}c\r\n# heading",
     "|`*_[x](javascript:y) @all \"' onload=\"z",
 ];
-
-/// The report with every text of it replaced, but for those of few values.
-fn hostile(name: &str) -> Report {
-    let mut value = serde_json::to_value(report()).unwrap();
-    replace(&mut value, name);
-    value["format"] = "popliner-report".into();
-    value["pseudo_layers"] = "in-and-out".into();
-    value["execution"]["source"] = "executed-steps".into();
-    value["refusal"]["reason"] = "too-few-ipus".into();
-    for pipeline in ["/pipeline", "/pipeline/alternatives/0"] {
-        let own = value.pointer_mut(pipeline).unwrap();
-        own["schedule"] = "popart".into();
-        own["recompute"] = "stage".into();
-    }
-    value["pipeline"]["accumulator"] = "as-weight".into();
-    value["pipeline"]["framework"] = "popart".into();
-    serde_json::from_value(value).unwrap()
-}
-
-fn replace(value: &mut Value, name: &str) {
-    match value {
-        Value::String(text) => *text = name.into(),
-        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, name)),
-        Value::Object(fields) => fields.values_mut().for_each(|value| replace(value, name)),
-        _ => {}
-    }
-}
 
 #[test]
 fn in_the_page() {

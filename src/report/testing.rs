@@ -384,3 +384,31 @@ fn execution() -> Execution {
         ],
     }
 }
+
+/// The report with every text of it replaced, but for those of few values.
+pub(super) fn hostile(name: &str) -> Report {
+    let mut value = serde_json::to_value(report()).unwrap();
+    replace(&mut value, name);
+    value["format"] = "popliner-report".into();
+    value["pseudo_layers"] = "in-and-out".into();
+    value["execution"]["source"] = "executed-steps".into();
+    value["refusal"]["reason"] = "too-few-ipus".into();
+    for pipeline in ["/pipeline", "/pipeline/alternatives/0"] {
+        let own = value.pointer_mut(pipeline).unwrap();
+        own["schedule"] = "popart".into();
+        own["recompute"] = "stage".into();
+    }
+    value["pipeline"]["accumulator"] = "as-weight".into();
+    value["pipeline"]["framework"] = "popart".into();
+    serde_json::from_value(value).unwrap()
+}
+
+fn replace(value: &mut serde_json::Value, name: &str) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => *text = name.into(),
+        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, name)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| replace(value, name)),
+        _ => {}
+    }
+}

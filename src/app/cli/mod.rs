@@ -6,7 +6,7 @@ mod values;
 
 pub use command::Command;
 pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Pin, Together};
-pub use values::{Choice, Generate, Tiles, or_auto};
+pub use values::{Generate, OrAuto, Tiles, or_auto};
 
 use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule};
 use crate::model::{
@@ -227,14 +227,14 @@ pub struct Options {
     /// inference, plain Poplar and PopXL
     #[arg(long, value_name = "SCHEDULE", default_value = "auto",
           help_heading = "Pipeline", value_parser = or_auto::<Schedule>())]
-    pub schedule: Choice<Schedule>,
+    pub schedule: OrAuto<Schedule>,
 
     /// What the pipeline computes again in the backward pass instead of keeping
     /// it: nothing (none), whole stages (stage) or each layer (layer). auto is
     /// layer where the model marks checkpoints, else stage
     #[arg(long, value_name = "WHAT", default_value = "auto",
           help_heading = "Pipeline", value_parser = or_auto::<Recompute>())]
-    pub recompute: Choice<Recompute>,
+    pub recompute: OrAuto<Recompute>,
 
     /// The elements of gradient accumulators, which are added where the profile
     /// was recorded without them. Training is best recorded with gradient

@@ -48,30 +48,30 @@ impl FromStr for Tiles {
 
 /// The value of an option that may be left to the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice<T> {
+pub enum OrAuto<T> {
     /// As the model suggests.
     Auto,
     /// This value.
     Given(T),
 }
 
-impl<T> Choice<T> {
+impl<T> OrAuto<T> {
     /// The value, if it was given.
     pub fn given(self) -> Option<T> {
         match self {
-            Choice::Auto => None,
-            Choice::Given(value) => Some(value),
+            OrAuto::Auto => None,
+            OrAuto::Given(value) => Some(value),
         }
     }
 }
 
 /// Reads `auto` or one of the values of `T`.
-pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = Choice<T>> {
+pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = OrAuto<T>> {
     let auto = PossibleValue::new("auto").help("As the model suggests");
     let others = T::value_variants().iter().filter_map(T::to_possible_value);
     let values = PossibleValuesParser::new([auto].into_iter().chain(others));
     // Whatever the parser lets through is one of these.
-    values.map(|value| T::from_str(&value, false).map_or(Choice::Auto, Choice::Given))
+    values.map(|value| T::from_str(&value, false).map_or(OrAuto::Auto, OrAuto::Given))
 }
 
 #[cfg(test)]

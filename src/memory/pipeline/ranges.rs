@@ -36,7 +36,7 @@ const QUANTITIES: usize = 7;
 /// From the starts `starts` (both inclusive) it counts in ranges with a last
 /// position in `lasts` (both inclusive).
 #[derive(Debug, Clone, Copy)]
-struct Stretch {
+struct FlowStretch {
     quantity: Quantity,
     starts: (u32, u32),
     lasts: (u32, u32),
@@ -45,7 +45,7 @@ struct Stretch {
 /// By flow: where it counts for what.
 #[derive(Debug)]
 pub(in crate::memory) struct Patterns {
-    of_flow: Vec<Vec<Stretch>>,
+    of_flow: Vec<Vec<FlowStretch>>,
     /// Where Out is on the first IPU: Out by itself, and all positions as one
     /// stage, to which Out belongs then.
     with_out: Option<(Area, StageFlows)>,
@@ -72,7 +72,7 @@ struct Pattern<'a> {
     flow: &'a Flow,
     /// The last position.
     end: u32,
-    found: Vec<Stretch>,
+    found: Vec<FlowStretch>,
 }
 
 /// A segment of starts in which a flow's next users are the same.
@@ -85,7 +85,7 @@ struct Segment {
 }
 
 impl<'a> Pattern<'a> {
-    fn of(flows: &'a Flows, flow: &'a Flow, positions: u32) -> Vec<Stretch> {
+    fn of(flows: &'a Flows, flow: &'a Flow, positions: u32) -> Vec<FlowStretch> {
         let mut own = Self {
             flows,
             flow,
@@ -127,7 +127,7 @@ impl<'a> Pattern<'a> {
     fn add(&mut self, quantity: Quantity, segment: Segment, first: u32, last: u32) {
         let lasts = (first.max(segment.starts.0), last.min(self.end));
         if lasts.0 <= lasts.1 {
-            self.found.push(Stretch {
+            self.found.push(FlowStretch {
                 quantity,
                 starts: segment.starts,
                 lasts,
@@ -315,7 +315,7 @@ impl RangeAdditions {
         self.first_two = 0;
     }
 
-    fn enter(&mut self, stretch: Stretch, bytes: u64, positions: usize) {
+    fn enter(&mut self, stretch: FlowStretch, bytes: u64, positions: usize) {
         let bytes = bytes as i64;
         let (first, last) = stretch.starts;
         for (start, change) in [(first as usize, bytes), (last as usize + 1, -bytes)] {
@@ -382,7 +382,7 @@ impl RangeAdditions {
         let end = positions as u32 - 1;
         let mut start = 0;
         for &place in places {
-            let stretch = Stretch {
+            let stretch = FlowStretch {
                 quantity: Quantity::Accumulators,
                 starts: if everywhere { (0, end) } else { (start, place) },
                 lasts: if everywhere { (0, end) } else { (place, end) },

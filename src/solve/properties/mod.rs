@@ -91,6 +91,19 @@ fn capped(case: &Case, proof: &BottleneckProof) -> Case {
     capped
 }
 
+/// Both programs find what trying all splits finds.
+fn both_find_the_best(case: &Case, checked: &CheckedProblem<'_>) -> Result<(), TestCaseError> {
+    let problem = case.problem();
+    let best = brute_force(case);
+    let integer = integer_program::solve(checked).unwrap();
+    let integer = integer.and_then(|found| rank(&problem, &found.plan));
+    prop_assert_eq!(integer, best.clone());
+    let dynamic = dynamic_program::solve(checked);
+    let dynamic = dynamic.and_then(|plan| rank(&problem, &plan));
+    prop_assert_eq!(dynamic, best);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         max_global_rejects: 100_000,
@@ -117,13 +130,7 @@ proptest! {
             };
             prop_assert!(obedient(&case).next().is_some(), "a contradiction");
             checked.max_edges = max_edges;
-            let best = brute_force(&case);
-            let integer = integer_program::solve(&checked).unwrap();
-            let integer = integer.and_then(|found| rank(&problem, &found.plan));
-            prop_assert_eq!(integer, best.clone());
-            let dynamic = dynamic_program::solve(&checked);
-            let dynamic = dynamic.and_then(|plan| rank(&problem, &plan));
-            prop_assert_eq!(dynamic, best);
+            both_find_the_best(&case, &checked)?;
         }
     }
 }
@@ -138,13 +145,7 @@ proptest! {
             return Err(TestCaseError::reject("a contradiction"));
         };
         checked.max_edges = max_edges;
-        let best = brute_force(&case);
-        let integer = integer_program::solve(&checked).unwrap();
-        let integer = integer.and_then(|found| rank(&problem, &found.plan));
-        prop_assert_eq!(integer, best.clone());
-        let dynamic = dynamic_program::solve(&checked);
-        let dynamic = dynamic.and_then(|plan| rank(&problem, &plan));
-        prop_assert_eq!(dynamic, best);
+        both_find_the_best(&case, &checked)?;
     }
 
     #[test]
