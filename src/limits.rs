@@ -32,6 +32,8 @@ pub const TILES: u64 = 1 << 20;
 pub const TILES_OF_IPU: u32 = 1 << 12;
 /// Bytes of a tile.
 pub const BYTES_OF_TILE: u64 = u32::MAX as u64;
+/// Bytes of all tiles.
+pub const DEVICE_BYTES: u64 = TILES * BYTES_OF_TILE;
 /// Variables of all compute sets together, for each variable. A few bytes can
 /// name all variables, again in each row; in real models a variable is in a
 /// handful of compute sets.

@@ -8,6 +8,7 @@
 //! `runs`, `steps` and `steps_by_ipu` are there without rows. What is said below
 //! of those rows is what the schema says of them, and assumed.
 
+use super::compiled::no_ipu;
 use super::database::{Cells, Database};
 use super::encoding::{BlobError, Runs, Varints};
 use super::ids::Ids;
@@ -156,6 +157,33 @@ fn read_step_programs(
         Ok(())
     })?;
     Ok((Ids::of("steps", "id", &ids)?, program_of))
+}
+
+/// Executed cycles by IPU, over all runs: of each step those of its slowest tile on
+/// that IPU. `None` without rows by IPU. Rows without an IPU are sums beside them.
+pub(super) fn read_cycles_by_ipu(
+    database: &Database,
+    ipus: u32,
+) -> Result<Option<Vec<u64>>, ProfileError> {
+    let table = "steps_by_ipu";
+    if !database.has_table(table) {
+        return Ok(None);
+    }
+    let mut cycles = vec![0u64; ipus as usize];
+    let mut rows = 0;
+    database.scan(table, &["step_id", "ipu", "cycles"], |row| {
+        let Some(ipu) = row.signed(1)?.and_then(|ipu| u64::try_from(ipu).ok()) else {
+            return Ok(());
+        };
+        let own = usize::try_from(ipu)
+            .ok()
+            .and_then(|own| cycles.get_mut(own));
+        let own = own.ok_or_else(|| row.problem(1, no_ipu(ipu, ipus)))?;
+        *own = own.saturating_add(row.unsigned(2)?);
+        rows += 1;
+        Ok(())
+    })?;
+    Ok((rows > 0).then_some(cycles))
 }
 
 fn count_runs(database: &Database) -> Result<u64, ProfileError> {

@@ -7,6 +7,7 @@
 //! notes on the format; what was checked there was checked on a real profile.
 
 mod build_info;
+mod compiled;
 mod cycles;
 mod database;
 pub mod encoding;
@@ -28,6 +29,9 @@ mod variables;
 mod vertices;
 
 pub use build_info::{BuildInfo, ChosenOption};
+pub use compiled::{
+    CompiledProfile, Ipus, LiveByIpu, LiveOnTile, Named, PipelineName, VariableSums,
+};
 pub use cycles::{Cycles, Executed};
 pub use error::ProfileError;
 pub use ids::Ids;

@@ -51,7 +51,10 @@ impl Recorded {
     }
 }
 
-fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>, ProfileError> {
+pub(super) fn read_tiles(
+    database: &Database,
+    target: &Target,
+) -> Result<Vec<RecordedTile>, ProfileError> {
     let table = "memory_by_tile";
     if !database.has_table(table) {
         return Ok(Vec::new());
@@ -94,7 +97,30 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
         .collect()
 }
 
-fn read_categories(
+/// By tile: bytes beyond its memory, with the gaps between variables; 0 everywhere
+/// where the profile does not say.
+pub(super) fn read_overflowed(
+    database: &Database,
+    target: &Target,
+) -> Result<Vec<u64>, ProfileError> {
+    let table = "memory_by_tile";
+    let columns = &["tile", "overflowed", "overflowed_including_gaps"];
+    let mut overflowed = vec![0; target.num_tiles as usize];
+    if database.require(table, columns).is_err() {
+        return Ok(overflowed);
+    }
+    database.scan(table, columns, |row| {
+        let bytes = row.small(1)?.max(row.small(2)?);
+        let tile = usize::try_from(row.unsigned(0)?).ok();
+        if let Some(own) = tile.and_then(|tile| overflowed.get_mut(tile)) {
+            *own = bytes.into();
+        }
+        Ok(())
+    })?;
+    Ok(overflowed)
+}
+
+pub(super) fn read_categories(
     database: &Database,
     target: &Target,
 ) -> Result<Vec<(String, TileBytes)>, ProfileError> {

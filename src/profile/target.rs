@@ -136,7 +136,8 @@ impl Target {
             return Err(ProfileError::Unsupported(format!(
                 "the profile was compiled for {replicas} replicas of one IPU each and does not \
                  list one of them alone, but {listed} tiles; only one replica can be split: \
-                 compile the model without replication, and record that"
+                 compile the model without replication, and record that; whether this \
+                 compilation fits, IPU by IPU, --fit says"
             )));
         }
         *self = Self {
@@ -154,6 +155,21 @@ impl Target {
     /// Refuses what the rules do not cover (analysis.md, section 7), and what
     /// no machine is like.
     pub(crate) fn check_single_ipu(&self) -> Result<(), ProfileError> {
+        self.check_sizes()?;
+        if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
+            return Ok(());
+        }
+        Err(ProfileError::Unsupported(format!(
+            "the profile was compiled for {} IPUs ({} tiles of {} each IPU) and {} replicas; only \
+             profiles of one IPU without replication can be split: compile the whole model for \
+             one IPU, without pipelining or replication, and record that; whether this \
+             compilation fits, IPU by IPU, --fit says",
+            self.num_ipus, self.num_tiles, self.tiles_per_ipu, self.num_replicas
+        )))
+    }
+
+    /// Refuses what no machine is like.
+    pub(super) fn check_sizes(&self) -> Result<(), ProfileError> {
         let unlike = |column, value: u64, what| {
             let problem = format!("no machine has {what}");
             Err(ProfileError::cell("target_info", column, value, problem))
@@ -165,14 +181,6 @@ impl Target {
             let tiles = u64::from(self.tiles_per_ipu);
             return unlike("tiles_per_ipu", tiles, "IPUs of that many tiles");
         }
-        if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
-            return Ok(());
-        }
-        Err(ProfileError::Unsupported(format!(
-            "the profile was compiled for {} IPUs ({} tiles of {} each IPU) and {} replicas; only \
-             profiles of one IPU without replication can be split: compile the whole model for \
-             one IPU, without pipelining or replication, and record that",
-            self.num_ipus, self.num_tiles, self.tiles_per_ipu, self.num_replicas
-        )))
+        Ok(())
     }
 }

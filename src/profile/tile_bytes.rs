@@ -3,6 +3,7 @@
 use super::encoding::{BlobError, Run, Runs, Varints};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes (or counts) by tile, as runs of equal values; tiles that no run
@@ -123,6 +124,18 @@ impl TileBytes {
             Some(run) if tile < run.to => run.value,
             _ => 0,
         }
+    }
+
+    /// The sum over some tiles.
+    pub fn total_of(&self, tiles: Range<u32>) -> u64 {
+        let own = |run: &TileRun| {
+            let count = run
+                .to
+                .min(tiles.end)
+                .saturating_sub(run.from.max(tiles.start));
+            u64::from(count) * u64::from(run.value)
+        };
+        self.runs.iter().map(own).sum()
     }
 
     /// The sum over all tiles.

@@ -214,7 +214,7 @@ fn lasting(classes: &LiveClasses) -> Vec<bool> {
     (0..classes.len() as u32).map(lasts).collect()
 }
 
-fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), ProfileError> {
+pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), ProfileError> {
     let table = "var_categories";
     let (mut ids, mut names) = (Vec::new(), Vec::new());
     database.scan(table, &["id", "name"], |row| {

@@ -1,0 +1,128 @@
+//! Which IPUs a profile lists.
+
+use super::super::database::Database;
+use super::super::{ProfileError, RecordedTile, Target};
+use std::ops::Range;
+
+/// The IPUs that a profile lists, whose tiles are numbered through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ipus {
+    /// How many are listed.
+    pub count: u32,
+    /// Tiles of each.
+    pub tiles_per_ipu: u32,
+    /// Replicas that the model was compiled for: all run the same program.
+    pub replicas: u32,
+    /// How many of these the file lists, one after the other; IPUs 0 to
+    /// `count / listed_replicas` are those of the first (assumed).
+    pub listed_replicas: u32,
+}
+
+const TABLE: &str = "target_info";
+
+impl Ipus {
+    /// Sees from `memory_by_tile` which IPUs are listed, and sets the tiles and IPUs
+    /// of `target` to these.
+    pub(super) fn read(database: &Database, target: &mut Target) -> Result<Self, ProfileError> {
+        let listed = listed_tiles(database)?;
+        let own = u64::from(target.tiles_per_ipu);
+        let all = u64::from(target.num_tiles);
+        if !all.is_multiple_of(own) {
+            let problem = format!("{all} tiles are no whole number of IPUs of {own} tiles each");
+            return Err(ProfileError::cell(TABLE, "num_tiles", all, problem));
+        }
+        let replicas = target.num_replicas.max(1);
+        let of_one_replica = all.is_multiple_of(replicas * own).then(|| all / replicas);
+        let is_known = listed == all || Some(listed) == of_one_replica;
+        if !is_known || !listed.is_multiple_of(own) {
+            return Err(ProfileError::Unsupported(format!(
+                "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs \
+                 of {own} tiles each, {replicas} replicas): the profile is damaged or not whole; \
+                 copy it again, or record it again"
+            )));
+        }
+        let ipus = listed / own;
+        let stated = target.num_ipus;
+        if ![1, replicas]
+            .iter()
+            .any(|by| stated == ipus * by || stated * by == ipus)
+        {
+            let problem = format!("{all} tiles of {own} each IPU are no {stated} IPUs");
+            return Err(ProfileError::cell(TABLE, "num_ipus", stated, problem));
+        }
+        let found = Self {
+            count: ipus as u32,
+            tiles_per_ipu: target.tiles_per_ipu,
+            replicas: u32::try_from(replicas).unwrap_or(u32::MAX),
+            listed_replicas: listed_replicas(database, target, ipus)?,
+        };
+        target.num_tiles = listed as u32;
+        target.num_ipus = ipus;
+        Ok(found)
+    }
+
+    /// The tiles of an IPU.
+    pub fn tiles(&self, ipu: u32) -> Range<usize> {
+        let tiles = self.tiles_per_ipu as usize;
+        let first = ipu as usize * tiles;
+        first..first + tiles
+    }
+
+    /// The IPU of a tile.
+    pub fn of_tile(&self, tile: u32) -> u32 {
+        tile / self.tiles_per_ipu
+    }
+
+    /// How many IPUs one replica has.
+    pub fn of_replica(&self) -> u32 {
+        self.count / self.listed_replicas.max(1)
+    }
+
+    /// The fullest tile of an IPU, numbered through; the first of several.
+    pub fn fullest_tile(&self, tiles: &[RecordedTile], ipu: u32) -> u32 {
+        let own = self.tiles(ipu).rev();
+        let fullest = own.max_by_key(|&tile| tiles[tile].total);
+        fullest.unwrap_or(0) as u32
+    }
+}
+
+/// How many replicas are listed: `ipus_per_replica` says how many IPUs each has.
+/// Where it is missing, one replica is listed.
+fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u32, ProfileError> {
+    let columns = &["ipus_per_replica"];
+    let mut of_replica = ipus;
+    if target.num_replicas > 1 && database.require(TABLE, columns).is_ok() {
+        database.scan(TABLE, columns, |row| {
+            of_replica = row.optional(0)?.unwrap_or(ipus);
+            Ok(())
+        })?;
+    }
+    let listed = match of_replica {
+        0 => None,
+        own if own <= ipus && ipus.is_multiple_of(own) => Some(ipus / own),
+        _ => None,
+    };
+    let is_known = |listed: &u64| [1, target.num_replicas.max(1)].contains(listed);
+    let listed = listed.filter(is_known).ok_or_else(|| {
+        let problem = format!(
+            "{ipus} IPUs are listed, of {} replicas",
+            target.num_replicas
+        );
+        ProfileError::cell(TABLE, "ipus_per_replica", of_replica, problem)
+    })?;
+    Ok(u32::try_from(listed).unwrap_or(1))
+}
+
+/// The tile after the last that has a row.
+fn listed_tiles(database: &Database) -> Result<u64, ProfileError> {
+    let table = "memory_by_tile";
+    let mut listed = 0;
+    database.scan(table, &["tile"], |row| {
+        listed = listed.max(row.unsigned(0)?.saturating_add(1));
+        Ok(())
+    })?;
+    if listed == 0 {
+        return Err(ProfileError::NoRow { table });
+    }
+    Ok(listed)
+}

@@ -1,0 +1,180 @@
+//! What is not always live, by step and IPU.
+
+use super::super::database::Database;
+use super::super::ids::Ids;
+use super::super::{ProfileError, RecordedTile};
+use super::Ipus;
+use crate::limits;
+
+/// The bytes that are live at each step beside those that always are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveByIpu {
+    /// How many steps the program has.
+    pub steps: u32,
+    /// By IPU, over its tiles: the index of each step at which the bytes change,
+    /// ascending, and the bytes from there on.
+    pub ipus: Vec<Vec<(u32, u64)>>,
+}
+
+const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
+
+/// Bytes more or less, by step, of one IPU or of all together.
+type Deltas = Vec<(u32, i64)>;
+
+/// Reads what there is, and says as sentences what contradicts itself.
+///
+/// The rows without an IPU are sums over those of all IPUs, listed beside them: both
+/// were in a real profile of one IPU. That this holds for several is assumed, and so
+/// it is checked.
+pub(super) fn read(
+    database: &Database,
+    ipus: Ipus,
+    tiles: &[RecordedTile],
+) -> Result<(Option<LiveByIpu>, Vec<String>), ProfileError> {
+    if !database.has_table(TABLE) || !database.has_table("depth_first_steps") {
+        return Ok((None, Vec::new()));
+    }
+    let steps = read_steps(database)?;
+    let (of_all, of_ipus) = read_deltas(database, ipus, &steps)?;
+    if of_ipus.iter().all(Vec::is_empty) {
+        return Ok((None, Vec::new()));
+    }
+    let count = steps.len() as u32;
+    let curves: Result<Vec<_>, String> = of_ipus.iter().zip(0u32..).map(curve).collect();
+    let checked = curves.and_then(|ipus_curves| {
+        check_sum(of_all, of_ipus)?;
+        check_peaks(&ipus_curves, ipus, tiles)?;
+        Ok(ipus_curves)
+    });
+    Ok(match checked {
+        Ok(ipus) => (Some(LiveByIpu { steps: count, ipus }), Vec::new()),
+        Err(problem) => {
+            let text = format!("liveness by IPU is left out: table `{TABLE}`: {problem}");
+            (None, vec![text])
+        }
+    })
+}
+
+/// The ids of the steps, ascending: the index of a step is the position of its id.
+fn read_steps(database: &Database) -> Result<Vec<u64>, ProfileError> {
+    let table = "depth_first_steps";
+    let mut steps = Vec::new();
+    database.scan(table, &["id"], |row| {
+        steps.push(row.unsigned(0)?);
+        Ok(())
+    })?;
+    steps.sort_unstable();
+    Ids::of(table, "id", &steps)?;
+    Ok(steps)
+}
+
+/// The rows without an IPU, and those of each.
+fn read_deltas(
+    database: &Database,
+    ipus: Ipus,
+    steps: &[u64],
+) -> Result<(Deltas, Vec<Deltas>), ProfileError> {
+    let mut of_all = Deltas::new();
+    let mut of_ipus = vec![Deltas::new(); ipus.count as usize];
+    let columns = &["step_id", "ipu", "delta_bytes"];
+    database.scan(TABLE, columns, |row| {
+        let id = row.unsigned(0)?;
+        let unknown = |_| row.problem(0, format!("there is no step {id}"));
+        let step = steps.binary_search(&id).map_err(unknown)? as u32;
+        let delta = row.signed(2)?.unwrap_or(0);
+        if delta.unsigned_abs() > limits::DEVICE_BYTES {
+            return Err(row.problem(2, format!("{delta} bytes are more than any machine has")));
+        }
+        let deltas = match row.optional(1)? {
+            None => &mut of_all,
+            Some(ipu) => {
+                let known = usize::try_from(ipu)
+                    .ok()
+                    .and_then(|ipu| of_ipus.get_mut(ipu));
+                known.ok_or_else(|| row.problem(1, no_ipu(ipu, ipus.count)))?
+            }
+        };
+        deltas.push((step, delta));
+        Ok(())
+    })?;
+    for deltas in of_ipus.iter_mut().chain([&mut of_all]) {
+        *deltas = joined(std::mem::take(deltas));
+    }
+    Ok((of_all, of_ipus))
+}
+
+/// What is wrong with the number of an IPU that is not listed.
+pub(in super::super) fn no_ipu(ipu: u64, count: u32) -> String {
+    format!("there is no IPU {ipu}: the profile has {count}, counted from 0")
+}
+
+/// One entry for each step, ascending, without those that change nothing.
+fn joined(mut deltas: Deltas) -> Deltas {
+    deltas.sort_unstable_by_key(|&(step, _)| step);
+    let mut joined = Deltas::with_capacity(deltas.len());
+    for (step, delta) in deltas {
+        match joined.last_mut() {
+            // Far from overflow: each is bounded, and so is their number.
+            Some(last) if last.0 == step => last.1 = last.1.saturating_add(delta),
+            _ => joined.push((step, delta)),
+        }
+    }
+    joined.retain(|&(_, delta)| delta != 0);
+    joined
+}
+
+/// The bytes from each step on.
+fn curve((deltas, ipu): (&Deltas, u32)) -> Result<Vec<(u32, u64)>, String> {
+    let mut live = 0i64;
+    let point = |&(step, delta): &(u32, i64)| {
+        live = live.saturating_add(delta);
+        let bytes = u64::try_from(live);
+        let below = |_| format!("below 0 bytes are live at step {step} on IPU {ipu}");
+        Ok((step, bytes.map_err(below)?))
+    };
+    deltas.iter().map(point).collect()
+}
+
+/// Where there are rows for all IPUs together, they are the sums of those of each.
+fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
+    let sum = joined(of_ipus.into_iter().flatten().collect());
+    if of_all.is_empty() || of_all == sum {
+        return Ok(());
+    }
+    let mut pairs = of_all.iter().zip(&sum);
+    let first = pairs.find(|(all, sum)| all != sum);
+    let step = match first {
+        Some((all, sum)) => all.0.min(sum.0),
+        None => {
+            let shorter = of_all.len().min(sum.len());
+            let longer = if of_all.len() > shorter {
+                &of_all
+            } else {
+                &sum
+            };
+            longer[shorter].0
+        }
+    };
+    Err(format!(
+        "the rows without an IPU are not the sums of those of all IPUs, first at step {step}"
+    ))
+}
+
+/// No more is live on an IPU at one step than its tiles have at their own peaks.
+fn check_peaks(
+    curves: &[Vec<(u32, u64)>],
+    ipus: Ipus,
+    tiles: &[RecordedTile],
+) -> Result<(), String> {
+    for (curve, ipu) in curves.iter().zip(0u32..) {
+        let own = tiles[ipus.tiles(ipu)].iter();
+        let most: u64 = own.map(|tile| tile.not_always_live).sum();
+        if let Some((step, bytes)) = curve.iter().find(|point| point.1 > most) {
+            return Err(format!(
+                "{bytes} bytes are live at step {step} on IPU {ipu}, and its tiles have no more \
+                 than {most} by `memory_by_tile`"
+            ));
+        }
+    }
+    Ok(())
+}

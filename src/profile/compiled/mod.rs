@@ -1,0 +1,115 @@
+//! A profile of a compilation for any number of IPUs, as it was recorded
+//! (pipeline.md, section 17).
+//!
+//! Tiles are numbered through over all IPUs: the IPU of a tile is its number
+//! divided by the tiles of one IPU. No real profile of several IPUs was available,
+//! so what is assumed is said where it is used, and sums are held against the
+//! file's own: what contradicts them is left out with a warning, while the totals
+//! of the tiles, which the verdict rests on, must be whole.
+
+mod ipus;
+mod live;
+mod pipeline_names;
+mod variable_sums;
+
+pub use ipus::Ipus;
+pub use live::LiveByIpu;
+pub(super) use live::no_ipu;
+pub use pipeline_names::PipelineName;
+pub use variable_sums::{LiveOnTile, Named, VariableSums};
+
+use super::cycles::{or_warn, read_cycles_by_ipu};
+use super::database::Database;
+use super::recorded::{read_categories, read_overflowed, read_tiles};
+use super::{BuildInfo, FormatVersion, ProfileError, Programs, RecordedTile, Target, TileBytes};
+use crate::progress::Progress;
+use std::path::Path;
+
+/// What a `profile.pop` recorded of the memory of each IPU.
+#[derive(Debug)]
+pub struct CompiledProfile {
+    /// The report format that the file states.
+    pub version: FormatVersion,
+    /// The machine, with the tiles that the file lists.
+    pub target: Target,
+    /// Which IPUs the file lists.
+    pub ipus: Ipus,
+    /// By tile, numbered through over the IPUs (`memory_by_tile`).
+    pub tiles: Vec<RecordedTile>,
+    /// By tile: bytes beyond the memory of the tile, with the gaps between
+    /// variables.
+    pub overflowed: Vec<u64>,
+    /// The name of each category and its bytes by tile (`memory_by_category`).
+    pub categories: Vec<(String, TileBytes)>,
+    /// What is not always live, by step; `None` when the profile does not say, or
+    /// contradicts itself.
+    pub live: Option<LiveByIpu>,
+    /// What the lowered variables say; `None` when the profile has none.
+    pub variables: Option<VariableSums>,
+    /// By IPU: cycles that were executed, over all runs; `None` without execution.
+    pub cycles: Option<Vec<u64>>,
+    /// What each IPU runs, when that was requested.
+    pub programs: Option<Programs>,
+    /// How the file came about.
+    pub made: BuildInfo,
+    /// What was unusual but could be read, as sentences.
+    pub warnings: Vec<String>,
+}
+
+impl CompiledProfile {
+    /// Reads the profile at `path`; its programs only `with_programs`. Nothing is
+    /// written, to it or beside it.
+    ///
+    /// # Errors
+    /// [`ProfileError`] names the table, column and row that could not be
+    /// understood, and IPUs whose tiles do not add up.
+    pub fn read(path: &Path, with_programs: bool) -> Result<Self, ProfileError> {
+        Self::read_with(path, with_programs, &Progress::new())
+    }
+
+    /// The same, counting rows.
+    ///
+    /// # Errors
+    /// As [`CompiledProfile::read`].
+    pub(crate) fn read_with(
+        path: &Path,
+        with_programs: bool,
+        progress: &Progress,
+    ) -> Result<Self, ProfileError> {
+        let mut database = Database::open(path, progress)?;
+        let version = FormatVersion::read(&database)?;
+        database.version = version;
+        let mut target = Target::read(&database)?;
+        target.check_sizes()?;
+        let ipus = Ipus::read(&database, &mut target)?;
+        let (made, mut warnings) = BuildInfo::read(&database);
+        warnings.extend(version.warnings());
+        let tiles = read_tiles(&database, &target)?;
+        let overflowed = read_overflowed(&database, &target)?;
+        let categories = read_categories(&database, &target)?;
+        let (live, of_live) = live::read(&database, ipus, &tiles)?;
+        let fullest = (0..ipus.count).map(|ipu| ipus.fullest_tile(&tiles, ipu));
+        let chosen: Vec<u32> = fullest.collect();
+        let (variables, of_variables) = variable_sums::read(&database, ipus, &tiles, &chosen)?;
+        let cycles = read_cycles_by_ipu(&database, ipus.count);
+        let cycles = or_warn(cycles, "executed cycles", &mut warnings);
+        let programs = with_programs.then(|| Programs::read(&database, &target));
+        database.check_unchanged()?;
+        warnings.extend(of_live);
+        warnings.extend(of_variables);
+        Ok(Self {
+            programs: programs.transpose()?,
+            version,
+            target,
+            ipus,
+            tiles,
+            overflowed,
+            categories,
+            live,
+            variables,
+            cycles,
+            made,
+            warnings,
+        })
+    }
+}

@@ -1,0 +1,363 @@
+//! What the lowered variables say of tiles, in one pass that keeps few of them.
+
+use super::super::database::Database;
+use super::super::ids::Ids;
+use super::super::{ProfileError, RecordedTile};
+use super::{Ipus, PipelineName};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Bytes by [`PipelineName`].
+pub type Named = [u64; PipelineName::ALL.len()];
+
+/// What was summed over the lowered variables, and those of some tiles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VariableSums {
+    /// How many there are.
+    pub count: u64,
+    /// By IPU: bytes of all its variables by [`PipelineName`], whether live together
+    /// or not.
+    pub named: Vec<Named>,
+    /// The names of `var_categories`.
+    pub category_names: Vec<String>,
+    /// By chosen tile, in their order: what is live there where most is.
+    pub tiles: Vec<LiveOnTile>,
+    /// Does the profile name variables?
+    pub has_names: bool,
+}
+
+/// What is live on a tile at the first step at which most is live.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiveOnTile {
+    /// The index of the step; `None` when all is always live.
+    pub step: Option<u32>,
+    /// Bytes by category, a position in [`VariableSums::category_names`], and by
+    /// what the name tells, without entries of 0 bytes.
+    pub live: Vec<(u8, Option<PipelineName>, u64)>,
+}
+
+/// A variable of a chosen tile.
+#[derive(Clone, Copy)]
+struct Row {
+    tile: u32,
+    class: u64,
+    category: u8,
+    name: Option<PipelineName>,
+    bytes: u32,
+}
+
+const TABLE: &str = "vars_info";
+const COLUMNS: &[&str] = &[
+    "tile",
+    "size_bytes",
+    "category",
+    "equivalence_class",
+    "name_base_id",
+];
+/// How many of them every profile has; the last names variables.
+const REQUIRED: usize = 4;
+
+/// Sums of some rows.
+#[derive(Default)]
+struct Sums {
+    count: u64,
+    /// By IPU.
+    named: Vec<Named>,
+    /// By tile: bytes that are always live.
+    always: Vec<u64>,
+    chosen: Vec<Row>,
+}
+
+/// Reads the variables, and says as sentences what contradicts `tiles`. `chosen` are
+/// the tiles, one for each IPU, of which is told what is live.
+pub(super) fn read(
+    database: &Database,
+    ipus: Ipus,
+    tiles: &[RecordedTile],
+    chosen: &[u32],
+) -> Result<(Option<VariableSums>, Vec<String>), ProfileError> {
+    if !database.has_table(TABLE) || database.rowid_bounds(TABLE)?.is_none() {
+        return Ok((None, Vec::new()));
+    }
+    database.require(TABLE, &COLUMNS[..REQUIRED])?;
+    let has_names = database.require(TABLE, COLUMNS).is_ok()
+        && database.require(STRINGS, &["id", "string"]).is_ok();
+    let (category_ids, category_names) = super::super::variables::read_categories(database)?;
+    let names = if has_names {
+        read_names(database)?
+    } else {
+        FxHashMap::default()
+    };
+    let classes = Classes::read(database)?;
+    let scan = Scan {
+        ipus,
+        chosen,
+        category_ids: &category_ids,
+        names: &names,
+        classes: &classes,
+    };
+    let columns = if has_names {
+        COLUMNS
+    } else {
+        &COLUMNS[..REQUIRED]
+    };
+    let parts = database.scan_chunks(TABLE, columns, |row, sums: &mut Sums| {
+        scan.add(&row, has_names, sums)
+    })?;
+    let sums = scan.join(parts);
+    let ranges = classes.ranges_of(database, &sums.chosen)?;
+    let of_tile = |&tile: &u32| {
+        let rows = sums.chosen.iter().filter(|row| row.tile == tile);
+        classes.peak(&ranges, &rows.copied().collect::<Vec<_>>())
+    };
+    let (peaks, found): (Vec<u64>, Vec<LiveOnTile>) = chosen.iter().map(of_tile).unzip();
+    let warnings = disagreements(&sums.always, &peaks, tiles, chosen);
+    let variables = VariableSums {
+        count: sums.count,
+        named: sums.named,
+        category_names,
+        tiles: found,
+        has_names,
+    };
+    Ok((Some(variables), warnings))
+}
+
+/// What each row is looked up in.
+struct Scan<'a> {
+    ipus: Ipus,
+    chosen: &'a [u32],
+    category_ids: &'a Ids,
+    names: &'a FxHashMap<u64, PipelineName>,
+    classes: &'a Classes,
+}
+
+impl Scan<'_> {
+    fn add(
+        &self,
+        row: &super::super::database::Cells<'_>,
+        has_names: bool,
+        sums: &mut Sums,
+    ) -> Result<(), ProfileError> {
+        if sums.always.is_empty() {
+            sums.always = vec![0; (self.ipus.count * self.ipus.tiles_per_ipu) as usize];
+            sums.named = vec![Named::default(); self.ipus.count as usize];
+        }
+        let tile = row.unsigned(0)?;
+        if tile >= sums.always.len() as u64 {
+            return Err(row.problem(0, format!("there is no tile {tile}")));
+        }
+        let tile = tile as u32;
+        let bytes = row.small(1)?;
+        let unknown = || row.problem(2, "no row of `var_categories` has this id");
+        let category = self.category_ids.position(row.unsigned(2)?);
+        let category = category.ok_or_else(unknown)? as u8;
+        let class = row.unsigned(3)?;
+        let name = if has_names {
+            self.names.get(&row.unsigned(4)?).copied()
+        } else {
+            None
+        };
+        sums.count += 1;
+        let ipu = self.ipus.of_tile(tile);
+        let is_live = self.classes.is_known(class);
+        if let (Some(name), true) = (name, is_live) {
+            sums.named[ipu as usize][name as usize] += u64::from(bytes);
+        }
+        if self.classes.is_always(class) {
+            sums.always[tile as usize] += u64::from(bytes);
+        }
+        if self.chosen[ipu as usize] == tile && is_live {
+            sums.chosen.push(Row {
+                tile,
+                class,
+                category,
+                name,
+                bytes,
+            });
+        }
+        Ok(())
+    }
+
+    fn join(&self, parts: Vec<Sums>) -> Sums {
+        let mut all = Sums {
+            named: vec![Named::default(); self.ipus.count as usize],
+            always: vec![0; (self.ipus.count * self.ipus.tiles_per_ipu) as usize],
+            ..Sums::default()
+        };
+        for part in parts {
+            all.count += part.count;
+            for (all, own) in all.always.iter_mut().zip(part.always) {
+                *all += own;
+            }
+            let named = all.named.iter_mut().flatten();
+            for (all, own) in named.zip(part.named.into_iter().flatten()) {
+                *all += own;
+            }
+            all.chosen.extend(part.chosen);
+        }
+        all
+    }
+}
+
+const STRINGS: &str = "vars_string_table";
+
+/// The base names that tell what a variable is for.
+fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, ProfileError> {
+    let mut names = FxHashMap::default();
+    database.scan(STRINGS, &["id", "string"], |row| {
+        if let Some(name) = PipelineName::of(&row.text(1)?) {
+            names.insert(row.unsigned(0)?, name);
+        }
+        Ok(())
+    })?;
+    Ok(names)
+}
+
+/// The equivalence classes that have a row, and which of them are always live.
+struct Classes {
+    ids: Ids,
+    always: Vec<bool>,
+    /// The ids of the steps, ascending.
+    steps: Vec<u64>,
+}
+
+/// By class: the ids of the steps of its ranges, the end exclusive.
+type Ranges = FxHashMap<u64, Vec<(u64, u64)>>;
+
+impl Classes {
+    fn read(database: &Database) -> Result<Self, ProfileError> {
+        let table = "eq_classes";
+        let (mut ids, mut always) = (Vec::new(), Vec::new());
+        database.scan(table, &["id", "is_always_live"], |row| {
+            ids.push(row.unsigned(0)?);
+            always.push(row.unsigned(1)? != 0);
+            Ok(())
+        })?;
+        let mut steps = Vec::new();
+        database.scan("depth_first_steps", &["id"], |row| {
+            steps.push(row.unsigned(0)?);
+            Ok(())
+        })?;
+        steps.sort_unstable();
+        Ok(Self {
+            ids: Ids::of(table, "id", &ids)?,
+            always,
+            steps,
+        })
+    }
+
+    fn is_known(&self, class: u64) -> bool {
+        self.ids.position(class).is_some()
+    }
+
+    fn is_always(&self, class: u64) -> bool {
+        let position = self.ids.position(class);
+        position.is_some_and(|position| self.always[position as usize])
+    }
+
+    /// The ranges of the classes of these rows that are not always live.
+    fn ranges_of(&self, database: &Database, rows: &[Row]) -> Result<Ranges, ProfileError> {
+        let wanted = rows.iter().map(|row| row.class);
+        let wanted: FxHashSet<u64> = wanted.filter(|&class| !self.is_always(class)).collect();
+        let mut ranges = Ranges::default();
+        let columns = &["eq_class_id", "step_id_from", "step_id_to"];
+        database.scan("eq_class_step", columns, |row| {
+            let class = row.unsigned(0)?;
+            if wanted.contains(&class) {
+                let range = (row.unsigned(1)?, row.unsigned(2)?);
+                if range.0 > range.1 {
+                    let problem = format!("the range {}..{} is reversed", range.0, range.1);
+                    return Err(row.problem(2, problem));
+                }
+                ranges.entry(class).or_default().push(range);
+            }
+            Ok(())
+        })?;
+        for own in ranges.values_mut() {
+            *own = without_overlap(std::mem::take(own));
+        }
+        Ok(ranges)
+    }
+
+    /// The bytes beside always-live ones where they are most on the tile of `rows`,
+    /// and all that is live there.
+    fn peak(&self, ranges: &Ranges, rows: &[Row]) -> (u64, LiveOnTile) {
+        let mut changes: Vec<(u64, i64)> = Vec::new();
+        for row in rows {
+            for &(from, to) in ranges.get(&row.class).into_iter().flatten() {
+                changes.push((from, i64::from(row.bytes)));
+                changes.push((to, -i64::from(row.bytes)));
+            }
+        }
+        // At the same step what ends goes before what begins.
+        changes.sort_unstable();
+        let (mut live, mut most) = (0, 0);
+        let mut at = None;
+        for (step, change) in changes {
+            live += change;
+            if live > most {
+                (most, at) = (live, Some(step));
+            }
+        }
+        let is_live = |row: &&Row| {
+            let own = ranges.get(&row.class).into_iter().flatten();
+            let mut own = own.filter(|range| at.is_some_and(|at| (range.0..range.1).contains(&at)));
+            self.is_always(row.class) || own.next().is_some()
+        };
+        let mut sums: FxHashMap<(u8, Option<PipelineName>), u64> = FxHashMap::default();
+        for row in rows.iter().filter(is_live) {
+            *sums.entry((row.category, row.name)).or_default() += u64::from(row.bytes);
+        }
+        let sums = sums.into_iter().filter(|(_, bytes)| *bytes > 0);
+        let mut live: Vec<_> = sums
+            .map(|((category, name), bytes)| (category, name, bytes))
+            .collect();
+        live.sort_unstable_by_key(|&(category, name, _)| (category, name.map(|own| own as u8)));
+        let step = at.map(|at| self.steps.partition_point(|&id| id < at) as u32);
+        (most as u64, LiveOnTile { step, live })
+    }
+}
+
+/// Ranges that touch or overlap become one.
+fn without_overlap(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (from, to) in ranges {
+        match joined.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => joined.push((from, to)),
+        }
+    }
+    joined
+}
+
+/// Where the variables say something else than `memory_by_tile`.
+fn disagreements(
+    always: &[u64],
+    peaks: &[u64],
+    tiles: &[RecordedTile],
+    chosen: &[u32],
+) -> Vec<String> {
+    let differs = |(always, tile): (&u64, &RecordedTile)| *always != tile.always_live;
+    let mut warnings = Vec::new();
+    let pairs = always.iter().zip(tiles);
+    let count = pairs.clone().filter(|&pair| differs(pair)).count();
+    if let Some(first) = pairs.clone().position(differs) {
+        warnings.push(format!(
+            "the lowered variables of {count} tiles are not what `memory_by_tile` recorded as \
+             always live, first on tile {first}: {} bytes and {}; the verdict follows \
+             `memory_by_tile`",
+            always[first], tiles[first].always_live
+        ));
+    }
+    for (&peak, &tile) in peaks.iter().zip(chosen) {
+        let recorded = tiles[tile as usize].not_always_live;
+        if peak != recorded {
+            warnings.push(format!(
+                "at most {peak} bytes of the lowered variables of tile {tile} that are not \
+                 always live are live at one step, and `memory_by_tile` recorded {recorded}; \
+                 what is live there is shown by the variables"
+            ));
+        }
+    }
+    warnings
+}
