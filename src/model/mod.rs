@@ -13,6 +13,7 @@ mod cycles;
 mod error;
 mod labels;
 mod layers;
+mod layers_by_ipu;
 mod memory_peak;
 mod names;
 mod operations;
@@ -36,6 +37,7 @@ pub use labels::{Label, TensorKind};
 pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
 };
+pub use layers_by_ipu::LayersByIpu;
 pub use memory_peak::{MemoryPeak, NamedVariable};
 pub use operations::{OwnedKind, OwnedProgram};
 pub use passes::Pass;

@@ -1,0 +1,87 @@
+//! Which layers run on each IPU of a compiled pipeline (pipeline.md, section 17).
+
+use super::operations::{self, Found};
+use super::{LayerOptions, Layering, ModelError, contexts, names};
+use crate::debug_info::DebugInfo;
+use crate::profile::{Ipus, ProgramKind, Programs};
+
+/// The layers whose operations run on each IPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayersByIpu {
+    /// The names of the layers, in their order.
+    pub names: Vec<String>,
+    /// By IPU: its layers, as positions in `names`, ascending. A layer is on the IPU
+    /// that has most vertices of its operations.
+    pub ipus: Vec<Vec<usize>>,
+}
+
+impl LayersByIpu {
+    /// Names the operations by their contexts, and sees from the tiles of their
+    /// compute sets where they run. Layers without vertices are on no IPU.
+    ///
+    /// # Errors
+    /// [`ModelError`] when the program tree is cyclic or cannot be walked.
+    pub fn find(
+        programs: &Programs,
+        debug_info: &DebugInfo,
+        options: &LayerOptions,
+        ipus: Ipus,
+    ) -> Result<Self, ModelError> {
+        let contexts = contexts::OperationContexts::new(debug_info);
+        let found = operations::find(programs, contexts)?;
+        let (operations, _) = names::name_all(&found, programs, debug_info)?;
+        let layering = Layering::new(&operations, options);
+        let vertices = vertices(programs, &found, &layering, ipus);
+        let mut by_ipu = vec![Vec::new(); ipus.count as usize];
+        for (layer, vertices) in vertices.iter().enumerate() {
+            let most = vertices.iter().copied().max().unwrap_or(0);
+            let home = vertices.iter().position(|&own| own == most);
+            if let (Some(ipu), true) = (home, most > 0) {
+                by_ipu[ipu].push(layer);
+            }
+        }
+        Ok(Self {
+            names: layering.names[1..].to_vec(),
+            ipus: by_ipu,
+        })
+    }
+
+    /// The names of the layers of an IPU.
+    pub fn names_on(&self, ipu: u32) -> Vec<&str> {
+        let layers = self.ipus[ipu as usize].iter();
+        layers.map(|&layer| &*self.names[layer]).collect()
+    }
+}
+
+/// By layer and IPU: how many vertices its operations have there.
+fn vertices(programs: &Programs, found: &Found, layering: &Layering, ipus: Ipus) -> Vec<Vec<u64>> {
+    let mut vertices = vec![vec![0u64; ipus.count as usize]; layering.len() - 1];
+    for (index, operation) in found.operations.iter().enumerate() {
+        let Some(layer) = layering.own_layer(index) else {
+            continue;
+        };
+        let own = &mut vertices[layer as usize - 1];
+        for &program in &operation.programs {
+            let ProgramKind::OnTileExecute(set) = programs.all[program as usize].kind else {
+                continue;
+            };
+            let sets = &programs.compute_sets[set as usize].vertices;
+            for run in sets.iter().flat_map(|(_, instances)| instances.runs()) {
+                add_run(own, (run.from, run.to), run.value, ipus);
+            }
+        }
+    }
+    vertices
+}
+
+/// Adds `value` on each of the tiles `from..to` to their IPUs.
+fn add_run(by_ipu: &mut [u64], (from, to): (u32, u32), value: u32, ipus: Ipus) {
+    let mut from = from;
+    while from < to {
+        let ipu = ipus.of_tile(from);
+        let end = to.min((ipu + 1) * ipus.tiles_per_ipu);
+        let vertices = u64::from(end - from) * u64::from(value);
+        by_ipu[ipu as usize] = by_ipu[ipu as usize].saturating_add(vertices);
+        from = end;
+    }
+}
