@@ -396,6 +396,22 @@ impl MemoryModel<'_> {
         }
     }
 
+    /// By [`CodeKind`](crate::model::CodeKind): the code on `tile` that every stage
+    /// has as overhead; `None` by the classic rules.
+    pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
+        if self.rules == Rules::Classic {
+            return None;
+        }
+        let mut common = [0u64; 4];
+        for item in self.code.iter().filter(|item| item.set == EVERYWHERE) {
+            let here = |sum: &&super::code::TileSum| (sum.from..sum.to).contains(&(tile as u32));
+            common[item.kind as usize] += item.bytes.iter().find(here).map_or(0, |sum| sum.bytes);
+        }
+        let common = self.overhead.capped(tile, common);
+        let fixed = self.overhead.code(tile);
+        Some(std::array::from_fn(|kind| common[kind] + fixed[kind]))
+    }
+
     /// Code and vertex state by tile of a range of positions, and with it that
     /// which every stage has, as overhead.
     pub(super) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {

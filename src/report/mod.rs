@@ -24,6 +24,7 @@ mod csv;
 mod diagnosis;
 mod downsample;
 pub mod emit;
+mod fit;
 #[cfg(test)]
 mod hostile;
 mod html;
@@ -54,6 +55,10 @@ pub use breakdown::{affinity, communication, layers, operations, totals};
 pub use build::{Detail, Inputs, Peaks};
 pub use csv::write as write_csv;
 pub use diagnosis::tables as diagnosis;
+pub use fit::{
+    Against, AgainstError, CutElsewhere, Fit, FitInputs, IpuFit, MatchedBy, NamedBytes,
+    RecordedTileFacts, StageAgainst, TileParts,
+};
 pub use html::text as html;
 pub use json::{write_report as write_json, write_stages};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
@@ -64,7 +69,7 @@ pub use recorded::{
     CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
     RecordedMemory, StageCycles, TileTotals,
 };
-pub use split::{Bucket, Cut, FullestTile, Fullness, Move, Split, Stage};
+pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
 pub use table::{Format, Table};
 pub use tables::sweep as sweep_table;
 pub use text::printable;
@@ -141,6 +146,10 @@ pub struct Report {
     /// Cycles of layers and stages, where the profile has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
+    /// Whether a compilation fits as it was recorded, IPU by IPU, when that was
+    /// requested. Then the report has no layers and no split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
     /// What was unusual about the files or fits the regexes badly, as
     /// sentences.
     pub warnings: Vec<String>,

@@ -81,9 +81,36 @@ pub struct FullestTile {
     pub free: i64,
     /// Its bytes by what they hold.
     pub parts: Parts,
+    /// The code among the overhead; absent by the classic rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead_code: Option<OverheadCode>,
     /// The first step at which its variables are most; `null` when the stage
     /// has no steps.
     pub peak_step: Option<u32>,
+    /// What of its bytes was learnt from a compilation, in no part.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub learnt: i64,
+}
+
+fn is_zero(bytes: &i64) -> bool {
+    *bytes == 0
+}
+
+/// Code of a tile that every stage needs, whatever its layers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OverheadCode {
+    /// Code of vertex types.
+    pub vertex_code: u64,
+    /// State of vertex instances.
+    pub vertex_state: u64,
+    /// Code of internal exchanges.
+    pub exchange_code: u64,
+    /// Control code.
+    pub control_code: u64,
+    /// Code of exchanges with the host.
+    pub host_exchange_code: u64,
+    /// Code of exchanges between IPUs.
+    pub global_exchange_code: u64,
 }
 
 /// How full the tiles of a stage are, each at its own peak.
@@ -177,6 +204,21 @@ impl Stage {
         let count = self.layers.len() - usize::from(self.has_out);
         let layers = self.layers[..count].iter();
         layers.flatten().map(String::as_str)
+    }
+}
+
+impl OverheadCode {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        let own = [
+            self.vertex_code,
+            self.vertex_state,
+            self.exchange_code,
+            self.control_code,
+            self.host_exchange_code,
+            self.global_exchange_code,
+        ];
+        own.into_iter().fold(0, u64::saturating_add)
     }
 }
 

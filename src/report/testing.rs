@@ -54,6 +54,7 @@ fn stage(
             free: limit as i64 - bytes as i64 - 24,
             parts: parts(bytes),
             peak_step: Some(3),
+            ..FullestTile::default()
         },
         tiles: Fullness {
             median: 400,

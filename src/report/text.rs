@@ -46,6 +46,19 @@ pub fn share(bytes: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
+/// A difference in hundredths of a per cent of `whole`, rounded, with its sign.
+pub fn signed_share(difference: i64, whole: u64) -> String {
+    let scaled = u128::from(difference.unsigned_abs()) * 10_000;
+    let whole = u128::from(whole.max(1));
+    let hundredths = (scaled + whole / 2) / whole;
+    let sign = match difference.signum() {
+        1 => "+",
+        -1 => "-",
+        _ => "",
+    };
+    format!("{sign}{}.{:02} %", hundredths / 100, hundredths % 100)
+}
+
 /// A name from a file as a report shows it: [`printable`], and cut to a length
 /// that people read.
 pub fn shown(name: &str) -> String {

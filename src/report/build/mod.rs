@@ -83,6 +83,7 @@ impl Report {
             shared_variables: inputs.shared_variables(shared),
             sweep: search.and_then(|found| inputs.sweep(found)),
             execution: inputs.execution(),
+            fit: None,
             warnings,
             provenance: inputs.provenance,
         }

@@ -3,8 +3,11 @@
 use super::Inputs;
 use super::peaks::StageSections;
 use crate::memory::{PlacedStage, StageMemory};
+use crate::report::fit::{GLOBAL_EXCHANGE, HOST_EXCHANGE};
 use crate::report::split::histogram;
-use crate::report::{Cut, FullestTile, Fullness, LayerMemory, Move, Split, Stage, StagePipeline};
+use crate::report::{
+    Cut, FullestTile, Fullness, LayerMemory, Move, OverheadCode, Split, Stage, StagePipeline,
+};
 use crate::search::{SearchResult, free_bytes};
 use crate::solve::Limits;
 use std::ops::Range;
@@ -71,7 +74,9 @@ impl Inputs<'_> {
                 limit,
                 free: free_bytes(limit, bytes),
                 parts: memory.tiles.get(tile).copied().unwrap_or_default(),
+                overhead_code: self.overhead_code(tile),
                 peak_step: memory.peak_step(),
+                learnt: 0,
             },
             tiles: Fullness::new(memory, limit),
             all_tiles_curve: sections.all_tiles_curve,
@@ -82,6 +87,25 @@ impl Inputs<'_> {
             }),
             peak_variables: sections.peak_variables,
         }
+    }
+
+    /// The code on a tile that every stage has; `None` by the classic rules.
+    fn overhead_code(&self, tile: usize) -> Option<OverheadCode> {
+        let [vertex_code, vertex_state, exchange_code, control_code] =
+            self.memory.overhead_code(tile)?;
+        let category = |wanted: &str| {
+            let mut categories = self.model.recorded.categories.iter();
+            let found = categories.find(|(name, _)| name == wanted);
+            found.map_or(0, |(_, bytes)| u64::from(bytes.get(tile as u32)))
+        };
+        Some(OverheadCode {
+            vertex_code,
+            vertex_state,
+            exchange_code,
+            control_code,
+            host_exchange_code: category(HOST_EXCHANGE),
+            global_exchange_code: category(GLOBAL_EXCHANGE),
+        })
     }
 
     /// A position as if it stood alone.
@@ -149,7 +173,12 @@ impl Inputs<'_> {
 impl Fullness {
     /// How full the tiles of a stage are against `limit`.
     fn new(memory: &StageMemory, limit: u64) -> Self {
-        let mut bytes: Vec<u64> = memory.tiles.iter().map(|parts| parts.total()).collect();
+        Self::of(memory.tiles.iter().map(|parts| parts.total()), limit)
+    }
+
+    /// The same for the bytes of each tile.
+    pub(in crate::report) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
+        let mut bytes: Vec<u64> = tiles.collect();
         bytes.sort_unstable();
         // The least bytes that this percentage of the tiles does not exceed.
         let percentile = |percent: usize| {

@@ -1,0 +1,236 @@
+//! What was recorded of each IPU beside what was predicted of its stage.
+
+use super::{Fit, IpuFit, TileParts};
+use crate::report::{LayerNames, Report, Split, Stage};
+use crate::search::free_bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What was predicted of a pipeline, and what was recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Against {
+    /// The profile that the prediction was made from, as it was named then.
+    pub profile: String,
+    /// How the stages were told apart.
+    pub matched_by: MatchedBy,
+    /// Did the prediction say that the model fits?
+    pub predicted_fits: bool,
+    /// The number of stages that were predicted.
+    pub predicted_stages: u32,
+    /// What shows that the pipeline was cut elsewhere than predicted: then the
+    /// numbers of its stages say nothing of the prediction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_elsewhere: Option<CutElsewhere>,
+    /// Each stage that has an IPU, in the order of the stages.
+    pub stages: Vec<StageAgainst>,
+}
+
+/// How the stages of a prediction were matched to IPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MatchedBy {
+    /// By the names of the layers that run on each IPU; stages without layers of
+    /// their own in order.
+    Layers,
+    /// In order, since the profile alone does not say what runs where.
+    #[default]
+    Order,
+}
+
+/// What shows that a pipeline was cut elsewhere than predicted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CutElsewhere {
+    /// How many IPUs of one replica the profile has, where these are not as many as
+    /// there are stages.
+    pub ipus: Option<u32>,
+    /// The stages whose layers are not those of their IPUs.
+    pub stages: Vec<u32>,
+    /// The layers on each IPU, as far as they are known.
+    pub recorded: Vec<LayerNames>,
+}
+
+/// A stage as it was predicted and recorded. Differences are what was recorded less
+/// what was predicted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StageAgainst {
+    /// The stage of the prediction.
+    pub stage: u32,
+    /// The IPU that runs it.
+    pub ipu: u32,
+    /// Its layers, as predicted.
+    pub layers: LayerNames,
+    /// Bytes on its fullest tile, as predicted.
+    pub predicted: u64,
+    /// What of these was learnt from an earlier compilation.
+    pub learnt: i64,
+    /// Bytes on the fullest tile of its IPU, as recorded.
+    pub recorded: u64,
+    /// The difference there.
+    pub difference: i64,
+    /// What is left of the limit there, as recorded.
+    pub free: i64,
+    /// Both by what they hold, without what was learnt.
+    pub predicted_parts: TileParts,
+    /// As recorded.
+    pub recorded_parts: TileParts,
+    /// Bytes over all tiles, as predicted, without what was learnt.
+    pub predicted_total: u64,
+    /// As recorded.
+    pub recorded_total: u64,
+    /// The difference over all tiles.
+    pub total_difference: i64,
+}
+
+/// Why a report cannot be compared with a compilation.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum AgainstError {
+    /// It predicts nothing.
+    #[error(
+        "it has no split to compare with: give a report that --export-json wrote with --solve or \
+         --layers-per-ipu"
+    )]
+    NoSplit,
+    /// It has a split of nothing.
+    #[error("its split has no stages: no search found one that could be compiled")]
+    NoStages,
+}
+
+impl Against {
+    /// Compares what `prediction` says of its stages with what was recorded.
+    ///
+    /// # Errors
+    /// When the report has no stages.
+    pub fn new(prediction: &Report, fit: &Fit) -> Result<Self, AgainstError> {
+        let split = prediction.split.as_ref().ok_or(AgainstError::NoSplit)?;
+        if split.stages.is_empty() {
+            return Err(AgainstError::NoStages);
+        }
+        let ipus = fit.of_replica();
+        let pairs = pairs(&split.stages, ipus);
+        let are_named = is_named(&split.stages, ipus);
+        let stages = pairs.iter().map(|&(stage, ipu)| {
+            StageAgainst::new(&split.stages[stage], &ipus[ipu], fit.has_names)
+        });
+        Ok(Self {
+            profile: prediction.provenance.files.profile.clone(),
+            matched_by: if are_named {
+                MatchedBy::Layers
+            } else {
+                MatchedBy::Order
+            },
+            predicted_fits: split.fits,
+            predicted_stages: split.stages.len() as u32,
+            cut_elsewhere: cut_elsewhere(split, ipus, &pairs),
+            stages: stages.collect(),
+        })
+    }
+
+    /// The stage that has least free of its limit; the first of several.
+    pub fn nearest_to_limit(&self) -> Option<&StageAgainst> {
+        self.stages.iter().min_by_key(|own| own.free)
+    }
+}
+
+impl StageAgainst {
+    fn new(stage: &Stage, ipu: &IpuFit, has_names: bool) -> Self {
+        let (predicted, recorded) = (&stage.fullest_tile, &ipu.fullest_tile);
+        let predicted_parts = TileParts::predicted(predicted);
+        Self {
+            stage: stage.stage,
+            ipu: ipu.ipu,
+            layers: stage.layers.clone(),
+            predicted: predicted.bytes,
+            learnt: predicted.learnt,
+            recorded: recorded.bytes,
+            difference: free_bytes(recorded.bytes, predicted.bytes),
+            free: recorded.free,
+            predicted_parts: if has_names {
+                predicted_parts
+            } else {
+                predicted_parts.without_names()
+            },
+            recorded_parts: recorded.parts,
+            predicted_total: stage.total,
+            recorded_total: ipu.total,
+            total_difference: free_bytes(ipu.total, stage.total),
+        }
+    }
+
+    /// By part, as [`TileParts::NAMES`]: what was recorded less what was predicted.
+    pub fn part_differences(&self) -> [i64; TileParts::NAMES.len()] {
+        let (predicted, recorded) = (self.predicted_parts.bytes(), self.recorded_parts.bytes());
+        std::array::from_fn(|part| free_bytes(recorded[part], predicted[part]))
+    }
+
+    /// The part that is off by most bytes, either way; the first of several. `None`
+    /// where all are as predicted.
+    pub fn worst_part(&self) -> Option<(&'static str, i64)> {
+        let named = TileParts::NAMES.into_iter().zip(self.part_differences());
+        let off = named.rev().filter(|(_, difference)| *difference != 0);
+        off.max_by_key(|(_, difference)| difference.unsigned_abs())
+    }
+}
+
+/// Are there layers that both sides name?
+fn is_named(stages: &[Stage], ipus: &[IpuFit]) -> bool {
+    stages
+        .iter()
+        .any(|stage| ipus.iter().any(|ipu| common(stage, ipu) > 0))
+}
+
+/// How many layers of a stage run on an IPU.
+fn common(stage: &Stage, ipu: &IpuFit) -> usize {
+    let own = named_layers(ipu);
+    stage
+        .named_layers()
+        .filter(|layer| own.contains(layer))
+        .count()
+}
+
+fn named_layers(ipu: &IpuFit) -> Vec<&str> {
+    let layers = ipu.layers.iter().flatten().flatten();
+    layers.map(String::as_str).collect()
+}
+
+/// Which IPU runs each stage, as positions, in the order of the stages. A stage is on
+/// the IPU with most of its layers; stages without layers that are known there, such
+/// as In or Out alone, take the IPUs that are left, in order.
+fn pairs(stages: &[Stage], ipus: &[IpuFit]) -> Vec<(usize, usize)> {
+    let mut ipu_of: Vec<Option<usize>> = vec![None; stages.len()];
+    let mut is_free = vec![true; ipus.len()];
+    for (stage, own) in ipu_of.iter_mut().enumerate() {
+        let free = (0..ipus.len()).rev().filter(|&ipu| is_free[ipu]);
+        let best = free.max_by_key(|&ipu| common(&stages[stage], &ipus[ipu]));
+        *own = best.filter(|&ipu| common(&stages[stage], &ipus[ipu]) > 0);
+        if let Some(ipu) = *own {
+            is_free[ipu] = false;
+        }
+    }
+    let mut left = (0..ipus.len()).filter(|&ipu| is_free[ipu]);
+    let matched = ipu_of.into_iter().enumerate();
+    let matched = matched.map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)));
+    matched.flatten().collect()
+}
+
+/// What shows that the cuts are not those of the prediction; `None` where nothing
+/// does.
+fn cut_elsewhere(split: &Split, ipus: &[IpuFit], pairs: &[(usize, usize)]) -> Option<CutElsewhere> {
+    let are_named = is_named(&split.stages, ipus);
+    let differs = |&&(stage, ipu): &&(usize, usize)| {
+        let mut predicted: Vec<&str> = split.stages[stage].named_layers().collect();
+        let mut recorded = named_layers(&ipus[ipu]);
+        predicted.sort_unstable();
+        recorded.sort_unstable();
+        are_named && predicted != recorded
+    };
+    let differing = pairs.iter().filter(differs);
+    let stages: Vec<u32> = differing.map(|pair| split.stages[pair.0].stage).collect();
+    let count = ipus.len() as u32;
+    let other_count = (ipus.len() != split.stages.len()).then_some(count);
+    (other_count.is_some() || !stages.is_empty()).then(|| CutElsewhere {
+        ipus: other_count,
+        stages,
+        recorded: ipus.iter().filter_map(|own| own.layers.clone()).collect(),
+    })
+}

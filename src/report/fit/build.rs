@@ -1,0 +1,256 @@
+//! From what a profile recorded to whether it fits.
+
+use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
+use crate::model::{LayersByIpu, PseudoLayers};
+use crate::profile::{CompiledProfile, LiveOnTile, TileBytes, VariableSums};
+use crate::report::downsample::thin;
+use crate::report::{
+    CategoryBytes, Curve, DocumentFormat, Fullness, Peak, Provenance, RecordedMemory, Report,
+    TileTotals, VERSION,
+};
+use crate::search::free_bytes;
+
+/// The curves of all IPUs together have at most about this number of points.
+const MAX_POINTS: usize = 12_000;
+
+/// What a report on a compilation is made from.
+#[derive(Debug)]
+pub struct FitInputs<'a> {
+    /// What was recorded.
+    pub profile: &'a CompiledProfile,
+    /// The layers on each IPU, where their names are known.
+    pub layers: Option<&'a LayersByIpu>,
+    /// Bytes that a tile may take: one number, or one for each IPU that is listed.
+    pub limits: Vec<u64>,
+    /// How the report is made.
+    pub provenance: Provenance,
+    /// Sentences about the files.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// Makes the report on a compilation: without layers, split and search.
+    pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
+        let fit = inputs.fit();
+        Self {
+            format: DocumentFormat::PoplinerReport,
+            version: VERSION,
+            memory: inputs.recorded(fit.limit),
+            fit: Some(fit),
+            provenance: inputs.provenance,
+            pseudo_layers: PseudoLayers::default(),
+            layers: Vec::new(),
+            pipeline: None,
+            split: None,
+            proof: None,
+            refusal: None,
+            given: None,
+            constraints: Vec::new(),
+            tied_weights: Vec::new(),
+            shared_variables: Vec::new(),
+            cuts: Vec::new(),
+            liveness: None,
+            sweep: None,
+            execution: None,
+            warnings: inputs.warnings,
+        }
+    }
+}
+
+impl FitInputs<'_> {
+    fn fit(&self) -> Fit {
+        let CompiledProfile {
+            ipus,
+            variables,
+            live,
+            ..
+        } = self.profile;
+        let all: Vec<IpuFit> = (0..ipus.count).map(|ipu| self.ipu(ipu)).collect();
+        Fit {
+            fits: all.iter().all(|own| own.fits),
+            limit: self.limits.iter().copied().max().unwrap_or(0),
+            limits: (self.limits.len() > 1).then(|| self.limits.clone()),
+            tiles_per_ipu: ipus.tiles_per_ipu,
+            replicas: ipus.replicas,
+            listed_replicas: ipus.listed_replicas,
+            variables: variables.as_ref().map(|own| own.count),
+            has_names: variables.as_ref().is_some_and(|own| own.has_names),
+            steps: live.as_ref().map(|own| own.steps),
+            ipus: all,
+            against: None,
+        }
+    }
+
+    /// Bytes that a tile of this IPU may take.
+    fn limit(&self, ipu: u32) -> u64 {
+        let own = self.limits.get(ipu as usize).or(self.limits.first());
+        own.copied().unwrap_or(0)
+    }
+
+    /// Is a tile over? What has overflowed is, unless it may take more than there is.
+    fn is_over(&self, tile: usize, limit: u64) -> bool {
+        let profile = self.profile;
+        let counts = limit <= profile.target.bytes_per_tile;
+        profile.tiles[tile].total > limit || (counts && profile.overflowed[tile] > 0)
+    }
+
+    fn ipu(&self, ipu: u32) -> IpuFit {
+        let CompiledProfile {
+            ipus,
+            tiles,
+            overflowed,
+            ..
+        } = self.profile;
+        let range = ipus.tiles(ipu);
+        let limit = self.limit(ipu);
+        let totals = || tiles[range.clone()].iter().map(|tile| tile.total);
+        let over = range.clone().filter(|&tile| self.is_over(tile, limit));
+        let tiles_over = over.count() as u32;
+        let layers = self.layers.map(|layers| layers.names_on(ipu));
+        let layers = layers.map(|names| names.into_iter().map(|own| Some(own.into())).collect());
+        let variables = self.profile.variables.as_ref();
+        let named = variables.filter(|own| own.has_names);
+        let fullest_tile = self.fullest_tile(ipu, limit);
+        IpuFit {
+            ipu,
+            fits: tiles_over == 0,
+            layers,
+            total: totals().sum(),
+            tiles_over,
+            overflowed: overflowed[range.clone()].iter().sum(),
+            tiles: Fullness::of(totals(), limit),
+            categories: self.categories(ipu, fullest_tile.tile),
+            fullest_tile,
+            named: named.map(|own| NamedBytes::new(own.named[ipu as usize])),
+            curve: self.curve(ipu),
+            cycles: self.profile.cycles.as_ref().map(|own| own[ipu as usize]),
+        }
+    }
+
+    fn fullest_tile(&self, ipu: u32, limit: u64) -> RecordedTileFacts {
+        let profile = self.profile;
+        let tile = profile.ipus.fullest_tile(&profile.tiles, ipu);
+        let own = &profile.tiles[tile as usize];
+        let live = profile.variables.as_ref();
+        let live = live.map(|sums| (sums, &sums.tiles[ipu as usize]));
+        RecordedTileFacts {
+            tile,
+            tile_of_ipu: tile % profile.ipus.tiles_per_ipu,
+            bytes: own.total,
+            limit,
+            free: free_bytes(limit, own.total),
+            with_gaps: own.with_gaps,
+            overflowed: profile.overflowed[tile as usize],
+            always_live: own.always_live,
+            not_always_live: own.not_always_live,
+            peak_step: live.and_then(|(_, live)| live.step),
+            parts: match live {
+                Some((sums, live)) => parts_of_variables(own.total, sums, live),
+                None => self.parts_of_categories(tile),
+            },
+        }
+    }
+
+    /// The parts of a tile without lowered variables: code from its categories, and
+    /// all the rest as variables.
+    fn parts_of_categories(&self, tile: u32) -> TileParts {
+        let own = &self.profile.tiles[tile as usize];
+        let mut parts = TileParts::default();
+        for (name, bytes) in &self.profile.categories {
+            parts.add(name, None, bytes.get(tile).into());
+        }
+        parts.gaps = own.beyond_variables();
+        let rest = parts.total() - parts.variables;
+        parts.variables = own.total.saturating_sub(rest);
+        parts
+    }
+
+    fn categories(&self, ipu: u32, fullest: u32) -> Vec<CategoryBytes> {
+        let range = self.profile.ipus.tiles(ipu);
+        let category = |(name, bytes): &(String, TileBytes)| CategoryBytes {
+            name: name.clone(),
+            all_tiles: bytes.total_of(range.start as u32..range.end as u32),
+            fullest_tile: Some(bytes.get(fullest).into()),
+        };
+        self.profile.categories.iter().map(category).collect()
+    }
+
+    /// The bytes of an IPU by step, over all its tiles.
+    fn curve(&self, ipu: u32) -> Option<Curve> {
+        let live = self.profile.live.as_ref()?;
+        let tiles = &self.profile.tiles[self.profile.ipus.tiles(ipu)];
+        let always_live = tiles.iter().map(|tile| tile.always_live).sum();
+        // A curve says from its first step on what is live.
+        let first = live.ipus[ipu as usize].first();
+        let start = first.filter(|point| point.0 > 0).map(|_| (0, 0));
+        let points = start
+            .into_iter()
+            .chain(live.ipus[ipu as usize].iter().copied());
+        let points: Vec<_> = points.collect();
+        let kept = thin(
+            &points,
+            MAX_POINTS / self.profile.ipus.count.max(1) as usize,
+        );
+        let highest = points.iter().rev().max_by_key(|point| point.1);
+        let (step, bytes) = highest.copied().unwrap_or_default();
+        Some(Curve {
+            first_step: 0,
+            last_step: live.steps.saturating_sub(1),
+            fixed: 0,
+            always_live,
+            peak: Peak {
+                step,
+                bytes: always_live + bytes,
+            },
+            steps: kept.iter().map(|&place| points[place].0).collect(),
+            bytes: kept.iter().map(|&place| points[place].1).collect(),
+            thinned: kept.len() < points.len(),
+        })
+    }
+
+    /// The totals of all tiles, numbered through.
+    fn recorded(&self, limit: u64) -> RecordedMemory {
+        let CompiledProfile { tiles, .. } = self.profile;
+        let totals: Vec<u64> = tiles.iter().map(|tile| tile.total).collect();
+        let fullest = (0..totals.len()).rev().max_by_key(|&tile| totals[tile]);
+        let fullest = fullest.unwrap_or(0) as u32;
+        let category = |(name, bytes): &(String, TileBytes)| CategoryBytes {
+            name: name.clone(),
+            all_tiles: bytes.total(),
+            fullest_tile: Some(bytes.get(fullest).into()),
+        };
+        RecordedMemory {
+            limit,
+            tiles: Some(TileTotals {
+                fullest,
+                total: totals,
+                with_gaps: tiles.iter().map(|tile| tile.with_gaps).collect(),
+                always_live: tiles.iter().map(|tile| tile.always_live).collect(),
+                not_always_live: tiles.iter().map(|tile| tile.not_always_live).collect(),
+            }),
+            categories: self.profile.categories.iter().map(category).collect(),
+            coverage: None,
+        }
+    }
+}
+
+/// The parts of a tile where most is live, and what of `total` no variable explains.
+fn parts_of_variables(total: u64, sums: &VariableSums, live: &LiveOnTile) -> TileParts {
+    let mut parts = TileParts::default();
+    for &(category, name, bytes) in &live.live {
+        parts.add(&sums.category_names[usize::from(category)], name, bytes);
+    }
+    parts.gaps = total.saturating_sub(parts.total());
+    parts
+}
+
+impl NamedBytes {
+    fn new([stashed, restored, accumulators, received]: crate::profile::Named) -> Self {
+        Self {
+            stashed,
+            restored,
+            accumulators,
+            received,
+        }
+    }
+}

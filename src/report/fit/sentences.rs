@@ -1,0 +1,156 @@
+//! The sentences about a compilation, and about what was predicted of it.
+
+use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
+use crate::report::sentences::{Sentence, say};
+use crate::report::text::{ipus, signed_share};
+use crate::wording::listed;
+
+/// The heading of a report on a compilation.
+pub(in crate::report) fn verdict(fit: &Fit) -> String {
+    let all = fit.ipus.len() as u64;
+    match fit.over().count() as u64 {
+        0 => format!("The compiled model fits on {}", ipus(all)),
+        _ if all == 1 => "The compiled model does not fit on its IPU".to_string(),
+        over => format!("The compiled model does not fit on {over} of {}", ipus(all)),
+    }
+}
+
+/// The IPUs that do not fit, or else the one that has least free; then what limits
+/// what can be said.
+pub(in crate::report) fn lines(fit: &Fit) -> Vec<Sentence> {
+    let mut lines: Vec<Sentence> = fit.over().map(over).collect();
+    if lines.is_empty() {
+        lines.extend(fit.nearest_to_limit().map(nearest));
+    }
+    if fit.replicas > 1 {
+        let replicas = fit.replicas;
+        lines.push(say(if fit.listed_replicas > 1 {
+            format!("compiled for {replicas} identical replicas, all of which are listed")
+        } else {
+            format!("compiled for {replicas} identical replicas; what is listed is one of them")
+        }));
+    }
+    if fit.variables.is_none() {
+        let lost = "the profile has no lowered variables, so it cannot be shown which of the \
+                    memory a pipeline keeps, and at which step a tile is fullest; record it with ";
+        lines.push(say(lost).code("autoReport.outputLoweredVars"));
+    }
+    lines
+}
+
+fn over(own: &IpuFit) -> Sentence {
+    let at = format!("/fit/ipus/{}", own.ipu);
+    let tile = &own.fullest_tile;
+    let line = say(format!("IPU {} does not fit: tile ", own.ipu))
+        .count(tile.tile, format!("{at}/fullest_tile/tile"))
+        .text(" has ")
+        .amount(tile.bytes, format!("{at}/fullest_tile/bytes"));
+    let line = match tile.bytes.checked_sub(tile.limit) {
+        Some(over @ 1..) => line.text(", ").bytes(over, "").text(" over the limit of "),
+        _ => line.text(" of "),
+    };
+    let line = line
+        .bytes(tile.limit, format!("{at}/fullest_tile/limit"))
+        .text("; ")
+        .count(own.tiles_over, format!("{at}/tiles_over"))
+        .text(if own.tiles_over == 1 {
+            " tile is over"
+        } else {
+            " tiles are over"
+        });
+    if own.overflowed == 0 {
+        return line;
+    }
+    let line = line.text(", with ");
+    let line = line.amount(own.overflowed, format!("{at}/overflowed"));
+    line.text(" beyond the memory of their tiles")
+}
+
+fn nearest(own: &IpuFit) -> Sentence {
+    let at = format!("/fit/ipus/{}/fullest_tile", own.ipu);
+    let tile = &own.fullest_tile;
+    say(format!("IPU {} is nearest to the limit: tile ", own.ipu))
+        .count(tile.tile, format!("{at}/tile"))
+        .text(" has ")
+        .amount(tile.bytes, format!("{at}/bytes"))
+        .text(" of ")
+        .bytes(tile.limit, format!("{at}/limit"))
+}
+
+/// How the prediction was: what it was matched by, where it was cut elsewhere, which
+/// stages are off by what, and which is nearest to its limit.
+pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
+    let mut lines = vec![say(match against.matched_by {
+        MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
+        MatchedBy::Order => {
+            "stages and IPUs were matched in order, since no names of layers tell what runs \
+             where (is there a debug.cbor, and does the layer regex fit it?)"
+        }
+    })];
+    if let Some(cut) = &against.cut_elsewhere {
+        lines.push(elsewhere(cut, against));
+        return lines;
+    }
+    lines.extend(against.stages.iter().map(stage));
+    if let Some(nearest) = against.nearest_to_limit() {
+        let line = say(format!("stage {} is nearest to its limit: ", nearest.stage));
+        let bytes = nearest.free.unsigned_abs();
+        let line = line.amount(bytes, "");
+        lines.push(line.text(if nearest.free < 0 {
+            " over it"
+        } else {
+            " are free"
+        }));
+    }
+    lines
+}
+
+/// What of a stage is off.
+fn stage(own: &StageAgainst) -> Sentence {
+    let line = say(format!("stage {} on IPU {}: ", own.stage, own.ipu));
+    let line = match own.difference {
+        0 => return line.text("as predicted"),
+        difference => more_or_less(line, difference),
+    };
+    let line = line.text(format!(
+        " than predicted ({})",
+        signed_share(own.difference, own.predicted)
+    ));
+    match own.worst_part() {
+        Some((part, difference)) => {
+            more_or_less(line.text(format!(", most of all {part}: ")), difference)
+        }
+        None => line,
+    }
+}
+
+fn more_or_less(line: Sentence, difference: i64) -> Sentence {
+    let line = line.amount(difference.unsigned_abs(), "");
+    line.text(if difference < 0 { " less" } else { " more" })
+}
+
+/// The pipeline was cut elsewhere than predicted.
+fn elsewhere(cut: &CutElsewhere, against: &Against) -> Sentence {
+    let line = say("the pipeline was cut elsewhere than predicted: ");
+    let stages: Vec<String> = cut.stages.iter().map(u32::to_string).collect();
+    let line = match (cut.ipus, stages.len()) {
+        (Some(count), _) => line.text(format!(
+            "it has {} and the prediction {} stages",
+            ipus(count.into()),
+            against.predicted_stages
+        )),
+        (None, 1) => line.text(format!("stage {} has other layers", stages[0])),
+        (None, _) => line.text(format!("stages {} have other layers", listed(&stages))),
+    };
+    let line = match cut.recorded.is_empty() {
+        true => line,
+        false => line
+            .text("; the IPUs have the layers ")
+            .stages(&cut.recorded),
+    };
+    line.text(" (predict the split that was compiled, with ")
+        .code("--layers-per-ipu")
+        .text(" or ")
+        .code("--check-splits")
+        .text(", and compare with that)")
+}
