@@ -12,8 +12,8 @@ use std::ops::Range;
 pub struct LiveCurve {
     /// The first and last step that count, both inclusive.
     pub window: (u32, u32),
-    /// Bytes that do not change with the step: code, state, and what no
-    /// variable explains.
+    /// Bytes that do not change with the step: code, state, what no variable
+    /// explains, and on one tile of a stage what was learnt.
     pub fixed: u64,
     /// Bytes of the variables that are live on every step.
     pub always_live: u64,
@@ -47,8 +47,9 @@ pub struct LiveCurves {
 impl MemoryModel<'_> {
     /// The curves of each of `stages`: its range of positions (end exclusive),
     /// what it weighs ([`MemoryModel::stages`]) and the tile to look at. On its
-    /// fullest tile a stage peaks at the bytes there. `None` for a stage
-    /// without steps. All stages take one pass over the variables.
+    /// fullest tile a stage peaks at the bytes there: what was learnt does not change
+    /// with the step. `None` for a stage without steps. All stages take one pass over
+    /// the variables.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
@@ -68,9 +69,14 @@ impl MemoryModel<'_> {
             let all = sums.iter().map(|(&key, &bytes)| (key, bytes)).filter(own);
             let here = self.moving_or_always(*tile).map(keyed).filter(own);
             let fixed = self.fixed(range, memory);
+            let fixed_here = fixed[*tile as usize];
             Some(LiveCurves {
                 all_tiles: self.curve(window, fixed.iter().sum(), all),
-                on_tile: self.curve(window, fixed[*tile as usize], here),
+                on_tile: self.curve(
+                    window,
+                    fixed_here.saturating_add_signed(memory.learnt),
+                    here,
+                ),
             })
         };
         let numbered: Vec<_> = (0u32..).zip(&windows).collect();

@@ -5,7 +5,8 @@
 //! ([`MemoryModel::stages`]), the peak of every range of layers that can fit
 //! ([`MemoryModel::range_costs`]), and what flows between layers
 //! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds what stages of a
-//! [`Pipeline`] keep, for as many stages as come after them (pipeline.md).
+//! [`Pipeline`] keep, for as many stages as come after them (pipeline.md);
+//! [`MemoryModel::learning`] adds what compiled pipelines needed beyond that.
 
 mod breakdown;
 mod code;
@@ -13,6 +14,7 @@ mod costs;
 mod coverage;
 mod curve;
 mod layer_spans;
+mod learnt;
 mod liveness;
 mod overhead;
 mod pipeline;
@@ -27,6 +29,7 @@ pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
 pub use layer_spans::LayerSpan;
+pub use learnt::Learnt;
 pub use overhead::Overhead;
 pub use pipeline::{Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule};
 pub use stage::{Parts, StageMemory};
@@ -52,6 +55,8 @@ pub struct MemoryModel<'a> {
     overhead: Arc<Overhead>,
     /// What a pipeline adds; `None` without one.
     flows: Option<Flows>,
+    /// What is added to each stage; `None` when nothing was learnt.
+    learnt: Option<Arc<Learnt>>,
     /// By position: first and last step of its operations, inclusive.
     windows: Vec<Option<(u32, u32)>>,
 }
@@ -80,12 +85,13 @@ impl<'a> MemoryModel<'a> {
             code: code.into(),
             overhead: overhead.into(),
             flows: None,
+            learnt: None,
             windows: windows(model, placement),
         })
     }
 
     /// The same model with what stages need in `pipeline` (pipeline.md, sections
-    /// 13 to 16). The classic rules know none.
+    /// 13 to 16), and with what was learnt. The classic rules know none.
     ///
     /// # Errors
     /// As [`MemoryModel::new`].
@@ -100,6 +106,21 @@ impl<'a> MemoryModel<'a> {
             flows,
             ..self.clone()
         })
+    }
+
+    /// The same model, whose stages also need what compiled pipelines needed beyond
+    /// the prediction; `None` takes that back. The classic rules learn nothing.
+    pub fn learning(&self, learnt: Option<Learnt>) -> Self {
+        let learnt = learnt.filter(|_| self.rules == Rules::Full);
+        Self {
+            learnt: learnt.map(Arc::new),
+            ..self.clone()
+        }
+    }
+
+    /// What compiled pipelines needed beyond the prediction.
+    pub fn learnt(&self) -> Option<&Learnt> {
+        self.learnt.as_deref()
     }
 
     /// The pipeline that stages are weighed for.

@@ -152,11 +152,20 @@ pub struct StageMemory {
     pub peak_steps: Vec<Option<u32>>,
     /// Bytes on the fullest tile when the pipeline restores what it stashed as late
     /// as it can, which its compiler is free to do; `None` where that makes no
-    /// difference.
+    /// difference. With what was learnt.
     pub late_restores: Option<u64>,
+    /// What was learnt that the stage needs beyond `tiles`, in bytes on each tile;
+    /// below 0 where it needs less.
+    pub learnt: i64,
 }
 
 impl StageMemory {
+    /// Bytes on a tile, with what was learnt; 0 on one that is not there.
+    pub fn tile_bytes(&self, tile: usize) -> u64 {
+        let predicted = self.tiles.get(tile);
+        predicted.map_or(0, |parts| parts.total().saturating_add_signed(self.learnt))
+    }
+
     /// The fullest tile; the first of several.
     pub fn max_tile(&self) -> usize {
         let fullest = self.tiles.iter().enumerate().rev();
@@ -165,9 +174,9 @@ impl StageMemory {
             .map_or(0, |(tile, _)| tile)
     }
 
-    /// Bytes on the fullest tile.
+    /// Bytes on the fullest tile, with what was learnt.
     pub fn max_tile_bytes(&self) -> u64 {
-        self.tiles.get(self.max_tile()).map_or(0, Parts::total)
+        self.tile_bytes(self.max_tile())
     }
 
     /// The first step at which the variables of the fullest tile are most; `None`
@@ -176,7 +185,8 @@ impl StageMemory {
         self.peak_steps.get(self.max_tile()).copied().flatten()
     }
 
-    /// Sums over all tiles.
+    /// Sums over all tiles, without what was learnt, which is known of the fullest
+    /// tile alone.
     pub fn sums(&self) -> Parts {
         let mut sums = Parts::default();
         for parts in &self.tiles {
@@ -233,6 +243,12 @@ impl MemoryModel<'_> {
             .collect()
     }
 
+    /// What was learnt of a stage, in bytes on each tile.
+    fn learnt_of(&self, stage: &PlacedStage) -> i64 {
+        let learnt = self.learnt.as_ref();
+        learnt.map_or(0, |learnt| learnt.bytes(stage))
+    }
+
     fn weigh_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles;
         let ranges: Vec<_> = stages.iter().map(|own| own.positions.clone()).collect();
@@ -281,10 +297,16 @@ impl MemoryModel<'_> {
                 } = peaks[stage];
                 parts.total() - (variables + overhead) + late
             });
+            let learnt = match wanted {
+                Wanted::All | Wanted::Peaks => self.learnt_of(&stages[stage]),
+                Wanted::Layers => 0,
+            };
+            let late = late
+                .max()
+                .filter(|_| plan.with_late && self.keeps_activations(&stages[stage]));
             StageMemory {
-                late_restores: late
-                    .max()
-                    .filter(|_| plan.with_late && self.keeps_activations(&stages[stage])),
+                late_restores: late.map(|bytes| bytes.saturating_add_signed(learnt)),
+                learnt,
                 tiles: parts,
                 peak_steps: peaks.iter().map(step).collect(),
             }

@@ -43,8 +43,8 @@ use tile::Tile;
 
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
-    /// needs at most `limit` bytes on each tile, and in a pipeline what it needs
-    /// with each number of stages after it.
+    /// needs at most `limit` bytes on each tile, and in a pipeline, or with what was
+    /// learnt, what it needs with each number of stages after it.
     ///
     /// # Errors
     /// When there is more on one tile than on any real one.
@@ -53,11 +53,11 @@ impl MemoryModel<'_> {
     }
 
     /// How many stages [`MemoryModel::range_costs`] knows the costs of at most:
-    /// all, or in a pipeline as many as there is room for.
+    /// all, or in a pipeline and with what was learnt as many as there is room for.
     pub fn most_stages(&self) -> usize {
-        match self.flows {
-            None => usize::MAX,
-            Some(_) => (limits::RANGE_COSTS / self.layers().pow(2).max(1)).max(2) - 1,
+        match (&self.flows, &self.learnt) {
+            (None, None) => usize::MAX,
+            _ => (limits::RANGE_COSTS / self.layers().pow(2).max(1)).max(2) - 1,
         }
     }
 
@@ -71,11 +71,24 @@ impl MemoryModel<'_> {
         stages: usize,
         progress: &Progress,
     ) -> Result<RangeCosts, TooManyPlaces> {
-        let layers = self.layers();
-        let stages = match self.flows {
-            Some(_) => stages.min(layers).min(self.most_stages()).max(1),
-            None => 0,
+        let stages = stages.min(self.layers()).min(self.most_stages()).max(1);
+        let Some(learnt) = &self.learnt else {
+            return self.predicted_costs(limit, stages, progress);
         };
+        // Where stages needed less, a range over the limit may fit.
+        let costs = self.predicted_costs(learnt.predicted(limit), stages, progress)?;
+        Ok(costs.learning(learnt, stages))
+    }
+
+    /// The same without what was learnt.
+    fn predicted_costs(
+        &self,
+        limit: u64,
+        stages: usize,
+        progress: &Progress,
+    ) -> Result<RangeCosts, TooManyPlaces> {
+        let layers = self.layers();
+        let stages = self.flows.as_ref().map_or(0, |_| stages);
         let patterns = |flows| Patterns::new(flows, layers as u32);
         let tiles = u64::from(self.model.variables.tiles());
         let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles);

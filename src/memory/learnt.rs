@@ -1,0 +1,126 @@
+//! What compiled pipelines needed beyond the prediction.
+
+use super::PlacedStage;
+
+/// What compiled pipelines needed beyond the prediction, in bytes on each tile; below
+/// 0 where they needed less.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Learnt {
+    /// Stages that were compiled themselves, with their bytes: these positions with
+    /// as many stages after them. The first of several counts.
+    pub stages: Vec<(PlacedStage, i64)>,
+    /// Bytes of any other stage that is the first of several.
+    pub first: i64,
+    /// Bytes of any other stage between two.
+    pub middle: i64,
+    /// Bytes of any other stage that is the last of several.
+    pub last: i64,
+    /// Bytes of any other stage that is alone.
+    pub alone: i64,
+}
+
+impl Learnt {
+    /// Bytes beyond what is predicted for `stage`: its own if it was compiled, else
+    /// those of its place. Where it is not known what comes after a stage, the
+    /// [least](Learnt::least) of any.
+    pub fn bytes(&self, stage: &PlacedStage) -> i64 {
+        let Some(after) = stage.after else {
+            return self.least();
+        };
+        self.own(stage)
+            .unwrap_or(match (stage.positions.start, after) {
+                (0, 0) => self.alone,
+                (0, _) => self.first,
+                (_, 0) => self.last,
+                _ => self.middle,
+            })
+    }
+
+    /// Is the number of `stage` learnt from other stages?
+    pub fn is_estimate(&self, stage: &PlacedStage) -> bool {
+        self.own(stage).is_none()
+    }
+
+    /// The lowest number of bytes of any stage.
+    pub fn least(&self) -> i64 {
+        let places = [self.first, self.middle, self.last, self.alone];
+        let own = self.stages.iter().map(|&(_, bytes)| bytes);
+        own.chain(places).min().unwrap_or(0)
+    }
+
+    /// What a stage that needs at most `limit` bytes with what was learnt is predicted
+    /// to need at most, in bytes. No limit stays none.
+    pub(super) fn predicted(&self, limit: u64) -> u64 {
+        match limit {
+            u64::MAX => limit,
+            _ => limit.saturating_add_signed(self.least().saturating_neg()),
+        }
+    }
+
+    /// The bytes of a stage that was compiled itself.
+    fn own(&self, stage: &PlacedStage) -> Option<i64> {
+        let mut compiled = self.stages.iter();
+        let own = compiled.find(|(compiled, _)| compiled == stage);
+        own.map(|&(_, bytes)| bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::Range;
+
+    fn placed(positions: Range<usize>, after: usize) -> PlacedStage {
+        PlacedStage {
+            positions,
+            after: Some(after),
+        }
+    }
+
+    fn learnt() -> Learnt {
+        Learnt {
+            stages: vec![(placed(0..2, 1), -7), (placed(2..5, 0), 100)],
+            first: 1,
+            middle: 2,
+            last: -3,
+            alone: 4,
+        }
+    }
+
+    #[test]
+    fn a_stage_gets_its_own_number_before_that_of_its_place() {
+        let learnt = learnt();
+        let expected = [
+            (placed(0..2, 1), -7, false),
+            (placed(2..5, 0), 100, false),
+            (placed(0..2, 2), 1, true),
+            (placed(0..3, 1), 1, true),
+            (placed(2..4, 1), 2, true),
+            (placed(1..5, 0), -3, true),
+            (placed(0..5, 0), 4, true),
+        ];
+        for (stage, bytes, is_estimate) in expected {
+            assert_eq!(learnt.bytes(&stage), bytes, "{stage:?}");
+            assert_eq!(learnt.is_estimate(&stage), is_estimate, "{stage:?}");
+            assert!(learnt.least() <= bytes);
+        }
+        assert_eq!(learnt.bytes(&PlacedStage::alone(0..2)), -7);
+        assert_eq!(Learnt::default().least(), 0);
+    }
+
+    #[test]
+    fn what_may_fit_is_weighed() {
+        let with = |first| Learnt {
+            first,
+            middle: first,
+            last: first,
+            alone: first,
+            ..Learnt::default()
+        };
+        assert_eq!(with(-5).predicted(10), 15);
+        assert_eq!(with(4).predicted(10), 6);
+        assert_eq!(with(11).predicted(10), 0);
+        assert_eq!(with(i64::MIN).predicted(10), i64::MAX as u64 + 10);
+        assert_eq!(with(5).predicted(u64::MAX), u64::MAX);
+    }
+}
