@@ -233,7 +233,12 @@ impl Layers<'_> {
                 arguments,
                 framework: self.analysis.framework.clone(),
                 app: self.analysis.app.clone(),
-                ..Provenance::new(model, self.analysis.files.clone(), self.placement.rules)
+                ..Provenance::new(
+                    &model.target,
+                    &model.made,
+                    self.analysis.files.clone(),
+                    self.placement.rules.name(),
+                )
             },
             warnings: {
                 let warnings = self.analysis.warnings.iter();

@@ -73,9 +73,17 @@ pub(super) fn check(options: &Options) -> Result<()> {
     if let (false, Ok(debug)) = (options.load_from_file, debug_path(options)) {
         taken.push(("DEBUG", place(&debug)));
     }
+    let read = [
+        ("--against", &options.against),
+        ("--calibration", &options.calibration),
+    ];
+    let read = read.into_iter();
+    let read = read.filter_map(|(option, file)| Some((option, place(file.as_deref()?))));
+    taken.extend(read);
     let others = [
         ("--save-to-file", &options.save_to_file),
         ("--export-lp", &options.export_lp),
+        ("--calibrate", &options.calibrate),
     ];
     let others = others.into_iter();
     let others = others.filter_map(|(option, file)| Some((option, file.as_deref()?)));

@@ -2,6 +2,7 @@
 
 mod cli;
 mod export;
+mod fit;
 mod generate;
 mod given;
 mod input;
@@ -107,7 +108,11 @@ fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let messages = Messages::new(options.quiet, options.verbose, options.units);
     output::check(options)?;
+    if options.fit {
+        return fit::run(options, messages, out);
+    }
     let earlier = output::earlier_report(options)?;
+    let calibration = fit::calibration(options)?;
     let mut analysis = input::read(options, messages)?;
     if options.wants_report() {
         input::read_beside(&mut analysis, options, messages);
@@ -117,11 +122,14 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let memory = layers.memory()?;
     let tables = tables::tables(options, model, &layers, &memory)?;
     let diagnosis = tables::diagnosis(options, model, &memory);
-    let limits = request::limits(options, model)?;
+    let limits = request::limits(options, model.target.bytes_per_tile)?;
     let request = request::request(options, model, &layers, limits.clone())?;
     let pipeline = request::pipeline(options, model)?;
     let memory = memory.in_pipeline(pipeline);
     let memory = memory.with_context(|| shown(&options.profile))?;
+    let positions = &layers.placement.positions;
+    let learnt = request::learnt(options, calibration, positions, pipeline)?;
+    let memory = memory.learning(learnt);
     let found = request.map(|request| find(options, request, &layers, &memory, messages));
     let found = found.transpose()?;
     let highest = Limits::new(&limits).highest();

@@ -11,6 +11,7 @@ use crate::report::{Report, Split, Table, sweep_table, terminal};
 use crate::search::{Outcome, SearchResult};
 use anyhow::{Context, Result};
 use std::io::Write;
+use std::path::Path;
 
 /// What a run has to show.
 pub(super) struct Outputs<'a> {
@@ -38,13 +39,22 @@ pub(super) fn check(options: &Options) -> Result<()> {
 
 /// The earlier report, if `--compare` names one.
 pub(super) fn earlier_report(options: &Options) -> Result<Option<Report>> {
-    let Some(path) = &options.compare else {
-        return Ok(None);
-    };
-    let context = || format!("--compare {}", shown(path));
+    let path = options.compare.as_deref();
+    path.map(|path| read_report_at("--compare", path))
+        .transpose()
+}
+
+/// The report that an option names.
+pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
+    let context = || format!("{option} {}", shown(path));
     let why = ", and no report is that large";
     let bytes = super::input::read_bounded(path, limits::REPORT, why).with_context(context)?;
-    read_report(&bytes).map(Some).with_context(context)
+    read_report(&bytes).with_context(context)
+}
+
+/// How a run ends that gives a verdict.
+pub(super) fn exit_of(fits: bool) -> Exit {
+    if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
 /// What the options call the modules of the model's code.
@@ -114,11 +124,7 @@ impl Outputs<'_> {
             sections.text(form.section(), text.as_bytes())?;
         }
         self.print_verdict(split);
-        Ok(if split.fits || !self.options.wants_verdict() {
-            Exit::Done
-        } else {
-            Exit::DoesNotFit
-        })
+        Ok(exit_of(split.fits || !self.options.wants_verdict()))
     }
 
     /// Says how the split is, for people.

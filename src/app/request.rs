@@ -3,12 +3,13 @@
 use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
 use super::{Options, layers, usage};
-use crate::analysis::Layers;
-use crate::memory::{Accumulator, Pipeline, Schedule};
+use crate::analysis::{Layers, shown};
+use crate::memory::{Accumulator, Learnt, Pipeline, Schedule};
 use crate::model::{Model, NoCycles, Positions, Rules};
+use crate::report::Calibration;
 use crate::search::{IpuCount, SearchRequest, Solver};
 use crate::solve::{Constraint, Goal, Rule};
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 /// How many IPUs `--num-ipus auto` goes up to.
 const MAX_AUTO: usize = 64;
@@ -64,16 +65,8 @@ pub(super) fn request(
 /// # Errors
 /// When a pipeline is requested of a search or of rules that know none.
 pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
-    let of_original = [
-        (options.solver == Solver::Greedy, "--solver greedy"),
-        (
-            options.memory_model == Rules::Classic,
-            "--memory-model classic",
-        ),
-    ];
-    let of_original = of_original.into_iter().find(|&(is_so, _)| is_so);
     let asked = options.pipeline();
-    if let Some((_, what)) = of_original {
+    if let Some(what) = of_original(options) {
         let asked = [
             (
                 asked.schedule.is_some_and(|own| own != Schedule::None),
@@ -96,9 +89,47 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
     Ok(asked.choose(model))
 }
 
+/// What was learnt from a compilation, for the stages of a model with these layers.
+///
+/// # Errors
+/// Rules that know no pipeline, and a calibration of other layers.
+pub(super) fn learnt(
+    options: &Options,
+    calibration: Option<Calibration>,
+    positions: &Positions,
+    pipeline: Pipeline,
+) -> Result<Option<Learnt>> {
+    let (Some(calibration), Some(path)) = (calibration, &options.calibration) else {
+        return Ok(None);
+    };
+    if let Some(what) = of_original(options) {
+        return Err(usage(format!(
+            "--calibration: {what}, as the original tool has it, knows no pipeline: leave one of \
+             both out"
+        )));
+    }
+    let learnt = calibration.learnt(positions, pipeline);
+    let learnt = learnt.with_context(|| format!("--calibration {}", shown(path)))?;
+    Ok(Some(learnt))
+}
+
+/// The option by which the original tool's ways are requested, which know no
+/// pipeline.
+fn of_original(options: &Options) -> Option<&'static str> {
+    let of_original = [
+        (options.solver == Solver::Greedy, "--solver greedy"),
+        (
+            options.memory_model == Rules::Classic,
+            "--memory-model classic",
+        ),
+    ];
+    let found = of_original.into_iter().find(|&(is_so, _)| is_so);
+    found.map(|(_, what)| what)
+}
+
 /// What a stage may take of each tile: one number, or one for each IPU.
-pub(super) fn limits(options: &Options, model: &Model) -> Result<Vec<u64>> {
-    let target = MemPerTile(vec![model.target.bytes_per_tile]);
+pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>> {
+    let target = MemPerTile(vec![bytes_per_tile]);
     let memories = options.mem_per_tile.as_ref().unwrap_or(&target);
     let limit = |&memory: &u64| {
         let reserve = options.reserve.of(memory);

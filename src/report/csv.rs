@@ -2,7 +2,8 @@
 //!
 //! A line `# stages` and a row for each stage with all that is known of it in
 //! numbers, then a line `# layers` and a row for each layer. The first table is
-//! left out without a split. All bytes are exact; the limit of a stage is that
+//! left out without a split. Of a compilation there are the tables that standard
+//! output has: `# fit`, `# fit-categories`, and what was predicted. All bytes are exact; the limit of a stage is that
 //! of its IPU. Cells of what is not known are empty, such as cycles where the
 //! profile has none. `In`, `Out` and `None` are the pseudo-layers.
 
@@ -14,6 +15,13 @@ use std::io::{self, Write};
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    if report.fit.is_some() {
+        for table in super::fit_tables(report) {
+            writeln!(out, "# {}", table.name)?;
+            table.without("Of the limit").write(Format::Csv, out)?;
+        }
+        return Ok(());
+    }
     let stages = report.split.as_ref().map(|_| tables::stages(report));
     for table in stages.into_iter().chain([tables::layers(report)]) {
         writeln!(out, "# {}", table.name)?;

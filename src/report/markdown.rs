@@ -1,5 +1,6 @@
 //! The report as Markdown, to be posted in a pull request or an issue.
 
+use super::fit::{sentences as fit_sentences, tables as fit_tables};
 use super::sentences::{self, Phrase, Sentence};
 use super::table::{Cell, Table};
 use super::text::{capital, grouped, shown};
@@ -32,6 +33,7 @@ pub fn text(report: &Report) -> String {
     let tied = report.tied_weights.iter().take(MAX_TIED);
     let tied = tied.map(|own| sentences::tied_weight(own, report.pseudo_layers));
     text += &list(tied.map(|line| said(report, &line)));
+    text += &compiled(report);
     if report.split.is_some() {
         let pipeline = sentences::pipeline(report);
         text += &list(pipeline.iter().map(|line| said(report, line)));
@@ -71,7 +73,49 @@ const STAGES: [&str; 12] = [
     "Waiting",
     "Passing through",
 ];
+const IPUS: [&str; 10] = [
+    "IPU",
+    "Layers",
+    "Fits",
+    "Fullest tile",
+    "Bytes there",
+    "Of the limit",
+    "Free there",
+    "Tiles over",
+    "Overflowed",
+    "Median tile",
+];
+const AGAINST: [&str; 9] = [
+    "Stage",
+    "IPU",
+    "Layers",
+    "Predicted",
+    "Recorded",
+    "Difference",
+    "Of the predicted",
+    "Free there",
+    "Most of it",
+];
 const CUTS: [&str; 3] = ["Cut", "Between the layers", "Over it"];
+
+/// Whether a compilation fits, IPU by IPU, and how far it is from what was predicted.
+fn compiled(report: &Report) -> String {
+    let Some(fit) = &report.fit else {
+        return String::new();
+    };
+    let lines = fit_sentences::lines(fit);
+    let mut text = list(lines.iter().map(|line| said(report, line)));
+    let ipus = fit_tables::ipus(fit).only(&IPUS);
+    text += &table(ipus.without_zeros(&["Layers", "Overflowed"]));
+    if let Some(against) = &fit.against {
+        text += "\nAgainst the prediction:\n";
+        let lines = fit_sentences::against(against);
+        text += &list(lines.iter().map(|line| said(report, line)));
+        text += &table(fit_tables::stages(against, report.pseudo_layers).only(&AGAINST));
+        text += &table(fit_tables::parts(against));
+    }
+    text
+}
 
 fn heading(report: &Report) -> String {
     let target = &report.provenance.target;
@@ -87,11 +131,14 @@ fn heading(report: &Report) -> String {
 
 fn footer(report: &Report) -> String {
     let own = &report.provenance;
+    let model = match report.fit {
+        Some(_) => ", as it was recorded".to_string(),
+        None => format!(", in the {} memory model", escaped(&own.memory_model)),
+    };
     format!(
-        "\nMade by popliner {} from {}, in the {} memory model.\n",
+        "\nMade by popliner {} from {}{model}.\n",
         escaped(&own.popliner),
         escaped(&own.files.profile),
-        escaped(&own.memory_model)
     )
 }
 

@@ -55,9 +55,11 @@ pub use breakdown::{affinity, communication, layers, operations, totals};
 pub use build::{Detail, Inputs, Peaks};
 pub use csv::write as write_csv;
 pub use diagnosis::tables as diagnosis;
+pub use fit::tables::all as fit_tables;
 pub use fit::{
-    Against, AgainstError, CutElsewhere, Fit, FitInputs, IpuFit, MatchedBy, NamedBytes,
-    RecordedTileFacts, StageAgainst, TileParts,
+    Against, AgainstError, CalibratedIpu, Calibration, CalibrationError, CalibrationFormat,
+    CutElsewhere, Fit, FitInputs, IpuFit, LearntPart, MatchedBy, NamedBytes, RecordedTileFacts,
+    StageAgainst, TileParts,
 };
 pub use html::text as html;
 pub use json::{write_report as write_json, write_stages};

@@ -1,7 +1,6 @@
 //! From what a report was made, and how.
 
-use crate::model::{Model, Rules};
-use crate::profile::ChosenOption;
+use crate::profile::{BuildInfo, ChosenOption, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,7 +14,7 @@ pub struct Provenance {
     pub arguments: Vec<String>,
     /// The files that were read.
     pub files: Files,
-    /// The memory model: `full` or `classic`.
+    /// The memory model: `full` or `classic`; `recorded` where nothing was predicted.
     pub memory_model: String,
     /// The machine that the model was compiled for.
     pub target: TargetFacts,
@@ -68,10 +67,9 @@ pub struct BuildOption {
 }
 
 impl Provenance {
-    /// What a model and its files say; the arguments and what is beside the
+    /// What a profile and its files say; the arguments and what is beside the
     /// profile are left out.
-    pub fn new(model: &Model, files: Files, rules: Rules) -> Self {
-        let (target, made) = (&model.target, &model.made);
+    pub fn new(target: &Target, made: &BuildInfo, files: Files, memory_model: &str) -> Self {
         let option = |of: &str, option: &ChosenOption| BuildOption {
             of: of.to_string(),
             name: option.name.clone(),
@@ -85,10 +83,7 @@ impl Provenance {
             popliner: env!("CARGO_PKG_VERSION").to_string(),
             arguments: Vec::new(),
             files,
-            memory_model: match rules {
-                Rules::Full => "full".to_string(),
-                Rules::Classic => "classic".to_string(),
-            },
+            memory_model: memory_model.to_string(),
             target: TargetFacts {
                 architecture: target.architecture.clone(),
                 tiles: target.num_tiles,

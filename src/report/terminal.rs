@@ -6,8 +6,9 @@ mod text_style;
 
 pub use text_style::{Screen, Severity, TextStyle};
 
+use super::fit::{sentences as fit_sentences, tables as fit_tables};
 use super::sentences::{self, Sentence};
-use super::table::{Cell, Kind};
+use super::table::{Cell, Kind, Table as Rows};
 use super::{Report, Split, Stage, Units, tables};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
@@ -18,17 +19,15 @@ const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 /// One row for each stage; on a screen that has room, with a bar of its memory,
 /// and below the bytes by step on the fullest tile of each stage.
 pub fn table(report: &Report, split: &Split, look: &TextStyle) -> String {
-    let mut table = plain_table(report, look.units.for_bytes(split.limit));
+    let stages = tables::stages(report).only(&COLUMNS);
+    let stages = stages.without_zeros(&tables::OF_PIPELINE);
+    let fullest = split.stages.iter().map(|stage| &stage.fullest_tile);
+    let fullest: Vec<_> = fullest.map(|tile| (tile.bytes, tile.limit)).collect();
+    let table = with_bars(&stages, &fullest, look, split.limit);
     let Some(screen) = look.screen else {
-        return table.trim_fmt();
+        return table;
     };
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(screen.width.try_into().unwrap_or(u16::MAX));
-    let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
-    // A row that takes several lines leaves no room.
-    if lines.len() == split.stages.len() + 1 {
-        add_bars(&mut lines, split, look, screen.width);
-    }
+    let mut lines = vec![table];
     let drawn = split
         .stages
         .iter()
@@ -50,25 +49,40 @@ const COLUMNS: [&str; 10] = [
     "Of the limit",
 ];
 
-fn plain_table(report: &Report, units: Units) -> Table {
-    let stages = tables::stages(report).only(&COLUMNS);
-    let stages = stages.without_zeros(&tables::OF_PIPELINE);
+/// A table with amounts in the unit of `limit`; on a screen that has room, with a bar
+/// for each row, of its (bytes, limit).
+fn with_bars(rows: &Rows, bars: &[(u64, u64)], look: &TextStyle, limit: u64) -> String {
+    let mut table = plain_table(rows, look.units.for_bytes(limit));
+    let Some(screen) = look.screen else {
+        return table.trim_fmt();
+    };
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(screen.width.try_into().unwrap_or(u16::MAX));
+    let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
+    // A row that takes several lines leaves no room.
+    if lines.len() == bars.len() + 1 {
+        add_bars(&mut lines, bars, look, screen.width);
+    }
+    lines.join("\n")
+}
+
+fn plain_table(rows: &Rows, units: Units) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(stages.columns.iter().map(|column| match column.kind {
+    table.set_header(rows.columns.iter().map(|column| match column.kind {
         Kind::Bytes if units != Units::Bytes => column.name.replace("Bytes", "Memory"),
         _ => column.name.to_string(),
     }));
-    for row in &stages.rows {
-        let cells = stages.columns.iter().zip(&row.cells);
+    for row in &rows.rows {
+        let cells = rows.columns.iter().zip(&row.cells);
         table.add_row(cells.map(|(column, cell)| match (column.kind, cell) {
             (Kind::Bytes, Cell::Number(bytes)) => units.short(u64::try_from(*bytes).unwrap_or(0)),
             (Kind::Count, Cell::Number(number)) => number.to_string(),
-            (_, Cell::Layers(layers)) => stages.pseudo_layers.few(layers),
-            (_, cell) => stages.shown(cell),
+            (_, Cell::Layers(layers)) => rows.pseudo_layers.few(layers),
+            (_, cell) => rows.shown(cell),
         }));
     }
-    for (number, column) in stages.columns.iter().enumerate() {
+    for (number, column) in rows.columns.iter().enumerate() {
         if let Some(own) = table.column_mut(number).filter(|_| column.is_number()) {
             own.set_cell_alignment(CellAlignment::Right);
         }
@@ -78,19 +92,18 @@ fn plain_table(report: &Report, units: Units) -> Table {
 
 /// Adds a bar to each row of a table whose first line is its header, if they are
 /// not too wide.
-fn add_bars(lines: &mut [String], split: &Split, look: &TextStyle, width: usize) {
+fn add_bars(lines: &mut [String], of: &[(u64, u64)], look: &TextStyle, width: usize) {
     let taken = lines.iter().map(|line| display_width(line)).max();
     let taken = taken.unwrap_or(0) + 2;
     let room = width.saturating_sub(taken).min(*BAR.end());
     if !BAR.contains(&room) {
         return;
     }
-    let largest = split.fullest().map_or(0, |stage| stage.fullest_tile.bytes);
-    for (line, stage) in lines.iter_mut().skip(1).zip(&split.stages) {
-        let tile = &stage.fullest_tile;
+    let largest = of.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0);
+    for (line, &(bytes, limit)) in lines.iter_mut().skip(1).zip(of) {
         let pad = " ".repeat(taken.saturating_sub(display_width(line)));
         line.push_str(&pad);
-        line.push_str(&bars::bar(look, tile.bytes, tile.limit, largest, room));
+        line.push_str(&bars::bar(look, bytes, limit, largest, room));
     }
 }
 
@@ -108,6 +121,60 @@ fn drawn(stage: &Stage, look: &TextStyle, screen: Screen) -> Option<String> {
         format!("{head}\n{}", bars::curve(screen, &curve, screen.width))
     })
 }
+
+/// Whether a compilation fits: a row for each IPU, the verdict, and the sentences
+/// about it; then the same for what was predicted.
+pub fn fit(report: &Report, look: &TextStyle) -> Vec<String> {
+    let Some(fit) = &report.fit else {
+        return Vec::new();
+    };
+    let words = Words::new(report, look);
+    let ipus = fit_tables::ipus(fit).only(&FIT_COLUMNS);
+    let fullest = fit.ipus.iter().map(|own| &own.fullest_tile);
+    let fullest = fullest.map(|tile| (tile.bytes, tile.limit));
+    let table = with_bars(
+        &ipus.without_zeros(&["Layers", "Overflowed"]),
+        &fullest.collect::<Vec<_>>(),
+        look,
+        fit.limit,
+    );
+    let (tone, word) = match fit.fits {
+        true => (Severity::Good, "SUCCESS:"),
+        false => (Severity::Bad, "FAILURE:"),
+    };
+    let verdict = format!("{} {}", look.toned(tone, word), fit_sentences::verdict(fit));
+    let mut lines = vec![table, verdict];
+    lines.extend(fit_sentences::lines(fit).iter().map(|own| words.say(own)));
+    if let Some(against) = &fit.against {
+        let stages = fit_tables::stages(against, report.pseudo_layers).only(&AGAINST_COLUMNS);
+        lines.push(plain_table(&stages, words.units).trim_fmt());
+        let said = fit_sentences::against(against);
+        lines.extend(said.iter().map(|own| words.say(own)));
+    }
+    lines
+}
+
+const FIT_COLUMNS: [&str; 8] = [
+    "IPU",
+    "Layers",
+    "Fullest tile",
+    "Bytes there",
+    "Free there",
+    "Tiles over",
+    "Overflowed",
+    "Of the limit",
+];
+
+const AGAINST_COLUMNS: [&str; 8] = [
+    "Stage",
+    "IPU",
+    "Layers",
+    "Predicted",
+    "Recorded",
+    "Difference",
+    "Of the predicted",
+    "Most of it",
+];
 
 /// `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with what is missing.
 pub fn verdict(report: &Report, split: &Split, look: &TextStyle) -> String {

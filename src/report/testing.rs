@@ -136,6 +136,7 @@ pub(crate) fn report() -> Report {
     let limit = 638_976;
     let named = |name: &str| Some(name.to_string());
     Report {
+        fit: None,
         pipeline: Some(pipeline()),
         proof: Some(proof()),
         refusal: Some(refusal(limit)),

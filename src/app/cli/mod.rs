@@ -46,7 +46,7 @@ Models that PopART outlines:
   split points.
 
 Exit codes:
-  0    done; with --solve, --emit, --check-splits or --layers-per-ipu, the model fits
+  0    done; with --solve, --emit, --check-splits, --layers-per-ipu or --fit, the model fits
   1    it does not fit; with --compare, it fitted and no longer does
   2    wrong usage
   3    a file could not be read, understood or written
@@ -54,6 +54,41 @@ Exit codes:
   130  interrupted
 
 Results go to standard output; progress, warnings and summaries to standard error."#;
+
+/// What a compilation is not judged by.
+const FIT_KNOWS_NO: &[&str] = &[
+    "solve",
+    "emit",
+    "sweep",
+    "explain",
+    "operation_breakdown",
+    "layer_breakdown",
+    "memory_totals",
+    "memory_affinity",
+    "interlayer_communication",
+    "diagnose",
+    "compare",
+    "save_to_file",
+    "load_from_file",
+    "num_ipus",
+    "schedule",
+    "recompute",
+    "accumulator",
+    "calibration",
+    "memory_model",
+    "solver",
+    "objective",
+    "pin",
+    "together",
+    "cut_after",
+    "no_cut_after",
+    "check_splits",
+    "layers_per_ipu",
+    "out_on",
+    "untie",
+    "export_lp",
+    "layerless",
+];
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
@@ -152,6 +187,42 @@ pub struct Options {
     /// programs, code, and the tile and step with the most memory
     #[arg(long, help_heading = "Results")]
     pub diagnose: bool,
+
+    /// Judge a profile as it was compiled, for any number of IPUs: for each IPU its
+    /// fullest tile, the tiles over, and what they hold. The exit code says whether
+    /// all fit. DEBUG is only used to tell which layers an IPU has
+    #[arg(long, help_heading = "Compiled pipelines", conflicts_with_all = FIT_KNOWS_NO)]
+    pub fit: bool,
+
+    /// Compare the compilation, stage by stage, with the report that --export-json
+    /// wrote when the split was predicted
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "fit",
+        help_heading = "Compiled pipelines"
+    )]
+    pub against: Option<PathBuf>,
+
+    /// Write what each IPU needed beyond what was predicted, for --calibration
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "against",
+        help_heading = "Compiled pipelines"
+    )]
+    pub calibrate: Option<PathBuf>,
+
+    /// Add to predictions what --calibrate found, in place of --reserve: the split
+    /// that was compiled is then predicted as it was recorded. For other splits it is
+    /// an estimate, by whether an IPU is the first, the last or between
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "reserve",
+        help_heading = "Compiled pipelines"
+    )]
+    pub calibration: Option<PathBuf>,
 
     /// How tables are written
     #[arg(

@@ -52,6 +52,16 @@ pub enum Rules {
     Classic,
 }
 
+impl Rules {
+    /// As the option and reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rules::Full => "full",
+            Rules::Classic => "classic",
+        }
+    }
+}
+
 /// What becomes of operations without a layer in the full model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Layerless {

@@ -7,6 +7,7 @@
 
 mod against;
 mod build;
+mod calibration;
 mod parts;
 pub(super) mod sentences;
 pub(super) mod tables;
@@ -15,6 +16,9 @@ mod tests;
 
 pub use against::{Against, AgainstError, CutElsewhere, MatchedBy, StageAgainst};
 pub use build::FitInputs;
+pub use calibration::{
+    CalibratedIpu, Calibration, CalibrationError, CalibrationFormat, LearntPart,
+};
 pub use parts::TileParts;
 pub(super) use parts::{GLOBAL_EXCHANGE, HOST_EXCHANGE};
 

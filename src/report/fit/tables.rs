@@ -2,8 +2,21 @@
 
 use super::{Against, Fit, IpuFit, StageAgainst, TileParts};
 use crate::model::PseudoLayers;
+use crate::report::Report;
 use crate::report::table::{Cell, Column, Kind, Table, cells};
 use crate::report::text::signed_share;
+
+/// The tables for programs: IPUs and their categories, and what was predicted.
+pub fn all(report: &Report) -> Vec<Table> {
+    let Some(fit) = &report.fit else {
+        return Vec::new();
+    };
+    let mut tables = vec![ipus(fit), categories(fit)];
+    if let Some(against) = &fit.against {
+        tables.extend([stages(against, report.pseudo_layers), parts(against)]);
+    }
+    tables
+}
 
 /// The columns of parts, in the order of [`TileParts::bytes`].
 const PARTS: [Column; 10] = [

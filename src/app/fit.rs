@@ -1,0 +1,186 @@
+//! `--fit`: does a compilation fit, as it was recorded, and how far is it from what
+//! was predicted?
+
+use super::input::{debug_path, read_bounded};
+use super::messages::Messages;
+use super::output::{exit_of, read_report_at};
+use super::stdout::Sections;
+use super::{Exit, Options, export, request, usage};
+use crate::analysis::shown;
+use crate::atomic;
+use crate::debug_info::DebugInfo;
+use crate::limits;
+use crate::model::LayersByIpu;
+use crate::profile::CompiledProfile;
+use crate::progress::Progress;
+use crate::report::{
+    Against, Calibration, Files, FitInputs, Provenance, Report, Table, fit_tables, printable,
+    terminal,
+};
+use anyhow::{Context, Result};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Judges the compilation in the profile. Results go to `out`.
+pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -> Result<Exit> {
+    let prediction = options.against.as_deref();
+    let prediction = prediction.map(|path| read_report_at("--against", path));
+    let prediction = prediction.transpose()?;
+    let read = messages.while_showing(|progress| Compilation::read(options, progress))?;
+    for (file, warning) in &read.warnings {
+        messages.warning(format_args!("{}: {}", shown(file), printable(warning)));
+    }
+    let mut report = read.report(options)?;
+    if let Some(prediction) = &prediction {
+        compare(options, prediction, &mut report)?;
+        if let Some(path) = &options.calibrate {
+            write_calibration(options, path, prediction, &report)?;
+            messages.info(format_args!("the calibration is in {}", shown(path)));
+        }
+    }
+    print(options, &report, messages, out)
+}
+
+/// What was read.
+struct Compilation {
+    profile: CompiledProfile,
+    layers: Option<LayersByIpu>,
+    debug: Option<PathBuf>,
+    /// The path, and a sentence.
+    warnings: Vec<(PathBuf, String)>,
+}
+
+impl Compilation {
+    /// Reads the profile, and the debug contexts where there are some. Those that
+    /// were not named need not be there, nor be readable.
+    fn read(options: &Options, progress: &Progress) -> Result<Self> {
+        let path = &options.profile;
+        let debug = debug_path(options).ok();
+        let read_debug = |debug: &PathBuf| {
+            let read = DebugInfo::read_with(debug, progress);
+            read.with_context(|| shown(debug))
+        };
+        let (profile, contexts) = rayon::join(
+            || CompiledProfile::read_with(path, debug.is_some(), progress),
+            || debug.as_ref().map(read_debug).transpose(),
+        );
+        let profile = profile.with_context(|| shown(path))?;
+        let mut warnings: Vec<(PathBuf, String)> = Vec::new();
+        warnings.extend(
+            profile
+                .warnings
+                .iter()
+                .map(|own| (path.clone(), own.clone())),
+        );
+        let contexts = match contexts {
+            Err(error) if options.debug.is_none() => {
+                let warning = format!("layers on IPUs are left out: {error:#}");
+                warnings.push((path.clone(), warning));
+                None
+            }
+            contexts => contexts?,
+        };
+        let layers = profile.programs.as_ref().zip(contexts.as_ref());
+        let layers = layers.map(|(programs, contexts)| {
+            LayersByIpu::find(programs, contexts, &options.layers(), profile.ipus)
+        });
+        Ok(Self {
+            layers: layers.transpose().with_context(|| shown(path))?,
+            debug: debug.filter(|_| contexts.is_some()),
+            profile,
+            warnings,
+        })
+    }
+
+    fn report(&self, options: &Options) -> Result<Report> {
+        let target = &self.profile.target;
+        let limits = request::limits(options, target.bytes_per_tile)?;
+        let ipus = self.profile.ipus.count as usize;
+        if limits.len() > 1 && limits.len() != ipus {
+            return Err(usage(format!(
+                "--mem-per-tile has {} amounts, but the profile has {ipus} IPUs: give one amount, \
+                 or one for each IPU",
+                limits.len()
+            )));
+        }
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let files = Files {
+            profile: text(&options.profile),
+            debug: self.debug.as_deref().map(text),
+            saved_model: false,
+        };
+        let warnings = self.warnings.iter();
+        Ok(Report::of_compilation(FitInputs {
+            profile: &self.profile,
+            layers: self
+                .layers
+                .as_ref()
+                .filter(|layers| !layers.names.is_empty()),
+            limits,
+            provenance: Provenance {
+                arguments: options.arguments.clone(),
+                ..Provenance::new(target, &self.profile.made, files, "recorded")
+            },
+            warnings: warnings.map(|(_, warning)| warning.clone()).collect(),
+        }))
+    }
+}
+
+/// Adds to `report` how far it is from `prediction`.
+fn compare(options: &Options, prediction: &Report, report: &mut Report) -> Result<()> {
+    let Some(fit) = &mut report.fit else {
+        return Ok(());
+    };
+    let path = options.against.as_deref().unwrap_or(Path::new(""));
+    let against = Against::new(prediction, fit);
+    fit.against = Some(against.with_context(|| format!("--against {}", shown(path)))?);
+    // The names of layers are those of the prediction.
+    report.pseudo_layers = prediction.pseudo_layers;
+    Ok(())
+}
+
+fn write_calibration(
+    options: &Options,
+    path: &Path,
+    prediction: &Report,
+    report: &Report,
+) -> Result<()> {
+    let against = report.fit.as_ref().and_then(|fit| fit.against.as_ref());
+    let Some(against) = against else {
+        return Ok(());
+    };
+    let own = Calibration::new(prediction, against);
+    let own = own.with_context(|| format!("--calibrate {}", shown(&options.profile)))?;
+    atomic::write(path, own.text().as_bytes()).with_context(|| shown(path))
+}
+
+/// The calibration that `--calibration` names.
+pub(super) fn calibration(options: &Options) -> Result<Option<Calibration>> {
+    let Some(path) = &options.calibration else {
+        return Ok(None);
+    };
+    let context = || format!("--calibration {}", shown(path));
+    let why = ", and no calibration is that large";
+    let bytes = read_bounded(path, limits::BESIDE, why).with_context(context)?;
+    Calibration::read(&bytes).map(Some).with_context(context)
+}
+
+/// Prints the tables, writes the exports, and says how it is.
+fn print(
+    options: &Options,
+    report: &Report,
+    messages: Messages,
+    out: &mut impl Write,
+) -> Result<Exit> {
+    let tables: Vec<Table> = fit_tables(report);
+    let count = tables.len() + export::to_standard_output(options);
+    let mut sections = Sections::new(out, options.format, count);
+    for table in tables {
+        sections.table(&table.without("Of the limit"))?;
+    }
+    export::write(options, report, &mut sections, messages)?;
+    for line in terminal::fit(report, messages.look()) {
+        messages.summary(line);
+    }
+    Ok(exit_of(report.fit.as_ref().is_some_and(|fit| fit.fits)))
+}

@@ -1,0 +1,254 @@
+//! What a compiled pipeline needed beyond what was predicted, in a file of its own
+//! (pipeline.md, section 17).
+
+use super::{Against, StageAgainst, TileParts};
+use crate::memory::{Learnt, Pipeline, PlacedStage};
+use crate::model::Positions;
+use crate::report::text::{printable, signed_share};
+use crate::report::{LayerNames, Report};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use thiserror::Error;
+
+/// What a document says that it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum CalibrationFormat {
+    /// A calibration of this tool.
+    #[serde(rename = "popliner-calibration")]
+    PoplinerCalibration,
+}
+
+/// The version of the documents that are written here.
+pub const CALIBRATION_VERSION: u32 = 1;
+
+/// What the IPUs of a compiled pipeline needed beyond what was predicted. Added to
+/// the prediction of the same split, it gives what was recorded; what is carried to
+/// other splits is an estimate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    /// Always `popliner-calibration`.
+    pub format: CalibrationFormat,
+    /// The version of this document.
+    #[schemars(extend("const" = CALIBRATION_VERSION))]
+    pub version: u32,
+    /// The version of the tool.
+    pub popliner: String,
+    /// The pipeline that was predicted.
+    pub pipeline: Pipeline,
+    /// Each IPU of the pipeline, in the order of its stages.
+    pub ipus: Vec<CalibratedIpu>,
+}
+
+/// What an IPU needed beyond what was predicted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibratedIpu {
+    /// Its stage.
+    pub stage: u32,
+    /// The layers of the stage, in order; `null` for In.
+    pub layers: LayerNames,
+    /// Bytes on its fullest tile, as the rules predict them.
+    pub predicted: u64,
+    /// As they were recorded.
+    pub recorded: u64,
+    /// The difference, which is added to predictions: below 0 where less was needed.
+    pub learnt: i64,
+    /// The same as a part of what was predicted, for people.
+    pub learnt_share: String,
+    /// The difference by what the tile holds, without what is as predicted.
+    pub parts: Vec<LearntPart>,
+}
+
+/// What one part of a tile has beyond what was predicted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LearntPart {
+    /// Its name, such as `global exchange code`.
+    pub part: String,
+    /// The difference.
+    pub learnt: i64,
+}
+
+/// Why nothing can be learnt, or what was learnt cannot be used.
+#[derive(Debug, Error)]
+pub enum CalibrationError {
+    /// The compiled pipeline is not the predicted one.
+    #[error(
+        "nothing can be learnt, since the pipeline was cut elsewhere than predicted: predict the \
+         split that was compiled, with --layers-per-ipu or --check-splits, and compare with that"
+    )]
+    CutElsewhere,
+    /// The prediction is of a search that knows no pipelines.
+    #[error(
+        "nothing can be learnt from a prediction of the classic memory model or of the greedy \
+         search: predict without --memory-model classic and --solver greedy"
+    )]
+    NoPipeline,
+    /// It is not JSON, or not a calibration.
+    #[error("it is no calibration: give a file that --calibrate wrote")]
+    OtherFormat(#[source] serde_json::Error),
+    /// It was written by another version of this tool.
+    #[error(
+        "it is a calibration of version {0}, and this popliner reads version \
+         {CALIBRATION_VERSION}: write it again with --calibrate of this popliner"
+    )]
+    OtherVersion(u32),
+    /// It is of other layers than those of the model.
+    #[error(
+        "it was learnt from a model with a layer {0}, which this one does not have: give the \
+         calibration of this model, and the same --layer-name-regex as for the prediction"
+    )]
+    OtherLayers(String),
+    /// It has no IPUs.
+    #[error("it has no IPUs: give a file that --calibrate wrote")]
+    Empty,
+}
+
+impl Calibration {
+    /// What `against` shows of the stages that `prediction` has.
+    ///
+    /// # Errors
+    /// When the compiled pipeline is not the predicted one.
+    pub fn new(prediction: &Report, against: &Against) -> Result<Self, CalibrationError> {
+        if against.cut_elsewhere.is_some() {
+            return Err(CalibrationError::CutElsewhere);
+        }
+        let facts = prediction.pipeline.as_ref();
+        let facts = facts.ok_or(CalibrationError::NoPipeline)?;
+        Ok(Self {
+            format: CalibrationFormat::PoplinerCalibration,
+            version: CALIBRATION_VERSION,
+            popliner: env!("CARGO_PKG_VERSION").to_string(),
+            pipeline: Pipeline {
+                schedule: facts.schedule,
+                recompute: facts.recompute,
+                accumulator: facts.accumulator,
+            },
+            ipus: against.stages.iter().map(CalibratedIpu::new).collect(),
+        })
+    }
+
+    /// Reads a calibration.
+    ///
+    /// # Errors
+    /// For anything else, first of all another format or version.
+    pub fn read(bytes: &[u8]) -> Result<Self, CalibrationError> {
+        let own: Self = serde_json::from_slice(bytes).map_err(CalibrationError::OtherFormat)?;
+        match own.version {
+            _ if own.ipus.is_empty() => Err(CalibrationError::Empty),
+            CALIBRATION_VERSION => Ok(own),
+            other => Err(CalibrationError::OtherVersion(other)),
+        }
+    }
+
+    /// The document.
+    pub fn text(&self) -> String {
+        let text = serde_json::to_string_pretty(self);
+        text.expect("it has neither maps nor numbers that JSON lacks") + "\n"
+    }
+
+    /// The JSON Schema of the document, which `schema/calibration-v1.schema.json`
+    /// holds.
+    pub fn schema() -> schemars::Schema {
+        schemars::schema_for!(Calibration)
+    }
+
+    /// What is added to predictions of a model with these layers in `pipeline`. In
+    /// another pipeline no stage is one of those that were compiled.
+    ///
+    /// # Errors
+    /// When the model does not have these layers.
+    pub fn learnt(
+        &self,
+        positions: &Positions,
+        pipeline: Pipeline,
+    ) -> Result<Learnt, CalibrationError> {
+        let names = self.ipus.iter().flat_map(|own| own.layers.iter().flatten());
+        if let Some(other) = names
+            .into_iter()
+            .find(|name| positions.find(name).is_none())
+        {
+            return Err(CalibrationError::OtherLayers(printable(other)));
+        }
+        let count = self.ipus.len();
+        let stages = self.ipus.iter().enumerate().filter_map(|(stage, own)| {
+            let range = own.positions(positions)?;
+            let after = Some(count - 1 - stage);
+            let placed = PlacedStage {
+                positions: range,
+                after,
+            };
+            Some((placed, own.learnt))
+        });
+        let carried: Vec<i64> = self.ipus.iter().map(CalibratedIpu::carried).collect();
+        let (first, last) = (carried[0], carried[count - 1]);
+        let middle = match &carried[1..count.max(2) - 1] {
+            [] => first.max(last),
+            between => mean(between),
+        };
+        Ok(Learnt {
+            stages: if pipeline == self.pipeline {
+                stages.collect()
+            } else {
+                Vec::new()
+            },
+            first,
+            middle,
+            last,
+            alone: if count == 1 { first } else { 0 },
+        })
+    }
+}
+
+impl CalibratedIpu {
+    fn new(own: &StageAgainst) -> Self {
+        // What an earlier calibration added is no part of the rules.
+        let raw = i128::from(own.predicted) - i128::from(own.learnt);
+        let predicted = u64::try_from(raw.max(0)).unwrap_or(u64::MAX);
+        let learnt = crate::search::free_bytes(own.recorded, predicted);
+        let parts = TileParts::NAMES.into_iter().zip(own.part_differences());
+        let parts = parts.filter(|(_, learnt)| *learnt != 0);
+        Self {
+            stage: own.stage,
+            layers: own.layers.clone(),
+            predicted,
+            recorded: own.recorded,
+            learnt,
+            learnt_share: signed_share(learnt, predicted),
+            parts: parts
+                .map(|(part, learnt)| LearntPart {
+                    part: part.to_string(),
+                    learnt,
+                })
+                .collect(),
+        }
+    }
+
+    /// The positions of its layers; `None` where the model does not have them next to
+    /// each other.
+    fn positions(&self, positions: &Positions) -> Option<Range<usize>> {
+        let name = |layer: &Option<String>| match layer {
+            None => Some(0),
+            Some(layer) => positions.find(layer),
+        };
+        let found: Option<Vec<usize>> = self.layers.iter().map(name).collect();
+        let mut found = found?;
+        found.sort_unstable();
+        // Out that is on the first IPU has the first position too.
+        found.dedup();
+        let range = *found.first()?..found.last()? + 1;
+        (range.len() == found.len()).then_some(range)
+    }
+
+    /// What belongs to the IPU wherever the cuts are.
+    fn carried(&self) -> i64 {
+        self.learnt
+    }
+}
+
+/// The mean, rounded up.
+fn mean(numbers: &[i64]) -> i64 {
+    let sum: i128 = numbers.iter().map(|&own| i128::from(own)).sum();
+    let count = numbers.len() as i128;
+    let mean = sum.div_euclid(count) + i128::from(sum.rem_euclid(count) > 0);
+    i64::try_from(mean).unwrap_or(i64::MAX)
+}
