@@ -13,6 +13,7 @@ use rusqlite::{Connection, params};
 use super::super::liveness::Classes;
 use super::super::overhead::CATEGORIES;
 use super::super::truth::{Truth, Variable};
+use super::super::variable_tables::extra_bits;
 use super::super::{memory_tables, profile_writer, schema};
 use super::options::PipelineOptions;
 use super::variables::{self, Variables};
@@ -117,8 +118,14 @@ fn names(variables: &Variables, connection: &Connection) -> rusqlite::Result<()>
     let mut string = connection.prepare("INSERT INTO vars_string_table VALUES (?1, ?2)")?;
     let mut unlowered = connection.prepare("INSERT INTO unlowered_vars VALUES (?1, ?2)")?;
     for (id, name) in variables.names.iter().enumerate() {
-        string.execute(params![id, format!("{name}#")])?;
-        unlowered.execute(params![id, name])?;
+        let text = &name.text;
+        match name.is_user {
+            true => {
+                string.execute(params![id, format!("{text}#")])?;
+                unlowered.execute(params![id, text])?
+            }
+            false => string.execute(params![id, text])?,
+        };
     }
     Ok(())
 }
@@ -148,7 +155,7 @@ fn rows(variables: &Variables, connection: &Connection) -> rusqlite::Result<()> 
     let mut insert = connection.prepare(
         "INSERT INTO vars_info (var_id, tile, name_base_id, name_suffix, size_bytes,
          alignment, offset, category, equivalence_class, unlowered_var_id, bitset)
-         VALUES (?1, ?2, ?3, '0', ?4, 8, ?5, ?6, ?7, ?3, ?8)",
+         VALUES (?1, ?2, ?3, ?9, ?4, ?10, ?5, ?6, ?7, ?11, ?8)",
     )?;
     let mut id = 0u64;
     let tiles = variables.ipus.iter().flat_map(|own| &own.tiles);
@@ -161,9 +168,14 @@ fn rows(variables: &Variables, connection: &Connection) -> rusqlite::Result<()> 
                 bytes,
             } = row.variable;
             let is_always = class == variables::ALWAYS;
-            let bits = if is_always { 259 } else { 257 };
+            let (suffix, alignment, bits) = match variables.names[row.name].is_user {
+                true => ("0", 8, if is_always { 259 } else { 257 }),
+                false => ("", 4, extra_bits(category, class, is_always)),
+            };
+            let unlowered = (alignment == 8).then_some(row.name);
             insert.execute(params![
-                id, tile, row.name, bytes, offset, category, class, bits
+                id, tile, row.name, bytes, offset, category, class, bits, suffix, alignment,
+                unlowered
             ])?;
             id += 1;
             offset += if is_always { bytes } else { 0 };

@@ -1,6 +1,7 @@
 //! What is known of pipelines from elsewhere, or computed by hand.
 
 mod bert;
+mod categories;
 mod planted;
 mod profile;
 mod small;
