@@ -57,6 +57,7 @@ pub mod category {
     pub const VERTEX_CODE: usize = 18;
     pub const INTERNAL_EXCHANGE_CODE: usize = 19;
     pub const HOST_EXCHANGE_CODE: usize = 20;
+    pub const GLOBAL_EXCHANGE_CODE: usize = 21;
     pub const INSTRUMENTATION: usize = 22;
 }
 

@@ -174,12 +174,12 @@ fn extra_row(
 /// what is not allocated.
 pub fn extra_bits(category: usize, class: u32, always: bool) -> u32 {
     use overhead::category::{
-        CONTROL_CODE, HOST_EXCHANGE_CODE, INTERNAL_EXCHANGE_CODE, VERTEX_CODE,
+        CONTROL_CODE, GLOBAL_EXCHANGE_CODE, HOST_EXCHANGE_CODE, INTERNAL_EXCHANGE_CODE, VERTEX_CODE,
     };
     match category {
         _ if class == UNALLOCATED => 2,
         VERTEX_CODE => 29,
-        CONTROL_CODE | HOST_EXCHANGE_CODE | INTERNAL_EXCHANGE_CODE => 13,
+        CONTROL_CODE | HOST_EXCHANGE_CODE | INTERNAL_EXCHANGE_CODE | GLOBAL_EXCHANGE_CODE => 13,
         _ if always => 5,
         _ => 1,
     }

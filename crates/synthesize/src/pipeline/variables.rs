@@ -11,6 +11,7 @@ use super::super::places::Places;
 use super::super::truth::Variable as Lowered;
 use super::PipelineModel;
 use super::copies::What;
+use super::form::PlantedTruth;
 use super::ipu::{Of, Variable};
 use super::options::PipelineOptions;
 use super::simulate::walk;
@@ -45,6 +46,8 @@ pub(super) struct Name {
 #[derive(Debug, Default)]
 pub(super) struct IpuVariables {
     pub places: Places,
+    /// The most copies of a tensor in a ring.
+    pub slots: u32,
     /// By tile.
     pub tiles: Vec<Vec<Row>>,
 }
@@ -67,9 +70,10 @@ pub(super) fn of(model: &PipelineModel, cuts: &[u32], options: &PipelineOptions)
         let places = ipu.stages.places(&model.graph, ipu.number);
         let mut own = IpuVariables {
             places,
+            slots: 0,
             tiles: variables.fixed(model, places),
         };
-        ipu.visit(routes, |variable| {
+        own.slots = ipu.visit(routes, |variable| {
             variables.add(&mut own, &variable, options.schedule.has_fifo());
         });
         variables.ipus.push(own);
@@ -95,6 +99,33 @@ impl Variables {
             tiles.push(kinds.into_iter().map(row).collect());
         }
         tiles
+    }
+
+    /// Adds what was planted on an IPU.
+    pub fn plant(&mut self, ipu: usize, planted: &PlantedTruth) {
+        let code = [
+            (
+                category::GLOBAL_EXCHANGE_CODE,
+                "global",
+                &planted.global_exchange,
+            ),
+            (category::HOST_EXCHANGE_CODE, "host", &planted.host_exchange),
+            (
+                category::INTERNAL_EXCHANGE_CODE,
+                "internal",
+                &planted.restore,
+            ),
+        ];
+        for (category, kind, by_tile) in code {
+            let text = format!(".text.supervisor.{kind}_exchange_");
+            let is_user = false;
+            let name = self.name(Name { text, is_user });
+            let tiles = self.ipus[ipu].tiles.iter_mut().zip(by_tile);
+            for (rows, &bytes) in tiles.filter(|(_, bytes)| **bytes > 0) {
+                let variable = always(category, bytes);
+                rows.push(Row { name, variable });
+            }
+        }
     }
 
     fn add(&mut self, own: &mut IpuVariables, variable: &Variable, has_fifo: bool) {

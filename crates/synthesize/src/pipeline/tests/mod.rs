@@ -2,6 +2,8 @@
 
 mod bert;
 mod categories;
+mod forms;
+mod operations;
 mod planted;
 mod profile;
 mod small;
