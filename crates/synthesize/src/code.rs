@@ -34,7 +34,7 @@ impl VertexType {
 }
 
 /// Vertices by compute set, and code by tile.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Code {
     /// All vertex types; ids are positions.
     pub types: Vec<VertexType>,
@@ -185,6 +185,19 @@ impl Code {
                 1 + self.random.below(3, about)
             }
             false => 0,
+        }
+    }
+
+    /// The same, of what reaches over the model only those that work for these
+    /// places.
+    pub fn instances_for(&self, set: usize, slot: usize, tile: u32, places: Places) -> u64 {
+        let parts = self.set_parts[set].iter().enumerate();
+        let own = parts.filter(|(_, part)| part.0.meets(places));
+        match self.set_parts[set].is_empty() {
+            true => self.instances(set, slot, tile),
+            false => own
+                .map(|(part, _)| self.part_instances(set, slot, part, tile))
+                .sum(),
         }
     }
 

@@ -57,7 +57,23 @@ pub mod category {
     pub const VERTEX_CODE: usize = 18;
     pub const INTERNAL_EXCHANGE_CODE: usize = 19;
     pub const HOST_EXCHANGE_CODE: usize = 20;
+    pub const GLOBAL_EXCHANGE_CODE: usize = 21;
     pub const INSTRUMENTATION: usize = 22;
+}
+
+/// Positions in [`names`] of what operations account for.
+#[allow(missing_docs)]
+pub mod name {
+    pub const START: usize = 9;
+    pub const INTERNAL_EXCHANGE: usize = 14;
+    pub const VERTEX_STATE: usize = 15;
+    pub const COPY_DESCRIPTOR: usize = 16;
+    pub const VERTEX_FIELD: usize = 17;
+}
+
+/// The same of the code of a vertex type.
+pub fn name_of_type(kind: usize) -> usize {
+    NAMES.len() + RUNTIME.len() + kind
 }
 
 /// A lowered variable outside the groups.
@@ -222,7 +238,7 @@ impl List {
         self.push(category::CONTROL_CODE, 10, None, 32);
         self.push(
             category::CONTROL_CODE,
-            9,
+            name::START,
             None,
             start + code.control[0][tile],
         );
@@ -252,9 +268,9 @@ impl List {
             }
             number += 1;
             for (category, name, bytes) in [
-                (category::VERTEX_STATE, 15, state),
-                (category::FIELD_DATA, 17, field),
-                (category::COPY_DESCRIPTOR, 16, descriptor),
+                (category::VERTEX_STATE, name::VERTEX_STATE, state),
+                (category::FIELD_DATA, name::VERTEX_FIELD, field),
+                (category::COPY_DESCRIPTOR, name::COPY_DESCRIPTOR, descriptor),
             ] {
                 if bytes > 0 {
                     self.push(category, name, Some(number), bytes);
@@ -268,10 +284,9 @@ impl List {
             self.push(category::VERTEX_CODE, NAMES.len() + index, None, *bytes);
         }
         let present = code.types_on(self.tile);
-        let types = NAMES.len() + RUNTIME.len();
         for (kind, _) in present.iter().enumerate().filter(|(_, present)| **present) {
             let bytes = code.types[kind].code;
-            self.push(category::VERTEX_CODE, types + kind, None, bytes);
+            self.push(category::VERTEX_CODE, name_of_type(kind), None, bytes);
         }
     }
 
@@ -287,10 +302,12 @@ impl List {
                 .map(|exchange| code.exchange_bytes(exchange, self.tile))
                 .sum();
             if bytes > 0 {
-                self.push(category::INTERNAL_EXCHANGE_CODE, 14, Some(number), bytes);
+                let name = name::INTERNAL_EXCHANGE;
+                self.push(category::INTERNAL_EXCHANGE_CODE, name, Some(number), bytes);
             }
             number += 1;
         }
-        self.push(category::INTERNAL_EXCHANGE_CODE, 14, Some(number), 8);
+        let name = name::INTERNAL_EXCHANGE;
+        self.push(category::INTERNAL_EXCHANGE_CODE, name, Some(number), 8);
     }
 }

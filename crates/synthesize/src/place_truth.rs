@@ -15,17 +15,30 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::liveness::Ranges;
-use super::overhead;
+use super::overhead::{self, CATEGORIES, category};
 use super::places::Places;
-use super::plan::Plan;
+use super::plan::{Plan, category_of};
 
 /// What places need, tile by tile.
 #[derive(Debug, Clone)]
 pub struct PlaceTruth {
     layers: u32,
     ranges: Vec<Ranges>,
+    /// What variables are called: groups first, then what stands outside them.
+    names: Vec<String>,
+    /// How many groups there are.
+    groups: usize,
     tiles: Vec<Tile>,
     ties: Vec<(String, Places)>,
+}
+
+/// What kind of variable always-live bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kind {
+    /// Position in [`CATEGORIES`].
+    pub category: usize,
+    /// Number of its name; see [`PlaceTruth::name`].
+    pub name: usize,
 }
 
 /// One tile.
@@ -34,6 +47,8 @@ struct Tile {
     /// Bytes that are always live, code among them, by the places of which any
     /// needs them.
     always: BTreeMap<Places, u64>,
+    /// The same bytes, each kind by itself.
+    kinds: BTreeMap<(Places, Kind), u64>,
     /// The rest: places, equivalence class, bytes.
     passing: BTreeMap<(Places, u32), u64>,
     /// Bytes that nothing explains.
@@ -47,6 +62,8 @@ impl PlaceTruth {
         let mut truth = Self {
             layers: plan.settings.layers,
             ranges: plan.classes.ranges.clone(),
+            names: names(plan),
+            groups: plan.groups.len(),
             tiles: Vec::new(),
             ties: ties(plan),
         };
@@ -91,6 +108,22 @@ impl PlaceTruth {
         self.tiles[tile].fixed(places)
     }
 
+    /// The same bytes by kind.
+    pub(crate) fn kinds(&self, tile: usize, places: Places) -> BTreeMap<Kind, u64> {
+        let mut kinds = BTreeMap::new();
+        let all = self.tiles[tile].kinds.iter();
+        for (&(_, kind), bytes) in all.filter(|((own, _), _)| own.meets(places)) {
+            *kinds.entry(kind).or_default() += bytes;
+        }
+        kinds
+    }
+
+    /// A name by its number, and whether a variable of user data has it.
+    pub(crate) fn name(&self, number: usize) -> (&str, bool) {
+        let is_user = number < self.groups;
+        (&self.names[number], is_user)
+    }
+
     fn explained(&self, tile: &Tile, places: Places) -> u64 {
         let mut changes: BTreeMap<u32, i64> = BTreeMap::new();
         let passing = tile.passing.iter();
@@ -108,6 +141,17 @@ impl PlaceTruth {
     }
 }
 
+fn names(plan: &Plan) -> Vec<String> {
+    let groups = plan.groups.iter().map(|group| group.name.clone());
+    groups.chain(overhead::names(&plan.code)).collect()
+}
+
+/// The kind of a variable outside the groups.
+fn extra_kind(plan: &Plan, category: usize, name: usize) -> Kind {
+    let name = plan.groups.len() + name;
+    Kind { category, name }
+}
+
 /// Weights of several places.
 fn ties(plan: &Plan) -> Vec<(String, Places)> {
     let weights = plan.model.weights.iter();
@@ -123,24 +167,26 @@ impl Tile {
     }
 
     fn groups(&mut self, plan: &Plan, tile: u32) {
-        for index in plan.groups_on(tile) {
-            let places = plan.groups[index].places;
-            let class = plan.classes.on_tile(&plan.settings, index, tile);
-            self.variable(plan, places, class, plan.bytes(index, tile));
+        for name in plan.groups_on(tile) {
+            let group = &plan.groups[name];
+            let class = plan.classes.on_tile(&plan.settings, name, tile);
+            let category = category_of(group.role);
+            let bytes = plan.bytes(name, tile);
+            match plan.classes.always[class as usize] {
+                true => self.always(group.places, Kind { category, name }, bytes),
+                false => self.passing(group.places, class, bytes),
+            }
         }
     }
 
-    fn variable(&mut self, plan: &Plan, places: Places, class: u32, bytes: u64) {
-        if plan.classes.always[class as usize] {
-            *self.always.entry(places).or_default() += bytes
-        } else {
-            *self.passing.entry((places, class)).or_default() += bytes
-        }
+    fn passing(&mut self, places: Places, class: u32, bytes: u64) {
+        *self.passing.entry((places, class)).or_default() += bytes
     }
 
-    fn always(&mut self, places: Places, bytes: u64) {
+    fn always(&mut self, places: Places, kind: Kind, bytes: u64) {
         if bytes > 0 {
             *self.always.entry(places).or_default() += bytes;
+            *self.kinds.entry((places, kind)).or_default() += bytes;
         }
     }
 
@@ -148,9 +194,10 @@ impl Tile {
     fn code(&mut self, plan: &Plan, tile: u32) {
         self.vertices(plan, tile);
         self.exchanges(plan, tile);
+        let kind = extra_kind(plan, category::CONTROL_CODE, overhead::name::START);
         for program in &plan.tree.programs {
             if let (Some(places), true) = (program.places, program.code.1.holds(tile)) {
-                self.always(places, program.code.0);
+                self.always(places, kind, program.code.0);
             }
         }
     }
@@ -171,12 +218,38 @@ impl Tile {
             for &kind in &plan.code.sets[set] {
                 *types.entry(kind).or_default() |= places;
             }
-            for (places, bytes) in plan.code.set_shares(set, tile, places) {
-                self.always(places, bytes);
-            }
+            self.vertex_state(plan, set, tile, places);
         }
         for (kind, places) in types {
-            self.always(places, plan.code.types[kind].code);
+            let bytes = plan.code.types[kind].code;
+            let name = overhead::name_of_type(kind);
+            self.always(places, extra_kind(plan, category::VERTEX_CODE, name), bytes);
+        }
+    }
+
+    /// The vertices of a compute set; its descriptors and field data are those of
+    /// all of its places.
+    fn vertex_state(&mut self, plan: &Plan, set: usize, tile: u32, places: Places) {
+        use overhead::name;
+        let bytes = plan.code.set_bytes(set, tile);
+        let apart = [
+            (category::FIELD_DATA, name::VERTEX_FIELD, bytes.field),
+            (
+                category::COPY_DESCRIPTOR,
+                name::COPY_DESCRIPTOR,
+                bytes.descriptor,
+            ),
+        ];
+        for (category, name, bytes) in apart {
+            self.always(places, extra_kind(plan, category, name), bytes);
+        }
+        let state = extra_kind(plan, category::VERTEX_STATE, name::VERTEX_STATE);
+        let mut shares = plan.code.set_shares(set, tile, places);
+        if let Some((_, common)) = shares.last_mut() {
+            *common -= bytes.field + bytes.descriptor;
+        }
+        for (places, bytes) in shares {
+            self.always(places, state, bytes);
         }
     }
 
@@ -190,31 +263,42 @@ impl Tile {
             let original = exchange.shares.unwrap_or(index);
             *originals.entry(original).or_default() |= exchange.share.places;
         }
+        let name = overhead::name::INTERNAL_EXCHANGE;
+        let kind = extra_kind(plan, category::INTERNAL_EXCHANGE_CODE, name);
         for (exchange, places) in originals {
             for (places, bytes) in plan.code.exchange_shares(exchange, tile, places) {
-                self.always(places, bytes);
+                self.always(places, kind, bytes);
             }
         }
     }
 
-    /// What the variables of a tile hold beyond what operations explain.
+    /// What the variables of a tile hold beyond what operations explain: in each
+    /// category so many bytes less. Those of operations come last in it.
     fn unexplained(&mut self, plan: &Plan, tile: u32) {
-        let code: u64 = self.code_alone(plan, tile);
-        let mut rest = 0;
-        for extra in overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile) {
-            if plan.classes.always[extra.class as usize] {
-                rest += extra.bytes
-            } else {
-                self.variable(plan, Places::EVERY, extra.class, extra.bytes)
+        let mut explained = self.code_alone(plan, tile);
+        let extras = overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile);
+        for extra in extras.into_iter().rev() {
+            if !plan.classes.always[extra.class as usize] {
+                self.passing(Places::EVERY, extra.class, extra.bytes);
+                continue;
             }
+            let explained = &mut explained[extra.category];
+            let here = extra.bytes.min(*explained);
+            *explained -= here;
+            let kind = extra_kind(plan, extra.category, extra.name);
+            self.always(Places::EVERY, kind, extra.bytes - here);
         }
-        self.always(Places::EVERY, rest - code);
+        assert!(explained.iter().all(|&bytes| bytes == 0), "{explained:?}");
     }
 
-    /// Bytes of code and vertex state of all operations.
-    fn code_alone(&self, plan: &Plan, tile: u32) -> u64 {
+    /// By category: bytes of code and vertex state of all operations.
+    fn code_alone(&self, plan: &Plan, tile: u32) -> [u64; CATEGORIES.len()] {
         let mut own = Self::default();
         own.code(plan, tile);
-        own.always.values().sum()
+        let mut sums = [0; CATEGORIES.len()];
+        for ((_, kind), bytes) in own.kinds {
+            sums[kind.category] += bytes;
+        }
+        sums
     }
 }

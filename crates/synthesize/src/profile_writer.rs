@@ -21,22 +21,48 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     ))?;
     let transaction = connection.transaction()?;
     schema::create(&transaction)?;
-    target(&plan.settings, 1, &transaction)?;
+    let device = Device {
+        ipus: 1,
+        replicas: 1,
+        // What outgrows its IPU can be executed by a model of one only.
+        kind: match plan.settings.execution {
+            true => "IPU_MODEL",
+            false => "IPU",
+        },
+    };
+    target(&plan.settings, &device, &transaction)?;
     versions(plan, &transaction)?;
     vertex_tables::write(plan, &transaction)?;
     cycles::write(plan, &transaction)?;
     program_tables::write(plan, &transaction)?;
     let truth = variable_tables::write(plan, &transaction)?;
     memory_tables::write(plan, &truth, &transaction)?;
-    parameters(plan, &transaction)?;
+    let has = [true, plan.settings.execution];
+    parameters(&plan.settings, has, &transaction)?;
     transaction.commit()?;
     Ok(())
 }
 
-/// The device: so many IPUs, all for one replica.
-pub fn target(settings: &Settings, ipus: u32, connection: &Connection) -> rusqlite::Result<()> {
+/// What a model was compiled for.
+#[derive(Debug, Clone, Copy)]
+pub struct Device {
+    /// IPUs of a replica.
+    pub ipus: u32,
+    /// Replicas.
+    pub replicas: u32,
+    /// `IPU` or `IPU_MODEL`.
+    pub kind: &'static str,
+}
+
+/// Writes what is known of the device.
+pub fn target(
+    settings: &Settings,
+    device: &Device,
+    connection: &Connection,
+) -> rusqlite::Result<()> {
     let tiles = u64::from(settings.tiles);
-    let all_tiles = tiles * u64::from(ipus);
+    let of_replica = tiles * u64::from(device.ipus);
+    let all_tiles = of_replica * u64::from(device.replicas);
     let bytes = settings.bytes_per_tile;
     let (architecture, clock) = match bytes <= 262_144 {
         true => ("ipu1", 1_600_000_000u64),
@@ -46,7 +72,7 @@ pub fn target(settings: &Settings, ipus: u32, connection: &Connection) -> rusqli
         .map(|element| element * 16_384)
         .collect();
     connection.execute(
-        "INSERT INTO target_info VALUES (?1, ?2, ?3, 10, ?10, ?11, ?4, ?12, 1, ?10, ?11, ?12, ?5, ?9,
+        "INSERT INTO target_info VALUES (?1, ?2, ?3, 10, ?10, ?11, ?4, ?12, ?13, ?14, ?15, ?16, ?5, ?9,
          64, ?6, ?7, ?8, 311296, 2, 6, 4, 8, 4, 1, 600, 256, 5, 5, 10, 64, 4, 4, 4, 8, 4, 2, 16,
          8, 16, 0, 16, 64, 262144, 65535, 4)",
         params![
@@ -58,14 +84,14 @@ pub fn target(settings: &Settings, ipus: u32, connection: &Connection) -> rusqli
             encode_list(&elements),
             settings.plain_bytes(),
             encode_list(&[0, settings.plain_bytes()]),
-            // What outgrows its IPU can be executed by a model of one only.
-            match settings.execution {
-                true => "IPU_MODEL",
-                false => "IPU",
-            },
-            ipus,
+            device.kind,
+            device.ipus * device.replicas,
             all_tiles,
             all_tiles * bytes,
+            device.replicas,
+            device.ipus,
+            of_replica,
+            of_replica * bytes,
         ],
     )?;
     let mut delay = connection.prepare("INSERT INTO relative_sync_delay VALUES (?1, ?2)")?;
@@ -102,28 +128,34 @@ pub fn software(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-fn parameters(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let out_of_memory = match plan.settings.framework {
+/// Options of the compilation, with or without lowered variables and an execution.
+pub fn parameters(
+    settings: &Settings,
+    [has_variables, has_execution]: [bool; 2],
+    connection: &Connection,
+) -> rusqlite::Result<()> {
+    let out_of_memory = match settings.framework {
         Framework::Poplar => "false",
         _ => "true",
     };
+    let variables = if has_variables { "true" } else { "false" };
     let mut insert =
         connection.prepare("INSERT INTO compilation_parameters VALUES (?1, ?2, ?3)")?;
     for (name, value, is_default) in [
         ("autoReport.directory", "./report", 0),
         ("autoReport.outputDebugInfo", "true", 0),
         ("autoReport.outputGraphProfile", "true", 0),
-        ("autoReport.outputLoweredVars", "true", 0),
+        ("autoReport.outputLoweredVars", variables, 0),
         ("debug.allowOutOfMemory", out_of_memory, 0),
         ("opt.enableInternalExchangeReuse", "true", 1),
         ("profiler.format", "v3", 1),
     ] {
         insert.execute(params![name, value, is_default])?;
     }
-    let estimates = plan.settings.cycle_estimates;
+    let estimates = settings.cycle_estimates;
     let (value, name) = (estimates.to_string(), "profiler.includeCycleEstimates");
     insert.execute(params![name, value, !estimates])?;
-    if plan.settings.execution {
+    if has_execution {
         insert.execute(params!["autoReport.outputExecutionProfile", "true", 0])?;
     }
     connection.execute_batch(

@@ -51,6 +51,8 @@ pub struct TileRow {
     pub always: u64,
     /// Most bytes of the rest at any step.
     pub peak: u64,
+    /// The first of these steps.
+    pub peak_step: u32,
     /// Bytes at used addresses that no variable explains.
     pub gap: u64,
 }
@@ -108,6 +110,7 @@ impl Truth {
         let mut row = TileRow {
             always,
             peak,
+            peak_step,
             gap: gap(always + peak),
             ..TileRow::default()
         };

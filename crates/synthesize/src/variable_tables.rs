@@ -164,7 +164,7 @@ fn extra_row(
         offset: *offset,
         unlowered: None,
         alignment: 4,
-        bits: extra_bits(&extra, always),
+        bits: extra_bits(extra.category, extra.class, always),
     })?;
     *offset += if always { extra.bytes } else { 0 };
     Ok(variable)
@@ -172,14 +172,14 @@ fn extra_row(
 
 /// Flags as they stand on such variables in a real file; bit 0 is clear for
 /// what is not allocated.
-fn extra_bits(extra: &Extra, always: bool) -> u32 {
+pub fn extra_bits(category: usize, class: u32, always: bool) -> u32 {
     use overhead::category::{
-        CONTROL_CODE, HOST_EXCHANGE_CODE, INTERNAL_EXCHANGE_CODE, VERTEX_CODE,
+        CONTROL_CODE, GLOBAL_EXCHANGE_CODE, HOST_EXCHANGE_CODE, INTERNAL_EXCHANGE_CODE, VERTEX_CODE,
     };
-    match extra.category {
-        _ if extra.class == UNALLOCATED => 2,
+    match category {
+        _ if class == UNALLOCATED => 2,
         VERTEX_CODE => 29,
-        CONTROL_CODE | HOST_EXCHANGE_CODE | INTERNAL_EXCHANGE_CODE => 13,
+        CONTROL_CODE | HOST_EXCHANGE_CODE | INTERNAL_EXCHANGE_CODE | GLOBAL_EXCHANGE_CODE => 13,
         _ if always => 5,
         _ => 1,
     }

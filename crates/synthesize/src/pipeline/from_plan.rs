@@ -6,11 +6,11 @@ use super::super::groups::{Group, Role};
 use super::super::model::{Op, Phase};
 use super::super::overhead;
 use super::super::places::Places;
-use super::super::plan::Plan;
+use super::super::plan::{Plan, category_of};
 use super::super::tensor_contexts::TensorOf;
 use super::super::tensors::State;
 use super::super::tree::{Mark, Type};
-use super::graph::{Call, Graph, OnTile, Steps, Tensor, Use, Weight};
+use super::graph::{Call, Graph, Local, OnTile, Steps, Tensor, Use, Weight};
 
 /// Fills a graph from a plan.
 pub(super) fn graph(plan: &Plan) -> Graph {
@@ -163,22 +163,31 @@ fn weight(plan: &Plan, index: usize, group: &Group) -> Weight {
 }
 
 /// What comes and goes on a tile and is no tensor.
-fn locals(plan: &Plan, tile: u32) -> BTreeMap<(Places, u32), u64> {
+fn locals(plan: &Plan, tile: u32) -> BTreeMap<Local, u64> {
     let mut locals = BTreeMap::new();
-    let mut add = |places: Places, class: u32, bytes: u64| {
-        if !plan.classes.always[class as usize] {
-            *locals.entry((places, class)).or_default() += bytes;
+    let mut add = |local: Local, bytes: u64| {
+        if !plan.classes.always[local.class as usize] {
+            *locals.entry(local).or_default() += bytes;
         }
     };
     for index in plan.groups_on(tile) {
         let group = &plan.groups[index];
         if group.role != Role::Activation {
-            let class = plan.classes.on_tile(&plan.settings, index, tile);
-            add(group.places, class, plan.bytes(index, tile));
+            let local = Local {
+                places: group.places,
+                class: plan.classes.on_tile(&plan.settings, index, tile),
+                category: category_of(group.role),
+            };
+            add(local, plan.bytes(index, tile));
         }
     }
     for extra in overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile) {
-        add(Places::EVERY, extra.class, extra.bytes);
+        let local = Local {
+            places: Places::EVERY,
+            class: extra.class,
+            category: extra.category,
+        };
+        add(local, extra.bytes);
     }
     locals
 }

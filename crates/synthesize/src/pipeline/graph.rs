@@ -41,8 +41,17 @@ pub(super) struct Graph {
     /// What weights have accumulators for.
     pub weights: Vec<Weight>,
     /// By tile: bytes of what belongs to single operations and of everything
-    /// else that is live at the same steps on any IPU, by places and class.
-    pub locals: Vec<BTreeMap<(Places, u32), u64>>,
+    /// else that is live at the same steps on any IPU.
+    pub locals: Vec<BTreeMap<Local, u64>>,
+}
+
+/// What belongs to single operations and is live at the same steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Local {
+    pub places: Places,
+    pub class: u32,
+    /// Position among the categories of variables.
+    pub category: usize,
 }
 
 /// A call of a body that stands elsewhere.

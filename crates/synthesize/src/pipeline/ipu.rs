@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::axis::{Axis, Layout};
 use super::copies::{Copies, Copy, What};
-use super::graph::{Graph, Pass};
+use super::graph::{Graph, Local, Pass};
 use super::keep::{Kept, Reruns, kept};
 use super::options::{PipelineOptions, Schedule};
 use super::route::Route;
@@ -30,11 +30,11 @@ pub(super) struct Variable<'a> {
     pub bytes: u64,
 }
 
-/// What it is, with its name or class, and when it lives if not always. Moments
+/// What it is, with its name or place, and when it lives if not always. Moments
 /// are counted from the start of a period.
 pub(super) enum Of<'a> {
     /// What lives at the same steps as in the one-IPU compilation.
-    Local(u32, &'a [Range<u32>]),
+    Local(&'a Local, &'a [Range<u32>]),
     /// A copy of a tensor.
     Copy(&'a str, What, &'a [Range<u32>]),
     /// The ring of a tensor.
@@ -177,10 +177,11 @@ impl Ipu<'_> {
         let own = self.stages.places(self.graph, self.number);
         let mut lives = HashMap::new();
         for (tile, locals) in self.graph.locals.iter().enumerate() {
-            let locals = locals.iter().filter(|((places, _), _)| places.meets(own));
-            for (&(_, class), &bytes) in locals {
+            let locals = locals.iter().filter(|(local, _)| local.places.meets(own));
+            for (local, &bytes) in locals {
+                let class = local.class;
                 let lives = lives.entry(class).or_insert_with(|| sum.steps(class));
-                let of = Of::Local(class, lives);
+                let of = Of::Local(local, lives);
                 each(Variable { tile, of, bytes });
             }
         }

@@ -1,9 +1,11 @@
 //! The profile of a pipelined compilation: tiles of all IPUs numbered through.
 //!
 //! Its steps are the moments of a period, those of all IPUs from their own first
-//! one on, then what runs before and after all micro-batches. No operation has
-//! programs or contexts of its own: only variables, their liveness, and what these
-//! add up to are there.
+//! one on, then what runs before and after all micro-batches. At these steps
+//! nothing runs: the operations of each IPU follow after them, with the contexts
+//! that they have in the `debug.cbor` of the compilation for one IPU. That file,
+//! which [`write_with_pipeline`](crate::write_with_pipeline) writes, belongs to
+//! this profile too.
 
 use std::path::Path;
 
@@ -11,17 +13,33 @@ use anyhow::Context as _;
 use rusqlite::{Connection, params};
 
 use super::super::liveness::Classes;
+use super::super::options::Settings;
 use super::super::overhead::CATEGORIES;
-use super::super::truth::{Truth, Variable};
-use super::super::{memory_tables, profile_writer, schema};
+use super::super::profile_writer::{self, Device};
+use super::super::truth::{TileRow, Truth, Variable};
+use super::super::variable_tables::extra_bits;
+use super::super::{memory_tables, schema};
+use super::content::TileContent;
+use super::form::{LoweredVariables, ProfileForm};
+use super::listing::Listing;
+use super::operations::Operations;
 use super::options::PipelineOptions;
-use super::variables::{self, Variables};
-use super::{PipelineModel, PipelineTruth};
-use popliner::profile::encoding::{encode_list, encode_rle};
+use super::programs::Programs;
+use super::variables::{self, IpuVariables, Variables};
+use super::{PipelineModel, PipelineTruth, execution};
+use popliner::profile::encoding::encode_list;
 
-/// Types of programs, as real files number them.
-const SEQUENCE: u32 = 1;
-const WRITE_UNDEF: u32 = 20;
+/// Tables that are there only with lowered variables.
+const OF_VARIABLES: [&str; 8] = [
+    "vars_info",
+    "vars_string_table",
+    "eq_classes",
+    "eq_class_step",
+    "equivalence_class_interference",
+    "allocation_order_by_tile",
+    "unlowered_vars",
+    "var_bytes_by_eq_class",
+];
 
 impl PipelineModel {
     /// Writes the profile of the pipelined compilation with these cuts, and gives
@@ -32,126 +50,222 @@ impl PipelineModel {
         cuts: &[u32],
         options: &PipelineOptions,
     ) -> anyhow::Result<PipelineTruth> {
-        let variables = variables::of(self, cuts, options);
+        self.write_profile_as(path, cuts, options, &ProfileForm::default())
+    }
+
+    /// The same in another form.
+    pub fn write_profile_as(
+        &self,
+        path: &Path,
+        cuts: &[u32],
+        options: &PipelineOptions,
+        form: &ProfileForm,
+    ) -> anyhow::Result<PipelineTruth> {
+        let mut truth = self.simulate_with(cuts, options, &form.planted);
+        let mut variables = variables::of(self, cuts, options);
+        for (ipu, stage) in truth.stages.iter().enumerate() {
+            variables.plant(ipu, &stage.planted);
+        }
+        let listing = Listing {
+            tiles: self.graph.tiles,
+            ipus: variables.ipus.len() as u32,
+            replicas: if form.lists_replicas {
+                form.replicas
+            } else {
+                1
+            },
+        };
+        let programs = Programs::new(&self.operations, &variables, listing, self.is_training());
         let mut connection =
             Connection::open(path).with_context(|| format!("cannot create {}", path.display()))?;
-        connection.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")?;
+        connection.execute_batch(&format!(
+            "PRAGMA page_size = {}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+             PRAGMA cache_size = -65536;",
+            self.settings.page_size
+        ))?;
         let transaction = connection.transaction()?;
-        schema::create(&transaction)?;
-        profile_writer::target(&self.settings, variables.ipus.len() as u32, &transaction)?;
-        profile_writer::software(&transaction)?;
-        graph_info(&variables, &transaction)?;
-        programs(&variables, self.graph.tiles, &transaction)?;
-        self.memory(&variables, &transaction)?;
+        self.tables(&programs, form, &mut truth, &transaction)?;
         transaction.commit()?;
-        Ok(self.simulate(cuts, options))
+        Ok(truth)
+    }
+
+    fn tables(
+        &self,
+        programs: &Programs,
+        form: &ProfileForm,
+        truth: &mut PipelineTruth,
+        connection: &Connection,
+    ) -> rusqlite::Result<()> {
+        schema::create(connection)?;
+        let settings = Settings {
+            // The profile has none.
+            cycle_estimates: false,
+            ..self.settings.clone()
+        };
+        let device = Device {
+            ipus: programs.listing.ipus,
+            replicas: form.replicas,
+            kind: "IPU",
+        };
+        profile_writer::target(&settings, &device, connection)?;
+        profile_writer::software(connection)?;
+        graph_info(programs, connection)?;
+        programs.write(connection)?;
+        let has_variables = form.lowered == LoweredVariables::Listed;
+        self.memory(programs, has_variables, truth, connection)?;
+        if form.execution {
+            let cycles = execution::write(programs, connection)?;
+            for (stage, cycles) in truth.stages.iter_mut().zip(cycles) {
+                stage.cycles = cycles;
+            }
+        }
+        let has = [has_variables, form.execution];
+        profile_writer::parameters(&settings, has, connection)?;
+        if form.lowered == LoweredVariables::Missing {
+            for table in OF_VARIABLES {
+                connection.execute_batch(&format!("DROP TABLE {table}"))?;
+            }
+        }
+        Ok(())
     }
 
     /// All variables, and what they add up to.
-    fn memory(&self, variables: &Variables, connection: &Connection) -> rusqlite::Result<()> {
-        names(variables, connection)?;
-        let classes = classes(variables, connection)?;
-        rows(variables, connection)?;
-        let steps = variables.steps as usize;
+    fn memory(
+        &self,
+        programs: &Programs,
+        has_variables: bool,
+        truth: &mut PipelineTruth,
+        connection: &Connection,
+    ) -> rusqlite::Result<()> {
+        let variables = programs.variables;
+        categories(connection)?;
+        let classes = classes(variables, programs.steps());
+        if has_variables {
+            names(variables, &self.operations, connection)?;
+            write_classes(&classes, connection)?;
+            rows(programs, connection)?;
+        }
+        let steps = programs.steps() as usize;
         let (plain, bytes) = (self.settings.plain_bytes(), self.settings.bytes_per_tile);
         let mut all = Truth::new(steps, plain, bytes);
-        let mut by_ipu = Vec::new();
-        for own in &variables.ipus {
-            let mut truth = Truth::new(steps, plain, bytes);
-            for (tile, rows) in own.tiles.iter().enumerate() {
-                let rows: Vec<Variable> = rows.iter().map(|row| row.variable).collect();
-                let gap = self.places.gap(tile, own.places);
-                truth.add(&classes, &rows, |_| gap);
-                all.add(&classes, &rows, |_| gap);
-            }
-            by_ipu.push(truth);
+        let mut by_ipu: Vec<Vec<i64>> = Vec::new();
+        for (number, own) in listed(programs) {
+            let (before, first) = (all.deltas.clone(), all.tiles.len());
+            self.add_tiles(&mut all, &classes, own);
+            let deltas = all.deltas.iter().zip(&before).take(steps);
+            by_ipu.push(deltas.map(|(after, before)| after - before).collect());
+            truth.stages[number].contents = contents(variables, own, &all.tiles[first..]);
         }
         memory_tables::by_tile(&all, connection)?;
         memory_tables::by_category(&all, connection)?;
         let ipus = by_ipu.iter().zip(0..);
-        let mut deltas: Vec<(Option<u32>, &[i64])> = ipus
-            .map(|(truth, ipu)| (Some(ipu), &truth.deltas[..steps]))
-            .collect();
-        deltas.push((None, &all.deltas[..steps]));
+        let ipus = ipus.map(|(deltas, ipu)| (Some(ipu), &deltas[..]));
+        let deltas: Vec<_> = ipus.chain([(None, &all.deltas[..steps])]).collect();
         memory_tables::by_step(&deltas, connection)
+    }
+
+    fn add_tiles(&self, truth: &mut Truth, classes: &Classes, own: &IpuVariables) {
+        for (tile, rows) in own.tiles.iter().enumerate() {
+            let rows: Vec<Variable> = rows.iter().map(|row| row.variable).collect();
+            let gap = self.places.gap(tile, own.places);
+            truth.add(classes, &rows, |_| gap);
+        }
     }
 }
 
-fn graph_info(variables: &Variables, connection: &Connection) -> rusqlite::Result<()> {
-    let tiles = variables.ipus.iter().flat_map(|own| &own.tiles);
+/// What the tiles of an IPU hold when they are fullest.
+fn contents(variables: &Variables, own: &IpuVariables, sums: &[TileRow]) -> Vec<TileContent> {
+    let tiles = own.tiles.iter().zip(sums);
+    tiles
+        .map(|(rows, sum)| TileContent::new(variables, rows, sum.peak_step, sum.gap))
+        .collect()
+}
+
+/// The IPUs that the profile lists: number in the replica, and variables.
+fn listed<'a>(programs: &'a Programs) -> impl Iterator<Item = (usize, &'a IpuVariables)> {
+    let own = programs.variables.ipus.iter().enumerate();
+    let all = programs.listing.all_ipus() as usize;
+    own.cycle().take(all)
+}
+
+fn graph_info(programs: &Programs, connection: &Connection) -> rusqlite::Result<()> {
+    let tiles = listed(programs).flat_map(|(_, own)| &own.tiles);
     let count: usize = tiles.map(Vec::len).sum();
     connection.execute(
-        "INSERT INTO graph_info VALUES (0, 0, ?1, 0)",
-        params![count],
+        "INSERT INTO graph_info VALUES (?1, 0, ?2, 0)",
+        params![programs.compute_sets(), count],
     )?;
     Ok(())
 }
 
-/// A sequence of one program for each step after its own.
-fn programs(variables: &Variables, tiles: u32, connection: &Connection) -> rusqlite::Result<()> {
-    let mut types = connection.prepare("INSERT INTO program_types VALUES (?1, ?2, NULL)")?;
-    types.execute(params![SEQUENCE, "Sequence"])?;
-    types.execute(params![WRITE_UNDEF, "WriteUndef"])?;
-    let none = encode_rle(&vec![0; tiles as usize * variables.ipus.len()]);
-    let mut program = connection.prepare(
-        "INSERT INTO programs (id, variant, children, debug_id, control_code_bytes_by_tile)
-         VALUES (?1, ?2, ?3, 0, ?4)",
-    )?;
-    let mut step = connection.prepare("INSERT INTO depth_first_steps VALUES (?1, ?1, ?2)")?;
-    for id in 0..u64::from(variables.steps) {
-        let (kind, children): (_, Vec<u64>) = match id {
-            0 => (SEQUENCE, (1..u64::from(variables.steps)).collect()),
-            _ => (WRITE_UNDEF, Vec::new()),
-        };
-        program.execute(params![id, kind, encode_list(&children), none])?;
-        step.execute(params![id, (id > 0).then_some(0)])?;
-    }
-    connection.execute_batch("INSERT INTO control_programs (id, program) VALUES (0, 0)")
-}
-
-fn names(variables: &Variables, connection: &Connection) -> rusqlite::Result<()> {
+fn categories(connection: &Connection) -> rusqlite::Result<()> {
     let mut category = connection.prepare("INSERT INTO var_categories VALUES (?1, ?2, ?3)")?;
     for (id, name) in CATEGORIES.iter().enumerate() {
         category.execute(params![id, name, format!("synthetic {name}")])?;
     }
+    Ok(())
+}
+
+/// Names, and the contexts of those that the model has.
+fn names(
+    variables: &Variables,
+    operations: &Operations,
+    connection: &Connection,
+) -> rusqlite::Result<()> {
     let mut string = connection.prepare("INSERT INTO vars_string_table VALUES (?1, ?2)")?;
     let mut unlowered = connection.prepare("INSERT INTO unlowered_vars VALUES (?1, ?2)")?;
+    let mut context = connection.prepare("INSERT INTO debug_ids VALUES (?1, ?2)")?;
     for (id, name) in variables.names.iter().enumerate() {
-        string.execute(params![id, format!("{name}#")])?;
-        unlowered.execute(params![id, name])?;
+        let text = &name.text;
+        if !name.is_user {
+            string.execute(params![id, text])?;
+            continue;
+        }
+        string.execute(params![id, format!("{text}#")])?;
+        unlowered.execute(params![id, text])?;
+        if let Some(own) = operations.context_of(text) {
+            context.execute(params![id, encode_list(&[own.into()])])?;
+        }
     }
     Ok(())
 }
 
-fn classes(variables: &Variables, connection: &Connection) -> rusqlite::Result<Classes> {
-    let mut class = connection.prepare("INSERT INTO eq_classes VALUES (?1, ?2)")?;
-    let mut range = connection.prepare("INSERT INTO eq_class_step VALUES (?1, ?2, ?3)")?;
+fn classes(variables: &Variables, steps: u32) -> Classes {
     let mut classes = Classes::default();
     for (id, ranges) in variables.classes.iter().enumerate() {
         let is_always = id == variables::ALWAYS as usize;
-        let all = [(0, variables.steps)];
-        let ranges = if is_always { &all[..] } else { ranges };
-        if id > 0 {
-            class.execute(params![id, is_always])?;
-        }
+        classes.ranges.push(match is_always {
+            true => vec![(0, steps)],
+            false => ranges.clone(),
+        });
+        classes.always.push(is_always);
+    }
+    classes
+}
+
+fn write_classes(classes: &Classes, connection: &Connection) -> rusqlite::Result<()> {
+    let mut class = connection.prepare("INSERT INTO eq_classes VALUES (?1, ?2)")?;
+    let mut range = connection.prepare("INSERT INTO eq_class_step VALUES (?1, ?2, ?3)")?;
+    let all = classes.ranges.iter().zip(&classes.always).enumerate();
+    for (id, (ranges, is_always)) in all.skip(1) {
+        class.execute(params![id, is_always])?;
         for (from, to) in ranges {
             range.execute(params![id, from, to])?;
         }
-        classes.ranges.push(ranges.to_vec());
-        classes.always.push(is_always);
     }
-    Ok(classes)
+    Ok(())
 }
 
 /// One row for each variable; tiles are numbered through.
-fn rows(variables: &Variables, connection: &Connection) -> rusqlite::Result<()> {
+fn rows(programs: &Programs, connection: &Connection) -> rusqlite::Result<()> {
+    let variables = programs.variables;
     let mut insert = connection.prepare(
         "INSERT INTO vars_info (var_id, tile, name_base_id, name_suffix, size_bytes,
          alignment, offset, category, equivalence_class, unlowered_var_id, bitset)
-         VALUES (?1, ?2, ?3, '0', ?4, 8, ?5, ?6, ?7, ?3, ?8)",
+         VALUES (?1, ?2, ?3, ?9, ?4, ?10, ?5, ?6, ?7, ?11, ?8)",
     )?;
     let mut id = 0u64;
-    let tiles = variables.ipus.iter().flat_map(|own| &own.tiles);
+    let tiles = listed(programs).flat_map(|(_, own)| &own.tiles);
     for (tile, rows) in tiles.enumerate() {
         let mut offset = 0;
         for row in rows {
@@ -161,9 +275,14 @@ fn rows(variables: &Variables, connection: &Connection) -> rusqlite::Result<()> 
                 bytes,
             } = row.variable;
             let is_always = class == variables::ALWAYS;
-            let bits = if is_always { 259 } else { 257 };
+            let (suffix, alignment, bits) = match variables.names[row.name].is_user {
+                true => ("0", 8, if is_always { 259 } else { 257 }),
+                false => ("", 4, extra_bits(category, class, is_always)),
+            };
+            let unlowered = (alignment == 8).then_some(row.name);
             insert.execute(params![
-                id, tile, row.name, bytes, offset, category, class, bits
+                id, tile, row.name, bytes, offset, category, class, bits, suffix, alignment,
+                unlowered
             ])?;
             id += 1;
             offset += if is_always { bytes } else { 0 };

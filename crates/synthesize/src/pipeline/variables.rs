@@ -6,10 +6,12 @@ use std::ops::Range;
 
 use super::super::liveness::Ranges;
 use super::super::overhead::category;
+use super::super::place_truth::Kind;
 use super::super::places::Places;
 use super::super::truth::Variable as Lowered;
 use super::PipelineModel;
 use super::copies::What;
+use super::form::PlantedTruth;
 use super::ipu::{Of, Variable};
 use super::options::PipelineOptions;
 use super::simulate::walk;
@@ -23,19 +25,29 @@ pub(super) struct Variables {
     /// Steps of the profile.
     pub steps: u32,
     /// Names by number.
-    pub names: Vec<String>,
+    pub names: Vec<Name>,
     /// By class: its live ranges.
     pub classes: Vec<Ranges>,
     /// By IPU.
     pub ipus: Vec<IpuVariables>,
-    name_ids: HashMap<String, usize>,
+    name_ids: HashMap<Name, usize>,
     class_ids: HashMap<Ranges, u32>,
+}
+
+/// What a variable is called.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Name {
+    pub text: String,
+    /// Whether the model has it as a variable, not only the compiled program.
+    pub is_user: bool,
 }
 
 /// The variables of an IPU.
 #[derive(Debug, Default)]
 pub(super) struct IpuVariables {
     pub places: Places,
+    /// The most copies of a tensor in a ring.
+    pub slots: u32,
     /// By tile.
     pub tiles: Vec<Vec<Row>>,
 }
@@ -58,9 +70,10 @@ pub(super) fn of(model: &PipelineModel, cuts: &[u32], options: &PipelineOptions)
         let places = ipu.stages.places(&model.graph, ipu.number);
         let mut own = IpuVariables {
             places,
+            slots: 0,
             tiles: variables.fixed(model, places),
         };
-        ipu.visit(routes, |variable| {
+        own.slots = ipu.visit(routes, |variable| {
             variables.add(&mut own, &variable, options.schedule.has_fifo());
         });
         variables.ipus.push(own);
@@ -71,35 +84,59 @@ pub(super) fn of(model: &PipelineModel, cuts: &[u32], options: &PipelineOptions)
 }
 
 impl Variables {
-    /// What is live at all times on one IPU too: weights, and everything else as
-    /// one variable.
+    /// What is live at all times on one IPU too, each kind as one variable.
     fn fixed(&mut self, model: &PipelineModel, places: Places) -> Vec<Vec<Row>> {
-        let tiles = 0..model.graph.tiles as usize;
-        let mut rows: Vec<Vec<Row>> = tiles.clone().map(|_| Vec::new()).collect();
-        let mut left: Vec<u64> = tiles.map(|tile| model.places.fixed(tile, places)).collect();
-        let weights = model.graph.weights.iter();
-        for weight in weights.filter(|weight| weight.places.meets(places)) {
-            let name = self.name(weight.name.clone());
-            for &(tile, bytes) in &weight.on_tiles {
-                let variable = always(category::VARIABLE, bytes);
-                rows[tile as usize].push(Row { name, variable });
-                left[tile as usize] -= bytes;
+        let mut tiles = Vec::new();
+        for tile in 0..model.graph.tiles as usize {
+            let kinds = model.places.kinds(tile, places);
+            let row = |(kind, bytes): (Kind, u64)| {
+                let (text, is_user) = model.places.name(kind.name);
+                let text = text.to_owned();
+                let name = self.name(Name { text, is_user });
+                let variable = always(kind.category, bytes);
+                Row { name, variable }
+            };
+            tiles.push(kinds.into_iter().map(row).collect());
+        }
+        tiles
+    }
+
+    /// Adds what was planted on an IPU.
+    pub fn plant(&mut self, ipu: usize, planted: &PlantedTruth) {
+        let code = [
+            (
+                category::GLOBAL_EXCHANGE_CODE,
+                "global",
+                &planted.global_exchange,
+            ),
+            (category::HOST_EXCHANGE_CODE, "host", &planted.host_exchange),
+            (
+                category::INTERNAL_EXCHANGE_CODE,
+                "internal",
+                &planted.restore,
+            ),
+        ];
+        for (category, kind, by_tile) in code {
+            let text = format!(".text.supervisor.{kind}_exchange_");
+            let is_user = false;
+            let name = self.name(Name { text, is_user });
+            let tiles = self.ipus[ipu].tiles.iter_mut().zip(by_tile);
+            for (rows, &bytes) in tiles.filter(|(_, bytes)| **bytes > 0) {
+                let variable = always(category, bytes);
+                rows.push(Row { name, variable });
             }
         }
-        let name = self.name("code_and_state".to_owned());
-        for (rows, bytes) in rows.iter_mut().zip(left) {
-            let variable = always(category::CONTROL_CODE, bytes);
-            rows.push(Row { name, variable });
-        }
-        rows
     }
 
     fn add(&mut self, own: &mut IpuVariables, variable: &Variable, has_fifo: bool) {
-        let name = self.name(name(&variable.of, has_fifo));
+        let text = name(&variable.of, has_fifo);
+        let is_user = true;
+        let name = self.name(Name { text, is_user });
         let rows = &mut own.tiles[variable.tile];
         let bytes = variable.bytes;
-        let lives = match variable.of {
-            Of::Local(_, lives) | Of::Copy(_, _, lives) => lives,
+        let (category, lives) = match variable.of {
+            Of::Local(local, lives) => (local.category, lives),
+            Of::Copy(_, _, lives) => (category::VARIABLE, lives),
             Of::Ring(_) | Of::Accumulator(_) => {
                 let variable = always(category::VARIABLE, bytes);
                 rows.push(Row { name, variable });
@@ -108,7 +145,7 @@ impl Variables {
         };
         for ranges in apart(lives) {
             let variable = Lowered {
-                category: category::VARIABLE,
+                category,
                 class: self.class(ranges),
                 bytes,
             };
@@ -116,7 +153,7 @@ impl Variables {
         }
     }
 
-    fn name(&mut self, name: String) -> usize {
+    fn name(&mut self, name: Name) -> usize {
         let next = self.names.len();
         *self.name_ids.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
@@ -144,7 +181,7 @@ fn always(category: usize, bytes: u64) -> Lowered {
 /// What PopART calls a variable, or TensorFlow, whose stashes are FIFOs.
 fn name(of: &Of, has_fifo: bool) -> String {
     match (of, has_fifo) {
-        (Of::Local(class, _), _) => format!("local_{class}"),
+        (Of::Local(local, _), _) => format!("local_{}", local.class),
         (Of::Copy(name, What::Made, _), _) => (*name).to_owned(),
         (Of::Copy(name, What::Received, _), false) => format!("{name}_ipucopy"),
         (Of::Copy(name, What::Received, _), true) => format!("{name}/inter-ipu-copy"),

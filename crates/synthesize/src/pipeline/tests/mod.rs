@@ -1,6 +1,9 @@
 //! What is known of pipelines from elsewhere, or computed by hand.
 
 mod bert;
+mod categories;
+mod forms;
+mod operations;
 mod planted;
 mod profile;
 mod small;

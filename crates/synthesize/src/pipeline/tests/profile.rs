@@ -22,7 +22,7 @@ fn with_profile(
     }
 }
 
-fn column<T: FromSql>(connection: &Connection, sql: &str) -> Vec<T> {
+pub(super) fn column<T: FromSql>(connection: &Connection, sql: &str) -> Vec<T> {
     let mut rows = connection.prepare(sql).expect("a query");
     let rows = rows.query_map([], |row| row.get(0)).expect("rows");
     rows.collect::<Result<_, _>>().expect("values")

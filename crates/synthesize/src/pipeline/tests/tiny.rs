@@ -3,7 +3,7 @@
 //! Steps of the graph of [`chain`]: In 0 and 1, the layers 2 to 5, Out 6 to 9
 //! with the turn at 8, the layers backward 10 to 13, In 14 and 15.
 
-use super::super::graph::{Call, Graph, Use};
+use super::super::graph::{Call, Graph, Local, Use};
 use super::super::options::{PipelineOptions, Recompute, Schedule};
 use super::super::simulate::simulate;
 use super::small::{chain, empty};
@@ -140,7 +140,12 @@ fn bodies_run_where_they_are_called() {
     graph.classes.push(vec![body]);
     let class = graph.classes.len() as u32 - 1;
     let both = Places::layer(0) | Places::layer(1);
-    graph.locals[0].insert((both, class), 150);
+    let local = Local {
+        places: both,
+        class,
+        category: 0,
+    };
+    graph.locals[0].insert(local, 150);
     let options = options(Schedule::Popart, Recompute::None);
     assert_eq!(memory(&graph, &[2, 3], &options)[1].0, 150);
     let again = Use {

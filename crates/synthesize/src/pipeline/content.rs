@@ -1,0 +1,88 @@
+//! What a tile of a pipelined compilation holds when it is fullest.
+
+use std::collections::BTreeMap;
+
+use super::super::overhead::CATEGORIES;
+use super::variables::{ALWAYS, Row, Variables};
+
+/// The bytes of a tile at the first of its fullest steps: those that are always
+/// live, and those that are live then.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TileContent {
+    /// By name of the category, where there are any. The profile adds the gap to
+    /// `variable`.
+    pub categories: BTreeMap<&'static str, u64>,
+    /// Bytes at used addresses that no variable explains.
+    pub gap: u64,
+    /// By what their names tell, where they tell that a pipeline made them.
+    pub kinds: BTreeMap<NameKind, u64>,
+}
+
+/// What the name of a variable tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NameKind {
+    /// A ring: `Stashed___`, of TensorFlow the buffer of a FIFO.
+    Stashed,
+    /// What came out of it: `Restored___`, of TensorFlow the output of a FIFO.
+    Restored,
+    /// An accumulator of a weight, which the model may have without a pipeline
+    /// too: `Accum___`.
+    Accumulator,
+    /// A copy from another IPU: `_ipucopy`.
+    Received,
+    /// What was made again: `_Recomputed`.
+    Recomputed,
+}
+
+impl NameKind {
+    /// What this name tells.
+    pub fn of(name: &str) -> Option<Self> {
+        let starts = [
+            ("Stashed___", Self::Stashed),
+            ("Restored___", Self::Restored),
+            ("Accum___", Self::Accumulator),
+        ];
+        let ends = [
+            ("/fifo/buffer/0", Self::Stashed),
+            ("/fifo/out/0", Self::Restored),
+            ("/Accumulator", Self::Accumulator),
+            ("/accumulator", Self::Accumulator),
+            ("_ipucopy", Self::Received),
+            ("/inter-ipu-copy", Self::Received),
+            ("_Recomputed", Self::Recomputed),
+        ];
+        let starts = starts.iter().find(|own| name.starts_with(own.0));
+        let found = starts.or_else(|| ends.iter().find(|own| name.ends_with(own.0)));
+        found.map(|own| own.1)
+    }
+}
+
+impl TileContent {
+    /// What these variables hold at a step.
+    pub(super) fn new(variables: &Variables, rows: &[Row], step: u32, gap: u64) -> Self {
+        let mut content = Self {
+            gap,
+            ..Self::default()
+        };
+        let is_live = |row: &&Row| {
+            let class = row.variable.class;
+            let mut ranges = variables.classes[class as usize].iter();
+            class == ALWAYS || ranges.any(|range| (range.0..range.1).contains(&step))
+        };
+        for row in rows.iter().filter(is_live) {
+            let bytes = row.variable.bytes;
+            let category = CATEGORIES[row.variable.category];
+            *content.categories.entry(category).or_default() += bytes;
+            if let Some(kind) = NameKind::of(&variables.names[row.name].text) {
+                *content.kinds.entry(kind).or_default() += bytes;
+            }
+        }
+        content.categories.retain(|_, bytes| *bytes > 0);
+        content
+    }
+
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.categories.values().sum::<u64>() + self.gap
+    }
+}

@@ -1,0 +1,169 @@
+//! An execution of a pipelined profile: each IPU counts its own cycles.
+
+use popliner::profile::encoding::encode_rle;
+use rusqlite::{Connection, params};
+
+use super::programs::{Program, Programs};
+
+/// How often everything runs.
+const RUNS: usize = 2;
+
+/// Cycles of an exchange between IPUs.
+const EXCHANGE: u64 = 700;
+
+/// Cycles of an IPU over all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExecutedCycles {
+    /// In compute sets.
+    pub compute: u64,
+    /// In exchanges with other IPUs, without what it waited for them.
+    pub exchange: u64,
+}
+
+/// An execution while it is written.
+struct Execution<'a> {
+    programs: &'a Programs<'a>,
+    connection: &'a Connection,
+    /// By position of the list: cycles by tile of the IPU.
+    by_tile: Vec<Vec<u64>>,
+    steps: usize,
+    /// By IPU of a replica: since the beginning.
+    clocks: Vec<u64>,
+    cycles: Vec<ExecutedCycles>,
+}
+
+/// Writes an execution, which all replicas go through in the same cycles. Gives
+/// the cycles by IPU of a replica.
+pub(super) fn write(
+    programs: &Programs,
+    connection: &Connection,
+) -> rusqlite::Result<Vec<ExecutedCycles>> {
+    let ipus = programs.listing.ipus as usize;
+    let cycles = |program: &Program| match *program {
+        Program::Execute { set, ipu } => {
+            let instances = programs.instances(set, ipu);
+            programs.operations.cycles(set, &instances)
+        }
+        Program::Exchange { .. } => vec![EXCHANGE; programs.listing.tiles as usize],
+    };
+    let mut execution = Execution {
+        programs,
+        connection,
+        by_tile: programs.list.iter().map(cycles).collect(),
+        steps: 0,
+        clocks: vec![0; ipus],
+        cycles: vec![ExecutedCycles::default(); ipus],
+    };
+    execution.cycles_by_tile()?;
+    for run in 0..RUNS {
+        execution.run(run)?;
+    }
+    Ok(execution.cycles)
+}
+
+impl Execution<'_> {
+    fn cycles_by_tile(&self) -> rusqlite::Result<()> {
+        let listing = self.programs.listing;
+        let mut insert = self
+            .connection
+            .prepare("INSERT INTO cycles_by_tile VALUES (?1, ?2)")?;
+        for (position, own) in self.by_tile.iter().enumerate() {
+            let by_tile = match self.programs.list[position] {
+                Program::Execute { ipu, .. } => listing.by_tile(ipu, own),
+                Program::Exchange { from, to } => {
+                    let (from, to) = (listing.by_tile(from, own), listing.by_tile(to, own));
+                    from.iter().zip(&to).map(|(from, to)| from + to).collect()
+                }
+            };
+            insert.execute(params![self.programs.id(position), encode_rle(&by_tile)])?;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, run: usize) -> rusqlite::Result<()> {
+        let (first, start) = (self.steps, self.of_all());
+        for position in 0..self.programs.list.len() {
+            self.step(position)?;
+        }
+        let end = self.of_all();
+        self.connection.execute(
+            "INSERT INTO runs VALUES (?1, ?2, 1000, 'main', ?3, ?4, NULL, ?5, ?6)",
+            params![
+                run,
+                1_688_472_000_000_000u64 + 1000 * run as u64,
+                self.programs.list.len(),
+                self.steps - first,
+                encode_rle(&start),
+                encode_rle(&end),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// By IPU of all replicas: its cycles so far.
+    fn of_all(&self) -> Vec<u64> {
+        let clocks = self.clocks.iter().cycle().copied();
+        clocks
+            .take(self.programs.listing.all_ipus() as usize)
+            .collect()
+    }
+
+    /// A step has a row for each IPU, also for those that do nothing in it.
+    fn step(&mut self, position: usize) -> rusqlite::Result<()> {
+        let program = self.programs.list[position];
+        let most = self.by_tile[position].iter().copied().max().unwrap_or(0);
+        let (name, own) = match program {
+            Program::Execute { ipu, .. } => ("OnTileExecute", [ipu, ipu]),
+            Program::Exchange { from, to } => {
+                let latest = self.clocks.iter().copied().max().unwrap_or(0);
+                self.clocks.fill(latest);
+                ("GlobalExchange", [from, to])
+            }
+        };
+        let mut insert = self
+            .connection
+            .prepare_cached("INSERT INTO steps (id, type, program) VALUES (?1, ?2, ?3)")?;
+        let id = self.programs.id(position);
+        insert.execute(params![self.steps, name, id])?;
+        for ipu in 0..self.programs.listing.all_ipus() {
+            let of_replica = ipu % self.programs.listing.ipus;
+            let cycles = if own.contains(&of_replica) { most } else { 0 };
+            self.by_ipu(position, ipu, cycles)?;
+        }
+        self.count(program, most);
+        self.steps += 1;
+        Ok(())
+    }
+
+    fn by_ipu(&self, position: usize, ipu: u32, cycles: u64) -> rusqlite::Result<()> {
+        let clock = self.clocks[(ipu % self.programs.listing.ipus) as usize];
+        let tiles = self.by_tile[position].iter();
+        let active = match cycles {
+            0 => 0,
+            _ => tiles.filter(|&&cycles| cycles > 0).count(),
+        };
+        let balance = if cycles > 0 { 1.0 } else { 0.0 };
+        let mut insert = self.connection.prepare_cached(
+            "INSERT INTO steps_by_ipu VALUES (?1, ?2, ?3, 0, 0, 0, ?4, ?4, ?4, ?4, ?4, ?4, ?4,
+             ?5, ?6, NULL, ?6, ?7)",
+        )?;
+        let id = self.programs.id(position);
+        insert.execute(params![self.steps, ipu, clock, cycles, active, balance, id])?;
+        Ok(())
+    }
+
+    fn count(&mut self, program: Program, cycles: u64) {
+        match program {
+            Program::Execute { ipu, .. } => {
+                self.clocks[ipu as usize] += cycles;
+                self.cycles[ipu as usize].compute += cycles;
+            }
+            Program::Exchange { from, to } => {
+                for ipu in [from, to] {
+                    self.clocks[ipu as usize] += cycles;
+                    self.cycles[ipu as usize].exchange += cycles;
+                }
+            }
+        }
+    }
+}

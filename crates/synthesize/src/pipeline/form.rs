@@ -1,0 +1,147 @@
+//! How the profile of a pipelined compilation is written, and what it has that
+//! nothing in the compilation for one IPU tells.
+
+use super::super::random::{Random, topic};
+use super::options::Schedule;
+
+/// How a profile is written, and what is planted in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProfileForm {
+    /// Code that a prediction from one IPU cannot know.
+    pub planted: PlantedCode,
+    /// Whether the variables are there.
+    pub lowered: LoweredVariables,
+    /// Replicas that the model was compiled for, at least 1.
+    pub replicas: u32,
+    /// Whether the tiles of all replicas are listed, one replica after the other;
+    /// without it those of the first one. The target counts those of all.
+    pub lists_replicas: bool,
+    /// Adds an execution: two runs, in each of which every operation runs once on
+    /// each of its IPUs, then everything is exchanged between neighbours. Each IPU
+    /// counts its own cycles and waits for the others at an exchange.
+    pub execution: bool,
+}
+
+impl Default for ProfileForm {
+    fn default() -> Self {
+        Self {
+            planted: PlantedCode::default(),
+            lowered: LoweredVariables::Listed,
+            replicas: 1,
+            lists_replicas: false,
+            execution: false,
+        }
+    }
+}
+
+/// What `autoReport.outputLoweredVars` left of the tables of variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoweredVariables {
+    /// All rows are there.
+    Listed,
+    /// The option was false: tables without rows.
+    Empty,
+    /// The option was false: no tables.
+    Missing,
+}
+
+/// Code of a pipeline that is no operation's: always live, by IPU. A pipeline of
+/// one IPU has none of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlantedCode {
+    /// Exchanges between IPUs, of category `globalExchangeCode`.
+    pub global_exchange: PlantedBytes,
+    /// Host exchanges that each IPU repeats, of category `hostExchangeCode`.
+    pub host_exchange: PlantedBytes,
+    /// What takes tensors out of the stash, of category `internalExchangeCode`:
+    /// only with PopART's schedule, on IPUs with a stash.
+    pub restore: PlantedBytes,
+}
+
+/// Bytes on each tile of an IPU, by where it stands in the pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlantedBytes {
+    /// Of the first IPU.
+    pub first: u64,
+    /// Of each one between.
+    pub middle: u64,
+    /// Of the last one.
+    pub last: u64,
+    /// Some tiles have up to so many more, where there are any.
+    pub varying: u64,
+}
+
+impl PlantedBytes {
+    /// The same on all tiles of all IPUs.
+    pub fn everywhere(bytes: u64) -> Self {
+        Self {
+            first: bytes,
+            middle: bytes,
+            last: bytes,
+            varying: 0,
+        }
+    }
+
+    fn on(&self, random: Random, place: Place, what: u64) -> Vec<u64> {
+        let base = match place.ipu {
+            _ if place.ipus == 1 => 0,
+            0 => self.first,
+            ipu if ipu + 1 == place.ipus => self.last,
+            _ => self.middle,
+        };
+        let more = |tile: u32| {
+            let about = [topic::TILE, tile.into(), 50 + what, place.ipu.into()];
+            4 * random.below(self.varying / 4 + 1, about)
+        };
+        let tiles = 0..place.tiles;
+        match base {
+            0 => vec![0; place.tiles as usize],
+            _ => tiles.map(|tile| base + more(tile)).collect(),
+        }
+    }
+}
+
+/// An IPU in its pipeline.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub ipu: u32,
+    pub ipus: u32,
+    pub tiles: u32,
+}
+
+/// What was planted on an IPU, by tile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlantedTruth {
+    /// Bytes of category `globalExchangeCode`.
+    pub global_exchange: Vec<u64>,
+    /// Bytes of category `hostExchangeCode`, beside what one IPU has.
+    pub host_exchange: Vec<u64>,
+    /// Bytes of category `internalExchangeCode`, beside what one IPU has.
+    pub restore: Vec<u64>,
+}
+
+impl PlantedTruth {
+    /// What is planted on an IPU whose largest ring has so many slots.
+    pub(super) fn new(
+        code: &PlantedCode,
+        random: Random,
+        place: Place,
+        (schedule, slots): (Schedule, u32),
+    ) -> Self {
+        let restores = schedule == Schedule::Popart && slots > 0;
+        let restore = match restores {
+            true => code.restore,
+            false => PlantedBytes::default(),
+        };
+        Self {
+            global_exchange: code.global_exchange.on(random, place, 0),
+            host_exchange: code.host_exchange.on(random, place, 1),
+            restore: restore.on(random, place, 2),
+        }
+    }
+
+    /// All of it on a tile.
+    pub fn bytes(&self, tile: usize) -> u64 {
+        self.global_exchange[tile] + self.host_exchange[tile] + self.restore[tile]
+    }
+}

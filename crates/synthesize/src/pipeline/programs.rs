@@ -1,0 +1,239 @@
+//! The programs of a pipelined profile: one for each step of liveness, then each
+//! operation on each of its IPUs, then exchanges between neighbours.
+
+use popliner::profile::encoding::{encode_list, encode_rle};
+use rusqlite::{Connection, params};
+
+use super::listing::Listing;
+use super::operations::{Instances, Operations};
+use super::variables::Variables;
+
+/// Types of programs, as real files number them; that of exchanges between IPUs
+/// is not known.
+const SEQUENCE: u32 = 1;
+const ON_TILE_EXECUTE: u32 = 2;
+const GLOBAL_EXCHANGE: u32 = 12;
+const WRITE_UNDEF: u32 = 20;
+
+/// Bytes that each tile sends in an exchange between IPUs.
+const SENT: u64 = 64;
+
+/// A program that runs something.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Program {
+    /// A compute set, on the tiles of an IPU.
+    Execute { set: usize, ipu: u32 },
+    /// An exchange from one IPU to another.
+    Exchange { from: u32, to: u32 },
+}
+
+/// All of them, after so many that only bear steps of liveness.
+#[derive(Debug)]
+pub(super) struct Programs<'a> {
+    pub operations: &'a Operations,
+    pub variables: &'a Variables,
+    pub listing: Listing,
+    /// In the order of their ids and steps.
+    pub list: Vec<Program>,
+}
+
+impl<'a> Programs<'a> {
+    pub fn new(
+        operations: &'a Operations,
+        variables: &'a Variables,
+        listing: Listing,
+        is_training: bool,
+    ) -> Self {
+        let mut list = Vec::new();
+        for (ipu, own) in variables.ipus.iter().enumerate() {
+            let ipu = ipu as u32;
+            let sets = operations.for_places(own.places);
+            list.extend(sets.map(|set| Program::Execute { set, ipu }));
+        }
+        // As they come in the compilation for one IPU.
+        list.sort_by_key(|program| match program {
+            Program::Execute { set, .. } => *set,
+            Program::Exchange { .. } => usize::MAX,
+        });
+        for first in 1..listing.ipus {
+            let (from, to) = (first - 1, first);
+            list.push(Program::Exchange { from, to });
+            if is_training {
+                list.push(Program::Exchange { from: to, to: from });
+            }
+        }
+        Self {
+            operations,
+            variables,
+            listing,
+            list,
+        }
+    }
+
+    /// The id of the program at a position of the list.
+    pub fn id(&self, position: usize) -> u64 {
+        u64::from(self.variables.steps) + position as u64
+    }
+
+    /// Steps of all programs.
+    pub fn steps(&self) -> u32 {
+        self.variables.steps + self.list.len() as u32
+    }
+
+    /// The vertices of a compute set on an IPU.
+    pub fn instances(&self, set: usize, ipu: u32) -> Vec<Instances> {
+        let places = self.variables.ipus[ipu as usize].places;
+        self.operations.instances(set, places, self.listing.tiles)
+    }
+
+    /// Compute sets.
+    pub fn compute_sets(&self) -> usize {
+        let executes = |own: &&Program| matches!(own, Program::Execute { .. });
+        self.list.iter().filter(executes).count()
+    }
+
+    /// Writes programs and what they run.
+    pub fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        types(connection)?;
+        self.steps_of_liveness(connection)?;
+        self.vertex_types(connection)?;
+        let (mut sets, mut exchanges) = (0, 0);
+        for (position, program) in self.list.iter().enumerate() {
+            match *program {
+                Program::Execute { set, ipu } => {
+                    let context = self.operations.set(set).program_context;
+                    self.program(position, (ON_TILE_EXECUTE, sets, context), connection)?;
+                    self.compute_set(sets, (set, ipu), connection)?;
+                    sets += 1;
+                }
+                Program::Exchange { from, to } => {
+                    self.program(position, (GLOBAL_EXCHANGE, exchanges, 0), connection)?;
+                    self.exchange(exchanges, (from, to), connection)?;
+                    exchanges += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A sequence of one program for each step after its own, then of the list.
+    fn steps_of_liveness(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let tiles = (self.listing.tiles * self.listing.all_ipus()) as usize;
+        let none = encode_rle(&vec![0; tiles]);
+        let mut program = connection.prepare(
+            "INSERT INTO programs (id, variant, children, debug_id, control_code_bytes_by_tile)
+             VALUES (?1, ?2, ?3, 0, ?4)",
+        )?;
+        let mut step = connection.prepare("INSERT INTO depth_first_steps VALUES (?1, ?1, ?2)")?;
+        for id in 0..u64::from(self.variables.steps) {
+            let (kind, children): (_, Vec<u64>) = match id {
+                0 => (SEQUENCE, (1..u64::from(self.steps())).collect()),
+                _ => (WRITE_UNDEF, Vec::new()),
+            };
+            program.execute(params![id, kind, encode_list(&children), none])?;
+            step.execute(params![id, (id > 0).then_some(0)])?;
+        }
+        connection.execute_batch("INSERT INTO control_programs (id, program) VALUES (0, 0)")
+    }
+
+    /// A program of the list: its type, the row that it refers to, its context.
+    fn program(
+        &self,
+        position: usize,
+        (kind, row, context): (u32, usize, u32),
+        connection: &Connection,
+    ) -> rusqlite::Result<()> {
+        let id = self.id(position);
+        let tiles = (self.listing.tiles * self.listing.all_ipus()) as usize;
+        let none = encode_rle(&vec![0; tiles]);
+        let mut program = connection.prepare_cached(
+            "INSERT INTO programs (id, variant, variant_index, children, debug_id,
+             control_code_bytes_by_tile) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        program.execute(params![id, kind, row, encode_list(&[]), context, none])?;
+        let mut step =
+            connection.prepare_cached("INSERT INTO depth_first_steps VALUES (?1, ?1, 0)")?;
+        step.execute(params![id])?;
+        Ok(())
+    }
+
+    fn vertex_types(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut insert = connection.prepare("INSERT INTO vertex_types VALUES (?1, ?2, ?3, ?4)")?;
+        for (id, kind) in self.operations.vertex_types().iter().enumerate() {
+            insert.execute(params![id, kind.name, kind.size(), kind.source])?;
+        }
+        Ok(())
+    }
+
+    /// A compute set on an IPU: its vertices are on tiles of that one alone.
+    fn compute_set(
+        &self,
+        row: usize,
+        (set, ipu): (usize, u32),
+        connection: &Connection,
+    ) -> rusqlite::Result<()> {
+        let own = self.operations.set(set);
+        let instances = self.instances(set, ipu);
+        let replicas = u64::from(self.listing.replicas);
+        let sum = |own: &Instances| replicas * own.by_tile.iter().sum::<u64>();
+        let counts: Vec<u64> = instances.iter().map(sum).collect();
+        let types = instances.iter().map(|own| own.vertex_type as u64);
+        let mut insert = connection.prepare_cached(
+            "INSERT INTO compute_sets (compute_set, name, vertex_types, vertex_counts,
+             edge_count, debug_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        let edges = counts.iter().sum::<u64>() * 3;
+        let (types, counts) = (
+            encode_list(&types.collect::<Vec<_>>()),
+            encode_list(&counts),
+        );
+        insert.execute(params![row, own.name, types, counts, edges, own.context])?;
+        let mut execute = connection
+            .prepare_cached("INSERT INTO program_type_on_tile_execute VALUES (?1, ?1)")?;
+        execute.execute([row])?;
+        let mut insert =
+            connection.prepare_cached("INSERT INTO vertex_instances VALUES (?1, ?2, ?3)")?;
+        for own in &instances {
+            let by_tile = encode_rle(&self.listing.by_tile(ipu, &own.by_tile));
+            insert.execute(params![row, own.vertex_type, by_tile])?;
+        }
+        Ok(())
+    }
+
+    fn exchange(
+        &self,
+        row: usize,
+        (from, to): (u32, u32),
+        connection: &Connection,
+    ) -> rusqlite::Result<()> {
+        let own = vec![SENT; self.listing.tiles as usize];
+        let all = SENT * u64::from(self.listing.tiles);
+        let mut insert = connection.prepare_cached(
+            "INSERT INTO program_type_global_exchange (id, bytes_received_by_tile_rle,
+             bytes_sent_by_tile_rle, bytes_received_by_ipu_rle, bytes_sent_by_ipu_rle,
+             max_data_sent_and_received_by_ipu_rle, sync_type)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'External')",
+        )?;
+        let most = vec![all; self.listing.all_ipus() as usize];
+        insert.execute(params![
+            row,
+            encode_rle(&self.listing.by_tile(to, &own)),
+            encode_rle(&self.listing.by_tile(from, &own)),
+            encode_rle(&self.listing.by_ipu(to, all)),
+            encode_rle(&self.listing.by_ipu(from, all)),
+            encode_rle(&most),
+        ])?;
+        Ok(())
+    }
+}
+
+fn types(connection: &Connection) -> rusqlite::Result<()> {
+    let mut types = connection.prepare("INSERT INTO program_types VALUES (?1, ?2, ?3)")?;
+    let execute = Some("program_type_on_tile_execute");
+    let exchange = Some("program_type_global_exchange");
+    types.execute(params![SEQUENCE, "Sequence", None::<&str>])?;
+    types.execute(params![ON_TILE_EXECUTE, "OnTileExecute", execute])?;
+    types.execute(params![GLOBAL_EXCHANGE, "GlobalExchange", exchange])?;
+    types.execute(params![WRITE_UNDEF, "WriteUndef", None::<&str>])?;
+    Ok(())
+}
