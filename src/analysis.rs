@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::profile::Profile;
 use crate::progress::{Progress, Unit};
-use crate::report::{Detail, Files, Inputs, Peaks, Provenance, Report, printable};
+use crate::report::{Calibration, Detail, Files, Inputs, Peaks, Provenance, Report, printable};
 use crate::saved;
 use crate::search::{SearchRequest, SearchResult, search};
 use anyhow::{Context, Result};
@@ -196,9 +196,24 @@ impl Layers<'_> {
     /// Constraints that contradict each other, a profile that cannot be read
     /// again for the names of variables, and whatever makes an answer uncertain.
     pub fn split(&self, request: SearchRequest) -> Result<Report> {
+        self.split_learning(request, None)
+    }
+
+    /// The same with what was learnt from a compilation.
+    ///
+    /// # Errors
+    /// As [`Layers::split`], and when the calibration is of other layers.
+    pub fn split_learning(
+        &self,
+        request: SearchRequest,
+        calibration: Option<&Calibration>,
+    ) -> Result<Report> {
         let pipeline = request.pipeline.choose(&self.analysis.model);
         let memory = self.memory()?.in_pipeline(pipeline);
         let memory = memory.with_context(|| self.analysis.shown())?;
+        let positions = &self.placement.positions;
+        let learnt = calibration.map(|own| own.learnt(positions, pipeline));
+        let memory = memory.learning(learnt.transpose()?);
         let highest = request.highest_limit();
         let found = search(&memory, &self.placement, request)?;
         self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())

@@ -3,6 +3,7 @@
 //! real sample where it is there.
 
 mod attributed;
+mod compiled;
 mod growth;
 mod layer_cycles;
 mod once;

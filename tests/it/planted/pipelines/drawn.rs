@@ -2,6 +2,7 @@
 
 use crate::support::models::Random;
 use popliner::memory;
+use std::ops::Range;
 use synthesize::pipeline::{PipelineOptions, Recompute, Schedule};
 
 /// A pipelined compilation.
@@ -44,15 +45,20 @@ pub fn cases(seed: u64, positions: usize, out_on_first: bool, is_tensorflow: boo
 }
 
 /// How many for each model.
-const CASES: usize = 2;
+pub const CASES: usize = 2;
+
+/// The stages between cuts, as ranges of positions.
+pub fn stages(cuts: &[u32], positions: usize) -> Vec<Range<usize>> {
+    let cuts = cuts.iter().map(|&cut| cut as usize);
+    let mut start = 0;
+    let stage = |end| std::mem::replace(&mut start, end)..end;
+    cuts.chain([positions]).map(stage).collect()
+}
 
 impl Case {
     /// The stages, as ranges of positions.
-    pub fn stages(&self, positions: usize) -> Vec<std::ops::Range<usize>> {
-        let cuts = self.cuts.iter().map(|&cut| cut as usize);
-        let mut start = 0;
-        let stage = |end| std::mem::replace(&mut start, end)..end;
-        cuts.chain([positions]).map(stage).collect()
+    pub fn stages(&self, positions: usize) -> Vec<Range<usize>> {
+        stages(&self.cuts, positions)
     }
 
     /// What the library weighs for.
