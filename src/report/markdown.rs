@@ -33,10 +33,11 @@ pub fn text(report: &Report) -> String {
     let tied = tied.map(|own| sentences::tied_weight(own, report.pseudo_layers));
     text += &list(tied.map(|line| said(report, &line)));
     if report.split.is_some() {
-        let pipeline = sentences::pipeline(report);
-        text += &list(pipeline.iter().map(|line| said(report, line)));
+        let lines = sentences::pipeline(report).into_iter();
+        let lines = lines.chain(sentences::learnt(report));
+        text += &list(lines.map(|line| said(report, &line)));
         let stages = tables::stages(report).only(&STAGES);
-        text += &table(stages.without_zeros(&tables::OF_PIPELINE));
+        text += &table(stages.without_zeros(&tables::ADDED));
         text += &table(tables::cuts(report).only(&CUTS));
         for line in sentences::too_large(report) {
             text += &paragraph(report, &line);
@@ -57,7 +58,7 @@ pub fn text(report: &Report) -> String {
     text + &footer(report)
 }
 
-const STAGES: [&str; 12] = [
+const STAGES: [&str; 13] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -70,6 +71,7 @@ const STAGES: [&str; 12] = [
     "Accumulators",
     "Waiting",
     "Passing through",
+    tables::LEARNT,
 ];
 const CUTS: [&str; 3] = ["Cut", "Between the layers", "Over it"];
 

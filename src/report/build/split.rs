@@ -32,6 +32,7 @@ impl Inputs<'_> {
             limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
             max_stages: u32::try_from(found.weighed.ipus).unwrap_or(u32::MAX),
             is_given: request.given.is_some(),
+            is_calibrated: self.memory.learnt().is_some(),
             stages: stages.collect(),
             unplaced: self.names(placed..self.placement.positions.len()),
             too_large: too_large
@@ -51,7 +52,6 @@ impl Inputs<'_> {
         let range = &placed.positions;
         let pipeline = self.stage_pipeline(placed, memory.late_restores);
         let positions = &self.placement.positions;
-        let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
         let parts = memory.sums();
         Stage {
             stage: number as u32,
@@ -65,14 +65,7 @@ impl Inputs<'_> {
             },
             total: parts.total(),
             parts,
-            fullest_tile: FullestTile {
-                tile: tile as u32,
-                bytes,
-                limit,
-                free: free_bytes(limit, bytes),
-                parts: memory.tiles.get(tile).copied().unwrap_or_default(),
-                peak_step: memory.peak_step(),
-            },
+            fullest_tile: self.fullest_tile(placed, memory, limit),
             tiles: Fullness::new(memory, limit),
             all_tiles_curve: sections.all_tiles_curve,
             fullest_tile_curve: sections.fullest_tile_curve,
@@ -81,6 +74,21 @@ impl Inputs<'_> {
                 ..own
             }),
             peak_variables: sections.peak_variables,
+        }
+    }
+
+    fn fullest_tile(&self, placed: &PlacedStage, memory: &StageMemory, limit: u64) -> FullestTile {
+        let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
+        let learnt = self.memory.learnt();
+        FullestTile {
+            tile: tile as u32,
+            bytes,
+            learnt: memory.learnt,
+            learnt_is_estimate: learnt.is_some_and(|learnt| learnt.is_estimate(placed)),
+            limit,
+            free: free_bytes(limit, bytes),
+            parts: memory.tiles.get(tile).copied().unwrap_or_default(),
+            peak_step: memory.peak_step(),
         }
     }
 
@@ -149,7 +157,8 @@ impl Inputs<'_> {
 impl Fullness {
     /// How full the tiles of a stage are against `limit`.
     fn new(memory: &StageMemory, limit: u64) -> Self {
-        let mut bytes: Vec<u64> = memory.tiles.iter().map(|parts| parts.total()).collect();
+        let tiles = 0..memory.tiles.len();
+        let mut bytes: Vec<u64> = tiles.map(|tile| memory.tile_bytes(tile)).collect();
         bytes.sort_unstable();
         // The least bytes that this percentage of the tiles does not exceed.
         let percentile = |percent: usize| {
