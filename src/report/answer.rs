@@ -108,6 +108,9 @@ pub enum RefusalReason {
     /// What the stages need at least would fit; what the pipeline keeps beside
     /// that does not.
     Pipeline,
+    /// What the stages need at least would fit; what was learnt from compiled
+    /// pipelines for their places, with what the pipeline keeps, does not.
+    Learnt,
 }
 
 /// Layers that are over the limit together.

@@ -3,8 +3,10 @@
 //! A line `# stages` and a row for each stage with all that is known of it in
 //! numbers, then a line `# layers` and a row for each layer. The first table is
 //! left out without a split. Of a compilation there are the tables that standard
-//! output has: `# fit`, `# fit-categories`, and what was predicted. All bytes are exact; the limit of a stage is that
-//! of its IPU. Cells of what is not known are empty, such as cycles where the
+//! output has: `# fit`, `# fit-categories`, and what was predicted. All bytes are
+//! exact; the limit of a stage is that of its IPU. What was learnt is the last column
+//! where it is not 0 everywhere. Cells of what is not known are empty, such as cycles
+//! where the
 //! profile has none. `In`, `Out` and `None` are the pseudo-layers.
 
 use super::{Format, Report, tables};
@@ -25,7 +27,10 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let stages = report.split.as_ref().map(|_| tables::stages(report));
     for table in stages.into_iter().chain([tables::layers(report)]) {
         writeln!(out, "# {}", table.name)?;
-        table.without("Of the limit").write(Format::Csv, out)?;
+        let table = table.without("Of the limit");
+        table
+            .without_zeros(&[tables::LEARNT])
+            .write(Format::Csv, out)?;
     }
     Ok(())
 }

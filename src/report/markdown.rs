@@ -35,10 +35,11 @@ pub fn text(report: &Report) -> String {
     text += &list(tied.map(|line| said(report, &line)));
     text += &compiled(report);
     if report.split.is_some() {
-        let pipeline = sentences::pipeline(report);
-        text += &list(pipeline.iter().map(|line| said(report, line)));
+        let lines = sentences::pipeline(report).into_iter();
+        let lines = lines.chain(sentences::learnt(report));
+        text += &list(lines.map(|line| said(report, &line)));
         let stages = tables::stages(report).only(&STAGES);
-        text += &table(stages.without_zeros(&tables::OF_PIPELINE));
+        text += &table(stages.without_zeros(&tables::ADDED));
         text += &table(tables::cuts(report).only(&CUTS));
         for line in sentences::too_large(report) {
             text += &paragraph(report, &line);
@@ -59,7 +60,7 @@ pub fn text(report: &Report) -> String {
     text + &footer(report)
 }
 
-const STAGES: [&str; 12] = [
+const STAGES: [&str; 13] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -72,6 +73,7 @@ const STAGES: [&str; 12] = [
     "Accumulators",
     "Waiting",
     "Passing through",
+    tables::LEARNT,
 ];
 const IPUS: [&str; 10] = [
     "IPU",

@@ -7,10 +7,12 @@
 //! forms that want these add them.
 
 mod explain;
+mod learnt;
 mod pipeline;
 mod refusal;
 
 pub(super) use explain::{explain, of_pipeline};
+pub(super) use learnt::learnt;
 pub(super) use pipeline::{alternatives, pipeline};
 pub(super) use refusal::{given, help, refusal, unplaced};
 

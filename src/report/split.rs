@@ -21,12 +21,26 @@ pub struct Split {
     /// Was it given, to be compared with the best?
     #[serde(default)]
     pub is_given: bool,
+    /// Do the bytes of its stages have what compiled pipelines needed beyond the
+    /// prediction?
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_calibrated: bool,
     /// The stages, in order.
     pub stages: Vec<Stage>,
     /// Layers that the search gave up on.
     pub unplaced: LayerNames,
     /// Single layers that are over the limit by themselves.
     pub too_large: Vec<LayerMemory>,
+}
+
+/// Is it left out of JSON?
+fn is_false(is: &bool) -> bool {
+    !is
+}
+
+/// The same of bytes.
+fn is_zero(bytes: &i64) -> bool {
+    *bytes == 0
 }
 
 /// One pipeline stage.
@@ -46,7 +60,7 @@ pub struct Stage {
     /// Does Out run on it?
     #[serde(default)]
     pub has_out: bool,
-    /// All its bytes: the sum over all tiles, each at its own peak.
+    /// All its bytes: the sum over all tiles, each at its own peak, as predicted.
     pub total: u64,
     /// The same by what they hold.
     pub parts: Parts,
@@ -72,14 +86,21 @@ pub struct Stage {
 pub struct FullestTile {
     /// Its number.
     pub tile: u32,
-    /// Its bytes.
+    /// Its bytes: all its parts, and what was learnt.
     pub bytes: u64,
+    /// What was learnt from compiled pipelines that the stage needs beyond its
+    /// parts, in bytes; below 0 where it needs less.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub learnt: i64,
+    /// Is that learnt from other stages, by the place of this one?
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub learnt_is_estimate: bool,
     /// Bytes that the stage may take.
     #[serde(default)]
     pub limit: u64,
     /// The limit less its bytes; below 0 when it does not fit.
     pub free: i64,
-    /// Its bytes by what they hold.
+    /// Its bytes by what they hold, as predicted.
     pub parts: Parts,
     /// The code among the overhead; absent by the classic rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,13 +108,6 @@ pub struct FullestTile {
     /// The first step at which its variables are most; `null` when the stage
     /// has no steps.
     pub peak_step: Option<u32>,
-    /// What of its bytes was learnt from a compilation, in no part.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub learnt: i64,
-}
-
-fn is_zero(bytes: &i64) -> bool {
-    *bytes == 0
 }
 
 /// Code of a tile that every stage needs, whatever its layers.
@@ -113,7 +127,7 @@ pub struct OverheadCode {
     pub global_exchange_code: u64,
 }
 
-/// How full the tiles of a stage are, each at its own peak.
+/// How full the tiles of a stage are, each at its own peak, with what was learnt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fullness {
     /// Bytes that half of the tiles do not pass.
@@ -183,6 +197,12 @@ impl Split {
     pub fn fullest(&self) -> Option<&Stage> {
         let stages = self.stages.iter().rev();
         stages.max_by_key(|stage| stage.fullest_tile.bytes)
+    }
+
+    /// Is what was learnt of any stage an estimate?
+    pub fn has_estimates(&self) -> bool {
+        let mut stages = self.stages.iter();
+        stages.any(|stage| stage.fullest_tile.learnt_is_estimate)
     }
 
     /// The stage that has least free of its limit; the first of several.

@@ -26,8 +26,9 @@ const PIPELINE_PARTS: [Column; 5] = [
     Column::new("Passing through", Kind::Bytes, "/parts/passing"),
 ];
 
-/// What a pipeline adds: shown to people where it is not 0 everywhere.
-pub(super) const OF_PIPELINE: [&str; 7] = [
+/// What a pipeline adds, and what was learnt: shown to people where it is not 0
+/// everywhere.
+pub(super) const ADDED: [&str; 8] = [
     "Pipeline stages after it",
     "Copies",
     "Recomputed",
@@ -35,7 +36,12 @@ pub(super) const OF_PIPELINE: [&str; 7] = [
     "Accumulators",
     "Waiting",
     "Passing through",
+    LEARNT,
 ];
+
+/// The bytes that were learnt: shown to programs too where they are not 0
+/// everywhere.
+pub(super) const LEARNT: &str = "Learnt";
 
 /// Before the parts.
 const STAGES: [Column; 9] = [
@@ -67,7 +73,15 @@ const MORE_OF_STAGES: [Column; 10] = [
 /// A row for each stage; its parts are those on its fullest tile. No rows without
 /// a split.
 pub(super) fn stages(report: &Report) -> Table {
-    let columns = [&STAGES[..], &PARTS, &MORE_OF_STAGES, &PIPELINE_PARTS].concat();
+    let learnt = [Column::new(LEARNT, Kind::Change, "")];
+    let columns = [
+        &STAGES[..],
+        &PARTS,
+        &MORE_OF_STAGES,
+        &PIPELINE_PARTS,
+        &learnt,
+    ]
+    .concat();
     let mut table = Table::of_layers("stages", &columns, report.pseudo_layers);
     for stage in report.split.iter().flat_map(|split| &split.stages) {
         let at = format!("/split/stages/{}/fullest_tile", stage.stage);
@@ -108,6 +122,7 @@ fn stage_cells(stage: &Stage, report: &Report) -> Vec<Cell> {
         stage.pipeline.as_ref().map(|own| own.copies),
     ]);
     cells.extend(of_pipeline);
+    cells.extend(cells![full.learnt]);
     cells
 }
 

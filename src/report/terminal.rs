@@ -20,7 +20,7 @@ const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 /// and below the bytes by step on the fullest tile of each stage.
 pub fn table(report: &Report, split: &Split, look: &TextStyle) -> String {
     let stages = tables::stages(report).only(&COLUMNS);
-    let stages = stages.without_zeros(&tables::OF_PIPELINE);
+    let stages = stages.without_zeros(&tables::ADDED);
     let fullest = split.stages.iter().map(|stage| &stage.fullest_tile);
     let fullest: Vec<_> = fullest.map(|tile| (tile.bytes, tile.limit)).collect();
     let table = with_bars(&stages, &fullest, look, split.limit);
@@ -36,7 +36,7 @@ pub fn table(report: &Report, split: &Split, look: &TextStyle) -> String {
     lines.join("\n")
 }
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -46,6 +46,7 @@ const COLUMNS: [&str; 10] = [
     "Accumulators",
     "Waiting",
     "Passing through",
+    tables::LEARNT,
     "Of the limit",
 ];
 
@@ -77,6 +78,11 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
         let cells = rows.columns.iter().zip(&row.cells);
         table.add_row(cells.map(|(column, cell)| match (column.kind, cell) {
             (Kind::Bytes, Cell::Number(bytes)) => units.short(u64::try_from(*bytes).unwrap_or(0)),
+            (Kind::Change | Kind::Free, Cell::Number(bytes)) => {
+                let sign = if *bytes < 0 { "-" } else { "" };
+                let bytes = u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX);
+                format!("{sign}{}", units.short(bytes))
+            }
             (Kind::Count, Cell::Number(number)) => number.to_string(),
             (_, Cell::Layers(layers)) => rows.pseudo_layers.few(layers),
             (_, cell) => rows.shown(cell),
@@ -191,15 +197,18 @@ pub fn verdict(report: &Report, split: &Split, look: &TextStyle) -> String {
     lines.join("\n")
 }
 
-/// What else is to be said of the split: tied weights, the best split beside one
-/// that was given, and why nothing fits. Each may have several lines.
+/// What else is to be said of the split: what was learnt, tied weights, the best
+/// split beside one that was given, and why nothing fits. Each may have several
+/// lines.
 pub fn remarks(report: &Report, look: &TextStyle) -> Vec<String> {
     const MAX_TIED: usize = 5;
     let words = Words::new(report, look);
     let tied = report.tied_weights.iter().take(MAX_TIED);
-    let mut remarks: Vec<String> = tied
-        .map(|own| words.say(&sentences::tied_weight(own, report.pseudo_layers)))
+    let mut remarks: Vec<String> = sentences::learnt(report)
+        .map(|own| words.say(&own))
+        .into_iter()
         .collect();
+    remarks.extend(tied.map(|own| words.say(&sentences::tied_weight(own, report.pseudo_layers))));
     if let Some(more @ 1..) = report.tied_weights.len().checked_sub(MAX_TIED) {
         remarks.push(format!("and {more} more tied weights"));
     }

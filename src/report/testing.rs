@@ -51,6 +51,8 @@ fn stage(
             limit,
             tile: stage,
             bytes: bytes + 24,
+            learnt: 0,
+            learnt_is_estimate: false,
             free: limit as i64 - bytes as i64 - 24,
             parts: parts(bytes),
             peak_step: Some(3),
@@ -193,6 +195,7 @@ pub(crate) fn report() -> Report {
             fits: false,
             limit,
             max_stages: 2,
+            is_calibrated: false,
             is_given: false,
             stages: vec![
                 stage(0, 0..2, &[None, Some("0")], 600_000, limit),

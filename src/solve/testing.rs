@@ -279,14 +279,23 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
 }
 
 /// The same costs in a pipeline: what each range needs beside the least, and for
-/// each stage after it.
-fn in_pipeline(costs: &RangeCosts, stages: usize, draws: &[(u64, u64)]) -> RangeCosts {
+/// each stage after it. Where its place matters, what it needs beside the least has
+/// nothing to do with what it needs with another number of stages after it.
+fn in_pipeline(
+    costs: &RangeCosts,
+    stages: usize,
+    draws: &[(u64, u64)],
+    place_matters: bool,
+) -> RangeCosts {
     let layers = costs.layers();
     let least: Vec<Vec<u64>> = (0..layers)
         .map(|from| costs.least_from(from).to_vec())
         .collect();
     RangeCosts::in_pipeline(least, stages, |range, after| {
-        let (beside, each) = draws[(range.start * layers + range.end - 1) % draws.len()];
+        let number = range.start * layers + range.end - 1;
+        let number = number + if place_matters { after * 7 } else { 0 };
+        let (beside, each) = draws[number % draws.len()];
+        let each = if place_matters { 0 } else { each };
         let least = costs.least(range).unwrap_or(0);
         // Not so much that sums of squares would not fit.
         least
@@ -300,13 +309,17 @@ pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
     let draws = vec((0..8_u64, 0..6_u64), 1..60);
     let scale = prop_oneof![Just(1_u64), Just(40), Just(1 << 30)];
     let cases = prop_oneof![plain_case(layers).boxed(), case(layers).boxed()];
-    (cases, draws, scale, 1..=layers).prop_map(|(case, draws, scale, stages)| {
-        let draws: Vec<(u64, u64)> = draws.iter().map(|(a, b)| (a * scale, b * scale)).collect();
-        Case {
-            costs: in_pipeline(&case.costs, stages, &draws),
-            ..case
-        }
-    })
+    let place_matters = any::<bool>();
+    (cases, draws, scale, 1..=layers, place_matters).prop_map(
+        |(case, draws, scale, stages, place_matters)| {
+            let draws = draws.iter().map(|(a, b)| (a * scale, b * scale));
+            let draws: Vec<(u64, u64)> = draws.collect();
+            Case {
+                costs: in_pipeline(&case.costs, stages, &draws, place_matters),
+                ..case
+            }
+        },
+    )
 }
 
 /// Cases of both kinds.

@@ -1,6 +1,8 @@
 //! The sweep against single stages, and the rules on models small enough to count
 //! by hand.
 
+mod learnt;
+
 use super::flows::Flow;
 use super::*;
 use crate::memory::tests::reference_model::{GROUPS, Plain, STEPS, full, memory, plain, ranges};

@@ -35,6 +35,7 @@ impl Inputs<'_> {
             limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
             max_stages: u32::try_from(found.weighed.ipus).unwrap_or(u32::MAX),
             is_given: request.given.is_some(),
+            is_calibrated: self.memory.learnt().is_some(),
             stages: stages.collect(),
             unplaced: self.names(placed..self.placement.positions.len()),
             too_large: too_large
@@ -54,7 +55,6 @@ impl Inputs<'_> {
         let range = &placed.positions;
         let pipeline = self.stage_pipeline(placed, memory.late_restores);
         let positions = &self.placement.positions;
-        let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
         let parts = memory.sums();
         Stage {
             stage: number as u32,
@@ -68,16 +68,7 @@ impl Inputs<'_> {
             },
             total: parts.total(),
             parts,
-            fullest_tile: FullestTile {
-                tile: tile as u32,
-                bytes,
-                limit,
-                free: free_bytes(limit, bytes),
-                parts: memory.tiles.get(tile).copied().unwrap_or_default(),
-                overhead_code: self.overhead_code(tile),
-                peak_step: memory.peak_step(),
-                learnt: 0,
-            },
+            fullest_tile: self.fullest_tile(placed, memory, limit),
             tiles: Fullness::new(memory, limit),
             all_tiles_curve: sections.all_tiles_curve,
             fullest_tile_curve: sections.fullest_tile_curve,
@@ -106,6 +97,22 @@ impl Inputs<'_> {
             host_exchange_code: category(HOST_EXCHANGE),
             global_exchange_code: category(GLOBAL_EXCHANGE),
         })
+    }
+
+    fn fullest_tile(&self, placed: &PlacedStage, memory: &StageMemory, limit: u64) -> FullestTile {
+        let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
+        let learnt = self.memory.learnt();
+        FullestTile {
+            tile: tile as u32,
+            bytes,
+            learnt: memory.learnt,
+            learnt_is_estimate: learnt.is_some_and(|learnt| learnt.is_estimate(placed)),
+            limit,
+            free: free_bytes(limit, bytes),
+            parts: memory.tiles.get(tile).copied().unwrap_or_default(),
+            overhead_code: self.overhead_code(tile),
+            peak_step: memory.peak_step(),
+        }
     }
 
     /// A position as if it stood alone.
@@ -173,7 +180,8 @@ impl Inputs<'_> {
 impl Fullness {
     /// How full the tiles of a stage are against `limit`.
     fn new(memory: &StageMemory, limit: u64) -> Self {
-        Self::of(memory.tiles.iter().map(|parts| parts.total()), limit)
+        let tiles = 0..memory.tiles.len();
+        Self::of(tiles.map(|tile| memory.tile_bytes(tile)), limit)
     }
 
     /// The same for the bytes of each tile.

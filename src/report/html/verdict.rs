@@ -125,6 +125,7 @@ pub(super) fn split(report: &Report) -> Option<Markup> {
         h3 { "Memory on the fullest tile of each stage" }
         (parts_legend(&sums))
         figure { (stage_bars(split)) }
+        @if let Some(line) = sentences::learnt(report) { p { (sentence(report, &line)) } }
         (stage_table(report, split))
     })
 }
@@ -210,7 +211,7 @@ fn limits(split: &Split) -> Markup {
     }
 }
 
-const STAGE_COLUMNS: [&str; 21] = [
+const STAGE_COLUMNS: [&str; 22] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -232,11 +233,12 @@ const STAGE_COLUMNS: [&str; 21] = [
     "Accumulators",
     "Waiting",
     "Passing through",
+    tables::LEARNT,
 ];
 
 fn stage_table(report: &Report, split: &Split) -> Markup {
     let stages = tables::stages(report).only(&STAGE_COLUMNS);
-    let stages = stages.without_zeros(&tables::OF_PIPELINE);
+    let stages = stages.without_zeros(&tables::ADDED);
     // A limit that is the same for all takes room and says nothing.
     let stages = if split.limits.is_none() {
         stages.without("Limit")

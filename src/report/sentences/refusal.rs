@@ -35,6 +35,10 @@ pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
             "the layers alone would fit: what the pipeline keeps for the micro-batches that are \
              under way does not",
         ),
+        (RefusalReason::Learnt, _) => say(
+            "the layers alone would fit: what IPUs in their places were learnt to need besides, \
+             and what the pipeline keeps, does not",
+        ),
         _ => say("no number of IPUs is enough: these layers must stay together"),
     };
     let is_proof = matches!(

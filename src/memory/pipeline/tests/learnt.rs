@@ -1,0 +1,186 @@
+//! What was learnt of compiled stages, against sums by hand.
+
+use super::*;
+use crate::memory::tests::reference_model::classic;
+use crate::memory::{Learnt, StageMemory};
+use proptest::collection::vec;
+
+/// Numbers of compiled stages: of some ranges with some stages after them, and of
+/// each place. All of them are above 0, or below, or of either sign.
+fn any_learnt() -> impl Strategy<Value = Learnt> {
+    let bytes = prop_oneof![Just(-120..0_i64), Just(0..120), Just(-120..120), Just(0..1)];
+    let stage = |bytes: Range<i64>| (0..7_usize, 1..8_usize, 0..5_usize, bytes);
+    let numbers = move |bytes: Range<i64>| (vec(stage(bytes.clone()), 0..6), vec(bytes, 4));
+    bytes
+        .prop_flat_map(numbers)
+        .prop_map(|(stages, places)| Learnt {
+            stages: stages
+                .into_iter()
+                .map(|(start, length, after, bytes)| (placed(start..start + length, after), bytes))
+                .collect(),
+            first: places[0],
+            middle: places[1],
+            last: places[2],
+            alone: places[3],
+        })
+}
+
+fn placed(positions: Range<usize>, after: usize) -> PlacedStage {
+    PlacedStage {
+        positions,
+        after: Some(after),
+    }
+}
+
+/// What a stage has of it, word by word.
+fn expected(learnt: &Learnt, stage: &PlacedStage, positions: usize) -> i64 {
+    for (compiled, bytes) in &learnt.stages {
+        if compiled == stage {
+            return *bytes;
+        }
+    }
+    let (is_first, is_last) = (stage.positions.start == 0, stage.positions.end == positions);
+    match (is_first, is_last) {
+        (true, true) => learnt.alone,
+        (true, false) => learnt.first,
+        (false, true) => learnt.last,
+        (false, false) => learnt.middle,
+    }
+}
+
+fn sum(bytes: u64, learnt: i64) -> u64 {
+    u64::try_from(bytes as i64 + learnt).unwrap_or(0)
+}
+
+fn weighed(memory: &MemoryModel<'_>, stage: &PlacedStage) -> StageMemory {
+    let stages = memory.placed_stages(std::slice::from_ref(stage));
+    stages.into_iter().next().expect("one stage")
+}
+
+/// That a stage has `learnt` bytes more on each tile, and nothing else.
+fn has_more(now: &StageMemory, before: &StageMemory, learnt: i64) -> Result<(), TestCaseError> {
+    prop_assert_eq!(now.learnt, learnt);
+    prop_assert_eq!(&now.tiles, &before.tiles);
+    prop_assert_eq!(now.max_tile(), before.max_tile());
+    prop_assert_eq!(now.peak_step(), before.peak_step());
+    let bytes = |stage: &StageMemory| -> Vec<u64> {
+        (0..stage.tiles.len())
+            .map(|tile| stage.tile_bytes(tile))
+            .collect()
+    };
+    let more = bytes(before).into_iter().map(|bytes| sum(bytes, learnt));
+    prop_assert_eq!(bytes(now), more.collect::<Vec<_>>());
+    prop_assert_eq!(now.max_tile_bytes(), sum(before.max_tile_bytes(), learnt));
+    let late = before.late_restores.map(|late| sum(late, learnt));
+    prop_assert_eq!(now.late_restores, late);
+    Ok(())
+}
+
+/// That the costs up to `limit` have all stages within it, each with its bytes.
+fn costs_are_those_of_stages(
+    memory: &MemoryModel<'_>,
+    before: &MemoryModel<'_>,
+    learnt: &Learnt,
+    limit: u64,
+) -> Result<(), TestCaseError> {
+    let layers = memory.layers();
+    let costs = memory.range_costs(limit).unwrap();
+    prop_assert!(costs.is_by_depth());
+    for range in ranges(layers) {
+        let alone = PlacedStage::alone(range.clone());
+        let least = weighed(memory, &alone);
+        has_more(&least, &weighed(before, &alone), learnt.least())?;
+        let least = least.max_tile_bytes();
+        let known = costs.least(range.clone());
+        prop_assert!(known.map_or(least > limit, |known| known == least));
+        for after in after(&range, layers) {
+            let stage = placed(range.clone(), after);
+            let own = weighed(memory, &stage);
+            let more = expected(learnt, &stage, layers);
+            has_more(&own, &weighed(before, &stage), more)?;
+            let bytes = own.max_tile_bytes();
+            let peak = costs.peak(range.clone(), after);
+            prop_assert!(bytes >= least);
+            prop_assert!(
+                peak.map_or(bytes > limit, |peak| peak == bytes),
+                "{:?}: {:?}, not {}",
+                stage,
+                peak,
+                bytes
+            );
+        }
+    }
+    for (range, least) in costs.iter() {
+        for larger in [
+            range.start..range.end + 1,
+            range.start.saturating_sub(1)..range.end,
+        ] {
+            prop_assert!(costs.least(larger).is_none_or(|more| more >= least));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn stages_need_what_was_learnt_beyond_the_prediction(
+        case in in_passes(),
+        pipeline in any_pipeline(),
+        has_pipeline in any::<bool>(),
+        learnt in any_learnt(),
+        limit in 0u64..300,
+    ) {
+        let (model, layering) = model(&case);
+        for placement in placements(&model, &layering) {
+            let plain = memory(&model, &placement);
+            let pipeline = if has_pipeline { pipeline } else { Pipeline::default() };
+            let before = plain.in_pipeline(pipeline).unwrap();
+            let memory = plain.learning(Some(learnt.clone())).in_pipeline(pipeline).unwrap();
+            prop_assert_eq!(memory.learnt(), Some(&learnt));
+            prop_assert_eq!(memory.single_layers(), before.single_layers());
+            for limit in [limit, u64::MAX] {
+                costs_are_those_of_stages(&memory, &before, &learnt, limit)?;
+            }
+            let costs = before.range_costs(limit).unwrap();
+            prop_assert_eq!(memory.learning(None).range_costs(limit).unwrap(), costs);
+        }
+    }
+
+    #[test]
+    fn the_fullest_tile_peaks_at_the_bytes_there(case in in_passes(), bytes in -20..200_i64) {
+        let (model, layering) = model(&case);
+        let placement = full(&model, &layering);
+        let whole = [0..layering.names.len()];
+        let weighed = |bytes| {
+            let memory = memory(&model, &placement).learning(Some(Learnt {
+                alone: bytes,
+                ..Learnt::default()
+            }));
+            let stage = memory.split(&whole).remove(0);
+            let tile = stage.max_tile() as u32;
+            let curves = memory.curves(&[(whole[0].clone(), &stage, tile)]).remove(0);
+            (stage.max_tile_bytes(), curves.expect("steps"))
+        };
+        let (_, before) = weighed(0);
+        let (bytes_there, now) = weighed(bytes);
+        prop_assert_eq!(&now.all_tiles, &before.all_tiles);
+        if before.on_tile.fixed as i64 + bytes >= 0 {
+            prop_assert_eq!(now.on_tile.peak().0, bytes_there);
+        }
+    }
+
+    #[test]
+    fn the_classic_rules_learn_nothing(plain in plain(), learnt in any_learnt()) {
+        let (model, layering) = plain.model();
+        let placement = classic(&model, &layering);
+        let before = memory(&model, &placement);
+        let memory = before.learning(Some(learnt));
+        prop_assert_eq!(memory.learnt(), None);
+        let all = [0..plain.layers];
+        prop_assert_eq!(memory.split(&all), before.split(&all));
+        let costs = before.range_costs(u64::MAX).unwrap();
+        prop_assert_eq!(memory.range_costs(u64::MAX).unwrap(), costs);
+    }
+}
