@@ -2,12 +2,12 @@
 
 use super::super::pipelines::drawn::{self, cases};
 use super::super::places;
-use popliner::analysis::Analysis;
+use popliner::analysis::{Analysis, Layers};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::PipelineOptions;
 use popliner::model::{LayerOptions, LayerOrder, LayersByIpu, PlacementOptions, Rules};
 use popliner::profile::CompiledProfile;
-use popliner::report::{Against, Calibration, Files, Fit, FitInputs, Provenance, Report};
+use popliner::report::{self, Against, Calibration, Fit, FitInputs, Provenance, Report};
 use popliner::search::{IpuCount, SearchRequest};
 use popliner::solve::Plan;
 use std::fmt;
@@ -18,11 +18,20 @@ use tempfile::TempDir;
 pub struct Case {
     pub cuts: Vec<u32>,
     pub compiled: Compiled,
+    /// What is predicted of it.
+    pub prediction: Report,
     name: String,
     drawn: drawn::Case,
+    positions: usize,
     model: PipelineModel,
     analysis: Analysis,
+    files: Files,
+}
+
+/// Where the files are, and the contexts, which all compilations share.
+struct Files {
     folder: TempDir,
+    debug: DebugInfo,
 }
 
 /// A pipelined compilation, with what was planted.
@@ -72,44 +81,51 @@ impl Case {
         if !has("training") || has("poplar") {
             return Vec::new();
         }
-        let positions = |analysis: &Analysis| {
-            let layers =
-                analysis.layers(Rules::Full, &layer_options(), &PlacementOptions::default());
-            let positions = layers.expect("layers").placement.positions;
-            (positions.len(), positions.out_is_first())
-        };
-        let number = 0..drawn::CASES;
-        let cases = number.map(|number| {
-            let folder = TempDir::new().expect("a folder");
-            let model = synthesize::write_with_pipeline(folder.path(), &drawn.options);
-            let model = model.expect("both files");
-            let [profile, debug] = ["profile.pop", "debug.cbor"].map(|own| folder.path().join(own));
-            let analysis = Analysis::read(&profile, &debug).expect("an analysis");
-            let (positions, out_on_first) = positions(&analysis);
-            let case = cases(seed, positions, out_on_first, has("tensorflow")).swap_remove(number);
-            let compiled = Compiled::new(&folder, &model, &case.cuts, &case);
-            Self {
-                cuts: case.cuts.clone(),
-                compiled,
-                name: format!("SEEDS={seed}..{}: {}", seed + 1, drawn.options.join(" ")),
-                drawn: case,
-                model,
-                analysis,
-                folder,
-            }
-        });
+        let number = seed as usize / 4 % drawn::CASES;
+        let folder = TempDir::new().expect("a folder");
+        let model = synthesize::write_with_pipeline(folder.path(), &drawn.options);
+        let model = model.expect("both files");
+        let [profile, debug] = ["profile.pop", "debug.cbor"].map(|own| folder.path().join(own));
+        let analysis = Analysis::read(&profile, &debug).expect("an analysis");
+        let positions = layers(&analysis).placement.positions;
+        let cases = cases(
+            seed,
+            positions.len(),
+            positions.out_is_first(),
+            has("tensorflow"),
+        );
+        let drawn_case = cases.into_iter().nth(number).expect("a case");
         // One IPU is no pipeline.
-        cases.filter(|case| !case.cuts.is_empty()).collect()
+        if drawn_case.cuts.is_empty() {
+            return Vec::new();
+        }
+        let files = Files {
+            folder,
+            debug: DebugInfo::read(&debug).expect("contexts"),
+        };
+        let compiled = files.compile(&model, &drawn_case.cuts, &drawn_case);
+        let prediction = predict(&analysis, &drawn_case.cuts, &drawn_case, None);
+        vec![Self {
+            cuts: drawn_case.cuts.clone(),
+            compiled,
+            prediction,
+            name: format!("SEEDS={seed}..{}: {}", seed + 1, drawn.options.join(" ")),
+            drawn: drawn_case,
+            positions: positions.len(),
+            model,
+            analysis,
+            files,
+        }]
     }
 
     /// The compilation with other cuts.
     pub fn compiled_at(&self, cuts: &[u32]) -> Compiled {
-        Compiled::new(&self.folder, &self.model, cuts, &self.drawn)
+        self.files.compile(&self.model, cuts, &self.drawn)
     }
 
     /// Cuts of which one is elsewhere by one position; `None` where there is no room.
     pub fn other_cuts(&self) -> Option<Vec<u32>> {
-        let last = self.positions() as u32 - 1;
+        let last = self.positions as u32 - 1;
         let moved = |place: usize| {
             let cut = self.cuts[place] + 1;
             let next = self.cuts.get(place + 1).copied().unwrap_or(last + 1);
@@ -121,56 +137,23 @@ impl Case {
         Some(cuts)
     }
 
-    fn positions(&self) -> usize {
-        let layers =
-            self.analysis
-                .layers(Rules::Full, &layer_options(), &PlacementOptions::default());
-        layers.expect("layers").placement.positions.len()
-    }
-
-    /// What is predicted of the split that was compiled.
-    pub fn predict(&self, calibration: Option<&Calibration>) -> Report {
-        self.predict_at(&self.cuts, calibration)
-    }
-
     /// What is predicted of any split.
     pub fn predict_at(&self, cuts: &[u32], calibration: Option<&Calibration>) -> Report {
-        let layers =
-            self.analysis
-                .layers(Rules::Full, &layer_options(), &PlacementOptions::default());
-        let layers = layers.expect("layers");
-        let positions = layers.placement.positions.len();
-        let stages = drawn::stages(cuts, positions);
-        let pipeline = self.drawn.pipeline();
-        let request = SearchRequest {
-            ipus: IpuCount::Exactly(stages.len()),
-            limits: vec![u64::MAX >> 16],
-            given: Some(Plan::new(stages, positions).expect("a split")),
-            pipeline: PipelineOptions {
-                schedule: Some(pipeline.schedule),
-                recompute: Some(pipeline.recompute),
-                accumulator: pipeline.accumulator,
-            },
-            ..SearchRequest::default()
-        };
-        layers
-            .split_learning(request, calibration)
-            .expect("a prediction")
+        predict(&self.analysis, cuts, &self.drawn, calibration)
     }
 
-    /// The comparison of both, by way of the JSON form.
+    /// The comparison of both.
     pub fn against(&self, prediction: &Report, fit: &Fit) -> Against {
         Against::new(prediction, fit).expect("a comparison")
     }
 
-    /// Host exchange code that the one IPU has on the fullest tile of a stage.
-    pub fn host_exchange(&self, stage: usize) -> u64 {
-        let prediction = self.predict(None);
-        let stage = &prediction.split.expect("a split").stages[stage];
-        self.host_exchange_on(stage.fullest_tile.tile as usize)
+    /// The fullest tile of a stage, as predicted.
+    pub fn predicted_tile(&self, stage: usize) -> usize {
+        let split = self.prediction.split.as_ref().expect("a split");
+        split.stages[stage].fullest_tile.tile as usize
     }
 
-    /// The same on any tile.
+    /// Host exchange code that the one IPU has on a tile.
     pub fn host_exchange_on(&self, tile: usize) -> u64 {
         let categories = &self.analysis.model.recorded.categories;
         let found = categories
@@ -180,28 +163,57 @@ impl Case {
     }
 }
 
-impl Compiled {
-    fn new(folder: &TempDir, model: &PipelineModel, cuts: &[u32], case: &drawn::Case) -> Self {
-        let name = format!("pipelined{:?}.pop", cuts);
-        let path = folder.path().join(name);
-        let _ = std::fs::remove_file(&path);
+fn layers(analysis: &Analysis) -> Layers<'_> {
+    let layers = analysis.layers(Rules::Full, &layer_options(), &PlacementOptions::default());
+    layers.expect("layers")
+}
+
+fn predict(
+    analysis: &Analysis,
+    cuts: &[u32],
+    case: &drawn::Case,
+    calibration: Option<&Calibration>,
+) -> Report {
+    let layers = layers(analysis);
+    let positions = layers.placement.positions.len();
+    let stages = drawn::stages(cuts, positions);
+    let pipeline = case.pipeline();
+    let request = SearchRequest {
+        ipus: IpuCount::Exactly(stages.len()),
+        // Whether it fits is not the question.
+        limits: vec![1 << 40],
+        given: Some(Plan::new(stages, positions).expect("a split")),
+        pipeline: PipelineOptions {
+            schedule: Some(pipeline.schedule),
+            recompute: Some(pipeline.recompute),
+            accumulator: pipeline.accumulator,
+        },
+        ..SearchRequest::default()
+    };
+    let report = layers.split_learning(request, calibration);
+    report.expect("a prediction")
+}
+
+impl Files {
+    fn compile(&self, model: &PipelineModel, cuts: &[u32], case: &drawn::Case) -> Compiled {
+        let path = self.folder.path().join(format!("pipelined{cuts:?}.pop"));
         let truth = model.write_profile_as(&path, cuts, &case.options, &form());
-        let truth = truth.expect("a profile");
         let profile = CompiledProfile::read(&path, true).expect("a compilation");
-        let debug = DebugInfo::read(&folder.path().join("debug.cbor")).expect("contexts");
         let programs = profile.programs.as_ref().expect("programs");
-        let layers = LayersByIpu::find(programs, &debug, &layer_options(), profile.ipus);
-        Self {
-            truth,
+        let layers = LayersByIpu::find(programs, &self.debug, &layer_options(), profile.ipus);
+        Compiled {
+            truth: truth.expect("a profile"),
             layers: layers.expect("layers"),
             profile,
         }
     }
+}
 
+impl Compiled {
     /// Whether it fits.
     pub fn fit(&self) -> Fit {
         let target = &self.profile.target;
-        let files = Files {
+        let files = report::Files {
             profile: "pipelined.pop".into(),
             debug: None,
             saved_model: false,
