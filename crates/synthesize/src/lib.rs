@@ -28,6 +28,7 @@ mod outlining;
 mod outlining_contexts;
 mod overhead;
 pub mod pipeline;
+pub mod pipelined;
 pub mod place_truth;
 mod placed;
 pub mod places;
@@ -52,12 +53,12 @@ mod vertex_tables;
 mod weight_updates;
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Parser as _;
 
-use pipeline::PipelineModel;
+use pipeline::{PipelineModel, PipelineTruth};
 use place_truth::PlaceTruth;
 use places::Places;
 
@@ -112,6 +113,17 @@ pub fn write_with_pipeline<S: AsRef<OsStr>>(
     Ok(PipelineModel::new(&plan))
 }
 
+/// Writes the profile of the pipelined compilation that the options ask for, and
+/// the `debug.cbor` of the model; gives what it needs.
+pub fn write_pipelined<S: AsRef<OsStr>>(
+    folder: &Path,
+    options: impl IntoIterator<Item = S>,
+) -> anyhow::Result<PipelineTruth> {
+    let plan = plan::build(settings(folder, options)?);
+    let pipelined = plan.settings.pipelined.as_ref();
+    write_pipeline(&plan, pipelined.context("the options ask for no pipeline")?)
+}
+
 /// Options as on the command line.
 fn settings<S: AsRef<OsStr>>(
     folder: &Path,
@@ -127,11 +139,53 @@ fn settings<S: AsRef<OsStr>>(
 /// replacing what has their names there.
 pub fn generate(settings: options::Settings) -> anyhow::Result<Summary> {
     let plan = plan::build(settings);
-    write_plan(&plan)?;
-    Ok(summary(&plan))
+    match &plan.settings.pipelined {
+        None => {
+            write_plan(&plan)?;
+            Ok(summary(&plan))
+        }
+        Some(pipelined) => {
+            write_pipeline(&plan, pipelined)?;
+            counted(&plan)
+        }
+    }
 }
 
 fn write_plan(plan: &plan::Plan) -> anyhow::Result<()> {
+    let profile = make_room(plan)?;
+    profile_writer::write(plan, &profile)?;
+    write_debug(plan)?;
+    if let Some(path) = &plan.settings.planted {
+        planted::write(plan, path)?;
+    }
+    Ok(())
+}
+
+fn write_pipeline(
+    plan: &plan::Plan,
+    pipelined: &pipelined::Pipelined,
+) -> anyhow::Result<PipelineTruth> {
+    let positions = plan.settings.layers + 2;
+    for cut in &pipelined.cuts {
+        anyhow::ensure!(
+            (1..positions).contains(cut),
+            "there is no cut before position {cut}: the last one is {}",
+            positions - 1
+        );
+    }
+    let profile = make_room(plan)?;
+    write_debug(plan)?;
+    let model = PipelineModel::new(plan);
+    model.write_profile_as(
+        &profile,
+        &pipelined.cuts,
+        &pipelined.options,
+        &pipelined.form,
+    )
+}
+
+/// Makes the folder, and sees to it that it has no profile.
+fn make_room(plan: &plan::Plan) -> anyhow::Result<PathBuf> {
     let layers = plan.settings.layers;
     anyhow::ensure!(
         !plan.settings.has_places() || layers <= Places::MAX_LAYERS,
@@ -145,14 +199,27 @@ fn write_plan(plan: &plan::Plan) -> anyhow::Result<()> {
         std::fs::remove_file(&profile)
             .with_context(|| format!("cannot replace {}", profile.display()))?;
     }
-    profile_writer::write(plan, &profile)?;
-    let debug = out.join("debug.cbor");
-    debug_writer::write(plan, &debug)
-        .with_context(|| format!("cannot write {}", debug.display()))?;
-    if let Some(path) = &plan.settings.planted {
-        planted::write(plan, path)?;
-    }
-    Ok(())
+    Ok(profile)
+}
+
+fn write_debug(plan: &plan::Plan) -> anyhow::Result<()> {
+    let debug = plan.settings.out.join("debug.cbor");
+    debug_writer::write(plan, &debug).with_context(|| format!("cannot write {}", debug.display()))
+}
+
+/// What the profile of a pipeline has.
+fn counted(plan: &plan::Plan) -> anyhow::Result<Summary> {
+    let profile = rusqlite::Connection::open(plan.settings.out.join("profile.pop"))?;
+    let count = |of: &str| -> rusqlite::Result<usize> {
+        profile.query_row(&format!("SELECT {of}"), [], |row| row.get(0))
+    };
+    Ok(Summary {
+        variables: count("num_vars FROM graph_info")?,
+        programs: count("count(*) FROM programs")?,
+        steps: count("count(*) FROM depth_first_steps")?,
+        classes: count("count(*) FROM eq_classes")?,
+        ..summary(plan)
+    })
 }
 
 fn summary(plan: &plan::Plan) -> Summary {

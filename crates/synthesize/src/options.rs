@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 
 use super::features::Features;
+use super::pipelined::{Pipelined, PipelinedOptions};
 use super::random::Random;
 
 /// Writes a synthetic `profile.pop` and `debug.cbor`.
@@ -83,6 +84,9 @@ pub struct Options {
     /// What a model with known places has.
     #[command(flatten)]
     pub features: Features,
+    /// A pipelined compilation of such a model.
+    #[command(flatten)]
+    pub pipelined: PipelinedOptions,
 }
 
 /// Ready sets of values.
@@ -164,8 +168,11 @@ pub struct Settings {
     pub random: Random,
     /// SQLite page size in bytes.
     pub page_size: u32,
-    /// Whether there is an execution.
+    /// Whether there is an execution. That of a pipelined compilation leaves the
+    /// model as it is.
     pub execution: bool,
+    /// The pipelined compilation that is wanted instead of that for one IPU.
+    pub pipelined: Option<Pipelined>,
     /// Whether compute sets have cycle estimates.
     pub cycle_estimates: bool,
     /// Where to write what was planted.
@@ -245,7 +252,8 @@ impl Options {
             contexts: self.contexts.unwrap_or(defaults.contexts),
             random: Random(self.seed.unwrap_or(1)),
             page_size: self.page_size.unwrap_or(4096),
-            execution: self.execution,
+            execution: self.execution && self.pipelined.pipelined.is_none(),
+            pipelined: self.pipelined.settle(self.execution),
             cycle_estimates: !self.no_cycle_estimates,
             planted: self.planted.clone(),
             features: self.features.clone(),

@@ -1,7 +1,9 @@
 //! What is asked of a pipelined compilation.
 
+use clap::ValueEnum;
+
 /// The order in which micro-batches go through the stages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Schedule {
     /// PopART and PopTorch: in a cycle each IPU runs forward, then backward.
     Popart,
@@ -22,7 +24,7 @@ impl Schedule {
 }
 
 /// What of the forward pass runs again before the backward pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Recompute {
     /// Nothing.
     None,

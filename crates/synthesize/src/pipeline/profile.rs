@@ -76,13 +76,7 @@ impl PipelineModel {
             },
         };
         let programs = Programs::new(&self.operations, &variables, listing, self.is_training());
-        let mut connection =
-            Connection::open(path).with_context(|| format!("cannot create {}", path.display()))?;
-        connection.execute_batch(&format!(
-            "PRAGMA page_size = {}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-             PRAGMA cache_size = -65536;",
-            self.settings.page_size
-        ))?;
+        let mut connection = create(path, self.settings.page_size)?;
         let transaction = connection.transaction()?;
         self.tables(&programs, form, &mut truth, &transaction)?;
         transaction.commit()?;
@@ -97,6 +91,31 @@ impl PipelineModel {
         connection: &Connection,
     ) -> rusqlite::Result<()> {
         schema::create(connection)?;
+        self.target(programs, form, connection)?;
+        programs.write(connection)?;
+        let has_variables = form.lowered == LoweredVariables::Listed;
+        self.memory(programs, has_variables, truth, connection)?;
+        if form.execution {
+            let cycles = execution::write(programs, connection)?;
+            for (stage, cycles) in truth.stages.iter_mut().zip(cycles) {
+                stage.cycles = cycles;
+            }
+        }
+        if form.lowered == LoweredVariables::Missing {
+            for table in OF_VARIABLES {
+                connection.execute_batch(&format!("DROP TABLE {table}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the profile was compiled for, by what, and how.
+    fn target(
+        &self,
+        programs: &Programs,
+        form: &ProfileForm,
+        connection: &Connection,
+    ) -> rusqlite::Result<()> {
         let settings = Settings {
             // The profile has none.
             cycle_estimates: false,
@@ -109,24 +128,10 @@ impl PipelineModel {
         };
         profile_writer::target(&settings, &device, connection)?;
         profile_writer::software(connection)?;
-        graph_info(programs, connection)?;
-        programs.write(connection)?;
         let has_variables = form.lowered == LoweredVariables::Listed;
-        self.memory(programs, has_variables, truth, connection)?;
-        if form.execution {
-            let cycles = execution::write(programs, connection)?;
-            for (stage, cycles) in truth.stages.iter_mut().zip(cycles) {
-                stage.cycles = cycles;
-            }
-        }
         let has = [has_variables, form.execution];
         profile_writer::parameters(&settings, has, connection)?;
-        if form.lowered == LoweredVariables::Missing {
-            for table in OF_VARIABLES {
-                connection.execute_batch(&format!("DROP TABLE {table}"))?;
-            }
-        }
-        Ok(())
+        graph_info(programs, connection)
     }
 
     /// All variables, and what they add up to.
@@ -145,23 +150,41 @@ impl PipelineModel {
             write_classes(&classes, connection)?;
             rows(programs, connection)?;
         }
+        let by_ipu = self.sums(programs, &classes, truth, connection)?;
+        let all = by_ipu.iter().fold(Vec::new(), |all, own| match all.len() {
+            0 => own.clone(),
+            _ => all.iter().zip(own).map(|(all, own)| all + own).collect(),
+        });
+        let ipus = by_ipu.iter().zip(0..);
+        let ipus = ipus.map(|(deltas, ipu)| (Some(ipu), &deltas[..]));
+        let deltas: Vec<_> = ipus.chain([(None, &all[..])]).collect();
+        memory_tables::by_step(&deltas, connection)
+    }
+
+    /// What the variables of each tile add up to. Gives by IPU how the live bytes
+    /// change from step to step.
+    fn sums(
+        &self,
+        programs: &Programs,
+        classes: &Classes,
+        truth: &mut PipelineTruth,
+        connection: &Connection,
+    ) -> rusqlite::Result<Vec<Vec<i64>>> {
         let steps = programs.steps() as usize;
         let (plain, bytes) = (self.settings.plain_bytes(), self.settings.bytes_per_tile);
         let mut all = Truth::new(steps, plain, bytes);
         let mut by_ipu: Vec<Vec<i64>> = Vec::new();
         for (number, own) in listed(programs) {
             let (before, first) = (all.deltas.clone(), all.tiles.len());
-            self.add_tiles(&mut all, &classes, own);
+            self.add_tiles(&mut all, classes, own);
             let deltas = all.deltas.iter().zip(&before).take(steps);
             by_ipu.push(deltas.map(|(after, before)| after - before).collect());
-            truth.stages[number].contents = contents(variables, own, &all.tiles[first..]);
+            let sums = &all.tiles[first..];
+            truth.stages[number].contents = contents(programs.variables, own, sums);
         }
         memory_tables::by_tile(&all, connection)?;
         memory_tables::by_category(&all, connection)?;
-        let ipus = by_ipu.iter().zip(0..);
-        let ipus = ipus.map(|(deltas, ipu)| (Some(ipu), &deltas[..]));
-        let deltas: Vec<_> = ipus.chain([(None, &all.deltas[..steps])]).collect();
-        memory_tables::by_step(&deltas, connection)
+        Ok(by_ipu)
     }
 
     fn add_tiles(&self, truth: &mut Truth, classes: &Classes, own: &IpuVariables) {
@@ -171,6 +194,17 @@ impl PipelineModel {
             truth.add(classes, &rows, |_| gap);
         }
     }
+}
+
+/// An empty file for one transaction.
+fn create(path: &Path, page_size: u32) -> anyhow::Result<Connection> {
+    let connection =
+        Connection::open(path).with_context(|| format!("cannot create {}", path.display()))?;
+    connection.execute_batch(&format!(
+        "PRAGMA page_size = {page_size}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+         PRAGMA cache_size = -65536;"
+    ))?;
+    Ok(connection)
 }
 
 /// What the tiles of an IPU hold when they are fullest.

@@ -191,9 +191,19 @@ impl<'a> Programs<'a> {
         let mut execute = connection
             .prepare_cached("INSERT INTO program_type_on_tile_execute VALUES (?1, ?1)")?;
         execute.execute([row])?;
+        self.vertices(row, ipu, &instances, connection)
+    }
+
+    fn vertices(
+        &self,
+        row: usize,
+        ipu: u32,
+        instances: &[Instances],
+        connection: &Connection,
+    ) -> rusqlite::Result<()> {
         let mut insert =
             connection.prepare_cached("INSERT INTO vertex_instances VALUES (?1, ?2, ?3)")?;
-        for own in &instances {
+        for own in instances {
             let by_tile = encode_rle(&self.listing.by_tile(ipu, &own.by_tile));
             insert.execute(params![row, own.vertex_type, by_tile])?;
         }

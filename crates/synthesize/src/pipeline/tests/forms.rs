@@ -174,6 +174,9 @@ fn replicas_repeat_the_tiles_or_do_not() {
             assert_eq!(column::<String>(after, target), ["3 6 3"]);
             let ipus = "SELECT count(DISTINCT ipu) FROM memory_not_always_live_by_step_and_ipu";
             assert_eq!(column::<usize>(after, ipus), [3 * times]);
+            let sum = "SELECT step_id FROM memory_not_always_live_by_step_and_ipu GROUP BY step_id
+                       HAVING sum(delta_bytes * (CASE WHEN ipu IS NULL THEN 1 ELSE -1 END)) <> 0";
+            assert!(column::<u64>(after, sum).is_empty());
             let variables = "SELECT count(*) FROM vars_info";
             let count = |connection| column::<usize>(connection, variables)[0];
             assert_eq!(count(after), times * count(before));

@@ -2,6 +2,7 @@
 
 mod bert;
 mod categories;
+mod command_line;
 mod forms;
 mod operations;
 mod planted;

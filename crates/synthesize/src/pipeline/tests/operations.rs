@@ -85,7 +85,7 @@ fn layers_are_found_on_their_ipus() {
     let pipelined = Connection::open(&path).expect("the profile");
     let of_one = programs(&one, TILES);
     let all = programs(&pipelined, 3 * TILES);
-    for layer in 0..4 {
+    for layer in 0..4usize {
         let name = format!("Layer{layer}/");
         let ours = |own: &&(String, u32, Vec<u64>)| own.0.starts_with(&name);
         let wanted: Vec<_> = of_one.iter().filter(ours).collect();
@@ -94,7 +94,7 @@ fn layers_are_found_on_their_ipus() {
         assert_eq!(wanted.len(), found.len());
         for (wanted, found) in wanted.iter().zip(found) {
             assert_eq!((&wanted.0, wanted.1), (&found.0, found.1));
-            let first = (layer + 1) / 2 * TILES;
+            let first = layer.div_ceil(2) * TILES;
             assert_eq!(wanted.2, found.2[first..first + TILES]);
         }
     }

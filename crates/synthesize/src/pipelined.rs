@@ -1,0 +1,111 @@
+//! A pipelined compilation asked for on the command line.
+//!
+//! Measurements want a big one. This has 16 IPUs of 1,472 tiles and 12 million
+//! variables, and takes a minute and a half and 1.5 GB of memory:
+//!
+//! ```text
+//! synthesize --out DIR --places --framework popart --mode training --layers 46 \
+//!     --optimiser adam-each --names variable --accumulation --tiles 1472 \
+//!     --vars-per-layer-tile 10 --bytes-per-layer-tile 30000 --seed 21 \
+//!     --pipelined 3,6,9,12,15,18,21,24,27,30,33,36,39,42,45 \
+//!     --recompute stage --planted-codes --execution
+//! ```
+
+use clap::Args;
+
+use super::pipeline::{
+    LoweredVariables, PipelineOptions, PlantedBytes, PlantedCode, ProfileForm, Recompute, Schedule,
+};
+
+/// Switches of a pipelined compilation.
+#[derive(Debug, Clone, Args)]
+pub struct PipelinedOptions {
+    /// Writes the profile of a pipeline over several IPUs instead of that of one:
+    /// the positions before which there is a cut, where In is 0, the layers come
+    /// from 1 on, and Out is the last. debug.cbor stays the same. The options
+    /// below need it.
+    #[arg(long, value_delimiter = ',', requires = "places")]
+    pub pipelined: Option<Vec<u32>>,
+    /// The order of micro-batches.
+    #[arg(long, value_enum, default_value_t = Schedule::Popart, requires = "pipelined")]
+    pub schedule: Schedule,
+    /// What runs again before the backward pass.
+    #[arg(long, value_enum, default_value_t = Recompute::None, requires = "pipelined")]
+    pub recompute: Recompute,
+    /// Puts Out on the first IPU.
+    #[arg(long, requires = "pipelined")]
+    pub out_on_first: bool,
+    /// Adds code that no profile of one IPU has: of exchanges between IPUs, of
+    /// repeated host exchanges, of restores.
+    #[arg(long, requires = "pipelined")]
+    pub planted_codes: bool,
+    /// Replicas that the pipeline was compiled for; the tiles of one are listed.
+    #[arg(long, default_value_t = 1, requires = "pipelined")]
+    pub replicas: u32,
+    /// Lists the tiles of all replicas.
+    #[arg(long, requires = "pipelined")]
+    pub list_replicas: bool,
+    /// Leaves out lowered variables, as autoReport.outputLoweredVars=false does.
+    #[arg(long, requires = "pipelined")]
+    pub no_lowered_vars: bool,
+}
+
+/// A pipelined compilation to be written.
+#[derive(Debug, Clone)]
+pub struct Pipelined {
+    /// Positions before which there is a cut.
+    pub cuts: Vec<u32>,
+    /// What is compiled.
+    pub options: PipelineOptions,
+    /// How it is written.
+    pub form: ProfileForm,
+}
+
+/// Small beside what a layer has, and different for each IPU.
+const CODES: PlantedCode = PlantedCode {
+    global_exchange: PlantedBytes {
+        first: 640,
+        middle: 1120,
+        last: 560,
+        varying: 96,
+    },
+    host_exchange: PlantedBytes {
+        first: 192,
+        middle: 48,
+        last: 128,
+        varying: 16,
+    },
+    restore: PlantedBytes {
+        first: 320,
+        middle: 256,
+        last: 0,
+        varying: 48,
+    },
+};
+
+impl PipelinedOptions {
+    /// What was asked for, with an execution or without.
+    pub fn settle(&self, execution: bool) -> Option<Pipelined> {
+        let form = ProfileForm {
+            planted: match self.planted_codes {
+                true => CODES,
+                false => PlantedCode::default(),
+            },
+            lowered: match self.no_lowered_vars {
+                true => LoweredVariables::Empty,
+                false => LoweredVariables::Listed,
+            },
+            replicas: self.replicas.max(1),
+            lists_replicas: self.list_replicas,
+            execution,
+        };
+        Some(Pipelined {
+            cuts: self.pipelined.clone()?,
+            options: PipelineOptions {
+                out_on_first: self.out_on_first,
+                ..PipelineOptions::new(self.schedule, self.recompute)
+            },
+            form,
+        })
+    }
+}
