@@ -319,6 +319,16 @@ mod tests {
         positions.map(range).collect()
     }
 
+    /// Where the place of a stage matters, the proof says that the number of stages
+    /// is not enough, and not how many would be.
+    fn without_stages_needed(mut report: Report) -> Report {
+        let proof = report.proof.iter_mut();
+        for own in proof.flat_map(|proof| &mut proof.bottlenecks) {
+            own.stages_needed = None;
+        }
+        report
+    }
+
     #[test]
     fn zeros_that_were_learnt_change_no_number() {
         let all = |request: &SearchRequest| SearchRequest {
@@ -340,7 +350,8 @@ mod tests {
                     for stage in &mut split.stages {
                         assert!(std::mem::take(&mut stage.fullest_tile.learnt_is_estimate));
                     }
-                    assert_eq!(found, expected, "{name}");
+                    let expected = without_stages_needed(expected);
+                    assert!(without_stages_needed(found) == expected, "{name}");
                 }
             });
         }
