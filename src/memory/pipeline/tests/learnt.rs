@@ -157,15 +157,15 @@ proptest! {
     fn the_fullest_tile_peaks_at_the_bytes_there(case in in_passes(), bytes in -20..200_i64) {
         let (model, layering) = model(&case);
         let placement = full(&model, &layering);
-        let whole = [0..layering.names.len()];
+        let whole = 0..layering.names.len();
         let weighed = |bytes| {
             let memory = memory(&model, &placement).learning(Some(Learnt {
                 alone: bytes,
                 ..Learnt::default()
             }));
-            let stage = memory.split(&whole).remove(0);
+            let stage = memory.split(std::slice::from_ref(&whole)).remove(0);
             let tile = stage.max_tile() as u32;
-            let curves = memory.curves(&[(whole[0].clone(), &stage, tile)]).remove(0);
+            let curves = memory.curves(&[(whole.clone(), &stage, tile)]).remove(0);
             (stage.max_tile_bytes(), curves.expect("steps"))
         };
         let (_, before) = weighed(0);
@@ -183,8 +183,9 @@ proptest! {
         let before = memory(&model, &placement);
         let memory = before.learning(Some(learnt));
         prop_assert_eq!(memory.learnt(), None);
-        let all = [0..plain.layers];
-        prop_assert_eq!(memory.split(&all), before.split(&all));
+        let all = 0..plain.layers;
+        let all = std::slice::from_ref(&all);
+        prop_assert_eq!(memory.split(all), before.split(all));
         let costs = before.range_costs(u64::MAX).unwrap();
         prop_assert_eq!(memory.range_costs(u64::MAX).unwrap(), costs);
     }
