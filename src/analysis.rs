@@ -339,6 +339,16 @@ mod tests {
         positions.map(range).collect()
     }
 
+    /// Where the place of a stage matters, the proof says that the number of stages
+    /// is not enough, and not how many would be.
+    fn without_stages_needed(mut report: Report) -> Report {
+        let proof = report.proof.iter_mut();
+        for own in proof.flat_map(|proof| &mut proof.bottlenecks) {
+            own.stages_needed = None;
+        }
+        report
+    }
+
     #[test]
     fn zeros_that_were_learnt_change_no_number() {
         let all = |request: &SearchRequest| SearchRequest {
@@ -360,7 +370,8 @@ mod tests {
                     for stage in &mut split.stages {
                         assert!(std::mem::take(&mut stage.fullest_tile.learnt_is_estimate));
                     }
-                    assert_eq!(found, expected, "{name}");
+                    let expected = without_stages_needed(expected);
+                    assert!(without_stages_needed(found) == expected, "{name}");
                 }
             });
         }
@@ -426,50 +437,47 @@ mod tests {
         });
     }
 
+    /// Stages of which the first and those between others have a number.
+    fn first_and_middle() -> Learnt {
+        Learnt {
+            first: 1536,
+            middle: -2048,
+            ..Learnt::default()
+        }
+    }
+
     #[test]
-    fn every_form_shows_what_was_learnt() {
+    fn a_spreadsheet_has_what_was_learnt_in_its_last_column() {
         on_fixture("popart-bert-inference", |_, layers, request| {
-            let learnt = Learnt {
-                first: 1536,
-                middle: -2048,
-                ..Learnt::default()
-            };
-            let found = report(layers, &request, Some(learnt));
-            let numbers: Vec<i64> = stages(&found)
-                .iter()
-                .map(|s| s.fullest_tile.learnt)
+            let found = report(layers, &request, Some(first_and_middle()));
+            let learnt = stages(&found).iter().map(|stage| stage.fullest_tile.learnt);
+            assert_eq!(learnt.collect::<Vec<_>>(), [1536, -2048, -2048, 0]);
+            let mut cells = Vec::new();
+            write_csv(&found, &mut cells).unwrap();
+            let cells = String::from_utf8(cells).unwrap();
+            let last = cells.lines().skip(1).take(5);
+            let last: Vec<_> = last
+                .filter_map(|row| Some(row.rsplit_once(',')?.1))
                 .collect();
-            assert_eq!(numbers, [1536, -2048, -2048, 0]);
+            assert_eq!(last, ["Learnt", "1536", "-2048", "-2048", "0"]);
+        });
+    }
+
+    #[test]
+    fn people_see_what_was_learnt() {
+        on_fixture("popart-bert-inference", |_, layers, request| {
+            let found = report(layers, &request, Some(first_and_middle()));
             let split = found.split.as_ref().unwrap();
             let look = TextStyle {
                 units: Units::Bytes,
                 screen: None,
             };
-            let mut cells = Vec::new();
-            write_csv(&found, &mut cells).unwrap();
-            let cells = String::from_utf8(cells).unwrap();
-            assert!(
-                cells
-                    .lines()
-                    .nth(1)
-                    .is_some_and(|head| head.ends_with(",Learnt"))
-            );
-            assert!(
-                cells
-                    .lines()
-                    .nth(3)
-                    .is_some_and(|row| row.ends_with(",-2048"))
-            );
             assert!(terminal::table(&found, split, &look).contains("-2,048"));
             assert!(terminal::explain(&found, &look).contains(", learnt -2,048"));
-            let said = "What every IPU is said to need";
-            let remark = &terminal::remarks(&found, &look)[0];
-            assert!(
-                remark.starts_with(&said.to_lowercase().replace("ipu", "IPU")),
-                "{remark}"
-            );
+            let said = "what every IPU is said to need";
+            assert!(terminal::remarks(&found, &look)[0].starts_with(said));
             for text in [markdown(&found), html(&found)] {
-                assert!(text.contains("-2,048") && text.contains(said));
+                assert!(text.contains("-2,048") && text.contains(&said[1..]));
             }
             let plain = report(layers, &request, None);
             assert!(!markdown(&plain).contains("Learnt"));

@@ -54,8 +54,8 @@ pub enum Cause {
     /// There are IPUs enough for the highest limit and the constraints on cuts:
     /// pins or the lower limits of some IPUs prevent a plan.
     PinsOrLimits,
-    /// What the stages need at least would fit: what the pipeline keeps beside
-    /// that prevents a plan.
+    /// What the stages need at least would fit: what they need beside that in their
+    /// places, such as what the pipeline keeps, prevents a plan.
     Pipeline,
 }
 

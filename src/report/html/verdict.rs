@@ -7,7 +7,7 @@ use crate::memory::Parts;
 use crate::model::PseudoLayers;
 use crate::report::tables::bar;
 use crate::report::text::{grouped, share, shown};
-use crate::report::{LayerMemory, Report, Split, sentences, tables};
+use crate::report::{FullestTile, LayerMemory, Report, Split, sentences, tables};
 use maud::{Markup, html};
 
 /// The verdict with the figures that matter most, and warnings.
@@ -181,7 +181,8 @@ fn layer_column(pseudo_layers: PseudoLayers, layer: &LayerMemory) -> Bar {
 
 fn stage_bars(split: &Split) -> Markup {
     let fullest = split.stages.iter().map(|stage| &stage.fullest_tile);
-    let most = fullest.map(|tile| tile.bytes.max(tile.limit)).max();
+    let widest = |tile: &FullestTile| tile.bytes.max(tile.limit).max(tile.parts.total());
+    let most = fullest.map(widest).max();
     let most = most.unwrap_or(0).max(1);
     html! {
         div.bars {
@@ -192,7 +193,10 @@ fn stage_bars(split: &Split) -> Markup {
                 div.value.bad[tile.is_over()] { (share(tile.bytes, tile.limit)) }
             }
         }
-        figcaption { (limits(split)) }
+        figcaption {
+            (limits(split))
+            @if split.is_calibrated { " Drawn is what was predicted, without what was learnt from compiled pipelines." }
+        }
     }
 }
 
