@@ -2,6 +2,7 @@
 //! (pipeline.md, section 17).
 
 use super::{Against, StageAgainst, TileParts};
+use crate::limits;
 use crate::memory::{Learnt, Pipeline, PlacedStage};
 use crate::model::Positions;
 use crate::report::text::{printable, signed_share};
@@ -98,6 +99,9 @@ pub enum CalibrationError {
          calibration of this model, and the same --layer-name-regex as for the prediction"
     )]
     OtherLayers(String),
+    /// It has a number that no tile can have.
+    #[error("stage {0} has {1} bytes, more than any tile has: give a file that --calibrate wrote")]
+    OutOfRange(u32, i64),
     /// It has no IPUs.
     #[error("it has no IPUs: give a file that --calibrate wrote")]
     Empty,
@@ -133,10 +137,14 @@ impl Calibration {
     /// For anything else, first of all another format or version.
     pub fn read(bytes: &[u8]) -> Result<Self, CalibrationError> {
         let own: Self = serde_json::from_slice(bytes).map_err(CalibrationError::OtherFormat)?;
-        match own.version {
-            _ if own.ipus.is_empty() => Err(CalibrationError::Empty),
-            CALIBRATION_VERSION => Ok(own),
-            other => Err(CalibrationError::OtherVersion(other)),
+        let is_out = |ipu: &&CalibratedIpu| ipu.learnt.unsigned_abs() > limits::BYTES_OF_TILE;
+        match (own.version, own.ipus.iter().find(is_out)) {
+            (CALIBRATION_VERSION, Some(ipu)) => {
+                Err(CalibrationError::OutOfRange(ipu.stage, ipu.learnt))
+            }
+            (CALIBRATION_VERSION, None) if own.ipus.is_empty() => Err(CalibrationError::Empty),
+            (CALIBRATION_VERSION, None) => Ok(own),
+            (other, _) => Err(CalibrationError::OtherVersion(other)),
         }
     }
 

@@ -54,6 +54,7 @@
 #![cfg(target_os = "linux")]
 
 mod cases;
+mod compiled;
 mod cycle_tables;
 mod damaged;
 mod debug_files;
