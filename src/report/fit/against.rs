@@ -163,6 +163,21 @@ impl StageAgainst {
         std::array::from_fn(|part| free_bytes(recorded[part], predicted[part]))
     }
 
+    /// What was recorded of code less what was predicted of it.
+    pub fn code_difference(&self) -> i64 {
+        let code = |parts: &TileParts| {
+            let code = TileParts {
+                variables: 0,
+                stash: 0,
+                accumulators: 0,
+                gaps: 0,
+                ..*parts
+            };
+            code.total()
+        };
+        free_bytes(code(&self.recorded_parts), code(&self.predicted_parts))
+    }
+
     /// The part that is off by most bytes, either way; the first of several. `None`
     /// where all are as predicted.
     pub fn worst_part(&self) -> Option<(&'static str, i64)> {

@@ -56,6 +56,8 @@ pub struct CalibratedIpu {
     pub learnt: i64,
     /// The same as a part of what was predicted, for people.
     pub learnt_share: String,
+    /// What of it belongs to the IPU by its place, wherever the cuts are: code.
+    pub carried: i64,
     /// The difference by what the tile holds, without what is as predicted.
     pub parts: Vec<LearntPart>,
 }
@@ -137,10 +139,14 @@ impl Calibration {
     /// For anything else, first of all another format or version.
     pub fn read(bytes: &[u8]) -> Result<Self, CalibrationError> {
         let own: Self = serde_json::from_slice(bytes).map_err(CalibrationError::OtherFormat)?;
-        let is_out = |ipu: &&CalibratedIpu| ipu.learnt.unsigned_abs() > limits::BYTES_OF_TILE;
-        match (own.version, own.ipus.iter().find(is_out)) {
-            (CALIBRATION_VERSION, Some(ipu)) => {
-                Err(CalibrationError::OutOfRange(ipu.stage, ipu.learnt))
+        let is_out = |bytes: &i64| bytes.unsigned_abs() > limits::BYTES_OF_TILE;
+        let mut numbers = own.ipus.iter().flat_map(|ipu| {
+            let numbers = [ipu.learnt, ipu.carried].into_iter();
+            numbers.map(|bytes| (ipu.stage, bytes))
+        });
+        match (own.version, numbers.find(|(_, bytes)| is_out(bytes))) {
+            (CALIBRATION_VERSION, Some((stage, bytes))) => {
+                Err(CalibrationError::OutOfRange(stage, bytes))
             }
             (CALIBRATION_VERSION, None) if own.ipus.is_empty() => Err(CalibrationError::Empty),
             (CALIBRATION_VERSION, None) => Ok(own),
@@ -187,12 +193,12 @@ impl Calibration {
             };
             Some((placed, own.learnt))
         });
-        let carried: Vec<i64> = self.ipus.iter().map(CalibratedIpu::carried).collect();
+        let carried: Vec<i64> = self.ipus.iter().map(|own| own.carried).collect();
         let (first, last) = (carried[0], carried[count - 1]);
-        let middle = match &carried[1..count.max(2) - 1] {
-            [] => first.max(last),
-            between => mean(between),
-        };
+        // An IPU between two exchanges with both: what either end lacks, it lacks.
+        let between = carried.get(1..count - 1).unwrap_or_default();
+        let middle = between.iter().copied().max();
+        let middle = middle.unwrap_or(first.max(last));
         Ok(Learnt {
             stages: if pipeline == self.pipeline {
                 stages.collect()
@@ -222,6 +228,7 @@ impl CalibratedIpu {
             recorded: own.recorded,
             learnt,
             learnt_share: signed_share(learnt, predicted),
+            carried: own.code_difference(),
             parts: parts
                 .map(|(part, learnt)| LearntPart {
                     part: part.to_string(),
@@ -246,17 +253,4 @@ impl CalibratedIpu {
         let range = *found.first()?..found.last()? + 1;
         (range.len() == found.len()).then_some(range)
     }
-
-    /// What belongs to the IPU wherever the cuts are.
-    fn carried(&self) -> i64 {
-        self.learnt
-    }
-}
-
-/// The mean, rounded up.
-fn mean(numbers: &[i64]) -> i64 {
-    let sum: i128 = numbers.iter().map(|&own| i128::from(own)).sum();
-    let count = numbers.len() as i128;
-    let mean = sum.div_euclid(count) + i128::from(sum.rem_euclid(count) > 0);
-    i64::try_from(mean).unwrap_or(i64::MAX)
 }

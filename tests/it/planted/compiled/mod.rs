@@ -19,7 +19,7 @@ use synthesize::pipeline::{NameKind, StageTruth};
 /// How many models are drawn; those without a backward pass that shows are left out.
 const MODELS: u64 = 80;
 
-/// For each IPU of a split that was not compiled: what was recorded less what is
+/// For each IPU of a split that was not compiled, nor its stage in another: what was recorded less what is
 /// predicted, as a part of what was recorded, before and after learning.
 type Errors = Vec<(f64, f64)>;
 
@@ -37,10 +37,10 @@ fn compiled_pipelines_are_read_compared_and_learnt_from() {
     let errors = errors.concat();
     let (before, after) = distributions(&errors);
     if !is_chosen {
-        for part in [500, 950] {
-            let (was, is) = (before.per_mille("all", part), after.per_mille("all", part));
-            assert!(is <= was, "{part}: {is} after learning, {was} before");
-        }
+        // What is carried over is the code that no prediction knows: after that hardly
+        // anything is predicted too low.
+        let (was, is) = (before.per_mille("all", 1000), after.per_mille("all", 1000));
+        assert!(was > 0.02 && is < 0.005, "{was} too low before, {is} after");
     }
 }
 
@@ -54,19 +54,24 @@ fn check(case: &Case) -> Errors {
     };
     let other_fit = case.compiled_at(&other).fit();
     other_cuts_are_recognised(case, &other, &other_fit);
-    let off = |calibration| -> Vec<f64> {
+    let off = |calibration| -> Vec<(bool, f64)> {
         let prediction = case.predict_at(&other, calibration);
         let against = case.against(&prediction, &other_fit);
+        let split = prediction.split.as_ref().expect("a split");
+        let are_estimates = split
+            .stages
+            .iter()
+            .map(|own| own.fullest_tile.learnt_is_estimate);
         let stages = against.stages.iter();
-        let part = |bytes: i64, of: u64| bytes as f64 / of as f64;
-        stages
-            .map(|own| part(own.difference, own.recorded))
-            .collect()
+        let parts = stages.map(|own| own.difference as f64 / own.recorded as f64);
+        are_estimates.zip(parts).collect()
     };
-    off(None).into_iter().zip(off(Some(&learnt))).collect()
+    let both = off(None).into_iter().zip(off(Some(&learnt)));
+    both.filter_map(|((_, was), (is_estimate, is))| is_estimate.then_some((was, is)))
+        .collect()
 }
 
-/// Of how far other splits are off, before and after learning.
+/// Of how much other splits are predicted too low, before and after learning.
 fn distributions(errors: &Errors) -> (Distribution, Distribution) {
     let [mut before, mut after, mut low_before, mut low_after] =
         [(); 4].map(|()| Distribution::default());
@@ -80,7 +85,7 @@ fn distributions(errors: &Errors) -> (Distribution, Distribution) {
     after.print("the same after learning");
     low_before.print("predicted too low, before learning");
     low_after.print("the same after learning");
-    (before, after)
+    (low_before, low_after)
 }
 
 fn every_tile_of_every_ipu_has_what_was_planted(case: &Case, fit: &Fit) {
