@@ -131,9 +131,9 @@ pub const STEPS_AND_TILES: u64 = 1 << 32;
 
 // --- Other files ---
 
-/// Bytes of a report for `--compare`. One of 1,000 layers has some megabytes.
+/// Bytes of a report for `--compare` or `--against`. One of 1,000 layers has some megabytes.
 pub const REPORT: u64 = 1 << 24;
-/// Bytes of a JSON file beside the profile. Real ones have some kilobytes.
+/// Bytes of a calibration, or of a JSON file beside the profile. Real ones have some kilobytes.
 pub const BESIDE: u64 = 1 << 20;
 
 /// What is limited, and to how much: the rows of the table in SECURITY.md.
@@ -211,7 +211,7 @@ pub fn table() -> Vec<(&'static str, String)> {
             format!("{}; {cells}", number(STEPS as usize))
         }),
         (
-            "a report for `--compare`; a JSON file beside the profile",
+            "a report for `--compare` or `--against`; a calibration, a JSON file beside the profile",
             format!("{}; {}", mib(REPORT), mib(BESIDE)),
         ),
     ]
