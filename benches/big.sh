@@ -2,11 +2,12 @@
 # Writes the case `big` if it is not there, measures how long PopLiner takes on
 # it as multiples of the floor, and holds the figures against what is promised.
 #
-#   benches/big.sh [--growth] [FOLDER]
+#   benches/big.sh [--growth | --fit] [FOLDER]
 #
 # FOLDER (default: target/big) gets the files: 1.3 GB for `big`, which takes a
 # minute to write, and 5 GB more with --growth, which also measures how time
-# grows with variables and layers. The files stay there for the next time.
+# grows with variables and layers. The files stay there for the next time. With
+# --fit only a compiled pipeline of 16 IPUs is measured (0.5 GB more).
 #
 # The floor (examples/floor) is one pass over the rows and columns that the
 # analysis needs, through SQLite, and then one of a CBOR decoder over the debug
@@ -22,11 +23,13 @@ export LC_ALL=C
 
 RUNS=${RUNS:-5}
 GROWTH=no
+ONLY_FIT=no
 FOLDER=target/big
 for argument in "$@"; do
     case $argument in
         --growth) GROWTH=yes ;;
-        -*) echo "usage: benches/big.sh [--growth] [FOLDER]" >&2; exit 2 ;;
+        --fit) ONLY_FIT=yes ;;
+        -*) echo "usage: benches/big.sh [--growth | --fit] [FOLDER]" >&2; exit 2 ;;
         *) FOLDER=$argument ;;
     esac
 done
@@ -209,6 +212,25 @@ report_big() {
         "$(duration whole 'reading profile.pop took')" s
 }
 
+# A compiled pipeline of 16 IPUs with 12 million variables, judged by --fit.
+measure_fit() {
+    local folder=$FOLDER/16-ipus-12M floor
+    synthesize "$folder" --places --framework popart --mode training --layers 46 \
+        --optimiser adam-each --names variable --accumulation --tiles 1472 \
+        --vars-per-layer-tile 10 --bytes-per-layer-tile 30000 --seed 21 \
+        --pipelined 3,6,9,12,15,18,21,24,27,30,33,36,39,42,45 \
+        --recompute stage --planted-codes --execution
+    for _ in $(seq 0 "$RUNS"); do
+        measure fit-floor "$TARGET/examples/floor" --fit "$folder/profile.pop" "$folder/debug.cbor"
+        measure fit "$TARGET/popliner" "$folder/profile.pop" "$folder/debug.cbor" --fit -vv
+    done
+    for name in fit-floor fit; do forget_first "$name"; done
+    floor=$(seconds fit-floor)
+    printf '%-11s %8.2f s\n%-11s %8.2f s\n' "fit: floor" "$floor" "fit" "$(seconds fit)"
+    line "--fit of 16 IPUs / its floor" "$(calculate "$(seconds fit) / $floor")" 1.2 x
+    memory_line "peak memory, --fit of 16 IPUs" fit 1
+}
+
 # Solving alone: few tiles, many layers.
 measure_layers() {
     synthesize "$FOLDER/400-layers" --layers 400 --tiles 16 --vars-per-layer-tile 6
@@ -274,8 +296,11 @@ measure_growth() {
 
 build
 machine
-measure_big
-report_big
-measure_layers
-measure_thousand
+if [ "$ONLY_FIT" = no ]; then
+    measure_big
+    report_big
+    measure_layers
+    measure_thousand
+fi
+measure_fit
 if [ "$GROWTH" = yes ]; then measure_growth; fi

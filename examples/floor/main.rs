@@ -4,10 +4,11 @@
 //!
 //! ```text
 //! floor profile.pop debug.cbor
+//! floor --fit profile.pop debug.cbor
 //! ```
 //!
 //! One after the other, on one thread: the rows and columns that the analysis
-//! needs, through SQLite; then the debug file, through ciborium's decoder. The
+//! (or `--fit`) needs, through SQLite; then the debug file, through ciborium's decoder. The
 //! counts are printed, so that none of it can be left out.
 
 #![forbid(unsafe_code)]
@@ -24,12 +25,17 @@ use std::io::BufReader;
 use std::time::Instant;
 
 fn main() -> anyhow::Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_fit = arguments.first().is_some_and(|own| own == "--fit");
+    if is_fit {
+        arguments.remove(0);
+    }
     let [profile, debug] = &arguments[..] else {
-        bail!("usage: floor PROFILE DEBUG");
+        bail!("usage: floor [--fit] PROFILE DEBUG");
     };
+    let wanted = if is_fit { tables::of_fit() } else { tables::all() };
     let start = Instant::now();
-    let (rows, sum) = tables(profile).with_context(|| profile.clone())?;
+    let (rows, sum) = tables(profile, wanted).with_context(|| profile.clone())?;
     let seconds = start.elapsed().as_secs_f64();
     println!("tables {rows} rows in {seconds:.3} s, checksum {sum:016x}");
     let start = Instant::now();
@@ -40,15 +46,15 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Goes over all tables; the number of rows, and a sum over their values.
-fn tables(path: &str) -> rusqlite::Result<(u64, u64)> {
+/// Goes over all these tables; the number of rows, and a sum over their values.
+fn tables(path: &str, wanted: Vec<(&str, Vec<&str>)>) -> rusqlite::Result<(u64, u64)> {
     let uri = format!("file:{path}?mode=ro&immutable=1");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(uri, flags)?;
     let (mut rows, mut sum) = (0, 0);
-    for (table, columns) in tables::all() {
+    for (table, columns) in wanted {
         if connection.table_exists(None, table)? {
             let (own_rows, own_sum) = scan(&connection, table, &columns)?;
             rows += own_rows;

@@ -138,6 +138,58 @@ pub const OPTIONAL: &[(&str, &[&str])] = &[
     ("memory_by_tile", &["total_including_gaps"]),
 ];
 
+/// What `--fit` reads of those tables: the others it does not look at.
+pub const FIT: &[(&str, &[&str])] = &[
+    ("compute_sets", &["compute_set", "name"]),
+    ("depth_first_steps", &["id"]),
+    (
+        "vars_info",
+        &[
+            "tile",
+            "size_bytes",
+            "category",
+            "equivalence_class",
+            "name_base_id",
+        ],
+    ),
+    (
+        "memory_by_tile",
+        &[
+            "tile",
+            "total",
+            "always_live_bytes",
+            "not_always_live_max_bytes",
+            "total_including_gaps",
+            "overflowed",
+            "overflowed_including_gaps",
+        ],
+    ),
+    (
+        "memory_not_always_live_by_step_and_ipu",
+        &["step_id", "ipu", "delta_bytes"],
+    ),
+    ("steps_by_ipu", &["step_id", "ipu", "cycles"]),
+];
+
+/// What `--fit` does not read.
+const NOT_FOR_FIT: [&str; 6] = [
+    "debug_ids",
+    "exchange_regions",
+    "compilation_cycles_by_tile",
+    "program_type_repeat",
+    "steps",
+    "runs",
+];
+
+/// Each table that `--fit` reads once, with its columns.
+pub fn of_fit() -> Vec<(&'static str, Vec<&'static str>)> {
+    let own = FIT.iter().map(|&(table, columns)| (table, columns.to_vec()));
+    let is_other = |table: &str| FIT.iter().all(|own| own.0 != table);
+    let others = all().into_iter();
+    let others = others.filter(|(table, _)| is_other(table) && !NOT_FOR_FIT.contains(table));
+    own.chain(others).collect()
+}
+
 /// Each table of both lists once, with all its columns.
 pub fn all() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();

@@ -1,1 +1,237 @@
+//! Stages and IPUs that are matched, and what is learnt from them.
 
+use super::{Against, AgainstError, Calibration, CalibrationError, Fit, IpuFit, MatchedBy};
+use crate::memory::{Pipeline, PlacedStage, Schedule};
+use crate::model::{Layering, Positions};
+use crate::report::testing::report;
+use crate::report::{LayerNames, Report, Stage};
+
+/// The layers of a stage or an IPU: `-` is In.
+fn names(layers: &str) -> LayerNames {
+    let names = layers.split_whitespace();
+    names
+        .map(|own| (own != "-").then(|| own.to_string()))
+        .collect()
+}
+
+/// A prediction of these stages, with 1,000 bytes more from one to the next.
+fn prediction(stages: &[&str]) -> Report {
+    let mut report = report();
+    let split = report.split.as_mut().expect("a split");
+    let stage = |(number, layers): (usize, &&str)| {
+        let mut stage = Stage {
+            stage: number as u32,
+            layers: names(layers),
+            has_out: layers.ends_with("Out"),
+            ..Stage::default()
+        };
+        stage.fullest_tile.bytes = 1000 * (number as u64 + 1);
+        stage.fullest_tile.parts.variables = stage.fullest_tile.bytes;
+        stage
+    };
+    split.stages = stages.iter().enumerate().map(stage).collect();
+    report
+}
+
+/// IPUs with these layers and 100 bytes more than the stage of their number.
+fn fit(ipus: &[Option<&str>]) -> Fit {
+    let ipu = |(number, layers): (usize, &Option<&str>)| {
+        let mut own = IpuFit {
+            ipu: number as u32,
+            fits: true,
+            layers: layers.map(names),
+            ..IpuFit::default()
+        };
+        own.fullest_tile.bytes = 1000 * (number as u64 + 1) + 100;
+        own.fullest_tile.parts.variables = own.fullest_tile.bytes - 30;
+        own.fullest_tile.parts.global_exchange_code = 30;
+        own
+    };
+    Fit {
+        listed_replicas: 1,
+        ipus: ipus.iter().enumerate().map(ipu).collect(),
+        ..Fit::default()
+    }
+}
+
+fn against(stages: &[&str], ipus: &[Option<&str>]) -> Against {
+    Against::new(&prediction(stages), &fit(ipus)).expect("a comparison")
+}
+
+fn pairs(against: &Against) -> Vec<(u32, u32)> {
+    against
+        .stages
+        .iter()
+        .map(|own| (own.stage, own.ipu))
+        .collect()
+}
+
+#[test]
+fn stages_are_where_their_layers_run() {
+    let in_order = against(
+        &["- 0", "1 2", "3 Out"],
+        &[Some("0"), Some("1 2"), Some("3")],
+    );
+    assert_eq!(in_order.matched_by, MatchedBy::Layers);
+    assert_eq!(pairs(&in_order), [(0, 0), (1, 1), (2, 2)]);
+    assert_eq!(in_order.cut_elsewhere, None);
+    let swapped = against(
+        &["- 0", "1 2", "3 Out"],
+        &[Some("0"), Some("3"), Some("1 2")],
+    );
+    assert_eq!(pairs(&swapped), [(0, 0), (1, 2), (2, 1)]);
+    assert_eq!(swapped.cut_elsewhere, None);
+    // In alone and Out alone take what is left, in order.
+    let alone = against(&["-", "0 1", "Out"], &[Some(""), Some("0 1"), Some("")]);
+    assert_eq!(pairs(&alone), [(0, 0), (1, 1), (2, 2)]);
+    assert_eq!(alone.cut_elsewhere, None);
+    let with_in = against(&["- Out", "0", "1"], &[Some(""), Some("0"), Some("1")]);
+    assert_eq!(
+        (pairs(&with_in), with_in.cut_elsewhere),
+        (vec![(0, 0), (1, 1), (2, 2)], None)
+    );
+}
+
+#[test]
+fn without_names_they_are_in_order() {
+    for unknown in [None, Some(""), Some("other")] {
+        let ipus = [unknown, unknown, unknown];
+        let blind = against(&["- 0", "1 2", "3 Out"], &ipus);
+        assert_eq!(blind.matched_by, MatchedBy::Order);
+        assert_eq!(pairs(&blind), [(0, 0), (1, 1), (2, 2)]);
+        assert_eq!(blind.cut_elsewhere, None);
+    }
+}
+
+#[test]
+fn other_cuts_are_seen() {
+    let moved = against(
+        &["- 0", "1 2", "3 Out"],
+        &[Some("0 1"), Some("2"), Some("3")],
+    );
+    let cut = moved.cut_elsewhere.expect("other cuts");
+    assert_eq!((cut.ipus, cut.stages), (None, vec![0, 1]));
+    assert_eq!(cut.recorded, [names("0 1"), names("2"), names("3")]);
+    let fewer = against(&["- 0", "1 2", "3 Out"], &[Some("0 1 2"), Some("3")]);
+    assert_eq!(fewer.cut_elsewhere.expect("other cuts").ipus, Some(2));
+    let blind = against(&["- 0", "1 2", "3 Out"], &[None, None]);
+    assert_eq!(pairs(&blind), [(0, 0), (1, 1)]);
+    assert_eq!(blind.cut_elsewhere.expect("other cuts").ipus, Some(2));
+}
+
+#[test]
+fn of_replicas_the_first_is_compared() {
+    let mut fit = fit(&[Some("0"), Some("1"), Some("0"), Some("1")]);
+    fit.listed_replicas = 2;
+    let own = Against::new(&prediction(&["- 0", "1 Out"]), &fit).expect("a comparison");
+    assert_eq!(
+        (pairs(&own), own.cut_elsewhere),
+        (vec![(0, 0), (1, 1)], None)
+    );
+}
+
+#[test]
+fn a_report_that_predicts_nothing_is_refused() {
+    let mut nothing = prediction(&["- 0"]);
+    nothing.split.as_mut().expect("a split").stages.clear();
+    let fit = fit(&[None]);
+    assert_eq!(Against::new(&nothing, &fit), Err(AgainstError::NoStages));
+    nothing.split = None;
+    assert_eq!(Against::new(&nothing, &fit), Err(AgainstError::NoSplit));
+}
+
+fn calibration() -> Calibration {
+    let prediction = prediction(&["- 0", "1", "2", "3 Out"]);
+    let fit = fit(&[Some("0"), Some("1"), Some("2"), Some("3")]);
+    let against = Against::new(&prediction, &fit).expect("a comparison");
+    Calibration::new(&prediction, &against).expect("a calibration")
+}
+
+fn positions() -> Positions {
+    let names = ["", "0", "1", "2", "3"].map(String::from);
+    Positions::full(&Layering::of(names.to_vec(), Vec::new()), false)
+}
+
+#[test]
+fn what_was_learnt_is_for_stages_or_for_places() {
+    let mut own = calibration();
+    let parts: Vec<_> = own.ipus[0]
+        .parts
+        .iter()
+        .map(|own| (&*own.part, own.learnt))
+        .collect();
+    assert_eq!(parts, [("variables", 70), ("global exchange code", 30)]);
+    assert_eq!((own.ipus[0].learnt, own.ipus[0].carried), (100, 30));
+    assert_eq!(own.ipus[0].learnt_share, "+10.00 %");
+    for (ipu, carried) in own.ipus.iter_mut().zip([1, 5, 7, -3]) {
+        ipu.carried = carried;
+    }
+    let learnt = own
+        .learnt(&positions(), own.pipeline)
+        .expect("the same layers");
+    let placed = |positions, after| PlacedStage {
+        positions,
+        after: Some(after),
+    };
+    let expected = [
+        (placed(0..2, 3), 100),
+        (placed(2..3, 2), 100),
+        (placed(3..4, 1), 100),
+        (placed(4..6, 0), 100),
+    ];
+    assert_eq!(learnt.stages, expected);
+    assert_eq!(
+        (learnt.first, learnt.middle, learnt.last, learnt.alone),
+        (1, 7, -3, 0)
+    );
+    // In another pipeline nothing was compiled.
+    let other = Pipeline {
+        schedule: Schedule::Sequential,
+        ..own.pipeline
+    };
+    let learnt = own.learnt(&positions(), other).expect("the same layers");
+    assert_eq!((learnt.stages.len(), learnt.middle), (0, 7));
+    own.ipus.truncate(2);
+    let learnt = own
+        .learnt(&positions(), own.pipeline)
+        .expect("the same layers");
+    assert_eq!(
+        (learnt.first, learnt.middle, learnt.last, learnt.alone),
+        (1, 5, 5, 0)
+    );
+    own.ipus.truncate(1);
+    let learnt = own
+        .learnt(&positions(), own.pipeline)
+        .expect("the same layers");
+    assert_eq!((learnt.middle, learnt.alone), (1, 1));
+}
+
+#[test]
+fn another_model_is_refused_by_a_layer_that_it_lacks() {
+    let mut own = calibration();
+    own.ipus[2].layers = names("9");
+    let error = own
+        .learnt(&positions(), own.pipeline)
+        .expect_err("no such layer");
+    assert!(
+        matches!(&error, CalibrationError::OtherLayers(layer) if layer == "9"),
+        "{error}"
+    );
+}
+
+#[test]
+fn nothing_is_learnt_from_other_cuts_or_without_a_pipeline() {
+    let prediction = prediction(&["- 0", "1 Out"]);
+    let moved = Against::new(&prediction, &fit(&[Some(""), Some("0 1")])).expect("a comparison");
+    let learnt = Calibration::new(&prediction, &moved);
+    assert!(matches!(learnt, Err(CalibrationError::CutElsewhere)));
+    let same = Against::new(&prediction, &fit(&[Some("0"), Some("1")])).expect("a comparison");
+    let classic = Report {
+        pipeline: None,
+        ..prediction
+    };
+    assert!(matches!(
+        Calibration::new(&classic, &same),
+        Err(CalibrationError::NoPipeline)
+    ));
+}

@@ -187,6 +187,14 @@ const PLACES: &[&str] = &[
     "--module-out=head",
 ];
 
+/// A compiled pipeline, in all forms but the page.
+const FIT: &[&str] = &[
+    "--fit",
+    "--export-json=-",
+    "--export-csv=-",
+    "--export-markdown=-",
+];
+
 /// Options whose output is long or says nothing new elsewhere.
 const FEW: &[(&str, &str, &[&str])] = &[
     (
@@ -213,6 +221,14 @@ const FEW: &[(&str, &str, &[&str])] = &[
     ("poplar-mlp", "in-and-out-alone", IN_AND_OUT_ALONE),
     ("poplar-mlp", "out-with-in", OUT_WITH_IN),
     ("large-embedding", "places", PLACES),
+    ("training-pipelined", "fit", FIT),
+    (
+        "training-pipelined",
+        "does-not-fit",
+        &["--fit", "--reserve=10%", "--units=auto"],
+    ),
+    ("poplar-mlp", "fit", &["--fit", "--mem-per-tile=500000"]),
+    ("training-pipelined", "solve", &["--solve"]),
     ("tied-weights", "places", PLACES),
     (
         "tied-weights",

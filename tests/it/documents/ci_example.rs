@@ -1,7 +1,7 @@
 //! The example of a CI job: YAML that can be read, steps that are whole, options
 //! that the command has; and its scripts are run on the fixtures.
 
-use crate::support::{copy, piped, root, skip, try_finish};
+use crate::support::{copy, piped, root, run_fixture, skip, try_finish};
 use clap::CommandFactory;
 use popliner::app::Options;
 use serde_yaml_ng::Value;
@@ -73,17 +73,26 @@ fn popliner_has_every_option_that_is_used() {
             let words = command.split_whitespace();
             used.extend(words.filter_map(|w| Some(w.strip_prefix("--")?.to_string())));
         }
-        // The words that are kept in a variable until they are used.
-        let words = script.split(['(', ' ', ')', '\n']);
-        let kept = words.skip_while(|word| *word != "compare=");
-        used.extend(
-            kept.filter_map(|word| word.strip_prefix("--compare").map(|_| "compare".into())),
-        );
+        // Options that are kept in a variable until they are used.
+        let kept = script.split("=(--").skip(1);
+        let option = |own: &str| own.split([' ', ')']).next().map(String::from);
+        used.extend(kept.filter_map(option));
     }
     for option in &used {
         assert!(known.contains(&option.as_str()), "--{option} is no option");
     }
-    for option in ["solve", "export-markdown", "export-json", "emit", "compare"] {
+    for option in [
+        "solve",
+        "export-markdown",
+        "export-json",
+        "emit",
+        "compare",
+        "reserve",
+        "fit",
+        "against",
+        "calibrate",
+        "calibration",
+    ] {
         assert!(
             used.iter().any(|used| used == option),
             "--{option} is not used"
@@ -177,4 +186,70 @@ fn the_job_fails_when_the_model_does_not_fit_and_still_has_a_report() {
     let empty = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(empty.path().join("report")).expect("a folder");
     assert_eq!(run_step(check, empty.path(), "4"), Some(3));
+}
+
+/// What the jobs hand over by way of artifacts, from one folder to the next.
+#[test]
+fn the_compiled_pipeline_is_checked_and_learnt_from() {
+    let workflow = workflow();
+    let folder = downloaded("training-pipeline");
+    let path = |name: &str| folder.path().join(name);
+    let run = |step: &str| run_step(script(&workflow, step), folder.path(), "4");
+    // A tile of this model has no tenth to spare.
+    let without_reserve = |step: &str| script(&workflow, step).replace("\"$RESERVE\"", "0");
+    let predict = without_reserve("Check that the model fits");
+    let Some(code) = run_step(&predict, folder.path(), "4") else {
+        return;
+    };
+    assert_eq!(code, 0);
+    let split = without_reserve("Print the split as configuration");
+    assert_eq!(run_step(&split, folder.path(), "4"), Some(0));
+    let split = std::fs::read_to_string(path("split.yml")).expect("a split");
+    assert!(split.contains("layers_per_ipu: [1, 2, 2, 1]"), "{split}");
+    for folder in ["prediction", "pipeline/training"] {
+        std::fs::create_dir_all(path(folder)).expect("a folder");
+    }
+    copy("training-pipelined", &path("pipeline/training"));
+    std::fs::rename(path("report.json"), path("prediction/report.json")).expect("a report");
+    assert_eq!(run("Check that the compiled pipeline fits"), Some(0));
+    assert_eq!(run("Post the verdict to the summary"), Some(0));
+    let summary = std::fs::read_to_string(path("summary.md")).expect("a summary");
+    assert!(
+        summary.contains("## The compiled model fits on 4 IPUs"),
+        "{summary}"
+    );
+    assert!(summary.contains("Against the prediction:"), "{summary}");
+    assert_eq!(run("Keep what the prediction lacked"), Some(0));
+    // The next prediction takes it in place of the reserve.
+    assert_eq!(run("Check that the model fits"), Some(0));
+    let report = std::fs::read_to_string(path("report.json")).expect("a report");
+    assert!(report.contains("\"is_calibrated\": true"), "{report}");
+}
+
+#[test]
+fn a_compiled_pipeline_that_does_not_fit_fails_the_job() {
+    let workflow = workflow();
+    let folder = downloaded("training-pipeline");
+    let path = |name: &str| folder.path().join(name);
+    let report = path("prediction/report.json");
+    let report = report.to_str().expect("a plain path");
+    for folder in ["prediction", "pipeline"] {
+        std::fs::create_dir_all(path(folder)).expect("a folder");
+    }
+    let [profile, _] = copy("training-pipelined", &path("pipeline"));
+    let options = ["--layers-per-ipu=1,2,2,1", "-q", "--export-json", report];
+    assert_eq!(run_fixture("training-pipeline", &options).code, 0);
+    let check = script(&workflow, "Check that the compiled pipeline fits");
+    let overflow = "UPDATE memory_by_tile SET overflowed_including_gaps = 8 WHERE tile = 20";
+    let connection = rusqlite::Connection::open(profile).expect("a profile");
+    connection.execute_batch(overflow).expect("an update");
+    drop(connection);
+    let Some(code) = run_step(check, folder.path(), "4") else {
+        return;
+    };
+    assert_eq!(code, 1);
+    assert!(path("fit.md").is_file());
+    let keep = script(&workflow, "Keep what the prediction lacked");
+    assert_eq!(run_step(keep, folder.path(), "4"), Some(0));
+    assert!(path("calibration.json").is_file());
 }

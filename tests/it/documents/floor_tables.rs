@@ -4,10 +4,10 @@
 #[path = "../../../examples/floor/tables.rs"]
 mod tables;
 
-use popliner::profile::{Profile, ProfileError};
+use popliner::profile::{CompiledProfile, Profile, ProfileError};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
-use tables::{OPTIONAL, TABLES, all};
+use tables::{FIT, OPTIONAL, TABLES, all, of_fit};
 use tempfile::TempDir;
 
 /// A fixture that has every table that must be there, calls and code copies
@@ -16,9 +16,23 @@ const FIXTURE: &str = "fixtures/poptorch-bert-training/profile.pop";
 /// One that has executions.
 const EXECUTED: &str = "fixtures/poplar-mlp/profile.pop";
 
+/// A compiled pipeline that was executed.
+const COMPILED: &str = "fixtures/training-pipelined/profile.pop";
+
+type Tables = Vec<(&'static str, Vec<&'static str>)>;
+
 /// Writes a profile with the tables and columns of the lists and no others,
 /// leaving out one column if `without` names it.
 fn reduced(directory: &TempDir, fixture: &str, without: Option<(&str, &str)>) -> PathBuf {
+    reduced_to(all(), directory, fixture, without)
+}
+
+fn reduced_to(
+    tables: Tables,
+    directory: &TempDir,
+    fixture: &str,
+    without: Option<(&str, &str)>,
+) -> PathBuf {
     let path = directory.path().join("reduced.pop");
     let _ = std::fs::remove_file(&path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -26,7 +40,7 @@ fn reduced(directory: &TempDir, fixture: &str, without: Option<(&str, &str)>) ->
     connection
         .execute("ATTACH DATABASE ?1 AS whole", [fixture])
         .unwrap();
-    for (table, columns) in all() {
+    for (table, columns) in tables {
         let kept = columns.iter().filter(|c| without != Some((table, c)));
         let mut kept: Vec<&str> = kept.copied().collect();
         if kept.is_empty() {
@@ -112,6 +126,30 @@ fn the_library_reads_what_the_floor_reads_where_it_is_there() {
                 shown(&Profile::read(&path).unwrap()) != *whole
             });
             assert!(matters, "{table}.{column} is read for nothing");
+        }
+    }
+}
+
+/// What was read of a compilation; `None` if it was refused.
+fn compiled(path: &Path) -> Option<String> {
+    let profile = CompiledProfile::read(path, true).ok()?;
+    Some(format!("{profile:?}"))
+}
+
+#[test]
+fn of_a_compilation_the_floor_reads_what_the_library_does() {
+    let directory = TempDir::new().unwrap();
+    let whole = compiled(Path::new(COMPILED)).expect("a compilation");
+    let same = compiled(&reduced_to(of_fit(), &directory, COMPILED, None));
+    assert!(same.as_ref() == Some(&whole), "it differs");
+    for &(table, columns) in FIT {
+        for &column in columns {
+            // Gaps are in both columns, or in none.
+            let is_other = (table, column) == ("memory_by_tile", "overflowed");
+            let path = reduced_to(of_fit(), &directory, COMPILED, Some((table, column)));
+            let without = compiled(&path);
+            let differs = without.as_ref() != Some(&whole);
+            assert!(differs || is_other, "{table}.{column} is read for nothing");
         }
     }
 }

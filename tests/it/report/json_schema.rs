@@ -7,20 +7,77 @@
 use std::fs;
 
 use crate::support::{FIXTURES, root, run_fixture};
-use popliner::report::Report;
+use popliner::report::{Calibration, Report};
 use serde_json::Value;
 
 const SCHEMA: &str = "schema/report-v1.schema.json";
+const CALIBRATION: &str = "schema/calibration-v1.schema.json";
 
 #[test]
-fn the_committed_schema_is_that_of_the_code() {
-    let schema = serde_json::to_string_pretty(&Report::schema()).expect("JSON") + "\n";
-    let path = root().join(SCHEMA);
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        fs::write(&path, &schema).expect("a schema");
+fn the_committed_schemas_are_those_of_the_code() {
+    let schemas = [
+        (SCHEMA, Report::schema()),
+        (CALIBRATION, Calibration::schema()),
+    ];
+    for (name, schema) in schemas {
+        let schema = serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
+        let path = root().join(name);
+        if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+            fs::write(&path, &schema).expect("a schema");
+        }
+        let committed = fs::read_to_string(&path).expect("a schema");
+        assert!(committed == schema, "{name} is not that of the code");
     }
-    let committed = fs::read_to_string(&path).expect("a schema");
-    assert!(committed == schema, "{SCHEMA} is not that of the code");
+}
+
+fn validator(name: &str) -> jsonschema::Validator {
+    let schema = fs::read_to_string(root().join(name)).expect("a schema");
+    let schema = serde_json::from_str(&schema).expect("JSON");
+    jsonschema::validator_for(&schema).expect("a schema")
+}
+
+/// Checks that a document keeps to a schema.
+fn keeps_to(validator: &jsonschema::Validator, document: &Value, what: &str) {
+    let problems = validator.iter_errors(document);
+    let problems: Vec<String> = problems
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(problems.is_empty(), "{what}: {problems:#?}");
+}
+
+#[test]
+fn a_compilation_and_what_is_learnt_from_it_keep_to_the_schemas() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let [prediction, learnt] = ["prediction.json", "calibration.json"].map(path);
+    let options = [
+        "--layers-per-ipu=1,2,2,1",
+        "-q",
+        "--export-json",
+        &prediction,
+    ];
+    assert_eq!(run_fixture("training-pipeline", &options).code, 0);
+    let options = [
+        "--fit",
+        "-q",
+        "--against",
+        &prediction,
+        "--calibrate",
+        &learnt,
+        "--export-json=-",
+    ];
+    let run = run_fixture("training-pipelined", &options);
+    assert_eq!(run.code, 0, "{run:?}");
+    let (_, report) = run.out.split_once("# export-json\n").expect("a section");
+    let report: Value = serde_json::from_str(report).expect("JSON");
+    keeps_to(&validator(SCHEMA), &report, "a compilation");
+    let read: Report = serde_json::from_value(report.clone()).expect("a report");
+    assert_eq!(serde_json::to_value(&read).expect("JSON"), report);
+    let learnt = fs::read(learnt).expect("a calibration");
+    let document: Value = serde_json::from_slice(&learnt).expect("JSON");
+    keeps_to(&validator(CALIBRATION), &document, "a calibration");
+    let read = Calibration::read(&learnt).expect("a calibration");
+    assert_eq!(read.text().as_bytes(), learnt);
 }
 
 /// The report of a fixture as JSON.
@@ -32,9 +89,7 @@ fn report(fixture: &str, options: &[&str]) -> Value {
 
 #[test]
 fn every_fixture_keeps_to_the_schema_and_reads_back() {
-    let schema = fs::read_to_string(root().join(SCHEMA)).expect("a schema");
-    let schema = serde_json::from_str(&schema).expect("JSON");
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let validator = validator(SCHEMA);
     // With --solve there are two documents, the first of them the stages.
     let solved = |fixture: &str, options: &[&str]| {
         let run = run_fixture(
@@ -53,11 +108,7 @@ fn every_fixture_keeps_to_the_schema_and_reads_back() {
             solved(fixture, &["--memory-model=classic", "--layerless=first"]),
         ];
         for report in reports {
-            let problems: Vec<String> = validator
-                .iter_errors(&report)
-                .map(|error| format!("{}: {error}", error.instance_path()))
-                .collect();
-            assert!(problems.is_empty(), "{fixture}: {problems:#?}");
+            keeps_to(&validator, &report, fixture);
             let read: Report = serde_json::from_value(report.clone()).expect("a report");
             assert_eq!(serde_json::to_value(&read).expect("JSON"), report);
         }
