@@ -33,7 +33,11 @@ fn main() -> anyhow::Result<()> {
     let [profile, debug] = &arguments[..] else {
         bail!("usage: floor [--fit] PROFILE DEBUG");
     };
-    let wanted = if is_fit { tables::of_fit() } else { tables::all() };
+    let wanted = if is_fit {
+        tables::of_fit()
+    } else {
+        tables::all()
+    };
     let start = Instant::now();
     let (rows, sum) = tables(profile, wanted).with_context(|| profile.clone())?;
     let seconds = start.elapsed().as_secs_f64();

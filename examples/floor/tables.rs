@@ -183,7 +183,9 @@ const NOT_FOR_FIT: [&str; 6] = [
 
 /// Each table that `--fit` reads once, with its columns.
 pub fn of_fit() -> Vec<(&'static str, Vec<&'static str>)> {
-    let own = FIT.iter().map(|&(table, columns)| (table, columns.to_vec()));
+    let own = FIT
+        .iter()
+        .map(|&(table, columns)| (table, columns.to_vec()));
     let is_other = |table: &str| FIT.iter().all(|own| own.0 != table);
     let others = all().into_iter();
     let others = others.filter(|(table, _)| is_other(table) && !NOT_FOR_FIT.contains(table));

@@ -84,8 +84,13 @@ impl Compilation {
         let layers = layers.map(|(programs, contexts)| {
             LayersByIpu::find(programs, contexts, &options.layers(), profile.ipus)
         });
+        let layers = layers.transpose().unwrap_or_else(|error| {
+            let warning = format!("layers on IPUs are left out: {error}");
+            warnings.push((path.clone(), warning));
+            None
+        });
         Ok(Self {
-            layers: layers.transpose().with_context(|| shown(path))?,
+            layers,
             debug: debug.filter(|_| contexts.is_some()),
             profile,
             warnings,

@@ -48,7 +48,7 @@ pub struct CompiledProfile {
     pub variables: Option<VariableSums>,
     /// By IPU: cycles that were executed, over all runs; `None` without execution.
     pub cycles: Option<Vec<u64>>,
-    /// What each IPU runs, when that was requested.
+    /// What each IPU runs, when that was requested and could be read.
     pub programs: Option<Programs>,
     /// How the file came about.
     pub made: BuildInfo,
@@ -93,12 +93,17 @@ impl CompiledProfile {
         let (variables, of_variables) = variable_sums::read(&database, ipus, &tiles, &chosen)?;
         let cycles = read_cycles_by_ipu(&database, ipus.count);
         let cycles = or_warn(cycles, "executed cycles", &mut warnings);
-        let programs = with_programs.then(|| Programs::read(&database, &target));
-        database.check_unchanged()?;
         warnings.extend(of_live);
         warnings.extend(of_variables);
+        let programs = if with_programs {
+            let read = Programs::read(&database, &target).map(Some);
+            or_warn(read, "layers on IPUs", &mut warnings)
+        } else {
+            None
+        };
+        database.check_unchanged()?;
         Ok(Self {
-            programs: programs.transpose()?,
+            programs,
             version,
             target,
             ipus,
