@@ -62,6 +62,11 @@ impl TileDrawing<'_> {
         }
     }
 
+    /// Are there columns of several tiles?
+    pub(super) fn is_thinned(&self) -> bool {
+        self.count() > COLUMNS
+    }
+
     fn first(&self) -> usize {
         self.blocks.first().map_or(0, |own| own.tiles.start)
     }
@@ -139,7 +144,6 @@ impl TileDrawing<'_> {
 
     /// What the tiles have, under the pointer.
     fn hover(&self) -> Chart {
-        let is_thinned = self.count() > COLUMNS;
         let tiles = self.tiles;
         let mut series = vec![
             ("bytes in use", self.highest(&tiles.total)),
@@ -149,7 +153,7 @@ impl TileDrawing<'_> {
         let with_gaps = tiles.with_gaps.as_ref();
         series.extend(with_gaps.map(|bytes| ("with gaps", self.highest(bytes))));
         Chart {
-            what: if is_thinned {
+            what: if self.is_thinned() {
                 "at most around tile"
             } else {
                 "tile"
@@ -167,7 +171,7 @@ impl TileDrawing<'_> {
     /// The numbers of IPUs, as many as there is room for, and every other one tinted.
     fn block_drawings(&self) -> Markup {
         // On a phone.
-        const MOST: usize = 12;
+        const MOST: usize = 16;
         let every = self.blocks.len().div_ceil(MOST).max(1);
         let marked = self.blocks.iter().enumerate();
         let marked = marked.filter_map(|(place, own)| Some((place, own, own.ipu?)));

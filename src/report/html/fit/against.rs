@@ -1,21 +1,44 @@
 //! What was predicted of each stage beside what was recorded of its IPU.
 
-use super::super::widgets::{folded, number, scrolling, sentence, stacked, table};
-use super::{bar, parts_legend};
+use super::super::widgets::{folded, number, scrolling, stacked, table};
+use super::{bar, parts_legend, said};
 use crate::report::fit::{sentences, tables};
 use crate::report::text::{grouped, grouped_signed};
 use crate::report::{Against, Report, StageAgainst, TileParts};
 use maud::{Markup, html};
+
+/// What is in the table in sight.
+const STAGES: [&str; 9] = [
+    "Stage",
+    "IPU",
+    "Layers",
+    "Predicted",
+    "Recorded",
+    "Difference",
+    "Of the predicted",
+    "Free there",
+    "Most of it",
+];
+
+/// What is folded away.
+const ALL_TILES: [&str; 5] = [
+    "Stage",
+    "IPU",
+    "All tiles predicted",
+    "All tiles recorded",
+    "Difference of all tiles",
+];
 
 /// How far off the prediction was; `None` without one.
 pub(in crate::report::html) fn section(report: &Report) -> Option<Markup> {
     let against = report.fit.as_ref()?.against.as_ref()?;
     let stages = tables::stages(against, report.pseudo_layers);
     Some(html! {
-        @for line in sentences::against(against) { p { (sentence(report, &line)) } }
+        (said(report, &sentences::against(against), true))
         // Of other cuts, what differs says nothing.
         @if against.cut_elsewhere.is_none() { (drawings(against)) }
-        (table("Stages as predicted and recorded", &stages.without_zeros(&["Layers", "Most of it"])))
+        (table("Stages as predicted and recorded", &stages.clone().only(&STAGES)))
+        (folded("Table of all tiles together", table("All tiles as predicted and recorded", &stages.only(&ALL_TILES))))
         (folded("Table of the parts", part_table(against)))
     })
 }

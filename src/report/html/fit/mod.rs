@@ -10,6 +10,7 @@ use super::chart_data::Charts;
 use super::curve::Drawing;
 use super::widgets::{folded, legend, number, sentence, signed, stacked, table};
 use crate::report::fit::{sentences, tables};
+use crate::report::sentences::Sentence;
 use crate::report::table::{Cell, Column, Kind, Table, cells};
 use crate::report::text::{capital, grouped, share};
 use crate::report::{Curve, Fit, IpuFit, Report, TileParts};
@@ -99,12 +100,19 @@ fn parts_legend<'a>(all: impl Iterator<Item = &'a TileParts> + Clone) -> Markup 
     legend(&entries)
 }
 
+/// Sentences as a list.
+fn said(report: &Report, lines: &[Sentence], fits: bool) -> Markup {
+    html! {
+        div.notes.bad[!fits] { ul { @for line in lines { li { (sentence(report, line)) } } } }
+    }
+}
+
 /// Whether each IPU fits, and what its fullest tile holds.
 pub(super) fn ipus(report: &Report) -> Option<Markup> {
     let fit = report.fit.as_ref()?;
     let tiles = fit.ipus.iter().map(|own| &own.fullest_tile);
     Some(html! {
-        @for line in sentences::lines(fit) { p { (sentence(report, &line)) } }
+        (said(report, &sentences::lines(fit), fit.fits))
         h3 { "Memory on the fullest tile of each IPU" }
         (parts_legend(tiles.map(|tile| &tile.parts)))
         figure { (ipu_bars(fit)) }
@@ -145,7 +153,7 @@ fn limits(fit: &Fit) -> Markup {
 }
 
 /// What is in the table in sight.
-const IPUS: [&str; 14] = [
+const IPUS: [&str; 13] = [
     "IPU",
     "Layers",
     "Fits",
@@ -158,12 +166,11 @@ const IPUS: [&str; 14] = [
     "Tiles over",
     "Overflowed",
     "Median tile",
-    "95th percentile tile",
     "All tiles",
 ];
 
 /// What is folded away, after the number of the IPU.
-const MORE: [&str; 18] = [
+const MORE: [&str; 19] = [
     "Variables",
     "Stash",
     "Accumulators",
@@ -182,6 +189,7 @@ const MORE: [&str; 18] = [
     "All restored",
     "All accumulators",
     "All received",
+    "95th percentile tile",
 ];
 
 fn ipu_tables(fit: &Fit) -> Markup {

@@ -61,7 +61,9 @@ fn by_tile(fit: &Fit, tiles: &TileTotals, blocks: &[Block], charts: &mut Charts)
             figcaption {
                 (fullest_of_all(tiles)) " Dashed across is what a tile may take"
                 @if blocks.len() > 1 { ", dashed from top to bottom are the borders of IPUs" }
-                ". " (sums(tiles))
+                ". "
+                @if all.is_thinned() { "Where tiles stand too close to tell them apart, the fullest of them is drawn. " }
+                (sums(tiles))
             }
         }
         (folded("Table of the fullest tiles", tile_table(tiles, Some(fit.tiles_per_ipu))))
