@@ -20,54 +20,78 @@ pub fn all(report: &Report) -> Vec<Table> {
 
 /// The columns of parts, in the order of [`TileParts::bytes`].
 const PARTS: [Column; 10] = [
-    Column::new("Variables", Kind::Bytes, "/parts/variables"),
-    Column::new("Stash", Kind::Bytes, "/parts/stash"),
-    Column::new("Accumulators", Kind::Bytes, "/parts/accumulators"),
-    Column::new("Vertex code", Kind::Bytes, "/parts/vertex_code"),
-    Column::new("Vertex state", Kind::Bytes, "/parts/vertex_state"),
-    Column::new("Exchange code", Kind::Bytes, "/parts/exchange_code"),
-    Column::new("Control code", Kind::Bytes, "/parts/control_code"),
+    Column::new("Variables", Kind::Bytes, "/fullest_tile/parts/variables"),
+    Column::new("Stash", Kind::Bytes, "/fullest_tile/parts/stash"),
+    Column::new(
+        "Accumulators",
+        Kind::Bytes,
+        "/fullest_tile/parts/accumulators",
+    ),
+    Column::new(
+        "Vertex code",
+        Kind::Bytes,
+        "/fullest_tile/parts/vertex_code",
+    ),
+    Column::new(
+        "Vertex state",
+        Kind::Bytes,
+        "/fullest_tile/parts/vertex_state",
+    ),
+    Column::new(
+        "Exchange code",
+        Kind::Bytes,
+        "/fullest_tile/parts/exchange_code",
+    ),
+    Column::new(
+        "Control code",
+        Kind::Bytes,
+        "/fullest_tile/parts/control_code",
+    ),
     Column::new(
         "Host exchange code",
         Kind::Bytes,
-        "/parts/host_exchange_code",
+        "/fullest_tile/parts/host_exchange_code",
     ),
     Column::new(
         "Global exchange code",
         Kind::Bytes,
-        "/parts/global_exchange_code",
+        "/fullest_tile/parts/global_exchange_code",
     ),
-    Column::new("Gaps", Kind::Bytes, "/parts/gaps"),
+    Column::new("Gaps", Kind::Bytes, "/fullest_tile/parts/gaps"),
 ];
 
 const IPUS: [Column; 14] = [
-    Column::new("IPU", Kind::Count, ""),
+    Column::new("IPU", Kind::Count, "/ipu"),
     Column::new("Layers", Kind::Layers, ""),
     Column::text("Fits"),
-    Column::new("Limit", Kind::Bytes, "/limit"),
-    Column::new("Fullest tile", Kind::Count, "/tile"),
-    Column::new("On its IPU", Kind::Count, "/tile_of_ipu"),
-    Column::new("Bytes there", Kind::Bytes, "/bytes"),
+    Column::new("Limit", Kind::Bytes, "/fullest_tile/limit"),
+    Column::new("Fullest tile", Kind::Count, "/fullest_tile/tile"),
+    Column::new("On its IPU", Kind::Count, "/fullest_tile/tile_of_ipu"),
+    Column::new("Bytes there", Kind::Bytes, "/fullest_tile/bytes"),
     Column::new("Of the limit", Kind::Share, ""),
-    Column::new("Free there", Kind::Free, "/free"),
-    Column::new("Tiles over", Kind::Count, ""),
-    Column::new("Overflowed", Kind::Bytes, ""),
-    Column::new("Median tile", Kind::Bytes, ""),
-    Column::new("95th percentile tile", Kind::Bytes, ""),
-    Column::new("All tiles", Kind::Bytes, ""),
+    Column::new("Free there", Kind::Free, "/fullest_tile/free"),
+    Column::new("Tiles over", Kind::Count, "/tiles_over"),
+    Column::new("Overflowed", Kind::Bytes, "/overflowed"),
+    Column::new("Median tile", Kind::Bytes, "/tiles/median"),
+    Column::new("95th percentile tile", Kind::Bytes, "/tiles/percentile_95"),
+    Column::new("All tiles", Kind::Bytes, "/total"),
 ];
 
 /// After the parts.
 const MORE_OF_IPUS: [Column; 9] = [
-    Column::new("With gaps", Kind::Bytes, "/with_gaps"),
-    Column::new("Always live", Kind::Bytes, "/always_live"),
-    Column::new("Most of others", Kind::Bytes, "/not_always_live"),
-    Column::new("Peak step", Kind::Count, "/peak_step"),
-    Column::new("All stashed", Kind::Bytes, ""),
-    Column::new("All restored", Kind::Bytes, ""),
-    Column::new("All accumulators", Kind::Bytes, ""),
-    Column::new("All received", Kind::Bytes, ""),
-    Column::new("Cycles", Kind::Count, ""),
+    Column::new("With gaps", Kind::Bytes, "/fullest_tile/with_gaps"),
+    Column::new("Always live", Kind::Bytes, "/fullest_tile/always_live"),
+    Column::new(
+        "Most of others",
+        Kind::Bytes,
+        "/fullest_tile/not_always_live",
+    ),
+    Column::new("Peak step", Kind::Count, "/fullest_tile/peak_step"),
+    Column::new("All stashed", Kind::Bytes, "/named/stashed"),
+    Column::new("All restored", Kind::Bytes, "/named/restored"),
+    Column::new("All accumulators", Kind::Bytes, "/named/accumulators"),
+    Column::new("All received", Kind::Bytes, "/named/received"),
+    Column::new("Cycles", Kind::Count, "/cycles"),
 ];
 
 /// A row for each IPU; its parts are those on its fullest tile.
@@ -75,10 +99,7 @@ pub(in crate::report) fn ipus(fit: &Fit) -> Table {
     let columns = [&IPUS[..], &PARTS, &MORE_OF_IPUS].concat();
     let mut table = Table::of_layers("fit", &columns, PseudoLayers::default());
     for own in &fit.ipus {
-        table.row(
-            format!("/fit/ipus/{}/fullest_tile", own.ipu),
-            ipu_cells(own),
-        );
+        table.row(format!("/fit/ipus/{}", own.ipu), ipu_cells(own));
     }
     table
 }
@@ -140,8 +161,8 @@ pub(in crate::report) fn categories(fit: &Fit) -> Table {
 }
 
 const STAGES: [Column; 12] = [
-    Column::new("Stage", Kind::Count, ""),
-    Column::new("IPU", Kind::Count, ""),
+    Column::new("Stage", Kind::Count, "/stage"),
+    Column::new("IPU", Kind::Count, "/ipu"),
     Column::new("Layers", Kind::Layers, ""),
     Column::new("Predicted", Kind::Bytes, "/predicted"),
     Column::new("Recorded", Kind::Bytes, "/recorded"),
@@ -178,7 +199,7 @@ pub(in crate::report) fn stages(against: &Against, pseudo_layers: PseudoLayers) 
     table
 }
 
-const PART_ROWS: [Column; 6] = [
+pub(in crate::report) const PART_ROWS: [Column; 6] = [
     Column::new("Stage", Kind::Count, ""),
     Column::new("IPU", Kind::Count, ""),
     Column::text("Part"),

@@ -50,7 +50,9 @@ impl Drawing<'_> {
                 figcaption {
                     "Peak of " (number(self.place("peak/bytes"), peak.bytes)) " bytes at step "
                     (number(self.place("peak/step"), u64::from(peak.step))) ": "
-                    (number(self.place("fixed"), self.curve.fixed)) " of code and the like, "
+                    @if self.curve.fixed > 0 {
+                        (number(self.place("fixed"), self.curve.fixed)) " of code and the like, "
+                    }
                     (number(self.place("always_live"), self.curve.always_live))
                     " of variables that are always live, and others."
                 }
@@ -248,15 +250,16 @@ impl Drawing<'_> {
 
     fn hover(&self) -> Chart {
         let curve = self.curve;
+        let fixed = [
+            ("code and the like", curve.fixed),
+            ("always live", curve.always_live),
+        ];
         Chart {
             what: "step",
             first: curve.first_step,
             last: curve.last_step,
             at: curve.steps.clone(),
-            fixed: vec![
-                ("code and the like", curve.fixed),
-                ("always live", curve.always_live),
-            ],
+            fixed: fixed.into_iter().filter(|own| own.1 > 0).collect(),
             series: vec![("others", curve.bytes.clone())],
             adds: true,
             banded: !self.bands.is_empty(),

@@ -1,12 +1,12 @@
 //! What the compiler recorded: by tile, by category, and what explains it.
 
-use super::chart_data::{Chart, Charts};
-use super::widgets::{folded, legend, number, rounded, scale, sentence, stacked, table, ticks};
+use super::chart_data::Charts;
+use super::tiles::{Block, TileDrawing};
+use super::widgets::{folded, legend, number, sentence, stacked, table};
 use crate::report::table::{Cell, Column, Kind, Table, cells};
 use crate::report::text::grouped;
 use crate::report::{CategoryBytes, CoverageFacts, Report, TileTotals, sentences};
 use maud::{Markup, html};
-use std::fmt::Write;
 
 /// All that the profile recorded; `None` when it recorded nothing.
 pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
@@ -28,100 +28,61 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
     })
 }
 
-const HEIGHT: u32 = 200;
-const ABOVE: u32 = 16;
-const BELOW: u32 = 20;
-
 fn by_tile(tiles: &TileTotals, limit: u64, charts: &mut Charts) -> Markup {
-    let (drawing, gaps) = (
-        tile_drawing(tiles, limit, charts),
-        tiles.with_gaps.is_some(),
-    );
-    let sum = |bytes: &[u64]| bytes.iter().map(|&bytes| u128::from(bytes)).sum::<u128>();
+    let all = Block {
+        ipu: None,
+        tiles: 0..tiles.total.len(),
+        limit,
+    };
+    let drawing = TileDrawing {
+        tiles,
+        blocks: vec![all],
+        limit: "tile memory",
+        label: "Bytes of each tile".into(),
+    };
     html! {
         h3 { "By tile" }
-        (legend(if gaps { &[("variables", "Bytes in use"), ("gaps", "With gaps")][..] } else { &[("variables", "Bytes in use")] }))
+        (tiles_legend(tiles))
         figure {
-            (drawing)
-            figcaption {
-                "Tile " (number("/memory/tiles/fullest", tiles.fullest.into())) " is the fullest. The dashed line is the memory of a tile. All tiles together have "
-                (grouped(u64::try_from(sum(&tiles.total)).unwrap_or(u64::MAX))) " bytes without gaps"
-                @if let Some(with_gaps) = &tiles.with_gaps {
-                    ", " (grouped(u64::try_from(sum(with_gaps)).unwrap_or(u64::MAX))) " with gaps"
-                }
-                "."
-            }
+            (drawing.drawing(charts))
+            figcaption { (fullest_of_all(tiles)) " The dashed line is the memory of a tile. " (sums(tiles)) }
         }
-        (folded("Table of the fullest tiles", tile_table(tiles)))
+        (folded("Table of the fullest tiles", tile_table(tiles, None)))
     }
 }
 
-fn tile_drawing(tiles: &TileTotals, limit: u64, charts: &mut Charts) -> Markup {
-    let most = tiles.total.iter().chain(tiles.with_gaps.iter().flatten());
-    let most = most.copied().max().unwrap_or(0).max(limit).max(1);
-    let most = most.saturating_add(most / 8);
-    let room = HEIGHT - ABOVE - BELOW;
-    let y = |bytes: u64| {
-        let y = f64::from(ABOVE) + f64::from(room) * (1.0 - bytes as f64 / most as f64);
-        (y * 10.0).round() / 10.0
-    };
-    let mut series = vec![
-        ("bytes in use", tiles.total.clone()),
-        ("always live", tiles.always_live.clone()),
-        ("most of others", tiles.not_always_live.clone()),
-    ];
-    series.extend(tiles.with_gaps.clone().map(|bytes| ("with gaps", bytes)));
-    let last = tiles.total.len().saturating_sub(1) as u32;
-    let number = charts.add(Chart {
-        what: "tile",
-        first: 0,
-        last,
-        at: (0..=last).collect(),
-        fixed: Vec::new(),
-        series,
-        adds: false,
-        banded: false,
-    });
+/// What the colours of tiles mean.
+pub(super) fn tiles_legend(tiles: &TileTotals) -> Markup {
+    let entries = [("variables", "Bytes in use"), ("gaps", "With gaps")];
+    let gaps = usize::from(tiles.with_gaps.is_some());
+    legend(&entries[..1 + gaps])
+}
+
+/// Which tile is the fullest.
+pub(super) fn fullest_of_all(tiles: &TileTotals) -> Markup {
+    html! { "Tile " (number("/memory/tiles/fullest", tiles.fullest.into())) " is the fullest." }
+}
+
+/// What all tiles have together.
+pub(super) fn sums(tiles: &TileTotals) -> Markup {
+    let sum = |bytes: &[u64]| bytes.iter().map(|&bytes| u128::from(bytes)).sum::<u128>();
+    let sum = |bytes: &[u64]| grouped(u64::try_from(sum(bytes)).unwrap_or(u64::MAX));
     html! {
-        div.plot {
-        (scale(HEIGHT, ticks(most).into_iter().map(|tick| (tick, y(tick)))))
-        svg height=(HEIGHT) role="img" aria-label="Bytes of each tile" data-chart=(number) {
-            @for tick in ticks(most) { line.grid x1="0" x2="100%" y1=(y(tick)) y2=(y(tick)) {} }
-            svg y=(ABOVE) width="100%" height=(room) preserveAspectRatio="none"
-                viewBox=(format!("0 0 {} 1000", tiles.total.len())) {
-                @if let Some(with_gaps) = &tiles.with_gaps { path.gaps d=(outline(with_gaps, most)) {} }
-                path.variables d=(outline(&tiles.total, most)) {}
-            }
-            line.limit x1="0" x2="100%" y1=(y(limit)) y2=(y(limit)) {}
-            text.limit-text.halo x="100%" y=(y(limit) - 4.0) text-anchor="end" { "tile memory " (rounded(limit)) }
-            text.axis x="0" y=(HEIGHT - 5) { "tile 0" }
-            text.axis x="100%" y=(HEIGHT - 5) text-anchor="end" { (last) }
-            line.cursor x1="0" x2="0" y1=(ABOVE) y2=(HEIGHT - BELOW) {}
+        "All tiles together have " (sum(&tiles.total)) " bytes without gaps"
+        @if let Some(with_gaps) = &tiles.with_gaps {
+            ", " (sum(with_gaps)) " with gaps"
         }
-        }
+        "."
     }
-}
-
-/// The outline over all tiles, each one wide.
-fn outline(bytes: &[u64], most: u64) -> String {
-    let mut path = String::from("M0 1000");
-    let mut last = 1000;
-    for (tile, &bytes) in bytes.iter().enumerate() {
-        let next = (1000.0 * (1.0 - bytes as f64 / most as f64)).round() as i64;
-        if next != last {
-            let _ = write!(path, "H{tile}V{next}");
-            last = next;
-        }
-    }
-    let _ = write!(path, "H{}V1000Z", bytes.len());
-    path
 }
 
 /// The maximum number of tiles in the table.
 const FULLEST: usize = 20;
 
-const TILES: [Column; 5] = [
+const TILES: [Column; 7] = [
     Column::new("Tile", Kind::Count, ""),
+    Column::new("IPU", Kind::Count, ""),
+    Column::new("On its IPU", Kind::Count, ""),
     Column::new("Bytes in use", Kind::Bytes, "/memory/tiles/total/{}"),
     Column::new("With gaps", Kind::Bytes, "/memory/tiles/with_gaps/{}"),
     Column::new("Always live", Kind::Bytes, "/memory/tiles/always_live/{}"),
@@ -132,7 +93,9 @@ const TILES: [Column; 5] = [
     ),
 ];
 
-fn tile_table(tiles: &TileTotals) -> Markup {
+/// The fullest tiles; of several IPUs with the place on their IPU.
+pub(super) fn tile_table(tiles: &TileTotals, tiles_per_ipu: Option<u32>) -> Markup {
+    let of_ipu = tiles_per_ipu.map(|tiles| tiles.max(1) as usize);
     let mut fullest: Vec<usize> = (0..tiles.total.len()).collect();
     fullest.sort_by_key(|&tile| std::cmp::Reverse(tiles.total[tile]));
     fullest.truncate(FULLEST);
@@ -141,6 +104,8 @@ fn tile_table(tiles: &TileTotals) -> Markup {
         let with_gaps = tiles.with_gaps.as_ref().and_then(|own| own.get(tile));
         let cells = cells![
             tile,
+            of_ipu.map(|tiles| tile / tiles),
+            of_ipu.map(|tiles| tile % tiles),
             tiles.total[tile],
             with_gaps.copied(),
             tiles.always_live.get(tile).copied(),
@@ -150,6 +115,9 @@ fn tile_table(tiles: &TileTotals) -> Markup {
     }
     if tiles.with_gaps.is_none() {
         table_of = table_of.without("With gaps");
+    }
+    if of_ipu.is_none() {
+        table_of = table_of.without("IPU").without("On its IPU");
     }
     table("Fullest tiles", &table_of)
 }

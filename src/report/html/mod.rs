@@ -12,6 +12,7 @@ mod columns;
 mod curve;
 mod cuts;
 mod execution;
+mod fit;
 mod layers;
 mod liveness;
 mod memory;
@@ -22,6 +23,7 @@ mod summary;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod verdict;
 mod widgets;
 
@@ -93,30 +95,60 @@ struct Section {
 
 /// All parts that the report has, in order.
 fn sections(report: &Report, charts: &mut Charts) -> Vec<Section> {
-    let section = |id, name, body: Option<Markup>| body.map(|body| Section { id, name, body });
-    let all = [
-        section("refusal", "Why it does not fit", refusal::section(report)),
-        section("given", "Beside the best", refusal::given(report)),
-        section("split", "Split", verdict::split(report)),
-        section("constraints", "Constraints", proof::constraints(report)),
-        section("stages", "Stages", stages::section(report, charts)),
-        section("cuts", "Cuts", cuts::section(report)),
-        section("tied-weights", "Tied weights", cuts::tied_weights(report)),
-        section(
+    let all = match &report.fit {
+        Some(_) => Vec::from(of_compilation(report, charts)),
+        None => Vec::from(of_model(report, charts)),
+    };
+    let section = |(id, name, body): (_, _, Option<Markup>)| {
+        Some(Section {
+            id,
+            name,
+            body: body?,
+        })
+    };
+    all.into_iter().filter_map(section).collect()
+}
+
+/// The id, the name, and what is there.
+type Part = (&'static str, &'static str, Option<Markup>);
+
+/// The parts of a page about a compilation.
+fn of_compilation(report: &Report, charts: &mut Charts) -> [Part; 7] {
+    [
+        ("ipus", "IPUs", fit::ipus(report)),
+        ("against", "Against the prediction", fit::against(report)),
+        ("memory", "Recorded memory", fit::memory(report, charts)),
+        ("liveness", "Liveness by IPU", fit::liveness(report, charts)),
+        ("execution", "Execution by IPU", fit::execution(report)),
+        ("summary", "Summary", Some(summary::section(report))),
+        ("made", "How it was made", Some(summary::made(report))),
+    ]
+}
+
+/// The parts of a page about a model and its split.
+fn of_model(report: &Report, charts: &mut Charts) -> [Part; 16] {
+    [
+        ("refusal", "Why it does not fit", refusal::section(report)),
+        ("given", "Beside the best", refusal::given(report)),
+        ("split", "Split", verdict::split(report)),
+        ("constraints", "Constraints", proof::constraints(report)),
+        ("stages", "Stages", stages::section(report, charts)),
+        ("cuts", "Cuts", cuts::section(report)),
+        ("tied-weights", "Tied weights", cuts::tied_weights(report)),
+        (
             "shared-variables",
             "Shared variables",
             cuts::shared_variables(report),
         ),
-        section("proof", "Proof", proof::section(report)),
-        section("sweep", "Numbers of IPUs", sweep::section(report)),
-        section("liveness", "Liveness", liveness::section(report, charts)),
-        section("memory", "Recorded memory", memory::section(report, charts)),
-        section("layers", "Layers", Some(layers::section(report))),
-        section("execution", "Execution", execution::section(report)),
-        section("summary", "Summary", Some(summary::section(report))),
-        section("made", "How it was made", Some(summary::made(report))),
-    ];
-    all.into_iter().flatten().collect()
+        ("proof", "Proof", proof::section(report)),
+        ("sweep", "Numbers of IPUs", sweep::section(report)),
+        ("liveness", "Liveness", liveness::section(report, charts)),
+        ("memory", "Recorded memory", memory::section(report, charts)),
+        ("layers", "Layers", Some(layers::section(report))),
+        ("execution", "Execution", execution::section(report)),
+        ("summary", "Summary", Some(summary::section(report))),
+        ("made", "How it was made", Some(summary::made(report))),
+    ]
 }
 
 fn navigation(sections: &[Section]) -> Markup {

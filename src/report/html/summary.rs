@@ -3,7 +3,7 @@
 use super::widgets::{number, table};
 use crate::report::table::{Column, Kind, Table, cells};
 use crate::report::text::shown;
-use crate::report::{BuildOption, Report};
+use crate::report::{BuildOption, Fit, Report};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -17,6 +17,9 @@ pub(super) fn section(report: &Report) -> Markup {
             dd {
                 (shown(&target.architecture)) ", " (number("/provenance/target/tiles", target.tiles.into()))
                 " tiles of " (number("/provenance/target/bytes_per_tile", target.bytes_per_tile)) " bytes"
+                @if let Some(fit) = &report.fit {
+                    ", " (number("/fit/tiles_per_ipu", fit.tiles_per_ipu.into())) " on each IPU"
+                }
                 @if let Some(hertz) = target.clock_hz {
                     ", " (number("/provenance/target/clock_hz", hertz)) " Hz"
                 }
@@ -25,10 +28,32 @@ pub(super) fn section(report: &Report) -> Markup {
             dd { (known(&made.poplar)) }
             dt { "Compiled" }
             dd { (known(&made.compiled)) }
+            @if let Some(fit) = &report.fit { (of_compilation(fit)) }
         }
         @if let Some(options) = &made.options { (build_options(options)) }
         @for (name, value) in [("framework.json", &made.framework), ("app.json", &made.app)] {
             @if let Some(value) = value { (beside(name, value)) }
+        }
+    }
+}
+
+/// How many replicas and variables were compiled.
+fn of_compilation(fit: &Fit) -> Markup {
+    html! {
+        dt { "Replicas" }
+        dd {
+            (number("/fit/replicas", fit.replicas.into()))
+            @if fit.replicas > 1 { ", of which " (number("/fit/listed_replicas", fit.listed_replicas.into())) " in the profile" }
+        }
+        dt { "Lowered variables" }
+        dd {
+            @match fit.variables {
+                Some(count) => {
+                    (number("/fit/variables", count))
+                    @if !fit.has_names { ", whose names do not tell what a pipeline keeps" }
+                }
+                None => span.soft { "not recorded" },
+            }
         }
     }
 }
@@ -119,8 +144,14 @@ pub(super) fn made(report: &Report) -> Markup {
             dd {
                 @for argument in &made.arguments { code { (shown(argument)) } " " }
             }
-            dt { "Memory model" }
-            dd { (shown(&made.memory_model)) }
+            @if report.fit.is_none() {
+                dt { "Memory model" }
+                dd { (shown(&made.memory_model)) }
+            }
+            @if let Some(against) = report.fit.as_ref().and_then(|fit| fit.against.as_ref()) {
+                dt { "Predicted from" }
+                dd { code { (shown(&against.profile)) } }
+            }
             dt { "PopLiner" }
             dd { "version " (shown(&made.popliner)) ", report version " (number("/version", report.version.into())) }
         }

@@ -1,10 +1,12 @@
 //! The page as text; in a browser it is tested by `tests/it/page`.
 
 use super::*;
-use crate::report::testing::{hostile, report};
+use crate::report::testing::{compiled, hostile, hostile_compiled, report};
 use crate::report::{Curve, LayerMemory, LiveVariable, TileTotals};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
+
+mod compilation;
 
 #[test]
 fn the_policy_names_the_style_and_the_script() {
@@ -164,11 +166,13 @@ fn a_hundred_layers_and_twenty_thousand_steps_take_less_than_two_megabytes() {
 #[test]
 fn hostile_names_stay_text() {
     let name = "</script></title><img src=x onerror=alert(1)>\"' onload=\"x\u{1b}&amp;";
-    let page = text(&hostile(name));
-    assert!(!page.contains("<img"), "an element came in");
-    assert!(!page.contains("\" onload"), "an attribute came in");
-    assert!(!page.contains('\u{1b}'));
-    assert_eq!(page.matches("</script>").count(), 2);
-    assert_eq!(page.matches("</title>").count(), 1);
-    assert!(page.contains("&lt;img src=x"));
+    for report in [hostile(name), hostile_compiled(name)] {
+        let page = text(&report);
+        assert!(!page.contains("<img"), "an element came in");
+        assert!(!page.contains("\" onload"), "an attribute came in");
+        assert!(!page.contains('\u{1b}'));
+        assert_eq!(page.matches("</script>").count(), 2);
+        assert_eq!(page.matches("</title>").count(), 1);
+        assert!(page.contains("&lt;img src=x"));
+    }
 }

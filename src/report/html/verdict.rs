@@ -1,8 +1,8 @@
 //! The head of the page, and the split at a glance.
 
 use super::columns::{Bar, Columns};
-use super::short;
 use super::widgets::{number, parts_legend, sentence, signed, stacked, table};
+use super::{fit, short};
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
 use crate::report::tables::bar;
@@ -12,14 +12,18 @@ use maud::{Markup, html};
 
 /// The verdict with the figures that matter most, and warnings.
 pub(super) fn header(report: &Report, title: &str) -> Markup {
-    let fits = report.split.as_ref().map(|split| split.fits);
+    let fits = match &report.fit {
+        Some(fit) => Some(fit.fits),
+        None => report.split.as_ref().map(|split| split.fits),
+    };
     html! {
         header {
             p.eyebrow { "PopLiner report on " span.name { (shown(&report.provenance.files.profile)) } }
             h1.good[fits == Some(true)].bad[fits == Some(false)] { (title) }
-            @match &report.split {
-                Some(split) => (of_split(report, split)),
-                None => (of_model(report)),
+            @match (&report.fit, &report.split) {
+                (Some(fit), _) => (fit::figures(report, fit)),
+                (None, Some(split)) => (of_split(report, split)),
+                (None, None) => (of_model(report)),
             }
             (warnings(report))
         }
