@@ -70,7 +70,8 @@ pub struct StageAgainst {
     pub difference: i64,
     /// What is left of the limit there, as recorded.
     pub free: i64,
-    /// Both by what they hold, without what was learnt.
+    /// What was predicted by what it holds, without what was learnt. Accumulators that
+    /// the profile of one IPU had itself are among the variables, on both sides.
     pub predicted_parts: TileParts,
     /// As recorded.
     pub recorded_parts: TileParts,
@@ -109,9 +110,15 @@ impl Against {
         let ipus = fit.of_replica();
         let pairs = pairs(&split.stages, ipus);
         let are_named = is_named(&split.stages, ipus);
-        let stages = pairs.iter().map(|&(stage, ipu)| {
-            StageAgainst::new(&split.stages[stage], &ipus[ipu], fit.has_names)
-        });
+        // Where the profile of one IPU had accumulators, they are among its variables.
+        let facts = prediction.pipeline.as_ref();
+        let told = Told {
+            stash: fit.has_names,
+            accumulators: fit.has_names && facts.is_some_and(|own| !own.recorded_accumulation),
+        };
+        let stages = pairs
+            .iter()
+            .map(|&(stage, ipu)| StageAgainst::new(&split.stages[stage], &ipus[ipu], told));
         Ok(Self {
             profile: prediction.provenance.files.profile.clone(),
             matched_by: if are_named {
@@ -132,10 +139,28 @@ impl Against {
     }
 }
 
+/// Which parts both sides tell apart from other variables.
+#[derive(Clone, Copy)]
+struct Told {
+    stash: bool,
+    accumulators: bool,
+}
+
+impl Told {
+    fn parts(self, mut parts: TileParts) -> TileParts {
+        if !self.stash {
+            parts = parts.without_stash();
+        }
+        if !self.accumulators {
+            parts = parts.without_accumulators();
+        }
+        parts
+    }
+}
+
 impl StageAgainst {
-    fn new(stage: &Stage, ipu: &IpuFit, has_names: bool) -> Self {
+    fn new(stage: &Stage, ipu: &IpuFit, told: Told) -> Self {
         let (predicted, recorded) = (&stage.fullest_tile, &ipu.fullest_tile);
-        let predicted_parts = TileParts::predicted(predicted);
         Self {
             stage: stage.stage,
             ipu: ipu.ipu,
@@ -145,12 +170,8 @@ impl StageAgainst {
             recorded: recorded.bytes,
             difference: free_bytes(recorded.bytes, predicted.bytes),
             free: recorded.free,
-            predicted_parts: if has_names {
-                predicted_parts
-            } else {
-                predicted_parts.without_names()
-            },
-            recorded_parts: recorded.parts,
+            predicted_parts: told.parts(TileParts::predicted(predicted)),
+            recorded_parts: told.parts(recorded.parts),
             predicted_total: stage.total,
             recorded_total: ipu.total,
             total_difference: free_bytes(ipu.total, stage.total),

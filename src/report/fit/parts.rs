@@ -110,12 +110,19 @@ impl TileParts {
         }
     }
 
-    /// The same with stash and accumulators among the variables, where their names
-    /// are not known.
-    pub(super) fn without_names(self) -> Self {
+    /// The same with the stash among the variables.
+    pub(super) fn without_stash(self) -> Self {
         Self {
-            variables: sum(&[self.variables, self.stash, self.accumulators]),
+            variables: sum(&[self.variables, self.stash]),
             stash: 0,
+            ..self
+        }
+    }
+
+    /// The same with accumulators among the variables.
+    pub(super) fn without_accumulators(self) -> Self {
+        Self {
+            variables: sum(&[self.variables, self.accumulators]),
             accumulators: 0,
             ..self
         }

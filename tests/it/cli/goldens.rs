@@ -188,12 +188,7 @@ const PLACES: &[&str] = &[
 ];
 
 /// A compiled pipeline, in all forms but the page.
-const FIT: &[&str] = &[
-    "--fit",
-    "--export-json=-",
-    "--export-csv=-",
-    "--export-markdown=-",
-];
+const FIT: &[&str] = &["--fit", "--export-csv=-", "--export-markdown=-"];
 
 /// Options whose output is long or says nothing new elsewhere.
 const FEW: &[(&str, &str, &[&str])] = &[
