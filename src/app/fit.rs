@@ -1,7 +1,7 @@
 //! `--fit`: does a compilation fit, as it was recorded, and how far is it from what
 //! was predicted?
 
-use super::input::{debug_path, read_bounded};
+use super::input::{Beside, debug_path, read_bounded};
 use super::messages::Messages;
 use super::output::{exit_of, read_report_at};
 use super::stdout::Sections;
@@ -31,14 +31,27 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
         messages.warning(format_args!("{}: {}", shown(file), printable(warning)));
     }
     let mut report = read.report(options)?;
+    if options.wants_report() {
+        add_beside(options, messages, &mut report);
+    }
     if let Some(prediction) = &prediction {
         compare(options, prediction, &mut report)?;
-        if let Some(path) = &options.calibrate {
-            write_calibration(options, path, prediction, &report)?;
-            messages.info(format_args!("the calibration is in {}", shown(path)));
-        }
     }
-    print(options, &report, messages, out)
+    let exit = print(options, &report, messages, out)?;
+    // Whether it fits is said in any case.
+    if let (Some(prediction), Some(path)) = (&prediction, &options.calibrate) {
+        write_calibration(options, path, prediction, &report)?;
+        messages.info(format_args!("the calibration is in {}", shown(path)));
+    }
+    Ok(exit)
+}
+
+/// Adds what is beside the profile.
+fn add_beside(options: &Options, messages: Messages, report: &mut Report) {
+    let beside = Beside::read(options, messages);
+    report.provenance.framework = beside.framework;
+    report.provenance.app = beside.app;
+    report.warnings.extend(beside.warnings);
 }
 
 /// What was read.
@@ -181,7 +194,7 @@ fn print(
     let count = tables.len() + export::to_standard_output(options);
     let mut sections = Sections::new(out, options.format, count);
     for table in tables {
-        sections.table(&table.without("Of the limit"))?;
+        sections.table(&table)?;
     }
     export::write(options, report, &mut sections, messages)?;
     for line in terminal::fit(report, messages.look()) {

@@ -59,18 +59,33 @@ fn load(options: &Options, messages: Messages) -> Result<Analysis> {
     })
 }
 
-/// Reads what is beside the profile; what of that cannot be read is a warning.
-pub(super) fn read_beside(analysis: &mut Analysis, options: &Options, messages: Messages) {
-    let mut beside = |name: &str| {
-        json_beside(&options.profile, name).unwrap_or_else(|error| {
-            let warning = format!("{name} beside the profile is left out: {error:#}");
-            messages.warning(&warning);
-            analysis.warnings.push((shown(&options.profile), warning));
-            None
-        })
-    };
-    let (framework, app) = (beside("framework.json"), beside("app.json"));
-    (analysis.framework, analysis.app) = (framework, app);
+/// What is beside a profile.
+pub(super) struct Beside {
+    pub(super) framework: Option<Value>,
+    pub(super) app: Option<Value>,
+    /// What could not be read, as sentences.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Beside {
+    /// Reads it; what of that cannot be read is a warning.
+    pub(super) fn read(options: &Options, messages: Messages) -> Self {
+        let mut warnings = Vec::new();
+        let mut beside = |name: &str| {
+            json_beside(&options.profile, name).unwrap_or_else(|error| {
+                let warning = format!("{name} beside the profile is left out: {error:#}");
+                messages.warning(&warning);
+                warnings.push(warning);
+                None
+            })
+        };
+        let (framework, app) = (beside("framework.json"), beside("app.json"));
+        Self {
+            framework,
+            app,
+            warnings,
+        }
+    }
 }
 
 /// A small JSON file beside the profile; `None` when there is none.

@@ -115,7 +115,11 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let calibration = fit::calibration(options)?;
     let mut analysis = input::read(options, messages)?;
     if options.wants_report() {
-        input::read_beside(&mut analysis, options, messages);
+        let beside = input::Beside::read(options, messages);
+        let warnings = beside.warnings.into_iter();
+        let warnings = warnings.map(|warning| (shown(&options.profile), warning));
+        analysis.warnings.extend(warnings);
+        (analysis.framework, analysis.app) = (beside.framework, beside.app);
     }
     let model = &analysis.model;
     let layers = input::find_layers(&analysis, options, messages)?;

@@ -20,7 +20,7 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     if report.fit.is_some() {
         for table in super::fit_tables(report) {
             writeln!(out, "# {}", table.name)?;
-            table.without("Of the limit").write(Format::Csv, out)?;
+            table.write(Format::Csv, out)?;
         }
         return Ok(());
     }

@@ -6,14 +6,16 @@ use crate::report::Report;
 use crate::report::table::{Cell, Column, Kind, Table, cells};
 use crate::report::text::signed_share;
 
-/// The tables for programs: IPUs and their categories, and what was predicted.
+/// The tables for programs: IPUs and their categories, and what was predicted. Shares
+/// are left out, which programs compute themselves.
 pub fn all(report: &Report) -> Vec<Table> {
     let Some(fit) = &report.fit else {
         return Vec::new();
     };
-    let mut tables = vec![ipus(fit), categories(fit)];
+    let mut tables = vec![ipus(fit).without("Of the limit"), categories(fit)];
     if let Some(against) = &fit.against {
-        tables.extend([stages(against, report.pseudo_layers), parts(against)]);
+        let stages = stages(against, report.pseudo_layers);
+        tables.extend([stages.without("Of the predicted"), parts(against)]);
     }
     tables
 }

@@ -359,6 +359,9 @@ fn solving_names_the_way_out() {
     );
 }
 
+/// Changes a document.
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 /// A prediction of the fixture's own split.
 fn prediction(case: &Case) -> Value {
     let one_ipu = Case::of("training-pipeline");
@@ -381,13 +384,13 @@ fn predictions_that_are_not_what_they_should_be() {
         let case = case();
         prediction(&case)
     };
-    let changed = |change: &dyn Fn(&mut Value)| {
+    let changed = |change: Change<'_>| {
         let mut changed = whole.clone();
         change(&mut changed);
         against(&case(), &changed)
     };
     assert_eq!(changed(&|_| {}).code, 0);
-    let refused: [(&str, &dyn Fn(&mut Value), &str); 4] = [
+    let refused: [(&str, Change<'_>, &str); 4] = [
         (
             "no split",
             &|own| own["split"] = Value::Null,
@@ -467,14 +470,14 @@ fn calibrations_that_are_not_what_they_should_be() {
         let path = path.to_str().expect("a plain path");
         one_ipu.run(&["--solve", "--num-ipus=4", "--calibration", path])
     };
-    let changed = |change: &dyn Fn(&mut Value)| {
+    let changed = |change: Change<'_>| {
         let mut changed = whole.clone();
         change(&mut changed);
         solve(&changed.to_string())
     };
     assert_eq!(changed(&|_| {}).code, 0);
     let most = || json!(i64::MAX);
-    let refused: [(&dyn Fn(&mut Value), &str); 7] = [
+    let refused: [(Change<'_>, &str); 7] = [
         (
             &|own| own["format"] = json!("other"),
             "it is no calibration",
