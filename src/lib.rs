@@ -27,7 +27,9 @@
 //! * [`report`] turns what was found into one [`Report`](report::Report), and
 //!   that into the forms people and programs read: JSON, tables, Markdown, a
 //!   page for the browser, configuration, and what changed since an earlier
-//!   one.
+//!   one. A [`CompiledProfile`](profile::CompiledProfile) of any number of IPUs
+//!   goes there directly: whether it [fits](report::Fit), how far it is from
+//!   what was predicted, and what is learnt from that for the next prediction.
 //! * [`analysis`] goes this way in a few calls.
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`app`] is the command around all that: options, files, exit codes.

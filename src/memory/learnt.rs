@@ -36,6 +36,14 @@ impl Learnt {
             })
     }
 
+    /// The same for a pipeline of which no stage was compiled: what goes by the place.
+    pub fn carried(&self) -> Self {
+        Self {
+            stages: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// Is the number of `stage` learnt from other stages?
     pub fn is_estimate(&self, stage: &PlacedStage) -> bool {
         self.own(stage).is_none()

@@ -1,7 +1,7 @@
 //! What other pipelines would need (`--recompute`, `--schedule`).
 
 use super::{MOST_STAGES, SearchError, WeighedRequest};
-use crate::memory::{MemoryModel, Pipeline, Recompute};
+use crate::memory::{Learnt, MemoryModel, Pipeline, Recompute};
 use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub(super) fn find(
 ) -> Result<Vec<Alternative>, SearchError> {
     let mut found = Vec::new();
     for pipeline in memory.pipeline().alternatives() {
-        let other = memory.in_pipeline(pipeline)?;
+        let other = in_other(memory, pipeline)?;
         let stages = weighed.ipus.max(MOST_STAGES);
         let costs = &other.range_costs_with(u64::MAX, stages, progress)?;
         let problem = Problem {
@@ -57,9 +57,21 @@ pub(super) fn without_recomputation(
     if pipeline.recompute == Recompute::None || stages.is_empty() {
         return Ok(None);
     }
-    let plain = memory.in_pipeline(Pipeline {
-        recompute: Recompute::None,
-        ..pipeline
-    })?;
+    let plain = in_other(
+        memory,
+        Pipeline {
+            recompute: Recompute::None,
+            ..pipeline
+        },
+    )?;
     Ok(plain.peak_of_split(stages))
+}
+
+/// The same model in another pipeline, of which no stage was compiled.
+fn in_other<'a>(
+    memory: &MemoryModel<'a>,
+    pipeline: Pipeline,
+) -> Result<MemoryModel<'a>, SearchError> {
+    let carried = memory.learnt().map(Learnt::carried);
+    Ok(memory.in_pipeline(pipeline)?.learning(carried))
 }

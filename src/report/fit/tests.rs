@@ -1,10 +1,13 @@
 //! Stages and IPUs that are matched, and what is learnt from them.
 
-use super::{Against, AgainstError, Calibration, CalibrationError, Fit, IpuFit, MatchedBy};
+use super::{
+    Against, AgainstError, Calibration, CalibrationError, CutElsewhere, Fit, IpuFit, MatchedBy,
+};
 use crate::memory::{Pipeline, PlacedStage, Schedule};
 use crate::model::{Layering, Positions};
-use crate::report::testing::report;
-use crate::report::{LayerNames, Report, Stage};
+use crate::report::terminal::{self, TextStyle};
+use crate::report::testing::{compiled, report};
+use crate::report::{LayerNames, Report, Stage, Units};
 
 /// The layers of a stage or an IPU: `-` is In.
 fn names(layers: &str) -> LayerNames {
@@ -234,4 +237,36 @@ fn nothing_is_learnt_from_other_cuts_or_without_a_pipeline() {
         Calibration::new(&classic, &same),
         Err(CalibrationError::NoPipeline)
     ));
+}
+
+#[test]
+fn the_lines_for_people() {
+    let look = TextStyle {
+        units: Units::Bytes,
+        screen: None,
+    };
+    let lines = terminal::fit(&compiled(), &look).join("\n");
+    let expected = "\
+FAILURE: The compiled model does not fit on 1 of 3 IPUs
+";
+    assert!(lines.contains(expected), "{lines}");
+    assert!(lines.contains("\nIPU 1 does not fit: tile "), "{lines}");
+    assert!(
+        lines.contains("\nstages and IPUs were matched by the layers"),
+        "{lines}"
+    );
+    let mut cut = compiled();
+    let fit = cut.fit.as_mut().expect("a compilation");
+    let against = fit.against.as_mut().expect("a comparison");
+    against.cut_elsewhere = Some(CutElsewhere {
+        ipus: Some(3),
+        stages: vec![1, 2],
+        recorded: vec![names("0"), names("1 2"), names("3")],
+    });
+    against.predicted_stages = 2;
+    let lines = terminal::fit(&cut, &look).join("\n");
+    let expected = "the pipeline was cut elsewhere than predicted: it has 3 IPUs and the prediction 2 \
+                    stages; the IPUs have the layers [ 0 | 1 2 | 3 ] (predict the split that was \
+                    compiled, with --layers-per-ipu or --check-splits, and compare with that)";
+    assert!(lines.ends_with(expected), "{lines}");
 }

@@ -6,6 +6,7 @@
 //! | unusual | case |
 //! |---|---|
 //! | several IPUs, replicas, a pipeline | `machines_of_several_ipus_are_refused`, `one_of_several_replicas_is_analysed` |
+//! | compiled pipelines without some tables, overflowed | `tables_that_are_not_there_take_only_what_they_show`, `overflowed_bytes_count_as_over` |
 //! | Mk1 and Mk2 | `a_mk1_and_other_tiles` |
 //! | other format versions | `other_format_versions_are_read_with_a_warning` |
 //! | several compilation steps | `compilation_steps` |
@@ -28,6 +29,10 @@
 //! | blobs short, long, with runs of 2^60 | `blobs` |
 //! | rows that are lost | `rows_that_are_lost` |
 //! | step ranges, tiles, sizes, sums | `numbers_that_cannot_be` |
+//! | several IPUs: tiles that do not divide, IPUs, tiles and replicas that are not there | `ipus_that_do_not_add_up`, `rows_of_ipus_and_tiles_that_are_not_there` |
+//! | several IPUs: rows without an IPU, variables and sums that disagree | `sums_that_disagree` |
+//! | several IPUs: cells of another type, files that are cut off | `compiled::cells_of_another_type`, `files_that_are_cut_off` |
+//! | predictions and calibrations | `predictions_that_are_not_what_they_should_be`, `calibrations_that_are_not_what_they_should_be` |
 //! | tables of cycles | `blobs_of_cycles`, `executions_that_never_were`, `counts_of_loops` |
 //! | reports to compare with, files beside the profile | `comparisons_with_what_is_no_report`, `comparisons_with_reports_that_were_changed`, `files_beside_the_profile` |
 //! | CBOR cut at any byte | `contexts_cut_at_any_byte` |

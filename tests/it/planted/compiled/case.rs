@@ -49,19 +49,23 @@ impl fmt::Display for Case {
 
 /// What no prediction knows: more in the middle, a little different from tile to
 /// tile.
-fn form() -> ProfileForm {
+fn planted() -> PlantedCode {
     let bytes = |first, middle, last| PlantedBytes {
         first,
         middle,
         last,
         varying: 64,
     };
+    PlantedCode {
+        global_exchange: bytes(2048, 4096, 1536),
+        host_exchange: bytes(512, 640, 768),
+        restore: bytes(1024, 1024, 0),
+    }
+}
+
+fn form() -> ProfileForm {
     ProfileForm {
-        planted: PlantedCode {
-            global_exchange: bytes(2048, 4096, 1536),
-            host_exchange: bytes(512, 640, 768),
-            restore: bytes(1024, 1024, 0),
-        },
+        planted: planted(),
         ..ProfileForm::default()
     }
 }
@@ -103,7 +107,7 @@ impl Case {
             folder,
             debug: DebugInfo::read(&debug).expect("contexts"),
         };
-        let compiled = files.compile(&model, &drawn_case.cuts, &drawn_case);
+        let compiled = files.compile(&model, &drawn_case.cuts, &drawn_case, &form());
         let prediction = predict(&analysis, &drawn_case.cuts, &drawn_case, None);
         vec![Self {
             cuts: drawn_case.cuts.clone(),
@@ -118,9 +122,19 @@ impl Case {
         }]
     }
 
+    /// The same compilation, written in another form.
+    pub fn compiled_as(&self, form: ProfileForm) -> Compiled {
+        let form = ProfileForm {
+            planted: planted(),
+            ..form
+        };
+        self.files
+            .compile(&self.model, &self.cuts, &self.drawn, &form)
+    }
+
     /// The compilation with other cuts.
     pub fn compiled_at(&self, cuts: &[u32]) -> Compiled {
-        self.files.compile(&self.model, cuts, &self.drawn)
+        self.files.compile(&self.model, cuts, &self.drawn, &form())
     }
 
     /// Cuts of which one is elsewhere by one position; `None` where there is no room.
@@ -195,9 +209,16 @@ fn predict(
 }
 
 impl Files {
-    fn compile(&self, model: &PipelineModel, cuts: &[u32], case: &drawn::Case) -> Compiled {
-        let path = self.folder.path().join(format!("pipelined{cuts:?}.pop"));
-        let truth = model.write_profile_as(&path, cuts, &case.options, &form());
+    fn compile(
+        &self,
+        model: &PipelineModel,
+        cuts: &[u32],
+        case: &drawn::Case,
+        form: &ProfileForm,
+    ) -> Compiled {
+        let path = self.folder.path().join("pipelined.pop");
+        let _ = std::fs::remove_file(&path);
+        let truth = model.write_profile_as(&path, cuts, &case.options, form);
         let profile = CompiledProfile::read(&path, true).expect("a compilation");
         let programs = profile.programs.as_ref().expect("programs");
         let layers = LayersByIpu::find(programs, &self.debug, &layer_options(), profile.ipus);

@@ -14,7 +14,7 @@ use popliner::model::CodeKind;
 use popliner::profile::PipelineName;
 use popliner::report::{Calibration, Fit, MatchedBy, TileParts};
 use rayon::prelude::*;
-use synthesize::pipeline::{NameKind, StageTruth};
+use synthesize::pipeline::{LoweredVariables, NameKind, ProfileForm, StageTruth};
 
 /// How many models are drawn; those without a backward pass that shows are left out.
 const MODELS: u64 = 80;
@@ -48,6 +48,7 @@ fn check(case: &Case) -> Errors {
     let fit = case.compiled.fit();
     every_tile_of_every_ipu_has_what_was_planted(case, &fit);
     the_prediction_lacks_what_was_planted(case, &fit);
+    other_forms_say_the_same(case, &fit);
     let learnt = what_was_learnt_predicts_what_was_recorded(case, &fit);
     let Some(other) = case.other_cuts() else {
         return Errors::new();
@@ -201,6 +202,60 @@ fn names_tell_the_same_to_reader_and_generator() {
         });
         assert_eq!(read, planted, "{name}");
     }
+}
+
+/// Without lowered variables, of replicas, and executed.
+fn other_forms_say_the_same(case: &Case, fit: &Fit) {
+    let plain = ProfileForm::default();
+    for lowered in [LoweredVariables::Empty, LoweredVariables::Missing] {
+        let blind = case.compiled_as(ProfileForm { lowered, ..plain }).fit();
+        assert_eq!((blind.variables, blind.has_names), (None, false), "{case}");
+        for (own, whole) in blind.ipus.iter().zip(&fit.ipus) {
+            let (own, whole) = (&own.fullest_tile, &whole.fullest_tile);
+            let parts = TileParts {
+                variables: whole.parts.variables + whole.parts.stash + whole.parts.accumulators,
+                stash: 0,
+                accumulators: 0,
+                ..whole.parts
+            };
+            assert_eq!((own.bytes, own.parts), (whole.bytes, parts), "{case}");
+        }
+        let against = case.against(&case.prediction, &blind);
+        assert_eq!(against.cut_elsewhere, None, "{case}");
+    }
+    for lists_replicas in [false, true] {
+        let replicas = 2;
+        let form = ProfileForm {
+            replicas,
+            lists_replicas,
+            ..plain
+        };
+        let of_replicas = case.compiled_as(form).fit();
+        let listed = if lists_replicas { 2 } else { 1 };
+        let counts = (of_replicas.replicas, of_replicas.listed_replicas);
+        assert_eq!(counts, (replicas, listed), "{case}");
+        assert_eq!(
+            of_replicas.ipus.len(),
+            listed as usize * fit.ipus.len(),
+            "{case}"
+        );
+        let totals = |fit: &Fit| -> Vec<u64> { fit.ipus.iter().map(|own| own.total).collect() };
+        assert_eq!(
+            totals(&of_replicas),
+            totals(fit).repeat(listed as usize),
+            "{case}"
+        );
+        let against = case.against(&case.prediction, &of_replicas);
+        assert_eq!(against, case.against(&case.prediction, fit), "{case}");
+    }
+    let executed = case.compiled_as(ProfileForm {
+        execution: true,
+        ..plain
+    });
+    let cycles = executed.truth.stages.iter().map(|own| own.cycles);
+    let cycles = cycles.map(|own| Some(own.compute + own.exchange));
+    let found = executed.fit().ipus.into_iter().map(|own| own.cycles);
+    assert!(found.eq(cycles), "{case}");
 }
 
 fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
