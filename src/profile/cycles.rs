@@ -8,10 +8,9 @@
 //! `runs`, `steps` and `steps_by_ipu` are there without rows. What is said below
 //! of those rows is what the schema says of them, and assumed.
 
-use super::compiled::no_ipu;
 use super::database::{Cells, Database};
 use super::encoding::{BlobError, Runs, Varints};
-use super::ids::Ids;
+use super::ids::{Ids, no_ipu};
 use super::{ProfileError, ProgramKind, Programs, Target};
 use rustc_hash::FxHashMap;
 use std::error::Error;

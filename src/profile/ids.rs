@@ -110,6 +110,11 @@ pub(super) fn position(
     ids.position(id).ok_or_else(unknown)
 }
 
+/// What is wrong with the number of an IPU that is not listed.
+pub(super) fn no_ipu(ipu: u64, count: u32) -> String {
+    format!("there is no IPU {ipu}: the profile has {count}, counted from 0")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -87,17 +87,6 @@ const IPUS: [&str; 10] = [
     "Overflowed",
     "Median tile",
 ];
-const AGAINST: [&str; 9] = [
-    "Stage",
-    "IPU",
-    "Layers",
-    "Predicted",
-    "Recorded",
-    "Difference",
-    "Of the predicted",
-    "Free there",
-    "Most of it",
-];
 const CUTS: [&str; 3] = ["Cut", "Between the layers", "Over it"];
 
 /// Whether a compilation fits, IPU by IPU, and how far it is from what was predicted.
@@ -113,8 +102,12 @@ fn compiled(report: &Report) -> String {
         text += "\nAgainst the prediction:\n";
         let lines = fit_sentences::against(against);
         text += &list(lines.iter().map(|line| said(report, line)));
-        text += &table(fit_tables::stages(against, report.pseudo_layers).only(&AGAINST));
-        text += &table(fit_tables::parts(against));
+        // Of other cuts, what differs says nothing.
+        if against.cut_elsewhere.is_none() {
+            let stages = fit_tables::stages(against, report.pseudo_layers);
+            text += &table(stages.only(&fit_tables::FOR_PEOPLE));
+            text += &table(fit_tables::parts(against));
+        }
     }
     text
 }
@@ -123,7 +116,7 @@ fn heading(report: &Report) -> String {
     let target = &report.provenance.target;
     format!(
         "## {}\n\nLimit: {} bytes on each of {} tiles of {} ({} bytes each).\n",
-        sentences::verdict(report),
+        report.heading(),
         grouped(report.memory.limit),
         grouped(u64::from(target.tiles)),
         escaped(&target.architecture),

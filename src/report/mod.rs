@@ -158,6 +158,14 @@ pub struct Report {
 }
 
 impl Report {
+    /// The heading: does the model, or what was compiled of it, fit?
+    fn heading(&self) -> String {
+        match &self.fit {
+            Some(fit) => fit::sentences::verdict(fit),
+            None => sentences::verdict(self),
+        }
+    }
+
     /// The JSON Schema of the document, which `schema/report-v1.schema.json`
     /// holds.
     pub fn schema() -> schemars::Schema {

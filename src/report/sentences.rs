@@ -126,9 +126,6 @@ impl Sentence {
 
 /// The heading of a report: does the model fit?
 pub(super) fn verdict(report: &Report) -> String {
-    if let Some(fit) = &report.fit {
-        return super::fit::sentences::verdict(fit);
-    }
     let Some(split) = &report.split else {
         return "Memory of the model".to_string();
     };

@@ -152,8 +152,12 @@ pub fn fit(report: &Report, look: &TextStyle) -> Vec<String> {
     let mut lines = vec![table, verdict];
     lines.extend(fit_sentences::lines(fit).iter().map(|own| words.say(own)));
     if let Some(against) = &fit.against {
-        let stages = fit_tables::stages(against, report.pseudo_layers).only(&AGAINST_COLUMNS);
-        lines.push(plain_table(&stages, words.units).trim_fmt());
+        // Of other cuts, what differs says nothing.
+        if against.cut_elsewhere.is_none() {
+            let stages = fit_tables::stages(against, report.pseudo_layers);
+            let stages = stages.only(&fit_tables::FOR_PEOPLE).without("Free there");
+            lines.push(plain_table(&stages, words.units).trim_fmt());
+        }
         let said = fit_sentences::against(against);
         lines.extend(said.iter().map(|own| words.say(own)));
     }
@@ -169,17 +173,6 @@ const FIT_COLUMNS: [&str; 8] = [
     "Tiles over",
     "Overflowed",
     "Of the limit",
-];
-
-const AGAINST_COLUMNS: [&str; 8] = [
-    "Stage",
-    "IPU",
-    "Layers",
-    "Predicted",
-    "Recorded",
-    "Difference",
-    "Of the predicted",
-    "Most of it",
 ];
 
 /// `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with what is missing.

@@ -1,7 +1,7 @@
 //! What is not always live, by step and IPU.
 
 use super::super::database::Database;
-use super::super::ids::Ids;
+use super::super::ids::{Ids, no_ipu};
 use super::super::{ProfileError, RecordedTile};
 use super::Ipus;
 use crate::limits;
@@ -101,11 +101,6 @@ fn read_deltas(
         *deltas = joined(std::mem::take(deltas));
     }
     Ok((of_all, of_ipus))
-}
-
-/// What is wrong with the number of an IPU that is not listed.
-pub(in super::super) fn no_ipu(ipu: u64, count: u32) -> String {
-    format!("there is no IPU {ipu}: the profile has {count}, counted from 0")
 }
 
 /// One entry for each step, ascending, without those that change nothing.

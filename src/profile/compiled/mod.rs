@@ -14,7 +14,6 @@ mod variable_sums;
 
 pub use ipus::Ipus;
 pub use live::LiveByIpu;
-pub(super) use live::no_ipu;
 pub use pipeline_names::PipelineName;
 pub use variable_sums::{LiveOnTile, Named, VariableSums};
 

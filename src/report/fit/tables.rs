@@ -177,6 +177,19 @@ const STAGES: [Column; 12] = [
     Column::new("Difference of all tiles", Kind::Change, "/total_difference"),
 ];
 
+/// The columns about fullest tiles.
+pub(in crate::report) const FOR_PEOPLE: [&str; 9] = [
+    "Stage",
+    "IPU",
+    "Layers",
+    "Predicted",
+    "Recorded",
+    "Difference",
+    "Of the predicted",
+    "Free there",
+    "Most of it",
+];
+
 /// A row for each stage that has an IPU: its fullest tile and all tiles.
 pub(in crate::report) fn stages(against: &Against, pseudo_layers: PseudoLayers) -> Table {
     let mut table = Table::of_layers("against", &STAGES, pseudo_layers);

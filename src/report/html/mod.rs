@@ -28,7 +28,7 @@ mod verdict;
 mod widgets;
 
 use crate::report::text::shown;
-use crate::report::{Band, Report, sentences};
+use crate::report::{Band, Report};
 use chart_data::Charts;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -52,7 +52,7 @@ pub fn text(report: &Report) -> String {
     let bands = report.liveness.as_ref().map_or(&[][..], |l| &l.bands[..]);
     let mut charts = Charts::new(bands, report.pseudo_layers);
     let sections = sections(report, &mut charts);
-    let title = sentences::verdict(report);
+    let title = report.heading();
     let page = html! {
         (DOCTYPE)
         html lang="en" {

@@ -1,7 +1,7 @@
 //! The head of the page, and the split at a glance.
 
 use super::columns::{Bar, Columns};
-use super::widgets::{number, parts_legend, sentence, signed, stacked, table};
+use super::widgets::{limits, number, parts_legend, sentence, signed, stacked, table};
 use super::{fit, short};
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
@@ -198,24 +198,9 @@ fn stage_bars(split: &Split) -> Markup {
             }
         }
         figcaption {
-            (limits(split))
+            (limits("/split", split.limit, &split.limits))
             @if split.is_calibrated { " Drawn is what was predicted, without what was learnt from compiled pipelines." }
         }
-    }
-}
-
-/// What the dashed lines are.
-fn limits(split: &Split) -> Markup {
-    let Some(limits) = &split.limits else {
-        return html! { "The dashed line is the limit of " (number("/split/limit", split.limit)) " bytes." };
-    };
-    html! {
-        "The dashed lines are the limits, which differ by IPU: "
-        @for (ipu, &limit) in limits.iter().enumerate() {
-            @if ipu > 0 { ", " }
-            (number(format_args!("/split/limits/{ipu}"), limit))
-        }
-        " bytes."
     }
 }
 

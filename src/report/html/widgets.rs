@@ -218,6 +218,22 @@ pub(super) fn stacked(
     }
 }
 
+/// What the dashed lines are: the limit, or those by IPU where they differ, below `at`
+/// in the JSON form.
+pub(super) fn limits(at: &str, limit: u64, by_ipu: &Option<Vec<u64>>) -> Markup {
+    let Some(limits) = by_ipu else {
+        return html! { "The dashed line is the limit of " (number(format_args!("{at}/limit"), limit)) " bytes." };
+    };
+    html! {
+        "The dashed lines are the limits, which differ by IPU: "
+        @for (ipu, &limit) in limits.iter().enumerate() {
+            @if ipu > 0 { ", " }
+            (number(format_args!("{at}/limits/{ipu}"), limit))
+        }
+        " bytes."
+    }
+}
+
 /// Bytes for an axis, with few digits.
 pub(super) fn rounded(bytes: u64) -> String {
     let units = [("GiB", 30u32), ("MiB", 20), ("KiB", 10)];

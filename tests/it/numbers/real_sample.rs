@@ -10,7 +10,8 @@ use popliner::memory::MemoryModel;
 use popliner::model::{
     DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions,
 };
-use popliner::profile::{NEVER_LIVE, Profile};
+use popliner::profile::{CompiledProfile, NEVER_LIVE, Profile};
+use popliner::report::{Files, FitInputs, Provenance, Report};
 use regex::Regex;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -194,4 +195,43 @@ fn the_full_memory_model_agrees_with_every_recorded_tile() {
         .map(|v| u64::from(v.bytes))
         .sum();
     assert_eq!(live, highest);
+}
+
+/// As it was compiled: what Poplar recorded of its one IPU, by what it holds.
+#[test]
+fn the_compilation_is_judged_by_what_poplar_recorded() {
+    let Some(path) = sample("firehose.profile.pop") else {
+        return;
+    };
+    let profile = CompiledProfile::read(&path, true).unwrap();
+    assert_eq!(profile.warnings, Vec::<String>::new());
+    assert_eq!((profile.ipus.count, profile.tiles.len()), (1, 1472));
+    let variables = profile.variables.as_ref().expect("variables");
+    assert_eq!(variables.count, 51_880);
+    let live = profile.live.as_ref().expect("liveness by IPU");
+    let most = live.ipus[0].iter().map(|point| point.1).max();
+    let sql = "SELECT max(live) FROM (SELECT sum(delta_bytes) OVER (ORDER BY step_id) AS live
+               FROM memory_not_always_live_by_step_and_ipu WHERE ipu = 0)";
+    assert_eq!(most, query(&path, sql, |row| row.get(0).unwrap())[0]);
+    let files = Files {
+        profile: "profile.pop".into(),
+        debug: None,
+        saved_model: false,
+    };
+    let target = &profile.target;
+    let report = Report::of_compilation(FitInputs {
+        profile: &profile,
+        layers: None,
+        limits: vec![target.bytes_per_tile],
+        provenance: Provenance::new(target, &profile.made, files, "recorded"),
+        warnings: Vec::new(),
+    });
+    let fit = report.fit.expect("whether it fits");
+    let tile = &fit.ipus[0].fullest_tile;
+    assert_eq!((fit.fits, tile.tile, tile.bytes), (true, 0, 8281));
+    // 36 bytes of tile 0 no variable explains.
+    assert_eq!((tile.parts.total(), tile.parts.gaps), (8281, 36));
+    let sum = "SELECT sum(total) FROM memory_by_tile";
+    let sum: u64 = query(&path, sum, |row| row.get(0).unwrap())[0];
+    assert_eq!(fit.ipus[0].total, sum);
 }

@@ -7,19 +7,6 @@ use crate::report::text::{grouped, grouped_signed};
 use crate::report::{Against, Report, StageAgainst, TileParts};
 use maud::{Markup, html};
 
-/// What is in the table in sight.
-const STAGES: [&str; 9] = [
-    "Stage",
-    "IPU",
-    "Layers",
-    "Predicted",
-    "Recorded",
-    "Difference",
-    "Of the predicted",
-    "Free there",
-    "Most of it",
-];
-
 /// What is folded away.
 const ALL_TILES: [&str; 5] = [
     "Stage",
@@ -37,7 +24,7 @@ pub(in crate::report::html) fn section(report: &Report) -> Option<Markup> {
         (said(report, &sentences::against(against), true))
         // Of other cuts, what differs says nothing.
         @if against.cut_elsewhere.is_none() { (drawings(against)) }
-        (table("Stages as predicted and recorded", &stages.clone().only(&STAGES)))
+        (table("Stages as predicted and recorded", &stages.clone().only(&tables::FOR_PEOPLE)))
         (folded("Table of all tiles together", table("All tiles as predicted and recorded", &stages.only(&ALL_TILES))))
         (folded("Table of the parts", part_table(against)))
     })

@@ -8,7 +8,7 @@ pub(super) use tiles::section as memory;
 
 use super::chart_data::Charts;
 use super::curve::Drawing;
-use super::widgets::{folded, legend, number, sentence, signed, stacked, table};
+use super::widgets::{folded, legend, limits, number, sentence, signed, stacked, table};
 use crate::report::fit::{sentences, tables};
 use crate::report::sentences::Sentence;
 use crate::report::table::{Cell, Column, Kind, Table, cells};
@@ -133,22 +133,7 @@ fn ipu_bars(fit: &Fit) -> Markup {
                 div.value.bad[!own.fits] { (share(tile.bytes, tile.limit)) }
             }
         }
-        figcaption { (limits(fit)) }
-    }
-}
-
-/// What the dashed lines are.
-fn limits(fit: &Fit) -> Markup {
-    let Some(limits) = &fit.limits else {
-        return html! { "The dashed line is the limit of " (number("/fit/limit", fit.limit)) " bytes." };
-    };
-    html! {
-        "The dashed lines are the limits, which differ by IPU: "
-        @for (ipu, &limit) in limits.iter().enumerate() {
-            @if ipu > 0 { ", " }
-            (number(format_args!("/fit/limits/{ipu}"), limit))
-        }
-        " bytes."
+        figcaption { (limits("/fit", fit.limit, &fit.limits)) }
     }
 }
 
