@@ -152,6 +152,10 @@ fn check_header(header: &[u8]) -> Result<(), ProfileError> {
             hint: "; it looks like CBOR: is this the debug.cbor, with the two files swapped, \
                    or a profile of a format before 3?",
         }),
+        _ if header.starts_with(b"!<arch>\n") => Err(ProfileError::NotADatabase {
+            hint: "; this is an archive of compiled code, such as the archive.a that Poplar writes \
+                   beside a profile: give the profile.pop",
+        }),
         [b'{', ..] => Err(ProfileError::NotADatabase {
             hint: "; it looks like JSON: profiles of format 1 cannot be read",
         }),

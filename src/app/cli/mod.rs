@@ -95,7 +95,7 @@ const FIT_KNOWS_NO: &[&str] = &[
 #[derive(Debug, Clone, Parser)]
 #[command(name = "popliner", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub struct Options {
-    /// The profile that Poplar wrote (profile.pop)
+    /// The profile that Poplar wrote (profile.pop), or the report folder with it
     #[arg(value_name = "PROFILE")]
     pub profile: PathBuf,
 

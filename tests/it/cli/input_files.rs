@@ -35,6 +35,7 @@ fn files_that_are_no_profile() {
     let file = |name: &str| folder.path().join(name);
     fs::write(file("text"), "This is no profile.\n").unwrap();
     fs::write(file("empty"), "").unwrap();
+    fs::write(file("archive.a"), "!<arch>\nname/").unwrap();
     let other = Connection::open(file("other")).unwrap();
     other
         .execute_batch("CREATE TABLE notes (note TEXT)")
@@ -45,7 +46,14 @@ fn files_that_are_no_profile() {
         ("empty", &["empty: ", "the file is empty"]),
         ("other", &["other: ", "no Poplar profile", "version_info"]),
         ("missing", &["missing: ", "No such file"]),
-        ("", &["Is a directory"]),
+        (
+            "archive.a",
+            &[
+                "archive.a: ",
+                "an archive of compiled code",
+                "give the profile.pop",
+            ],
+        ),
         ("debug.cbor", &["debug.cbor: ", "swapped"]),
     ];
     for (name, parts) in of_profile {

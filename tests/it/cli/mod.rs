@@ -3,5 +3,6 @@
 mod completions;
 mod goldens;
 mod input_files;
+mod report_folders;
 mod terminal;
 mod usage;

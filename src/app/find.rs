@@ -1,0 +1,111 @@
+//! From the path that a user has to a profile: the file itself, or the report folder
+//! that Poplar wrote it to.
+
+use super::messages::Messages;
+use super::{Options, usage};
+use crate::analysis::shown;
+use crate::profile::Outline;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What Poplar calls a profile.
+const NAME: &str = "profile.pop";
+
+/// The same options with the path of a profile. A folder stands for the profile in it
+/// or, where there are several engines, one folder below: for the only one that can
+/// answer.
+///
+/// # Errors
+/// When a folder has no profile, or several of which nothing tells one.
+pub(super) fn profile(options: &Options, messages: Messages) -> Result<Options> {
+    let mut options = options.clone();
+    if options.load_from_file || !options.profile.is_dir() {
+        return Ok(options);
+    }
+    let folder = &options.profile;
+    let found = profiles(folder).with_context(|| shown(folder))?;
+    let chosen = match &found[..] {
+        [] => return Err(none(folder)),
+        [only] => only.clone(),
+        several => only_answer(folder, several, options.fit)?,
+    };
+    messages.summary(format_args!("reading {}", shown(&chosen)));
+    options.profile = chosen;
+    Ok(options)
+}
+
+/// The profile in a folder, or those one folder below, by name.
+fn profiles(folder: &Path) -> Result<Vec<PathBuf>> {
+    let own = folder.join(NAME);
+    if own.is_file() {
+        return Ok(vec![own]);
+    }
+    let mut below = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path().join(NAME);
+        if path.is_file() {
+            below.push(path);
+        }
+    }
+    below.sort();
+    Ok(below)
+}
+
+/// The maximum number of names that a message has.
+const NAMES_SHOWN: usize = 8;
+
+fn none(folder: &Path) -> anyhow::Error {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<PathBuf> = entries.map(|entry| entry.file_name().into()).collect();
+    names.sort();
+    let has = match names.len() {
+        0 => "it is empty".to_string(),
+        count => {
+            let few = names.iter().take(NAMES_SHOWN).map(|name| shown(name));
+            let more = if count > NAMES_SHOWN { ", ..." } else { "" };
+            format!("it has {}{more}", few.collect::<Vec<_>>().join(", "))
+        }
+    };
+    anyhow::anyhow!(
+        "{}: there is no {NAME} in this folder or one folder below; {has}; give the folder that \
+         autoReport.directory named when the model was compiled, or the profile itself",
+        shown(folder)
+    )
+}
+
+/// The only one of several profiles that can answer: one that can be split, unless a
+/// compilation is to be judged, which all can.
+fn only_answer(folder: &Path, several: &[PathBuf], is_fit: bool) -> Result<PathBuf> {
+    let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
+    let answers =
+        |own: &Result<Outline, _>| own.as_ref().is_ok_and(|own| is_fit || own.can_be_split());
+    let mut able = several
+        .iter()
+        .zip(&outlines)
+        .filter(|(_, own)| answers(own));
+    if let (Some((only, _)), None) = (able.next(), able.next()) {
+        return Ok(only.clone());
+    }
+    let lines = several.iter().zip(&outlines).map(|(path, own)| {
+        let what = own.as_ref().map_or_else(ToString::to_string, described);
+        format!("\n  {}: {what}", shown(path))
+    });
+    Err(usage(format!(
+        "{}: there are {} profiles below this folder; give one of them:{}",
+        shown(folder),
+        several.len(),
+        lines.collect::<String>()
+    )))
+}
+
+fn described(own: &Outline) -> String {
+    let ipus = match (own.ipus, own.replicas) {
+        (1, 0..=1) => "1 IPU".to_string(),
+        (ipus, 0..=1) => format!("{ipus} IPUs"),
+        (ipus, replicas) => format!("{ipus} IPUs, {replicas} replicas"),
+    };
+    let variables = if own.has_variables { "with" } else { "without" };
+    let executed = if own.is_executed { ", executed" } else { "" };
+    format!("{ipus}, {variables} lowered variables{executed}")
+}

@@ -1,0 +1,44 @@
+//! What a profile is, in a few rows: for people who have several.
+
+use super::database::Database;
+use super::{ProfileError, Target};
+use crate::progress::Progress;
+use std::path::Path;
+
+/// What a profile is, without reading it whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// IPUs that the model was compiled for (`target_info.num_ipus`).
+    pub ipus: u64,
+    /// Replicas that it was compiled for.
+    pub replicas: u64,
+    /// Are there lowered variables?
+    pub has_variables: bool,
+    /// Was it executed?
+    pub is_executed: bool,
+}
+
+impl Outline {
+    /// Looks at the profile at `path`.
+    ///
+    /// # Errors
+    /// [`ProfileError`] when it is no profile, or its target cannot be understood.
+    pub fn read(path: &Path) -> Result<Self, ProfileError> {
+        let database = Database::open(path, &Progress::new())?;
+        let target = Target::read(&database)?;
+        let has_rows = |table| -> Result<bool, ProfileError> {
+            Ok(database.has_table(table) && database.rowid_bounds(table)?.is_some())
+        };
+        Ok(Self {
+            ipus: target.num_ipus,
+            replicas: target.num_replicas,
+            has_variables: has_rows("vars_info")?,
+            is_executed: has_rows("steps")?,
+        })
+    }
+
+    /// Can it be split: has it one IPU, and variables?
+    pub fn can_be_split(&self) -> bool {
+        self.ipus == 1 && self.has_variables
+    }
+}
