@@ -82,6 +82,7 @@ impl Analysis {
             || DebugInfo::read_with(debug, progress).with_context(|| shown(debug)),
         );
         let (read, debug_info) = (read?, debug_info?);
+        check_contexts(&debug_info).with_context(|| shown(debug))?;
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
         let built = Model::build_with_lookup(read, &debug_info, options.memory_peak);
@@ -261,6 +262,19 @@ impl Layers<'_> {
             },
         }))
     }
+}
+
+/// Refuses a whole file without contexts: two were found in public repositories. What
+/// was cut off, or has something else in place of contexts, has a warning of its own.
+fn check_contexts(debug_info: &DebugInfo) -> Result<()> {
+    let is_whole = debug_info.truncation().is_none() && debug_info.warnings().is_empty();
+    anyhow::ensure!(
+        !(debug_info.is_empty() && is_whole),
+        "it has no contexts, so nothing would have a name or a layer: the process that wrote it \
+         compiled nothing; give the debug.cbor of the process that wrote the profile, or record \
+         both again with autoReport.outputDebugInfo set to true"
+    );
+    Ok(())
 }
 
 /// A path in a message.

@@ -35,6 +35,11 @@ fn files_that_are_no_profile() {
     let file = |name: &str| folder.path().join(name);
     fs::write(file("text"), "This is no profile.\n").unwrap();
     fs::write(file("empty"), "").unwrap();
+    fs::write(
+        file("bare.cbor"),
+        b"\xa2\x68contexts\x9f\xff\x6bstringTable\x80",
+    )
+    .unwrap();
     fs::write(file("archive.a"), "!<arch>\nname/").unwrap();
     let other = Connection::open(file("other")).unwrap();
     other
@@ -59,7 +64,15 @@ fn files_that_are_no_profile() {
     for (name, parts) in of_profile {
         refused(&file(name), &debug, parts);
     }
-    let of_debug: [(&str, &[&str]); 6] = [
+    let of_debug: [(&str, &[&str]); 7] = [
+        (
+            "bare.cbor",
+            &[
+                "bare.cbor: ",
+                "it has no contexts",
+                "autoReport.outputDebugInfo",
+            ],
+        ),
         ("text", &["text: ", "a text file"]),
         ("empty", &["empty: ", "the file is empty"]),
         ("other", &["other: ", "an SQLite database"]),
