@@ -38,7 +38,23 @@ impl FormatVersion {
             });
             Ok(())
         })?;
-        version.ok_or(ProfileError::NoRow { table })
+        let version = version.ok_or(ProfileError::NoRow { table })?;
+        version.check_major()?;
+        Ok(version)
+    }
+
+    /// Refuses formats whose tables may mean something else.
+    fn check_major(self) -> Result<(), ProfileError> {
+        let known = KNOWN.0;
+        if self.major == known {
+            return Ok(());
+        }
+        Err(ProfileError::Unsupported(format!(
+            "the profile has report format {self}, and only formats {known}.x are known, those of \
+             SQLite files that Poplar wrote up to 3.3: record the profile with such an SDK, or look \
+             for a popliner that knows format {}",
+            self.major
+        )))
     }
 
     /// A version that could not be checked deserves a warning.
