@@ -5,9 +5,9 @@
 use crate::debug_info::DebugInfo;
 use crate::memory::MemoryModel;
 use crate::model::{
-    LayerOptions, Layering, Model, Placement, PlacementOptions, Rules, VariableLookup,
+    Belonging, LayerOptions, Layering, Model, Placement, PlacementOptions, Rules, VariableLookup,
 };
-use crate::profile::Profile;
+use crate::profile::{Profile, Programs};
 use crate::progress::{Progress, Unit};
 use crate::report::{Calibration, Detail, Files, Inputs, Peaks, Provenance, Report, printable};
 use crate::saved;
@@ -45,6 +45,8 @@ pub struct ReadOptions {
     /// What finds variables by name for a report with everything: some 20 bytes
     /// for each lowered variable.
     pub names: bool,
+    /// Contexts that seem to belong to another compilation are taken all the same.
+    pub trust_debug_info: bool,
 }
 
 /// A model with its layers.
@@ -66,6 +68,7 @@ impl Analysis {
         let options = ReadOptions {
             memory_peak: false,
             names: true,
+            trust_debug_info: false,
         };
         Self::read_with(profile, debug, options, &Progress::new())
     }
@@ -83,6 +86,8 @@ impl Analysis {
         );
         let (read, debug_info) = (read?, debug_info?);
         check_contexts(&debug_info).with_context(|| shown(debug))?;
+        let belongs = check_belonging(&read.programs, &debug_info, options.trust_debug_info);
+        let partial = belongs.with_context(|| shown(debug))?;
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
         let built = Model::build_with_lookup(read, &debug_info, options.memory_peak);
@@ -91,8 +96,9 @@ impl Analysis {
         let of_debug = of_debug.map(|warning| (shown(debug), warning.to_string()));
         let of_model = model.warnings.iter();
         let of_model = of_model.map(|warning| (shown(profile), warning.clone()));
+        let of_both = partial.map(|warning| (shown(debug), warning));
         Ok(Self {
-            warnings: of_debug.chain(of_model).collect(),
+            warnings: of_debug.chain(of_both).chain(of_model).collect(),
             model,
             lookup: Some(lookup).filter(|_| options.names),
             counts: Some(counts),
@@ -275,6 +281,35 @@ fn check_contexts(debug_info: &DebugInfo) -> Result<()> {
          both again with autoReport.outputDebugInfo set to true"
     );
     Ok(())
+}
+
+/// Refuses contexts of another compilation, unless they are trusted; says what is
+/// missing of those that belong to the profile.
+pub(crate) fn check_belonging(
+    programs: &Programs,
+    debug_info: &DebugInfo,
+    is_trusted: bool,
+) -> Result<Option<String>> {
+    let belonging = Belonging::new(programs, debug_info);
+    let Belonging {
+        ids,
+        found,
+        of_programs,
+    } = belonging;
+    let is_whole = debug_info.truncation().is_none();
+    anyhow::ensure!(
+        is_trusted || !belonging.is_foreign(is_whole),
+        "it belongs to another compilation than the profile: of {ids} contexts that its programs \
+         refer to, {found} are there, and {of_programs} of these are of programs; give the \
+         debug.cbor of the process that wrote the profile, or --trust-debug-info to take this one"
+    );
+    Ok(belonging.is_partial(is_whole).then(|| {
+        format!(
+            "{} of {ids} contexts that programs refer to are missing, so their operations have no \
+             names: is it the debug.cbor of the process that wrote the profile?",
+            ids - found
+        )
+    }))
 }
 
 /// A path in a message.

@@ -6,7 +6,7 @@ use super::messages::Messages;
 use super::output::{exit_of, read_report_at};
 use super::stdout::Sections;
 use super::{Exit, Options, export, request, usage};
-use crate::analysis::shown;
+use crate::analysis::{check_belonging, shown};
 use crate::atomic;
 use crate::debug_info::DebugInfo;
 use crate::limits;
@@ -94,11 +94,13 @@ impl Compilation {
             contexts => contexts?,
         };
         let layers = profile.programs.as_ref().zip(contexts.as_ref());
-        let layers = layers.map(|(programs, contexts)| {
-            LayersByIpu::find(programs, contexts, &options.layers(), profile.ipus)
+        let layers = layers.map(|(programs, contexts)| -> Result<LayersByIpu> {
+            check_belonging(programs, contexts, options.trust_debug_info)?;
+            let found = LayersByIpu::find(programs, contexts, &options.layers(), profile.ipus);
+            Ok(found?)
         });
         let layers = layers.transpose().unwrap_or_else(|error| {
-            let warning = format!("layers on IPUs are left out: {error}");
+            let warning = format!("layers on IPUs are left out: {error:#}");
             warnings.push((path.clone(), warning));
             None
         });

@@ -24,6 +24,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
         let wanted = ReadOptions {
             memory_peak: options.diagnose || options.save_to_file.is_some(),
             names: options.wants_report(),
+            trust_debug_info: options.trust_debug_info,
         };
         messages.while_showing(|progress| {
             Analysis::read_with(&options.profile, &debug, wanted, progress)

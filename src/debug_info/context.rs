@@ -99,6 +99,7 @@ enum ContextKey {
     ParentId,
     Name,
     Layer,
+    Category,
     Attributes,
     Text(TextKey),
 }
@@ -201,6 +202,7 @@ fn key(text: &[u8]) -> Option<ContextKey> {
         b"parentId" => ContextKey::ParentId,
         b"name" => ContextKey::Name,
         b"layer" => ContextKey::Layer,
+        b"category" => ContextKey::Category,
         b"api" => ContextKey::Text(TextKey::Api),
         b"opName" => ContextKey::Text(TextKey::OpNameCamel),
         b"op_name" => ContextKey::Text(TextKey::OpNameSnake),
@@ -238,6 +240,8 @@ pub(super) struct ContextRecord {
     /// How many entries it has.
     pub field_count: u8,
     pub layer: SoftwareLayer,
+    /// Whether its category is that of programs, or of the compilation.
+    pub is_of_programs: bool,
     /// Whether following the parents leads back here.
     pub on_cycle: bool,
 }
@@ -250,6 +254,7 @@ impl ContextRecord {
         first_field: 0,
         field_count: 0,
         layer: SoftwareLayer::Other,
+        is_of_programs: false,
         on_cycle: false,
     };
 }
@@ -333,6 +338,12 @@ impl Draft {
             (ContextKey::Layer, ItemHead::Text(_) | ItemHead::TextSegments) => {
                 let text = self.read_text(items, value)?;
                 self.record.layer = SoftwareLayer::from_text(&self.bytes[text.clone()]);
+                self.bytes.truncate(text.start);
+            }
+            (ContextKey::Category, ItemHead::Text(_) | ItemHead::TextSegments) => {
+                let text = self.read_text(items, value)?;
+                let category = &self.bytes[text.clone()];
+                self.record.is_of_programs = matches!(category, b"program" | b"compilation");
                 self.bytes.truncate(text.start);
             }
             (ContextKey::Text(key), ItemHead::Text(_) | ItemHead::TextSegments)

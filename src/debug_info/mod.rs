@@ -109,6 +109,12 @@ impl DebugInfo {
         self.record(p).layer
     }
 
+    /// Whether Poplar wrote the context for a program, or for the whole compilation.
+    pub fn is_of_programs(&self, p: Position) -> bool {
+        let record = self.record(p);
+        record.layer == SoftwareLayer::Poplar && record.is_of_programs
+    }
+
     /// Whether any context is of this layer.
     pub fn has_layer(&self, layer: SoftwareLayer) -> bool {
         self.layers & layer.bit() != 0

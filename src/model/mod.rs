@@ -5,6 +5,7 @@
 //! depends on how layers are named, so one model serves any number of
 //! [`Layering`]s (section 6).
 
+mod belonging;
 mod call_sites;
 mod code;
 mod consistency;
@@ -29,6 +30,7 @@ mod variables;
 mod walk;
 mod windows;
 
+pub use belonging::Belonging;
 pub use call_sites::{CallSite, NO_CALL};
 pub use code::{CodeKind, GroupCode, Piece};
 pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles};

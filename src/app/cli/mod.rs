@@ -104,6 +104,11 @@ pub struct Options {
     #[arg(value_name = "DEBUG")]
     pub debug: Option<PathBuf>,
 
+    /// Take DEBUG also where it seems to belong to another compilation than the
+    /// profile
+    #[arg(long, help_heading = "Layers")]
+    pub trust_debug_info: bool,
+
     /// Find the best split points and print one JSON object for each stage; the
     /// exit code says whether the model fits
     #[arg(long, help_heading = "Results")]

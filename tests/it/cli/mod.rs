@@ -1,5 +1,6 @@
 //! The command as users meet it.
 
+mod belonging;
 mod completions;
 mod goldens;
 mod input_files;

@@ -1,0 +1,113 @@
+//! A `debug.cbor` of another compilation is refused, and none is that belongs to the
+//! profile, cut off or not.
+
+use std::fs;
+
+use crate::support::models::{every_kind, generate};
+use crate::support::{debug, popliner, profile, root, sample_pair};
+use popliner::debug_info::DebugInfo;
+use popliner::model::Belonging;
+use popliner::profile::Profile;
+use rayon::prelude::*;
+use std::path::Path;
+use tempfile::TempDir;
+
+const FIXTURES: [&str; 8] = [
+    "impossible",
+    "large-embedding",
+    "popart-bert-inference",
+    "poplar-mlp",
+    "poptorch-bert-training",
+    "tensorflow-cnn",
+    "tied-weights",
+    "training-pipeline",
+];
+
+fn belonging(profile: &Path, debug: &[u8]) -> (Belonging, bool) {
+    let profile = Profile::read(profile).expect("a profile");
+    let contexts = DebugInfo::from_reader(debug).expect("contexts");
+    let is_whole = contexts.truncation().is_none();
+    (Belonging::new(&profile.programs, &contexts), is_whole)
+}
+
+#[test]
+fn the_contexts_of_another_fixture_are_refused() {
+    for own in FIXTURES {
+        for other in FIXTURES {
+            let contexts = fs::read(root().join(debug(other))).expect("a file");
+            let (belonging, is_whole) = belonging(&root().join(profile(own)), &contexts);
+            let is_foreign = belonging.is_foreign(is_whole);
+            assert_eq!(
+                is_foreign,
+                own != other,
+                "{own} with {other}: {belonging:?}"
+            );
+            assert!(own != other || !belonging.is_partial(is_whole), "{own}");
+        }
+    }
+    let paths = [profile("poplar-mlp"), debug("tied-weights")];
+    let run = |more: &[&str]| {
+        let paths = paths
+            .iter()
+            .map(|path| path.to_str().expect("a plain path"));
+        popliner(
+            paths
+                .chain(["--layer-breakdown"])
+                .chain(more.iter().copied()),
+        )
+    };
+    let refused = run(&[]);
+    assert_eq!((refused.code, &*refused.out), (3, ""), "{refused:?}");
+    for part in [
+        "debug.cbor: it belongs to another compilation",
+        "--trust-debug-info",
+    ] {
+        assert!(refused.err.contains(part), "{refused:?}");
+    }
+    assert_eq!(run(&["--trust-debug-info"]).code, 0);
+}
+
+#[test]
+fn contexts_that_were_cut_off_are_not_refused() {
+    for own in FIXTURES {
+        let contexts = fs::read(root().join(debug(own))).expect("a file");
+        for part in 1..=20 {
+            let cut = &contexts[..contexts.len() * part / 20];
+            let (belonging, is_whole) = belonging(&root().join(profile(own)), cut);
+            assert!(
+                !belonging.is_foreign(is_whole),
+                "{own}, {part} of 20: {belonging:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
+    every_kind(4).par_iter().for_each(|options| {
+        let folder = TempDir::new().expect("a folder");
+        let [profile, debug] = generate(folder.path(), options);
+        let contexts = fs::read(debug).expect("a file");
+        let (belonging, is_whole) = belonging(&profile, &contexts);
+        assert!(
+            !belonging.is_foreign(is_whole),
+            "{options:?}: {belonging:?}"
+        );
+    });
+    let Some([profile, debug]) = sample_pair() else {
+        return;
+    };
+    let contexts = fs::read(debug).expect("a file");
+    let (found, is_whole) = belonging(&profile, &contexts);
+    let expected = Belonging {
+        ids: 35,
+        found: 35,
+        of_programs: 35,
+    };
+    assert_eq!((found, is_whole), (expected, true));
+    for own in FIXTURES {
+        let other = fs::read(root().join(crate::support::debug(own))).expect("a file");
+        let (belonging, is_whole) = belonging(&profile, &other);
+        assert!(belonging.is_foreign(is_whole), "{own}: {belonging:?}");
+    }
+}
