@@ -298,7 +298,7 @@ pub(crate) fn check_belonging(
     } = belonging;
     let is_whole = debug_info.truncation().is_none();
     anyhow::ensure!(
-        is_trusted || !belonging.is_foreign(is_whole),
+        is_trusted || !belonging.is_foreign(),
         "it belongs to another compilation than the profile: of {ids} contexts that its programs \
          refer to, {found} are there, and {of_programs} of these are of programs; give the \
          debug.cbor of the process that wrote the profile, or --trust-debug-info to take this one"

@@ -21,6 +21,9 @@ pub struct Belonging {
     pub of_programs: usize,
 }
 
+/// So many contexts tell enough.
+const ENOUGH: usize = 8;
+
 impl Belonging {
     /// Looks up all ids that programs have.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
@@ -37,12 +40,11 @@ impl Belonging {
     }
 
     /// Are the contexts those of another compilation? Fewer than three of four that
-    /// are there are of programs, or a whole file has none of them.
-    pub fn is_foreign(&self, is_whole: bool) -> bool {
-        match self.found {
-            0 => is_whole && self.ids > 0,
-            found => self.of_programs * 4 < found * 3,
-        }
+    /// are there are of programs. A few of many tell nothing: a damaged file may have
+    /// lost the others.
+    pub fn is_foreign(&self) -> bool {
+        let tells = self.found >= ENOUGH.min(self.ids);
+        tells && self.of_programs * 4 < self.found * 3
     }
 
     /// Does a whole file lack some of the ids?

@@ -36,7 +36,7 @@ fn the_contexts_of_another_fixture_are_refused() {
         for other in FIXTURES {
             let contexts = fs::read(root().join(debug(other))).expect("a file");
             let (belonging, is_whole) = belonging(&root().join(profile(own)), &contexts);
-            let is_foreign = belonging.is_foreign(is_whole);
+            let is_foreign = belonging.is_foreign();
             assert_eq!(
                 is_foreign,
                 own != other,
@@ -73,9 +73,9 @@ fn contexts_that_were_cut_off_are_not_refused() {
         let contexts = fs::read(root().join(debug(own))).expect("a file");
         for part in 1..=20 {
             let cut = &contexts[..contexts.len() * part / 20];
-            let (belonging, is_whole) = belonging(&root().join(profile(own)), cut);
+            let (belonging, _) = belonging(&root().join(profile(own)), cut);
             assert!(
-                !belonging.is_foreign(is_whole),
+                !belonging.is_foreign(),
                 "{own}, {part} of 20: {belonging:?}"
             );
         }
@@ -89,10 +89,7 @@ fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
         let [profile, debug] = generate(folder.path(), options);
         let contexts = fs::read(debug).expect("a file");
         let (belonging, is_whole) = belonging(&profile, &contexts);
-        assert!(
-            !belonging.is_foreign(is_whole),
-            "{options:?}: {belonging:?}"
-        );
+        assert!(!belonging.is_foreign(), "{options:?}: {belonging:?}");
     });
     let Some([profile, debug]) = sample_pair() else {
         return;
@@ -107,7 +104,7 @@ fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
     assert_eq!((found, is_whole), (expected, true));
     for own in FIXTURES {
         let other = fs::read(root().join(crate::support::debug(own))).expect("a file");
-        let (belonging, is_whole) = belonging(&profile, &other);
-        assert!(belonging.is_foreign(is_whole), "{own}: {belonging:?}");
+        let (belonging, _) = belonging(&profile, &other);
+        assert!(belonging.is_foreign(), "{own}: {belonging:?}");
     }
 }
