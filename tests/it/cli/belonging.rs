@@ -88,7 +88,7 @@ fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
         let folder = TempDir::new().expect("a folder");
         let [profile, debug] = generate(folder.path(), options);
         let contexts = fs::read(debug).expect("a file");
-        let (belonging, is_whole) = belonging(&profile, &contexts);
+        let (belonging, _) = belonging(&profile, &contexts);
         assert!(!belonging.is_foreign(), "{options:?}: {belonging:?}");
     });
     let Some([profile, debug]) = sample_pair() else {
