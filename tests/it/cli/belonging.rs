@@ -4,7 +4,8 @@
 use std::fs;
 
 use crate::support::models::{every_kind, generate};
-use crate::support::{debug, popliner, profile, root, sample_pair};
+use crate::support::{copy, debug, popliner, profile, root, sample_pair};
+use ciborium::Value;
 use popliner::debug_info::DebugInfo;
 use popliner::model::Belonging;
 use popliner::profile::Profile;
@@ -107,4 +108,33 @@ fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
         let (belonging, _) = belonging(&profile, &other);
         assert!(belonging.is_foreign(), "{own}: {belonging:?}");
     }
+}
+
+#[test]
+fn what_a_fitting_file_lacks_is_a_warning_with_numbers() {
+    let folder = TempDir::new().expect("a folder");
+    let [profile, debug] = copy("poplar-mlp", folder.path());
+    let contexts = fs::read(&debug).expect("a file");
+    let mut document: Value = ciborium::from_reader(&*contexts).expect("CBOR");
+    let entries = document.as_map_mut().expect("two entries");
+    let contexts = entries[0].1.as_array_mut().expect("contexts");
+    let id = |context: &Value| {
+        let fields = context.as_map().expect("a map");
+        let id = fields.iter().find(|(name, _)| name.as_text() == Some("id"));
+        id.and_then(|(_, id)| id.as_integer()).map(i128::from)
+    };
+    contexts.retain(|context| id(context).is_none_or(|id| id % 7 != 0));
+    let mut left = Vec::new();
+    ciborium::into_writer(&document, &mut left).expect("CBOR");
+    fs::write(&debug, &left).expect("a file");
+    let (found, is_whole) = belonging(&profile, &left);
+    let missing = found.ids - found.found;
+    assert!(missing > 0 && found.is_partial(is_whole) && !found.is_foreign());
+    let run = popliner([&*profile, &*debug, Path::new("--layer-breakdown")]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let warning = format!(
+        "{missing} of {} contexts that programs refer to are missing",
+        found.ids
+    );
+    assert!(run.err.contains(&warning), "{warning} in {}", run.err);
 }
