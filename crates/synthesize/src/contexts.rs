@@ -173,6 +173,11 @@ impl Contexts {
         index
     }
 
+    /// The name of the context with this id.
+    pub fn name(&self, id: u32) -> &str {
+        &self.strings[self.list[id as usize - 1].name as usize]
+    }
+
     pub(super) fn push(&mut self, parent: u32, name: &str, body: Body, op: u32) -> u32 {
         let name = self.intern(name);
         self.list.push(Context {

@@ -91,7 +91,8 @@ impl Builder<'_> {
         }
         let compute_set = (shape != Shape::Copy).then(|| {
             let set = ComputeSet {
-                name: base,
+                // As in real files, its context has the same name.
+                name: self.contexts.name(set_context).to_string(),
                 op: index,
                 window: self.compute_window(index, stage),
                 debug_id: set_context,
