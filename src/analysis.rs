@@ -4,6 +4,7 @@
 
 use crate::debug_info::DebugInfo;
 use crate::memory::MemoryModel;
+use crate::message::Warning;
 use crate::model::{
     Belonging, LayerOptions, Layering, Model, Placement, PlacementOptions, Rules, VariableLookup,
 };
@@ -32,8 +33,8 @@ pub struct Analysis {
     /// How many lowered variables and how many contexts were read; `None` of a
     /// saved model.
     pub counts: Option<(usize, usize)>,
-    /// What was unusual about the files: the path, and a sentence.
-    pub warnings: Vec<(String, String)>,
+    /// What was unusual about the files, each with its path.
+    pub warnings: Vec<(String, Warning)>,
 }
 
 /// What is read beside the model.
@@ -57,6 +58,8 @@ pub struct Layers<'a> {
     pub layering: Layering,
     /// Where everything counts, and the layer order.
     pub placement: Placement,
+    /// What is to be said of them.
+    pub warnings: Vec<Warning>,
 }
 
 impl Analysis {
@@ -85,20 +88,16 @@ impl Analysis {
             || DebugInfo::read_with(debug, progress).with_context(|| shown(debug)),
         );
         let (read, debug_info) = (read?, debug_info?);
-        check_contexts(&debug_info).with_context(|| shown(debug))?;
-        let belongs = check_belonging(&read.programs, &debug_info, options.trust_debug_info);
-        let partial = belongs.with_context(|| shown(debug))?;
+        let of_debug = (debug, &debug_info);
+        let of_debug = check_debug(&read.programs, of_debug, options.trust_debug_info)?;
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
         let built = Model::build_with_lookup(read, &debug_info, options.memory_peak);
         let (model, lookup) = built.with_context(|| shown(profile))?;
-        let of_debug = debug_info.warnings().iter();
-        let of_debug = of_debug.map(|warning| (shown(debug), warning.to_string()));
         let of_model = model.warnings.iter();
         let of_model = of_model.map(|warning| (shown(profile), warning.clone()));
-        let of_both = partial.map(|warning| (shown(debug), warning));
         Ok(Self {
-            warnings: of_debug.chain(of_both).chain(of_model).collect(),
+            warnings: of_debug.into_iter().chain(of_model).collect(),
             model,
             lookup: Some(lookup).filter(|_| options.names),
             counts: Some(counts),
@@ -169,8 +168,10 @@ impl Analysis {
             Rules::Classic => Placement::classic(&self.model, &layering),
             Rules::Full => Placement::full(&self.model, &layering, places),
         };
+        let placement = placement.with_context(|| self.shown())?;
         Ok(Layers {
-            placement: placement.with_context(|| self.shown())?,
+            warnings: self.model.layer_warnings(&layering, &placement),
+            placement,
             analysis: self,
             layering,
         })
@@ -255,6 +256,7 @@ impl Layers<'_> {
                 arguments,
                 framework: self.analysis.framework.clone(),
                 app: self.analysis.app.clone(),
+                layer_name_regex: self.layering.regex().map(|regex| regex.to_string()),
                 ..Provenance::new(
                     &model.target,
                     &model.made,
@@ -262,12 +264,38 @@ impl Layers<'_> {
                     self.placement.rules.name(),
                 )
             },
-            warnings: {
-                let warnings = self.analysis.warnings.iter();
-                warnings.map(|(_, warning)| warning.clone()).collect()
-            },
+            warnings: self.warnings_of(memory, found),
         }))
     }
+
+    /// All that a report is to warn of.
+    fn warnings_of(&self, memory: &MemoryModel<'_>, found: Option<&SearchResult>) -> Vec<Warning> {
+        let of_files = self.analysis.warnings.iter();
+        let of_files = of_files.map(|(_, warning)| warning.clone());
+        let of_pipeline = found.and_then(|_| memory.recording_warning());
+        let all = of_files.chain(self.warnings.iter().cloned());
+        all.chain(of_pipeline).collect()
+    }
+}
+
+/// What is to be said of files, with the path of each.
+pub(crate) type FileWarnings = Vec<(String, Warning)>;
+
+/// Refuses contexts that cannot be used with these programs; of others, gives what is
+/// to be said of them.
+///
+/// # Errors
+/// With the name of the file when it has no contexts, or those of another compilation.
+pub(crate) fn check_debug(
+    programs: &Programs,
+    (path, debug_info): (&Path, &DebugInfo),
+    is_trusted: bool,
+) -> Result<FileWarnings> {
+    let belongs =
+        check_contexts(debug_info).and_then(|()| check_belonging(programs, debug_info, is_trusted));
+    let partial = belongs.with_context(|| shown(path))?;
+    let all = debug_info.warnings().iter().cloned().chain(partial);
+    Ok(all.map(|own| (shown(path), own)).collect())
 }
 
 /// Refuses a whole file without contexts: two were found in public repositories. What
@@ -285,30 +313,33 @@ fn check_contexts(debug_info: &DebugInfo) -> Result<()> {
 
 /// Refuses contexts of another compilation, unless they are trusted; says what is
 /// missing of those that belong to the profile.
-pub(crate) fn check_belonging(
+fn check_belonging(
     programs: &Programs,
     debug_info: &DebugInfo,
     is_trusted: bool,
-) -> Result<Option<String>> {
+) -> Result<Option<Warning>> {
     let belonging = Belonging::new(programs, debug_info);
     let Belonging {
         ids,
         found,
         of_programs,
+        named,
+        same_names,
     } = belonging;
     let is_whole = debug_info.truncation().is_none();
     anyhow::ensure!(
         is_trusted || !belonging.is_foreign(),
         "it belongs to another compilation than the profile: of {ids} contexts that its programs \
-         refer to, {found} are there, and {of_programs} of these are of programs; give the \
+         refer to, {found} are there, and {of_programs} of these are of programs; of {named} \
+         compute sets with a name, {same_names} have that of their context; give the \
          debug.cbor of the process that wrote the profile, or --trust-debug-info to take this one"
     );
     Ok(belonging.is_partial(is_whole).then(|| {
-        format!(
+        Warning::new(format!(
             "{} of {ids} contexts that programs refer to are missing, so their operations have no \
-             names: is it the debug.cbor of the process that wrote the profile?",
+             names; give the debug.cbor of the process that wrote the profile",
             ids - found
-        )
+        ))
     }))
 }
 

@@ -4,6 +4,12 @@ use crate::interrupt;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+use thiserror::Error;
+
+/// Why a file could not be written. The caller adds its name.
+#[derive(Debug, Error)]
+#[error("it cannot be written: {0}; free space, or give a path that can be written to")]
+pub struct WriteError(pub io::Error);
 
 /// Writes `bytes` to `path`. They go to a temporary file in the same folder,
 /// which takes the final name once all of it is on disk; what stood there is
@@ -12,7 +18,11 @@ use std::path::Path;
 /// # Errors
 /// When the folder cannot be written to or `path` is something other than a
 /// file.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    try_write(path, bytes).map_err(WriteError)
+}
+
+fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Through a link, so that the link stays one.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if path.exists() {

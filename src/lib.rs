@@ -34,8 +34,9 @@
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`app`] is the command around all that: options, files, exit codes.
 //! * Beside these: [`limits`] has every bound on what a file may ask for,
-//!   `progress` counts how far long work is, `atomic` writes files whole, and
-//!   `interrupt` removes on Ctrl-C what is half written.
+//!   [`message`] what all errors and warnings have in common, `progress` counts how
+//!   far long work is, `atomic` writes files whole, and `interrupt` removes on Ctrl-C
+//!   what is half written.
 //!
 //! # The main job in a few lines
 //!
@@ -76,6 +77,7 @@ pub mod debug_info;
 mod interrupt;
 pub mod limits;
 pub mod memory;
+pub mod message;
 pub mod model;
 pub mod profile;
 mod progress;

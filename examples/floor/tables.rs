@@ -128,7 +128,7 @@ pub const OPTIONAL: &[(&str, &[&str])] = &[
     ("target_info", &["type_", "clock_frequency"]),
     ("compilation_parameters", &["name", "value", "is_default"]),
     ("target_parameters", &["name", "value", "is_default"]),
-    ("compute_sets", &["cycles_by_tile_ids"]),
+    ("compute_sets", &["debug_id", "cycles_by_tile_ids"]),
     ("program_type_do_exchange", &["cycles_by_tile_ids"]),
     ("compilation_cycles_by_tile", &["id", "cycles_by_tile_rle"]),
     ("program_type_repeat", &["id", "repeat_count"]),
@@ -140,7 +140,7 @@ pub const OPTIONAL: &[(&str, &[&str])] = &[
 
 /// What `--fit` reads of those tables: the others it does not look at.
 pub const FIT: &[(&str, &[&str])] = &[
-    ("compute_sets", &["compute_set", "name"]),
+    ("compute_sets", &["compute_set", "name", "debug_id"]),
     ("depth_first_steps", &["id"]),
     (
         "vars_info",

@@ -96,7 +96,7 @@ pub(super) fn check(options: &Options) -> Result<()> {
         let mut same = taken.iter().filter(|(_, taken)| *taken == own);
         if let Some((other, _)) = same.find(|(other, _)| !is_itself(*other)) {
             return Err(usage(format!(
-                "{other} and {option} name the same file, {}",
+                "{other} and {option} name the same file, {}; give each a file of its own",
                 shown(path)
             )));
         }

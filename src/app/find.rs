@@ -1,6 +1,7 @@
 //! From the path that a user has to a profile: the file itself, or the report folder
 //! that Poplar wrote it to.
 
+use super::input::ReadError;
 use super::messages::Messages;
 use super::{Options, usage};
 use crate::analysis::shown;
@@ -42,8 +43,8 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>> {
         return Ok(vec![own]);
     }
     let mut below = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path().join(NAME);
+    for entry in fs::read_dir(folder).map_err(ReadError::Io)? {
+        let path = entry.map_err(ReadError::Io)?.path().join(NAME);
         if path.is_file() {
             below.push(path);
         }

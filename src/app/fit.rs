@@ -5,17 +5,17 @@ use super::input::{Beside, debug_path, read_bounded};
 use super::messages::Messages;
 use super::output::{exit_of, read_report_at};
 use super::stdout::Sections;
-use super::{Exit, Options, export, request, usage};
-use crate::analysis::{check_belonging, shown};
+use super::{Exit, Options, export, layers, request, usage};
+use crate::analysis::{FileWarnings, check_debug, shown};
 use crate::atomic;
 use crate::debug_info::DebugInfo;
 use crate::limits;
-use crate::model::LayersByIpu;
+use crate::message::Warning;
+use crate::model::{LayersByIpu, Operation};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
 use crate::report::{
-    Against, Calibration, Files, FitInputs, Provenance, Report, Table, fit_tables, printable,
-    terminal,
+    Against, Calibration, Files, FitInputs, Provenance, Report, Table, fit_tables, terminal,
 };
 use anyhow::{Context, Result};
 use std::io::Write;
@@ -28,7 +28,7 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
     let prediction = prediction.transpose()?;
     let read = messages.while_showing(|progress| Compilation::read(options, progress))?;
     for (file, warning) in &read.warnings {
-        messages.warning(format_args!("{}: {}", shown(file), printable(warning)));
+        messages.warning(Some(file), warning);
     }
     let mut report = read.report(options)?;
     if options.wants_report() {
@@ -51,7 +51,8 @@ fn add_beside(options: &Options, messages: Messages, report: &mut Report) {
     let beside = Beside::read(options, messages);
     report.provenance.framework = beside.framework;
     report.provenance.app = beside.app;
-    report.warnings.extend(beside.warnings);
+    let warnings = beside.warnings.iter().map(Warning::to_string);
+    report.warnings.extend(warnings);
 }
 
 /// What was read.
@@ -59,8 +60,8 @@ struct Compilation {
     profile: CompiledProfile,
     layers: Option<LayersByIpu>,
     debug: Option<PathBuf>,
-    /// The path, and a sentence.
-    warnings: Vec<(PathBuf, String)>,
+    /// What is to be said of both files.
+    warnings: FileWarnings,
 }
 
 impl Compilation {
@@ -78,32 +79,20 @@ impl Compilation {
             || debug.as_ref().map(read_debug).transpose(),
         );
         let profile = profile.with_context(|| shown(path))?;
-        let mut warnings: Vec<(PathBuf, String)> = Vec::new();
-        warnings.extend(
-            profile
-                .warnings
-                .iter()
-                .map(|own| (path.clone(), own.clone())),
-        );
+        let said = |warning: Warning| (shown(path), warning);
+        let left_out = |error: anyhow::Error| said(no_layers(&error));
+        let mut warnings: FileWarnings = profile.warnings.iter().cloned().map(said).collect();
         let contexts = match contexts {
             Err(error) if options.debug.is_none() => {
-                let warning = format!("layers on IPUs are left out: {error:#}");
-                warnings.push((path.clone(), warning));
+                warnings.push(left_out(error));
                 None
             }
             contexts => contexts?,
         };
-        let layers = profile.programs.as_ref().zip(contexts.as_ref());
-        let layers = layers.map(|(programs, contexts)| -> Result<LayersByIpu> {
-            check_belonging(programs, contexts, options.trust_debug_info)?;
-            let found = LayersByIpu::find(programs, contexts, &options.layers(), profile.ipus);
-            Ok(found?)
-        });
-        let layers = layers.transpose().unwrap_or_else(|error| {
-            let warning = format!("layers on IPUs are left out: {error:#}");
-            warnings.push((path.clone(), warning));
-            None
-        });
+        let of_debug = debug.as_deref().zip(contexts.as_ref());
+        let layers = Self::layers(&profile, of_debug, options);
+        let (layers, said) = layers.unwrap_or_else(|error| (None, vec![left_out(error)]));
+        warnings.extend(said);
         Ok(Self {
             layers,
             debug: debug.filter(|_| contexts.is_some()),
@@ -112,13 +101,29 @@ impl Compilation {
         })
     }
 
+    /// The layers on each IPU, where programs and contexts are there, and what is to be
+    /// said of the contexts.
+    fn layers(
+        profile: &CompiledProfile,
+        of_debug: Option<(&Path, &DebugInfo)>,
+        options: &Options,
+    ) -> Result<(Option<LayersByIpu>, FileWarnings)> {
+        let (Some(programs), Some((debug, contexts))) = (&profile.programs, of_debug) else {
+            return Ok((None, FileWarnings::new()));
+        };
+        let said = check_debug(programs, (debug, contexts), options.trust_debug_info)?;
+        let regex = |operations: &[Operation]| layers::of_names(operations, options);
+        let found = LayersByIpu::find(programs, contexts, regex, profile.ipus)?;
+        Ok((Some(found), said))
+    }
+
     fn report(&self, options: &Options) -> Result<Report> {
         let target = &self.profile.target;
         let limits = request::limits(options, target.bytes_per_tile)?;
         let ipus = self.profile.ipus.count as usize;
         if limits.len() > 1 && limits.len() != ipus {
             return Err(usage(format!(
-                "--mem-per-tile has {} amounts, but the profile has {ipus} IPUs: give one amount, \
+                "--mem-per-tile has {} amounts, but the profile has {ipus} IPUs; give one amount, \
                  or one for each IPU",
                 limits.len()
             )));
@@ -129,7 +134,6 @@ impl Compilation {
             debug: self.debug.as_deref().map(text),
             saved_model: false,
         };
-        let warnings = self.warnings.iter();
         Ok(Report::of_compilation(FitInputs {
             profile: &self.profile,
             layers: self
@@ -141,9 +145,14 @@ impl Compilation {
                 arguments: options.arguments.clone(),
                 ..Provenance::new(target, &self.profile.made, files, "recorded")
             },
-            warnings: warnings.map(|(_, warning)| warning.clone()).collect(),
+            warnings: self.warnings.iter().map(|(_, own)| own.clone()).collect(),
         }))
     }
+}
+
+/// That the names of layers cannot be told, and why.
+fn no_layers(error: &anyhow::Error) -> Warning {
+    Warning::new(format!("layers on IPUs are left out: {error:#}"))
 }
 
 /// Adds to `report` how far it is from `prediction`.
@@ -180,8 +189,8 @@ pub(super) fn calibration(options: &Options) -> Result<Option<Calibration>> {
         return Ok(None);
     };
     let context = || format!("--calibration {}", shown(path));
-    let why = ", and no calibration is that large";
-    let bytes = read_bounded(path, limits::BESIDE, why).with_context(context)?;
+    let what = ("calibration", "--calibrate");
+    let bytes = read_bounded(path, limits::BESIDE, what).with_context(context)?;
     Calibration::read(&bytes).map(Some).with_context(context)
 }
 

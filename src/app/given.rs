@@ -24,26 +24,24 @@ pub(super) fn position(positions: &Positions, layer: &str, source: &str) -> Resu
         String::new()
     };
     Err(usage(format!(
-        "{}: {}; the layers are {}{more}",
+        "{}: there is no {}; name one of the layers {}{more}",
         printable(source),
         unknown(layer, positions.pseudo_layers()),
         shown.join(" ")
     )))
 }
 
-/// What is wrong with a name that no position has.
+/// The name that no position has, and why there is none.
 fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     match (layer, pseudo_layers) {
         ("In" | "Out", PseudoLayers::NoneFirst) => format!(
-            "there is no {layer}, since all operations without a layer are one place, None, in the \
+            "{layer}, since all operations without a layer are one place, None, in the \
              classic memory model and with --layerless first or ignore"
         ),
-        ("None", _) => {
-            "there is no None, since operations without a layer are in In, in Out or in \
+        ("None", _) => "None, since operations without a layer are in In, in Out or in \
                         the layers that they belong to; only the classic memory model has None"
-                .to_string()
-        }
-        _ => format!("there is no layer {}", printable(layer)),
+            .to_string(),
+        _ => format!("layer {}", printable(layer)),
     }
 }
 
@@ -51,17 +49,17 @@ fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
 pub(super) fn given(options: &Options, positions: &Positions) -> Result<Option<Plan>> {
     let ends = match (&options.check_splits, &options.layers_per_ipu) {
         (Some(names), _) => ends_of_names(&names.0, positions)?,
-        (None, Some(counts)) => {
-            let ends = ends_of_counts(&counts.0, positions);
-            ends.map_err(|why| usage(format!("--layers-per-ipu: {why}")))?
-        }
+        (None, Some(counts)) => ends_of_counts(&counts.0, positions)?,
         (None, None) => return Ok(None),
     };
     let mut start = 0;
     let stage = |&end: &usize| -> Range<usize> { std::mem::replace(&mut start, end)..end };
     let plan = Plan::new(ends.iter().map(stage).collect(), positions.len());
     plan.map(Some).ok_or_else(|| {
-        usage("--check-splits: name each layer once, in the order of the model, without the last")
+        usage(
+            "--check-splits: the layers are not in the order of the model; name the last layer of \
+             each stage but the last, each once and in that order",
+        )
     })
 }
 
@@ -77,21 +75,22 @@ fn ends_of_names(names: &[String], positions: &Positions) -> Result<Vec<usize>> 
 /// The end of each stage, from how many layers each IPU has. What runs before
 /// the layers is on the first IPU and Out, where it is a place of its own, on
 /// the last: a 0 there leaves it alone.
-fn ends_of_counts(counts: &[usize], positions: &Positions) -> Result<Vec<usize>, String> {
+fn ends_of_counts(counts: &[usize], positions: &Positions) -> Result<Vec<usize>> {
     let layers = positions.layers().len();
     let sum = counts
         .iter()
         .fold(0usize, |sum, &count| sum.saturating_add(count));
     if sum != layers {
-        return Err(format!(
-            "the counts add up to {sum} layers, but the model has {layers}"
-        ));
+        return Err(usage(format!(
+            "--layers-per-ipu: the counts add up to {sum} layers, but the model has {layers}; give \
+             counts that add up to these"
+        )));
     }
     let last = counts.len() - 1;
     if let Some(ipu) = (1..last).find(|&ipu| counts[ipu] == 0) {
-        return Err(format!(
-            "IPU {ipu} would have nothing to do: only the first IPU and the last may have 0 \
-             layers; leave the 0 out"
+        return Err(idle(
+            ipu,
+            "only the first IPU and the last may have 0 layers",
         ));
     }
     if last > 0 && counts[last] == 0 && positions.out().is_none() {
@@ -110,13 +109,19 @@ fn ends_of_counts(counts: &[usize], positions: &Positions) -> Result<Vec<usize>,
 }
 
 /// Why the last IPU cannot have 0 layers.
-fn empty_last(positions: &Positions, ipu: usize) -> String {
+fn empty_last(positions: &Positions, ipu: usize) -> anyhow::Error {
     let why = if positions.out_is_first() {
         "what runs after the layers (Out) is on the first IPU"
     } else {
         "this memory model has no Out, what runs after the layers"
     };
-    format!("IPU {ipu} would have nothing to do: {why}; leave the 0 out")
+    idle(ipu, why)
+}
+
+fn idle(ipu: usize, why: &str) -> anyhow::Error {
+    usage(format!(
+        "--layers-per-ipu: IPU {ipu} would have nothing to do, since {why}; leave the 0 out"
+    ))
 }
 
 #[cfg(test)]
@@ -142,7 +147,7 @@ mod tests {
     fn stages(counts: &[usize], positions: &Positions) -> String {
         let ends = match ends_of_counts(counts, positions) {
             Ok(ends) => ends,
-            Err(error) => return error,
+            Err(error) => return error.to_string(),
         };
         let mut start = 0;
         let stage = |end| {
@@ -170,10 +175,10 @@ mod tests {
                 &[1, 3, 0],
                 [
                     "In 0 | 1 2 3 | Out",
-                    "IPU 2 would have nothing to do: what runs after the layers (Out) is on the \
-                     first IPU; leave the 0 out",
-                    "IPU 2 would have nothing to do: this memory model has no Out, what runs after \
-                     the layers; leave the 0 out",
+                    "--layers-per-ipu: IPU 2 would have nothing to do, since what runs after the \
+                     layers (Out) is on the first IPU; leave the 0 out",
+                    "--layers-per-ipu: IPU 2 would have nothing to do, since this memory model has \
+                     no Out, what runs after the layers; leave the 0 out",
                 ],
             ),
         ];
@@ -217,13 +222,16 @@ mod tests {
             text.starts_with("--pin x=0: there is no Out, since "),
             "{text}"
         );
-        assert!(text.ends_with("; the layers are None 0 1 2 3"), "{text}");
+        assert!(
+            text.ends_with("; name one of the layers None 0 1 2 3"),
+            "{text}"
+        );
         let text = error(&apart, "None");
         assert!(text.contains("there is no None, since "), "{text}");
         let text = error(&apart, "7\u{1b}");
         assert_eq!(
             text,
-            "--pin x=0: there is no layer 7\\u{1b}; the layers are In 0 1 2 3 Out"
+            "--pin x=0: there is no layer 7\\u{1b}; name one of the layers In 0 1 2 3 Out"
         );
     }
 }

@@ -5,7 +5,8 @@ use super::messages::Messages;
 use super::{layers, usage};
 use crate::analysis::{Analysis, Layers, ReadOptions, shown};
 use crate::limits;
-use crate::model::{Layering, Layerless, OutOn, Placement, Rules, Untied};
+use crate::message::{GIVE_READABLE, Warning};
+use crate::model::{Layerless, OutOn, Placement, Rules, Untied};
 use crate::progress::Unit;
 use crate::report::printable;
 use anyhow::Result;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// Reads the model from the files that the arguments name, and saves it if that
 /// was requested.
@@ -36,7 +38,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
         ));
     }
     for (file, warning) in &analysis.warnings {
-        messages.warning(format_args!("{file}: {}", printable(warning)));
+        messages.warning(Some(file), warning);
     }
     if let Some(file) = &options.save_to_file {
         messages.while_showing(|progress| {
@@ -51,7 +53,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
 fn load(options: &Options, messages: Messages) -> Result<Analysis> {
     if options.debug.is_some() {
         return Err(usage(
-            "with --load-from-file the saved file is the only argument: leave DEBUG out",
+            "with --load-from-file the saved file is the only argument; leave DEBUG out",
         ));
     }
     messages.while_showing(|progress| {
@@ -64,8 +66,8 @@ fn load(options: &Options, messages: Messages) -> Result<Analysis> {
 pub(super) struct Beside {
     pub(super) framework: Option<Value>,
     pub(super) app: Option<Value>,
-    /// What could not be read, as sentences.
-    pub(super) warnings: Vec<String>,
+    /// What could not be read.
+    pub(super) warnings: Vec<Warning>,
 }
 
 impl Beside {
@@ -74,8 +76,10 @@ impl Beside {
         let mut warnings = Vec::new();
         let mut beside = |name: &str| {
             json_beside(&options.profile, name).unwrap_or_else(|error| {
-                let warning = format!("{name} beside the profile is left out: {error:#}");
-                messages.warning(&warning);
+                let error = printable(&error.to_string());
+                let warning =
+                    Warning::new(format!("{name} beside the profile is left out: {error}"));
+                messages.warning(None, &warning);
                 warnings.push(warning);
                 None
             })
@@ -90,13 +94,15 @@ impl Beside {
 }
 
 /// A small JSON file beside the profile; `None` when there is none.
-fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>> {
+fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, ReadError> {
     let path = profile.parent().unwrap_or(Path::new("")).join(name);
     if !path.is_file() {
         return Ok(None);
     }
-    let bytes = read_bounded(&path, limits::BESIDE, "")?;
-    Ok(Some(serde_json::from_slice(&bytes)?))
+    let what = ("such file", "the framework");
+    let bytes = read_bounded(&path, limits::BESIDE, what)?;
+    let value = serde_json::from_slice(&bytes);
+    Ok(Some(value.map_err(ReadError::NoJson)?))
 }
 
 /// Finds the layers as the options want it.
@@ -105,10 +111,10 @@ pub(super) fn find_layers<'a>(
     options: &Options,
     messages: Messages,
 ) -> Result<Layers<'a>> {
-    let layering = Layering::new(&analysis.model.operations, &options.layers());
-    layers::check(&layering, options)?;
-    layers::describe(&analysis.model, &layering, messages);
+    let layering = layers::find(&analysis.model, options, messages)?;
+    layers::check(&layering)?;
     let layers = analysis.placed(layering, options.memory_model, &options.placement())?;
+    layers::describe(&analysis.model, &layers, options, messages);
     check_ties(options, &layers.placement)?;
     Ok(layers)
 }
@@ -122,7 +128,8 @@ fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
     let is_assigned = options.layerless == Layerless::Assign;
     if options.out_on != OutOn::Auto && (placement.rules == Rules::Classic || !is_assigned) {
         return Err(usage(
-            "--out-on needs --memory-model full and --layerless assign: no others know Out",
+            "--out-on needs --memory-model full and --layerless assign, since no others know Out; \
+             leave one of them out",
         ));
     }
     let Untied::Weights(wanted) = options.placement().untie else {
@@ -132,17 +139,19 @@ fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
     let Some(unknown) = wanted.iter().find(|name| !is_known(name)) else {
         return Ok(());
     };
+    let unknown = printable(unknown);
+    if placement.ties.is_empty() {
+        return Err(usage(format!(
+            "--untie {unknown}: no weight of this model is tied; leave the option out"
+        )));
+    }
     let names = placement.ties.iter().map(|tie| printable(&tie.weight));
     let names: Vec<String> = names.take(NAMES_SHOWN).collect();
-    let names = names.join(", ");
-    let there_are = match placement.ties.len() {
-        0 => "no weight of this model is tied".to_string(),
-        all if all > NAMES_SHOWN => format!("the tied weights are {names} ..."),
-        _ => format!("the tied weights are {names}"),
-    };
-    let unknown = printable(unknown);
+    let is_all = placement.ties.len() <= NAMES_SHOWN;
+    let more = if is_all { "" } else { " ..." };
     Err(usage(format!(
-        "--untie: there is no tied weight {unknown}; {there_are}"
+        "--untie: there is no tied weight {unknown}; name one of {}{more}",
+        names.join(", ")
     )))
 }
 
@@ -165,14 +174,36 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     })
 }
 
-/// A whole file, unless it has more than `most` bytes; `why` ends the sentence
-/// that says so.
-pub(super) fn read_bounded(path: &Path, most: u64, why: &str) -> io::Result<Vec<u8>> {
+/// Why a file or a folder could not be read. The caller adds its name.
+#[derive(Debug, Error)]
+pub(super) enum ReadError {
+    #[error("it cannot be read: {0}; {GIVE_READABLE}")]
+    Io(io::Error),
+    #[error(
+        "it has more than {max} bytes, and no {what} is that large; give it as {writer} wrote it"
+    )]
+    TooLarge {
+        max: u64,
+        what: &'static str,
+        writer: &'static str,
+    },
+    #[error("it is no JSON: {0}; remove it, or let the framework write it again")]
+    NoJson(serde_json::Error),
+}
+
+/// A whole file, unless it has more than `max` bytes; then the error says what it
+/// should be, and what writes that.
+pub(super) fn read_bounded(
+    path: &Path,
+    max: u64,
+    (what, writer): (&'static str, &'static str),
+) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        let text = format!("it has more than {most} bytes{why}");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    let file = File::open(path).map_err(ReadError::Io)?;
+    let read = file.take(max + 1).read_to_end(&mut bytes);
+    read.map_err(ReadError::Io)?;
+    if bytes.len() as u64 > max {
+        return Err(ReadError::TooLarge { max, what, writer });
     }
     Ok(bytes)
 }

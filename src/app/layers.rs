@@ -1,14 +1,48 @@
-//! Do the layers that the regexes found make sense?
+//! Finding layers, and whether what was found makes sense.
 
 use super::messages::Messages;
 use super::{Options, usage};
+use crate::analysis::Layers;
 use crate::limits;
-use crate::model::{Layering, Model};
+use crate::model::{LayerCandidate, LayerOptions, Layering, Model, Operation};
 use crate::report::printable;
 use anyhow::Result;
 
+/// The layers by the regex that was given, or by the best candidate.
+pub(super) fn find(model: &Model, options: &Options, messages: Messages) -> Result<Layering> {
+    let mut chosen = options.layers();
+    if options.finds_layers_itself() {
+        let best = model.layer_candidates(&chosen).into_iter().next();
+        let best = best.ok_or_else(|| {
+            usage(format!(
+                "no numbers in the names of operations look like those of layers, so auto finds \
+                 none; set --layer-name-regex to a regex whose capture group is the layer, such \
+                 as 'layer(\\d+)'{}",
+                names(model)
+            ))
+        })?;
+        messages.summary(format_args!("layers: {}", described(&best)));
+        chosen.layer_regex = best.regex;
+    }
+    Ok(Layering::new(&model.operations, &chosen))
+}
+
+/// How the layers of a compilation are found: by the regex that was given, or by
+/// the best candidate among the names alone.
+pub(super) fn of_names(operations: &[Operation], options: &Options) -> LayerOptions {
+    let mut chosen = options.layers();
+    if options.finds_layers_itself() {
+        let best = LayerCandidate::find(operations, &[], &chosen)
+            .into_iter()
+            .next();
+        chosen.layer_regex = best.map_or(chosen.layer_regex, |best| best.regex);
+    }
+    chosen
+}
+
 /// Says how well the regexes fit.
-pub(super) fn describe(model: &Model, layering: &Layering, messages: Messages) {
+pub(super) fn describe(model: &Model, layers: &Layers<'_>, options: &Options, messages: Messages) {
+    let layering = &layers.layering;
     let layered = layering.layers.iter().filter(|&&layer| layer > 0).count();
     messages.info(format_args!(
         "{} operations, {layered} of them in {} layers, {} steps, {} tiles",
@@ -17,12 +51,24 @@ pub(super) fn describe(model: &Model, layering: &Layering, messages: Messages) {
         model.steps(),
         model.target.num_tiles
     ));
-    for warning in &layering.warnings {
-        messages.warning(printable(warning));
+    // Without layers a search ends with an error that says more.
+    if layering.is_empty() && options.wants_search() {
+        return;
+    }
+    for warning in &layers.warnings {
+        messages.warning(None, warning);
+    }
+    if !layering.is_empty() {
+        return;
+    }
+    let all = model.layer_candidates(&LayerOptions::default());
+    if !all.is_empty() {
+        let head = "what the layers may be called, the most likely first:";
+        messages.summary(format_args!("{head}{}", listed(&all)));
     }
 }
 
-pub(super) fn check(layering: &Layering, options: &Options) -> Result<()> {
+pub(super) fn check(layering: &Layering) -> Result<()> {
     let layers = layering.len() - 1;
     if layers <= limits::LAYERS {
         return Ok(());
@@ -33,16 +79,20 @@ pub(super) fn check(layering: &Layering, options: &Options) -> Result<()> {
         "the layer regex {} finds {layers} layers ({}, ...), and {} are the maximum; set \
          --layer-name-regex to a regex whose capture group is the same for all operations of a \
          layer",
-        options.layer_name_regex,
+        regex(layering),
         names.join(", "),
         limits::LAYERS
     )))
 }
 
-/// The maximum number of characters of a name that an error shows.
+fn regex(layering: &Layering) -> &str {
+    layering.regex().map_or("", |regex| regex.as_str())
+}
+
+/// The maximum number of characters of a name that a message shows.
 const SHOWN: usize = 100;
 
-/// A name in an error.
+/// A name in a message.
 fn shortened(name: &str) -> String {
     let mut shown: String = name.chars().take(SHOWN).collect();
     if shown.len() < name.len() {
@@ -51,27 +101,65 @@ fn shortened(name: &str) -> String {
     printable(&shown)
 }
 
-/// How many names are shown to a user whose regex matched none.
+/// Why there is no split where the regex matched no operation.
+pub(super) fn none(model: &Model, layering: &Layering) -> anyhow::Error {
+    let regex = regex(layering);
+    let candidates = model.layer_candidates(&LayerOptions::default());
+    if candidates.is_empty() {
+        return usage(format!(
+            "no operation matched the layer regex {regex}, so there are no layers to split \
+             between; set --layer-name-regex to a regex whose capture group is the layer, such as \
+             'layer(\\d+)'{}",
+            names(model)
+        ));
+    }
+    usage(format!(
+        "no operation matched the layer regex {regex}, so there are no layers to split between; \
+         choose one of these, the most likely first, or auto for the first{}",
+        listed(&candidates)
+    ))
+}
+
+/// One line for each candidate.
+fn listed(candidates: &[LayerCandidate]) -> String {
+    let lines = candidates
+        .iter()
+        .map(|own| format!("\n  {}", described(own)));
+    lines.collect()
+}
+
+/// A candidate with what it finds.
+fn described(candidate: &LayerCandidate) -> String {
+    let [operations, bytes] = candidate.per_cent();
+    let [first, last] = candidate.samples.each_ref().map(|name| shortened(name));
+    format!(
+        "--layer-name-regex {} finds {} layers, {operations:.1} % of operations and {bytes:.1} % \
+         of bytes, such as {first} and {last}",
+        quoted(candidate.regex.as_str()),
+        candidate.layers,
+    )
+}
+
+/// A regex as a shell takes it.
+fn quoted(regex: &str) -> String {
+    format!("'{}'", printable(regex).replace('\'', r"'\''"))
+}
+
+/// How many names are shown to a user whose model has no candidate.
 const NAMES_SHOWN: usize = 10;
 
-pub(super) fn none(model: &Model, options: &Options) -> anyhow::Error {
+/// Some names, one in a line.
+fn names(model: &Model) -> String {
     let mut names: Vec<String> = Vec::new();
     for operation in &model.operations {
-        let name = format!("  {}", shortened(&operation.name));
-        let is_named = !operation.is_tensor && !operation.name.starts_with("Anonymous");
+        let name = format!("\n  {}", shortened(&operation.name));
+        let is_named = !operation.is_tensor && !operation.is_anonymous;
         if is_named && !names.contains(&name) && names.len() < NAMES_SHOWN {
             names.push(name);
         }
     }
-    let seen = if names.is_empty() {
-        "the model has no operations with a name".to_string()
-    } else {
-        format!("some names in this model:\n{}", names.join("\n"))
-    };
-    usage(format!(
-        "no operation matched the layer regex {}, so there are no layers to split between; \
-         {seen}\nset --layer-name-regex to a regex whose capture group is the layer, such as \
-         'layer(\\d+)'",
-        options.layer_name_regex
-    ))
+    match names.as_slice() {
+        [] => "\nthe model has no operations with a name".to_string(),
+        names => format!("\nsome names in this model:{}", names.concat()),
+    }
 }

@@ -1,5 +1,6 @@
 //! What people read while the tool runs: everything goes to standard error.
 
+use crate::message::Warning;
 use crate::progress::{Progress, bars};
 use crate::report::terminal::{Screen, Severity, TextStyle};
 use crate::report::{Units, printable};
@@ -31,10 +32,12 @@ impl Messages {
         &self.look
     }
 
-    /// Something is wrong with the input, but not so that it cannot be used.
-    pub fn warning(&self, text: impl Display) {
-        let warning = self.look.toned(Severity::Notable, "warning:");
-        self.write(0, format_args!("{warning} {text}"));
+    /// Something is wrong with the input, but not so that it cannot be used; `file` is
+    /// where.
+    pub fn warning(&self, file: Option<&str>, warning: &Warning) {
+        let head = self.look.toned(Severity::Notable, "warning:");
+        let file = file.map_or(String::new(), |file| format!("{file}: "));
+        self.write(0, format_args!("{head} {file}{}", printable(warning)));
     }
 
     /// A result for people.

@@ -20,7 +20,7 @@ use crate::analysis::{Layers, shown};
 use crate::interrupt;
 use crate::memory::MemoryModel;
 use crate::progress::{Progress, Unit};
-use crate::report::Detail;
+use crate::report::{Detail, printable};
 use crate::search::{SearchError, SearchRequest, SearchResult, search_with};
 use crate::solve::{Limits, SolveError, lp};
 use anyhow::{Context, Result};
@@ -69,9 +69,14 @@ impl Exit {
 #[error("{0}")]
 struct UsageError(String);
 
-/// An error of usage.
+/// An error of usage. docs/messages.md has its text, which ends with the way out.
 fn usage(text: impl Into<String>) -> anyhow::Error {
     UsageError(text.into()).into()
+}
+
+/// What another room refuses and the command line asks for.
+fn refused(error: &impl std::error::Error) -> anyhow::Error {
+    UsageError(printable(&error.to_string())).into()
 }
 
 /// Runs the command with these arguments, the name of the command first.
@@ -136,10 +141,13 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let positions = &layers.placement.positions;
     let learnt = request::learnt(options, calibration, positions, pipeline)?;
     let memory = memory.learning(learnt);
+    if let Some(warning) = request.as_ref().and_then(|_| memory.recording_warning()) {
+        messages.warning(None, &warning);
+    }
     let found = request.map(|request| find(options, request, &layers, &memory, messages));
     let found = found.transpose()?;
     let highest = Limits::new(&limits).highest();
-    let report = messages.while_showing(|progress| {
+    let mut report = messages.while_showing(|progress| {
         let _task = progress.begin("making the report", Unit::Rows, 0);
         let detail = detail(options, messages);
         layers.report(
@@ -150,6 +158,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
             options.arguments.clone(),
         )
     })?;
+    if let Some(what_if) = &mut report.what_if {
+        what_if.arguments.clone_from(&options.question);
+    }
     let outputs = Outputs {
         options,
         messages,
@@ -175,7 +186,7 @@ fn find(
         // Constraints or weights that contradict each other are wrong usage.
         SearchError::Solve(
             error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. }),
-        ) => usage(crate::report::printable(&error.to_string())),
+        ) => refused(&error),
         SearchError::TooManyPlaces(_) => {
             anyhow::Error::from(error).context(shown(&options.profile))
         }

@@ -2,12 +2,13 @@
 
 use super::messages::Messages;
 use super::stdout::Sections;
-use super::{Exit, Options, export, usage};
+use super::{Exit, Options, export, refused};
 use crate::analysis::shown;
 use crate::limits;
+use crate::message::Warning;
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
-use crate::report::{Report, Split, Table, sweep_table, terminal};
+use crate::report::{LAYER_LIST, Report, Split, Table, sweep_table, terminal};
 use crate::search::{Outcome, SearchResult};
 use anyhow::{Context, Result};
 use std::io::Write;
@@ -32,7 +33,7 @@ pub(super) struct Outputs<'a> {
 pub(super) fn check(options: &Options) -> Result<()> {
     for form in options.forms() {
         let checked = form.check(&modules(options));
-        checked.map_err(|error| usage(error.to_string()))?;
+        checked.map_err(|error| refused(&error))?;
     }
     export::check(options)
 }
@@ -47,8 +48,8 @@ pub(super) fn earlier_report(options: &Options) -> Result<Option<Report>> {
 /// The report that an option names.
 pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
     let context = || format!("{option} {}", shown(path));
-    let why = ", and no report is that large";
-    let bytes = super::input::read_bounded(path, limits::REPORT, why).with_context(context)?;
+    let what = ("report", "--export-json");
+    let bytes = super::input::read_bounded(path, limits::REPORT, what).with_context(context)?;
     read_report(&bytes).with_context(context)
 }
 
@@ -73,6 +74,11 @@ impl Outputs<'_> {
         let mut sections = Sections::new(out, self.options.format, count);
         for table in &self.tables {
             sections.table(table)?;
+        }
+        let layers = self.tables.iter().find(|table| table.name == LAYER_LIST);
+        if let Some(drawn) = layers.and_then(|own| terminal::layer_list(own, self.messages.look()))
+        {
+            self.messages.summary(drawn);
         }
         let mut exit = self.print_search(&mut sections)?;
         for table in &self.diagnosis {
@@ -116,7 +122,7 @@ impl Outputs<'_> {
         let forms = self.options.forms();
         let emit = |form| emit::emit(form, report, &modules(self.options));
         let emitted: Result<Vec<String>, _> = forms.iter().copied().map(emit).collect();
-        let emitted = emitted.map_err(|error| usage(error.to_string()))?;
+        let emitted = emitted.map_err(|error| refused(&error))?;
         if self.options.solve {
             sections.stages(split)?;
         }
@@ -163,7 +169,7 @@ impl Outputs<'_> {
         }
         let messages = self.messages;
         for warning in &comparison.warnings {
-            messages.warning(format_args!("compared with another report: {warning}"));
+            messages.warning(None, warning);
         }
         messages.summary(comparison.summary(messages.look()));
         Ok(comparison.is_worse())
@@ -179,8 +185,10 @@ impl Outputs<'_> {
         let coverage = self.report.memory.coverage.iter();
         let mut misses = coverage.map(|own| (i128::from(own.rest), i128::from(own.recorded)));
         if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
-            self.messages
-                .warning(format_args!("{line}; --diagnose shows what is missing"));
+            let warning = Warning::new(format!(
+                "less than {ENOUGH} % is explained: {line}; see with --diagnose what is missing"
+            ));
+            self.messages.warning(None, &warning);
         } else {
             self.messages.summary(line);
         }

@@ -2,7 +2,7 @@
 
 use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
-use super::{Options, layers, usage};
+use super::{Options, layers, refused, usage};
 use crate::analysis::{Layers, shown};
 use crate::memory::{Accumulator, Learnt, Pipeline, Schedule};
 use crate::model::{Model, NoCycles, Positions, Rules};
@@ -31,7 +31,7 @@ pub(super) fn request(
         return Ok(None);
     }
     if layers.layering.is_empty() {
-        return Err(layers::none(model, options));
+        return Err(layers::none(model, &layers.layering));
     }
     let positions = &layers.placement.positions;
     let ipus = ipus(options, limits.len())?;
@@ -41,7 +41,7 @@ pub(super) fn request(
     let constraints = constraints(options, positions)?;
     let cycles = model.layer_cycles(&layers.placement);
     if options.objective == Goal::Cycles && cycles.is_none() {
-        return Err(usage(format!("--objective cycles: {NoCycles}")));
+        return Err(refused(&NoCycles).context("--objective cycles"));
     }
     Ok(Some(SearchRequest {
         ipus,
@@ -56,6 +56,7 @@ pub(super) fn request(
         split: options.wants_split(),
         sweep: options.sweep,
         moves: options.explain,
+        what_if: options.tries_splits(),
     }))
 }
 
@@ -77,7 +78,7 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
         ];
         return match asked.into_iter().find(|&(is_asked, _)| is_asked) {
             Some((_, option)) => Err(usage(format!(
-                "{option}: {what}, as the original tool has it, knows no pipeline: leave one of \
+                "{option}: {what}, as the original tool has it, knows no pipeline; leave one of \
                  both out"
             ))),
             None => Ok(Pipeline::default()),
@@ -104,7 +105,7 @@ pub(super) fn learnt(
     };
     if let Some(what) = of_original(options) {
         return Err(usage(format!(
-            "--calibration: {what}, as the original tool has it, knows no pipeline: leave one of \
+            "--calibration: {what}, as the original tool has it, knows no pipeline; leave one of \
              both out"
         )));
     }
@@ -136,7 +137,7 @@ pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>>
         let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
         limit.ok_or_else(|| {
             usage(format!(
-                "--reserve: {reserve} bytes leave nothing of {memory}"
+                "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
             ))
         })
     };
@@ -148,7 +149,7 @@ fn ipus(options: &Options, limits: usize) -> Result<IpuCount> {
     let several = (limits > 1).then_some(limits);
     match (options.num_ipus, several) {
         (Some(NumIpus::Exactly(ipus)), Some(limits)) if ipus != limits => Err(usage(format!(
-            "--mem-per-tile has {limits} amounts, but --num-ipus is {ipus}: give one amount, or \
+            "--mem-per-tile has {limits} amounts, but --num-ipus is {ipus}; give one amount, or \
              one for each IPU"
         ))),
         (Some(NumIpus::Exactly(ipus)), _) => Ok(IpuCount::Exactly(ipus)),
@@ -174,7 +175,7 @@ fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()>
     ];
     match asked.into_iter().find(|&(is_asked, _)| is_asked) {
         Some((_, what)) => Err(usage(format!(
-            "--solver greedy, the search of the original tool, does not know {what}: leave it out"
+            "--solver greedy, the search of the original tool, does not know {what}; leave it out"
         ))),
         None => Ok(()),
     }

@@ -3,6 +3,12 @@
 
 use crate::report::{Format, Split, Table, write_stages};
 use std::io::{self, ErrorKind, Write};
+use thiserror::Error;
+
+/// Why results could not be printed.
+#[derive(Debug, Error)]
+#[error("standard output cannot be written to: {0}; free space, or send the results elsewhere")]
+struct Unprintable(io::Error);
 
 /// Takes results. When the reader has had enough and closes the pipe, the rest
 /// is dropped: that is not an error, and the exit code still gives the verdict.
@@ -26,8 +32,8 @@ impl<W: Write> Results<W> {
                 Ok(instead)
             }
             Err(error) => {
-                let text = format!("standard output cannot be written to: {error}");
-                Err(io::Error::new(error.kind(), text))
+                let kind = error.kind();
+                Err(io::Error::new(kind, Unprintable(error)))
             }
             done => done,
         }

@@ -18,6 +18,10 @@ pub(super) fn tables(
     let placement = &layers.placement;
     let positions = &placement.positions;
     let mut tables = Vec::new();
+    if options.list_layers {
+        let layering = &layers.layering;
+        tables.extend(report::layer_list(model, layering, placement, memory));
+    }
     if options.operation_breakdown {
         let groups = memory.operation_groups();
         let layering = &layers.layering;
@@ -50,7 +54,10 @@ const FULLEST_TILES: usize = 10;
 fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, RecordedTile)>> {
     let recorded = &model.recorded.tiles;
     if recorded.is_empty() {
-        anyhow::bail!("the profile has no table `memory_by_tile`, which --memory-totals shows");
+        anyhow::bail!(
+            "the profile has no table `memory_by_tile`, which --memory-totals shows; leave the \
+             option out, or record the profile again"
+        );
     }
     let Some(wanted) = &options.tiles else {
         let mut all: Vec<_> = (0u32..).zip(recorded.iter().copied()).collect();
@@ -65,7 +72,7 @@ fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, Recorded
         let last = recorded.len() - 1;
         let unknown = || {
             usage(format!(
-                "--tiles: there is no tile {tile}, the last is {last}"
+                "--tiles: there is no tile {tile}; give tiles from 0 to {last}"
             ))
         };
         found.ok_or_else(unknown)

@@ -1,5 +1,6 @@
 //! What was odd in a file, and the sentences that say so.
 
+use crate::message::{DEBUG_AGAIN, Warning};
 use std::borrow::Cow;
 
 /// How a document that was not read to its end stopped.
@@ -51,20 +52,20 @@ impl Anomalies {
         }
     }
 
-    /// One sentence for each oddity, the gravest first.
-    pub fn sentences(&self, truncation: Option<&Truncation>) -> Vec<String> {
+    /// One warning for each oddity, the gravest first.
+    pub fn warnings(&self, truncation: Option<&Truncation>) -> Vec<Warning> {
         let broken = match truncation {
             Some(truncation) => Some(self.broken_off(truncation)),
-            None if !self.table_complete => Some(
-                "the debug file has no `stringTable`, so its contexts have no names".to_owned(),
-            ),
+            None if !self.table_complete => Some(Warning::new(format!(
+                "the debug file has no `stringTable`, so its contexts have no names; {DEBUG_AGAIN}"
+            ))),
             None => None,
         };
         let trailing = self.trailing.map(|end| {
-            format!(
-                "the debug file goes on after its document, which ends at byte {end}; \
-                 the rest is ignored"
-            )
+            Warning::new(format!(
+                "the debug file goes on after its document, which ends at byte {end}, and the rest \
+                 is ignored; {DEBUG_AGAIN}"
+            ))
         });
         broken
             .into_iter()
@@ -73,7 +74,7 @@ impl Anomalies {
             .collect()
     }
 
-    fn counts(&self) -> impl Iterator<Item = String> {
+    fn counts(&self) -> impl Iterator<Item = Warning> {
         let counts = [
             (
                 self.duplicates as u64,
@@ -98,10 +99,14 @@ impl Anomalies {
         ];
         (counts.into_iter())
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("the debug file is damaged: {what}: {count}"))
+            .map(|(count, what)| {
+                Warning::new(format!(
+                    "the debug file is damaged: {what}: {count}; {DEBUG_AGAIN}"
+                ))
+            })
     }
 
-    fn broken_off(&self, truncation: &Truncation) -> String {
+    fn broken_off(&self, truncation: &Truncation) -> Warning {
         let how = if truncation.damaged {
             "malformed from"
         } else {
@@ -118,9 +123,9 @@ impl Anomalies {
                 self.names
             ),
         };
-        format!(
-            "the debug file is {how} byte {}; contexts read: {}; {lost}",
+        Warning::new(format!(
+            "the debug file is {how} byte {}, contexts read: {}, {lost}; {DEBUG_AGAIN}",
             truncation.offset, truncation.contexts
-        )
+        ))
     }
 }

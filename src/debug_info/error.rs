@@ -1,5 +1,6 @@
 //! Why a debug file could not be read at all.
 
+use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, GIVE_READABLE};
 use std::io;
 
 use thiserror::Error;
@@ -9,36 +10,38 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum DebugInfoError {
     /// Opening or reading failed.
-    #[error("it cannot be read")]
-    Io(#[from] io::Error),
+    #[error("it cannot be read: {0}; {GIVE_READABLE}")]
+    Io(io::Error),
     /// The file has no bytes.
-    #[error("the file is empty; a debug.cbor has at least a map with `contexts`")]
+    #[error("the file is empty, as one is whose process was stopped; {DEBUG_AGAIN}")]
     Empty,
     /// An SQLite database, most likely the profile.
-    #[error("this is an SQLite database, not a debug.cbor: are the two arguments swapped?")]
+    #[error(
+        "this is an SQLite database, not a debug.cbor; give profile.pop first and debug.cbor second"
+    )]
     Sqlite,
     /// The file does not start as a CBOR map does.
-    #[error("this is {found}, not a debug.cbor (a CBOR map with `contexts`)")]
+    #[error("this is {found}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}")]
     NotCbor {
         /// What it looks like instead, with its article.
         found: String,
     },
     /// The CBOR is malformed before the first context is complete.
-    #[error("malformed CBOR at byte {offset}, before any context could be read")]
+    #[error("malformed CBOR at byte {offset}, before any context could be read; {DEBUG_AGAIN}")]
     Syntax {
         /// Offset into the file, in bytes from 0.
         offset: u64,
     },
     /// A CBOR map, but not one that Poplar writes.
-    #[error("this is a CBOR document, but not a debug.cbor: {problem}")]
+    #[error("this is a CBOR document, but not a debug.cbor: {problem}; {GIVE_DEBUG}")]
     Shape {
         /// What is missing or of the wrong type.
         problem: &'static str,
     },
     /// More contexts above one than any software writes.
     #[error(
-        "the context with the id {id} has more than {limit} contexts above it, so the chains of \
-         contexts are damaged"
+        "the context with the id {id} has more than {limit} contexts above it, more than any \
+         software writes; {DEBUG_AGAIN}"
     )]
     TooDeep {
         /// The context.
@@ -47,13 +50,19 @@ pub enum DebugInfoError {
         limit: usize,
     },
     /// More contexts or texts than this version can number.
-    #[error("the file holds more than {limit} {what}")]
+    #[error("the file holds more than {limit} {what}, more than any model has; {DEBUG_AGAIN}")]
     TooMany {
         /// Contexts, texts or fields.
         what: &'static str,
         /// The maximum number.
         limit: u64,
     },
+}
+
+impl From<io::Error> for DebugInfoError {
+    fn from(error: io::Error) -> Self {
+        DebugInfoError::Io(error)
+    }
 }
 
 /// Says what a file that is not a debug file may be, from its first bytes.

@@ -20,6 +20,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crate::message::Warning;
 use crate::progress::{Counted, Progress, Unit};
 use context::{ContextRecord, NO_NAME};
 use index::IdIndex;
@@ -46,7 +47,7 @@ pub struct DebugInfo {
     index: IdIndex,
     layers: u16,
     truncation: Option<Truncation>,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 impl DebugInfo {
@@ -175,8 +176,8 @@ impl DebugInfo {
         self.truncation.as_ref()
     }
 
-    /// Sentences for the user on what was odd in the file.
-    pub fn warnings(&self) -> &[String] {
+    /// What was odd in the file.
+    pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 

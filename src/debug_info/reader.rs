@@ -234,7 +234,7 @@ impl Collected {
             texts: self.interner.finish(),
             names: self.names,
             index,
-            warnings: self.oddities.sentences(truncation.as_ref()),
+            warnings: self.oddities.warnings(truncation.as_ref()),
             truncation,
         })
     }

@@ -3,11 +3,12 @@
 use super::VariableGroup;
 use super::memory_peak::peak;
 use super::variables::LoweredVariables;
+use crate::message::{PROFILE_AGAIN, Warning};
 use crate::profile::{LiveClasses, Profile};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 
-/// Sentences about tiles on which `memory_by_tile` and the lowered variables
+/// Warnings about tiles on which `memory_by_tile` and the lowered variables
 /// disagree: on a real profile they agree on all 1472 (`profile-pop.md`), so
 /// one of them is damaged or lacks rows.
 ///
@@ -15,7 +16,7 @@ use std::cmp::Reverse;
 /// variables. The maximum that other variables take at one step is compared
 /// only on the tile with the highest recorded total, the first of several: for
 /// all tiles it would take longer than anything else but reading.
-pub(super) fn warnings(profile: &Profile, variables: &LoweredVariables) -> Vec<String> {
+pub(super) fn warnings(profile: &Profile, variables: &LoweredVariables) -> Vec<Warning> {
     let recorded = &profile.recorded.tiles;
     let classes = &profile.classes;
     let totals = (0u32..).zip(recorded);
@@ -30,27 +31,32 @@ pub(super) fn warnings(profile: &Profile, variables: &LoweredVariables) -> Vec<S
         .collect();
     let mut warnings = Vec::new();
     if let Some(&(tile, found)) = differing.first() {
-        let what = "always live";
-        let text = sentence(tile, recorded[tile as usize].always_live, found, what);
-        warnings.push(match differing.len() - 1 {
-            0 => text,
-            more => format!("{text}, and {more} more tiles differ"),
-        });
+        let bytes = [recorded[tile as usize].always_live, found];
+        let more = differing.len() - 1;
+        warnings.push(disagreement(tile, bytes, "always live", more));
     }
     let others = on_tile(variables, fullest).filter(|item| !classes.is_always_live(item.class));
     let (found, _) = peak(others, classes, &mut Vec::new());
     if found != of_fullest.not_always_live {
         let what = "live at one step beside those that always are";
-        warnings.push(sentence(fullest, of_fullest.not_always_live, found, what));
+        let bytes = [of_fullest.not_always_live, found];
+        warnings.push(disagreement(fullest, bytes, what, 0));
     }
     warnings
 }
 
-fn sentence(tile: u32, recorded: u64, found: u64, what: &str) -> String {
-    format!(
+/// `bytes` are recorded and found; `more` tiles differ.
+fn disagreement(tile: u32, bytes: [u64; 2], what: &str, more: usize) -> Warning {
+    let [recorded, found] = bytes;
+    let others = match more {
+        0 => String::new(),
+        more => format!(", and {more} more tiles differ"),
+    };
+    Warning::new(format!(
         "`memory_by_tile` and the variables disagree, so rows are missing or damaged: tile {tile} \
-         has {recorded} bytes that are {what}, and its variables come to {found}"
-    )
+         has {recorded} bytes that are {what}, and its variables come to {found}{others}; \
+         {PROFILE_AGAIN}"
+    ))
 }
 
 fn on_tile(variables: &LoweredVariables, tile: u32) -> impl Iterator<Item = &VariableGroup> {

@@ -1,5 +1,6 @@
 //! What can keep a profile from becoming a model.
 
+use crate::message::{OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::ProfileError;
 use thiserror::Error;
 
@@ -8,20 +9,19 @@ use thiserror::Error;
 pub enum ModelError {
     /// A program leads to itself.
     #[error(
-        "table `programs`: program {0} leads to itself through its children or calls, so the \
-         program tree is damaged"
+        "table `programs`: program {0} leads to itself through its children or calls; {PROFILE_AGAIN}"
     )]
     CyclicProgram(u64),
     /// Calls in calls make more visits than any real model has.
     #[error(
-        "the program tree unfolds to more than {0} visits of programs, more than any real model \
-         has; the tables `programs` or `program_type_call` are damaged"
+        "table `programs` or `program_type_call`: the program tree unfolds to more than {0} visits \
+         of programs, more than any real model has; {OVER_BOUND}"
     )]
     TooManyVisits(usize),
     /// Calls are in bodies of calls, over and over.
     #[error(
-        "Calls are nested more than {most} deep at program {program}, deeper than in any real \
-         model; the tables `programs` or `program_type_call` are damaged"
+        "table `programs` or `program_type_call`: Calls are nested more than {most} deep at program \
+         {program}, deeper than in any real model; {OVER_BOUND}"
     )]
     NestedTooDeep {
         /// The Call that is one too many.
@@ -32,8 +32,7 @@ pub enum ModelError {
     /// Operations share variables in more ways than any real model does.
     #[error(
         "table `compute_sets` or `exchange_regions`: the {variables} variables are used by more \
-         than {most} different groups of operations, more than in any real model; the profile \
-         is damaged"
+         than {most} different groups of operations, more than in any real model; {OVER_BOUND}"
     )]
     TooManySets {
         /// How many variables there are.
@@ -44,7 +43,7 @@ pub enum ModelError {
     /// Operations use more variables than can be looked at.
     #[error(
         "table `compute_sets` or `exchange_regions`: operations use the {variables} variables \
-         more than {most} times, more often than in any real model; the profile is damaged"
+         more than {most} times, more often than in any real model; {OVER_BOUND}"
     )]
     TooManyUses {
         /// How many variables there are.
@@ -54,8 +53,8 @@ pub enum ModelError {
     },
     /// Many programs point to few large rows of code.
     #[error(
-        "the code of operations changes from tile to tile more than {most} times, which takes \
-         more rows than the profile has; table `programs`, column `variant_index` is damaged"
+        "table `programs`, column `variant_index`: the code of operations changes from tile to tile \
+         more than {most} times, which takes more rows than the profile has; {OVER_BOUND}"
     )]
     TooMuchCode {
         /// How often it may change.
@@ -64,7 +63,7 @@ pub enum ModelError {
     /// Programs use variables in more ways than any real model's.
     #[error(
         "table `compute_sets` or `exchange_regions`: programs use more than {max} different \
-         groups of variables together, more than in any real model; the profile is damaged"
+         groups of variables together, more than in any real model; {OVER_BOUND}"
     )]
     TooManyPieces {
         /// The maximum number of groups that they may use.
@@ -72,8 +71,8 @@ pub enum ModelError {
     },
     /// Many operations with long names or inputs.
     #[error(
-        "the names and inputs of operations are longer than {most} bytes together, more than in \
-         any real model; the debug contexts or the table `program_type_call` are damaged"
+        "debug.cbor or table `program_type_call`: the names and inputs of operations are longer than \
+         {most} bytes together, more than in any real model; {OVER_BOUND}"
     )]
     TooMuchText {
         /// How long they may be together.
@@ -85,7 +84,7 @@ pub enum ModelError {
     /// Code of one operation that no tile can hold.
     #[error(
         "the {what} of one operation (debug context {uid}) adds up to more than 4 GiB on tile \
-         {tile}; the profile is damaged"
+         {tile}; {PROFILE_AGAIN}"
     )]
     CodeTooLarge {
         /// `vertex state`, `exchange code` or `control code`.
@@ -98,7 +97,7 @@ pub enum ModelError {
     /// Lowered variables with code that no tile can hold.
     #[error(
         "table `vars_info`: the variables of {categories} add up to more than 4 GiB on tile \
-         {tile}; the profile is damaged"
+         {tile}; {PROFILE_AGAIN}"
     )]
     RecordedCodeTooLarge {
         /// The categories of that kind of code.

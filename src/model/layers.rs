@@ -90,8 +90,6 @@ pub struct Layering {
     pub layers: Vec<u32>,
     /// By operation: why.
     pub notes: Vec<Note>,
-    /// Sentences about a model that fits the regexes badly.
-    pub warnings: Vec<String>,
     finder: Finder,
 }
 
@@ -113,7 +111,6 @@ impl Layering {
         let keys = in_order(found, &mut layers, options.order);
         let mut names = vec![String::new()];
         names.extend(keys.iter().map(|groups| groups.concat()));
-        let warnings = warnings(operations, &layers, &notes);
         let finder = Finder {
             regex: Some(options.layer_regex.clone()),
             positions: keys.into_iter().zip(1..).collect(),
@@ -122,7 +119,6 @@ impl Layering {
             names,
             layers,
             notes,
-            warnings,
             finder,
         }
     }
@@ -134,9 +130,13 @@ impl Layering {
             notes: vec![Note::Name; layers.len()],
             names,
             layers,
-            warnings: Vec::new(),
             finder: Finder::default(),
         }
+    }
+
+    /// The regex that found the layers.
+    pub fn regex(&self) -> Option<&Regex> {
+        self.finder.regex.as_ref()
     }
 
     /// The layer that the name or the inputs of an operation say. What only
@@ -266,30 +266,6 @@ fn in_order(
         };
     }
     ordered.into_iter().map(|(groups, _)| groups).collect()
-}
-
-fn warnings(operations: &[Operation], layers: &[u32], notes: &[Note]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let candidates = operations.iter().filter(|op| !op.is_tensor).count();
-    let layered = layers.iter().filter(|&&layer| layer != NO_LAYER).count();
-    if layered * 2 < candidates {
-        warnings.push(format!(
-            "only {layered} of {candidates} operations got a layer; check --layer-name-regex \
-             against the names in --operation-breakdown"
-        ));
-    }
-    let unclear = operations.iter().zip(notes).find(|(operation, note)| {
-        matches!(note, Note::InputLayers(2..)) && operation.name.starts_with("Call")
-    });
-    if let Some((operation, _)) = unclear {
-        warnings.push(format!(
-            "the operation '{}' calls code that was outlined across layers; compile the model \
-             again with the environment variable POPART_POPLINER_OUTLINER_REGEX set to the layer \
-             regex, and record a new profile",
-            operation.name
-        ));
-    }
-    warnings
 }
 
 #[cfg(test)]

@@ -13,10 +13,13 @@ mod contexts;
 mod cycles;
 mod error;
 mod labels;
+mod layer_candidates;
+mod layer_warnings;
 mod layers;
 mod layers_by_ipu;
 mod memory_peak;
 mod names;
+mod nearly_always_live;
 mod operations;
 mod passes;
 mod placement;
@@ -36,6 +39,7 @@ pub use code::{CodeKind, GroupCode, Piece};
 pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles};
 pub use error::ModelError;
 pub use labels::{Label, TensorKind};
+pub use layer_candidates::{Covered, LayerCandidate};
 pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
 };
@@ -43,6 +47,7 @@ pub use layers_by_ipu::LayersByIpu;
 pub use memory_peak::{MemoryPeak, NamedVariable};
 pub use operations::{OwnedKind, OwnedProgram};
 pub use passes::Pass;
+pub(crate) use placement::UsedBytes;
 pub use placement::{
     EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets,
     Placement, PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules,
@@ -55,9 +60,9 @@ pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 use windows::StepIndex;
 
 use crate::debug_info::DebugInfo;
+use crate::message::Warning;
 use crate::profile::{
-    BuildInfo, FormatVersion, LiveClasses, Profile, ProgramKind, Programs, Recorded, Target,
-    TileBytes,
+    BuildInfo, FormatVersion, LiveClasses, Profile, Programs, Recorded, Target, TileBytes,
 };
 use serde::{Deserialize, Serialize};
 
@@ -114,7 +119,7 @@ pub struct Model {
     /// Where the whole model takes most memory, if that was requested.
     pub memory_peak: Option<MemoryPeak>,
     /// What was unusual, as sentences.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// An operation of the model at one place in the program.
@@ -218,6 +223,9 @@ impl Model {
             with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));
         let mut disagreements = consistency::warnings(&profile, &collected);
         disagreements.extend(recording::disagreement(debug_info, &found, &operations));
+        let is_training = turn.is_some();
+        let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
+        disagreements.extend(nearly);
         let programs = operations::owned_programs(&profile.programs, &found.groups);
         let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
         let lookup = VariableLookup::new(profile.variables, set_of, profile.names);
@@ -290,6 +298,43 @@ impl Model {
         &self.labels[self.user_sets.label(set) as usize]
     }
 
+    /// By operation group: bytes of the variables that it uses, whether they are
+    /// live together or not, and of its vertex state, exchange and control code, over
+    /// all tiles.
+    pub fn bytes_by_group(&self) -> Vec<u64> {
+        let code = |own: &OperationGroup| {
+            let GroupCode {
+                vertex_state,
+                exchange_code,
+                control_code,
+                ..
+            } = &own.code;
+            let parts = [vertex_state, exchange_code, control_code];
+            let sums = parts.into_iter().map(TileBytes::total);
+            sums.fold(0, u64::saturating_add)
+        };
+        let mut by_group: Vec<u64> = self.operation_groups.iter().map(code).collect();
+        // With the bytes of all sets that have it as their smaller part.
+        let mut by_set = placement::bytes_of_sets(self);
+        let sets: Vec<_> = self.user_sets.iter().collect();
+        for (set, smaller, group) in sets.into_iter().rev() {
+            let bytes = by_set[set as usize];
+            by_group[group as usize] = by_group[group as usize].saturating_add(bytes);
+            by_set[smaller as usize] = by_set[smaller as usize].saturating_add(bytes);
+        }
+        by_group
+    }
+
+    /// Regexes that may find the layers, the most likely first.
+    pub fn layer_candidates(&self, options: &LayerOptions) -> Vec<LayerCandidate> {
+        LayerCandidate::find(&self.operations, &self.bytes_by_group(), options)
+    }
+
+    /// What is to be said of layers that fit the model badly, as sentences.
+    pub fn layer_warnings(&self, layering: &Layering, placement: &Placement) -> Vec<Warning> {
+        layer_warnings::find(self, layering, placement)
+    }
+
     /// By user set: how many updates use its variables, up to 2.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
         let mut is_update = vec![false; self.operation_groups.len()];
@@ -312,10 +357,8 @@ impl Model {
 
 /// The steps at which these programs copy from or to the host.
 fn host_copies(programs: &Programs, group: &[u32], steps: &StepIndex) -> Vec<u32> {
-    let copies = group.iter().filter(|&&program| {
-        let kind = &programs.all[program as usize].kind;
-        matches!(kind, ProgramKind::Other(name) if name.starts_with("StreamCopy"))
-    });
+    let is_copy = |&&program: &&u32| programs.all[program as usize].kind.is_stream_copy();
+    let copies = group.iter().filter(is_copy);
     let mut found: Vec<u32> = copies
         .flat_map(|&program| steps.of(program))
         .copied()

@@ -5,6 +5,7 @@ use super::operations::Found;
 use super::walk::NO_CALL as NO_PATH;
 use super::{Label, Operation, Pass};
 use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
+use crate::message::Warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -114,7 +115,7 @@ pub(super) fn disagreement(
     debug_info: &DebugInfo,
     found: &Found,
     operations: &[Operation],
-) -> Option<String> {
+) -> Option<Warning> {
     let both = found.operations.iter().zip(operations);
     let again = both.filter(|(own, operation)| {
         let kind = debug_info.text(own.context.position, Field::RecomputeType);
@@ -122,10 +123,11 @@ pub(super) fn disagreement(
     });
     let names: Vec<&str> = again.map(|(_, operation)| &*operation.name).collect();
     let first = names.first()?;
-    Some(format!(
+    Some(Warning::new(format!(
         "{} operations have gradients among their outputs, but are marked as part of the forward \
-         pass by their attribute `recomputetype` (the first is {first:?}): which operations are \
-         backward is uncertain, and with it what a pipeline keeps; --schedule none leaves that out",
+         pass by their attribute `recomputetype` (the first is {first:?}), so which operations \
+         are backward is uncertain, and with it what a pipeline keeps; leave that out with \
+         --schedule none",
         names.len()
-    ))
+    )))
 }

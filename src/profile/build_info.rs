@@ -3,6 +3,7 @@
 use super::ProfileError;
 use super::cycles::or_warn;
 use super::database::{Cells, Database};
+use crate::message::Warning;
 use serde::{Deserialize, Serialize};
 
 /// What a report says of where a profile comes from. Nothing is computed from
@@ -39,7 +40,7 @@ pub struct ChosenOption {
 
 impl BuildInfo {
     /// Reads what there is, and says as sentences what cannot be understood.
-    pub(super) fn read(database: &Database) -> (Self, Vec<String>) {
+    pub(super) fn read(database: &Database) -> (Self, Vec<Warning>) {
         let mut warnings = Vec::new();
         let poplar = only(database, "poplar_version", &["string"], |row| row.text(0));
         let time = only(database, "date_time", &["string"], |row| row.text(0));

@@ -10,10 +10,10 @@
 
 use super::database::{Cells, Database};
 use super::encoding::{BlobError, Runs, Varints};
-use super::ids::{Ids, no_ipu};
+use super::ids::{Ids, of_ipu};
 use super::{ProfileError, ProgramKind, Programs, Target};
+use crate::message::Warning;
 use rustc_hash::FxHashMap;
-use std::error::Error;
 
 /// What a profile says of cycles. All sums stop at `u64::MAX`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Cycles {
         database: &Database,
         programs: &Programs,
         target: &Target,
-    ) -> (Self, Vec<String>) {
+    ) -> (Self, Vec<Warning>) {
         let mut warnings = Vec::new();
         let executed = read_executed(database, programs);
         let estimated = read_estimates(database, programs, target);
@@ -68,14 +68,10 @@ impl Cycles {
 pub(super) fn or_warn<T: Default>(
     read: Result<T, ProfileError>,
     what: &str,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) -> T {
     read.unwrap_or_else(|error| {
-        let source = error.source().map(|source| format!(": {source}"));
-        warnings.push(format!(
-            "{what} are left out: {error}{}",
-            source.unwrap_or_default()
-        ));
+        warnings.push(Warning::new(format!("{what} are left out: {error}")));
         T::default()
     })
 }
@@ -174,10 +170,7 @@ pub(super) fn read_cycles_by_ipu(
         let Some(ipu) = row.signed(1)?.and_then(|ipu| u64::try_from(ipu).ok()) else {
             return Ok(());
         };
-        let own = usize::try_from(ipu)
-            .ok()
-            .and_then(|own| cycles.get_mut(own));
-        let own = own.ok_or_else(|| row.problem(1, no_ipu(ipu, ipus)))?;
+        let own = of_ipu(&mut cycles, &row, 1, ipu)?;
         *own = own.saturating_add(row.unsigned(2)?);
         rows += 1;
         Ok(())

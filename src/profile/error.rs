@@ -1,41 +1,53 @@
 //! What can be wrong with a `profile.pop`.
 
 use super::FormatVersion;
+use crate::message::{GIVE_PROFILE, GIVE_READABLE, PROFILE_AGAIN};
+use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
+
+/// The first number of the formats that are read; 3 since profiles are SQLite.
+pub(super) const KNOWN_MAJOR: u64 = 3;
 
 /// Why a profile could not be read. The caller adds the file's name.
 #[derive(Debug, Error)]
 pub enum ProfileError {
     /// The file could not be opened or read at all.
-    #[error("it cannot be read")]
-    Io(#[from] std::io::Error),
+    #[error("it cannot be read: {0}; {GIVE_READABLE}")]
+    Io(io::Error),
     /// The file has no bytes.
-    #[error("the file is empty; was the process that wrote it stopped?")]
+    #[error("the file is empty, as one is whose process was stopped; {PROFILE_AGAIN}")]
     Empty,
     /// The first bytes are not those of an SQLite database.
-    #[error("this is no SQLite database{hint}")]
+    #[error("the file is no SQLite database{instead}; {GIVE_PROFILE}")]
     NotADatabase {
-        /// What it looks like instead; empty or starting with a separator.
-        hint: &'static str,
+        /// What it looks like instead; empty or starting with a comma.
+        instead: &'static str,
     },
+    /// The first bytes are those of CBOR.
+    #[error(
+        "the file looks like CBOR, not like a profile; give profile.pop first and debug.cbor second"
+    )]
+    Cbor,
+    /// By its name, what PopVision leaves beside a profile.
+    #[error("by its name, this is a cache that PopVision keeps beside a profile; {GIVE_PROFILE}")]
+    Cache,
     /// SQLite keeps changes in a file beside the profile that are not in it yet.
     #[error(
-        "it is still open in another process, or that process died: changes are waiting in {}; \
-         let the process finish, or open a copy of both files once with `sqlite3`", .0.display()
+        "the file is still open in another process, or that process died: changes are waiting in \
+         {}; let the process finish, or open a copy of both files once with `sqlite3`", .0.display()
     )]
     Unfinished(PathBuf),
     /// An SQLite database of another kind.
     #[error(
-        "this SQLite database is no Poplar profile: it has no table `{table}`; \
-         give the `profile.pop` that Poplar wrote"
+        "the file is an SQLite database, but no profile: it has no table `{table}`; {GIVE_PROFILE}"
     )]
     NotAProfile {
         /// The table that every profile has.
         table: &'static str,
     },
     /// A table that the analysis needs is not there.
-    #[error("table `{table}` is missing (report format {version})")]
+    #[error("table `{table}` is missing (report format {version}); {PROFILE_AGAIN}")]
     MissingTable {
         /// The table.
         table: &'static str,
@@ -43,7 +55,9 @@ pub enum ProfileError {
         version: FormatVersion,
     },
     /// A column that the analysis needs is not there.
-    #[error("column `{column}` of table `{table}` is missing (report format {version})")]
+    #[error(
+        "column `{column}` of table `{table}` is missing (report format {version}); {PROFILE_AGAIN}"
+    )]
     MissingColumn {
         /// The table.
         table: &'static str,
@@ -53,13 +67,13 @@ pub enum ProfileError {
         version: FormatVersion,
     },
     /// A table that must have a row has none.
-    #[error("table `{table}` has no row")]
+    #[error("table `{table}` has no row; {PROFILE_AGAIN}")]
     NoRow {
         /// The table.
         table: &'static str,
     },
     /// A table that must have one row has several.
-    #[error("table `{table}` has several rows where one belongs; the profile is damaged")]
+    #[error("table `{table}` has several rows where one belongs; {PROFILE_AGAIN}")]
     SeveralRows {
         /// The table.
         table: &'static str,
@@ -72,7 +86,7 @@ pub enum ProfileError {
     )]
     NoLoweredVariables,
     /// A cell holds something that cannot be right.
-    #[error("table `{table}`, column `{column}`, row {row}: {problem}")]
+    #[error("table `{table}`, column `{column}`, row {row}: {problem}; {PROFILE_AGAIN}")]
     Cell {
         /// The table.
         table: &'static str,
@@ -83,19 +97,70 @@ pub enum ProfileError {
         /// What is wrong.
         problem: String,
     },
-    /// The profile is of a kind that the rules do not cover.
-    #[error("{0}")]
-    Unsupported(String),
+    /// A format whose tables may mean something else.
+    #[error(
+        "the profile has report format {0}, and popliner knows format {KNOWN_MAJOR} alone, that of \
+         Poplar up to 3.3; record it with such an SDK, or use a popliner that knows its format"
+    )]
+    OtherFormat(FormatVersion),
+    /// Several replicas of one IPU each, of which none is listed alone.
+    #[error(
+        "the profile was compiled for {replicas} replicas of one IPU each and does not list one of \
+         them alone, but {listed} tiles; compile the model without replication to split it, or \
+         judge it as it is with --fit"
+    )]
+    Replicas {
+        /// How many.
+        replicas: u64,
+        /// Tiles in `memory_by_tile`.
+        listed: u64,
+    },
+    /// The rules of splitting are for one IPU (analysis.md, section 7).
+    #[error(
+        "the profile was compiled for {ipus} IPUs ({tiles} tiles, {of_ipu} on each, \
+         replicas: {replicas}), and only one IPU without replication can be split; compile the whole \
+         model for one IPU, without pipelining or replication, or judge it as it is with --fit"
+    )]
+    SeveralIpus {
+        /// How many.
+        ipus: u64,
+        /// Tiles of all of them.
+        tiles: u32,
+        /// Tiles of each.
+        of_ipu: u32,
+        /// Replicas.
+        replicas: u64,
+    },
+    /// The ids of programs mean several programs.
+    #[error(
+        "table `programs`, column `compilation_step_id`: there are several compilation steps, \
+         whose programs share their ids; record each compilation into a folder of its own"
+    )]
+    SeveralCompilations,
+    /// Tiles are listed of no whole replica.
+    #[error(
+        "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs of {of_ipu} \
+         tiles each, {replicas} replicas); {PROFILE_AGAIN}"
+    )]
+    ListedTiles {
+        /// Rows of `memory_by_tile`.
+        listed: u64,
+        /// Tiles of all IPUs.
+        all: u64,
+        /// Tiles of each IPU.
+        of_ipu: u64,
+        /// Replicas.
+        replicas: u64,
+    },
     /// Something else than a file, which cannot be opened as a database.
-    #[error("this is {found}, and a profile must be a file")]
+    #[error("this is {found}, and a profile must be a file; {GIVE_PROFILE}")]
     NoFile {
         /// What it is, with its article.
         found: &'static str,
     },
     /// The file is shorter than SQLite left it.
     #[error(
-        "the file is cut off: it has {found} bytes and should have {expected}; copy it again, or \
-         record the profile again"
+        "the file is cut off: it has {found} bytes and should have {expected}; {PROFILE_AGAIN}"
     )]
     CutOff {
         /// Its size in bytes.
@@ -110,8 +175,8 @@ pub enum ProfileError {
     Changed,
     /// A view or a virtual table where a table belongs.
     #[error(
-        "`{table}` is {found} and not a table: Poplar writes tables only, and what others run \
-         when they are read is not run; give the file that Poplar wrote"
+        "`{table}` is {found} and not a table, and code that runs when it is read is not run; \
+         {GIVE_PROFILE}"
     )]
     NoTable {
         /// Its name.
@@ -121,8 +186,8 @@ pub enum ProfileError {
     },
     /// A column that is computed when it is read.
     #[error(
-        "column `{column}` of table `{table}` is computed when it is read, which Poplar does not \
-         write and which is not run; give the file that Poplar wrote"
+        "column `{column}` of table `{table}` is computed when it is read, and such code is not \
+         run; {GIVE_PROFILE}"
     )]
     Computed {
         /// The table.
@@ -133,7 +198,7 @@ pub enum ProfileError {
     /// The rows of a table hold more than the file.
     #[error(
         "table `{table}` is damaged: its rows hold more bytes than the whole file, so some of \
-         them share pages; copy the file again, or record the profile again"
+         them share pages; {PROFILE_AGAIN}"
     )]
     Overlapping {
         /// The table.
@@ -142,40 +207,28 @@ pub enum ProfileError {
     /// Reading takes longer than a sound file of this size can.
     #[error(
         "{place} cannot be read to an end: there are more rows than a file of this size can \
-         hold, so some pages lead back to others; copy the file again, or record the profile again"
+         hold, so some pages lead back to others; {PROFILE_AGAIN}"
     )]
     Endless {
         /// The table or what else was read.
         place: &'static str,
     },
     /// SQLite could not read on.
-    #[error("SQLite cannot read {place}{hint}")]
+    #[error("SQLite cannot read {place}: {error}; {PROFILE_AGAIN}")]
     Sqlite {
         /// The table or what else was read.
         place: &'static str,
-        /// The way out; empty or starting with a separator.
-        hint: &'static str,
         /// SQLite's own words.
-        source: rusqlite::Error,
+        error: rusqlite::Error,
     },
 }
 
 impl ProfileError {
     /// What SQLite said about `place`.
     pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, OperationInterrupted};
-        move |source| match source.sqlite_error_code() {
-            Some(OperationInterrupted) => ProfileError::Endless { place },
-            Some(DatabaseCorrupt | NotADatabase) => ProfileError::Sqlite {
-                place,
-                hint: ", the file is damaged: copy it again, or record the profile again",
-                source,
-            },
-            _ => ProfileError::Sqlite {
-                place,
-                hint: "",
-                source,
-            },
+        move |error| match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::OperationInterrupted) => ProfileError::Endless { place },
+            _ => ProfileError::Sqlite { place, error },
         }
     }
 
@@ -192,5 +245,11 @@ impl ProfileError {
             row: row.to_string(),
             problem: problem.to_string(),
         }
+    }
+}
+
+impl From<io::Error> for ProfileError {
+    fn from(error: io::Error) -> Self {
+        ProfileError::Io(error)
     }
 }

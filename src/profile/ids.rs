@@ -110,9 +110,19 @@ pub(super) fn position(
     ids.position(id).ok_or_else(unknown)
 }
 
-/// What is wrong with the number of an IPU that is not listed.
-pub(super) fn no_ipu(ipu: u64, count: u32) -> String {
-    format!("there is no IPU {ipu}: the profile has {count}, counted from 0")
+/// What belongs to the IPU that a cell names, of a list with an entry for each.
+pub(super) fn of_ipu<'a, T>(
+    ipus: &'a mut [T],
+    row: &Cells<'_>,
+    column: usize,
+    ipu: u64,
+) -> Result<&'a mut T, ProfileError> {
+    let count = ipus.len();
+    let own = usize::try_from(ipu).ok().and_then(|ipu| ipus.get_mut(ipu));
+    own.ok_or_else(|| {
+        let problem = format!("there is no IPU {ipu}: the profile has {count}, counted from 0");
+        row.problem(column, problem)
+    })
 }
 
 #[cfg(test)]

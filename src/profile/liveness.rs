@@ -1,6 +1,6 @@
 //! Liveness: the steps of the compiled program and where classes are live.
 
-use super::database::Database;
+use super::database::{Cells, Database};
 use super::ids::Ids;
 use super::{ProfileError, Programs};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -65,15 +65,7 @@ pub struct LiveClasses {
 impl LiveClasses {
     /// The classes, and their positions by id.
     pub(super) fn read(database: &Database, steps: &[Step]) -> Result<(Self, Ids), ProfileError> {
-        let table = "eq_classes";
-        let mut class_ids = Vec::new();
-        let mut always_live = Vec::new();
-        database.scan(table, &["id", "is_always_live"], |row| {
-            class_ids.push(row.unsigned(0)?);
-            always_live.push(row.unsigned(1)? != 0);
-            Ok(())
-        })?;
-        let ids = Ids::of(table, "id", &class_ids)?;
+        let (ids, always_live) = read_classes(database)?;
         let ranges = read_ranges(database, &ids, steps)?;
         Ok((Self::new(always_live, ranges, steps.len() as u32), ids))
     }
@@ -94,10 +86,7 @@ impl LiveClasses {
                 merged.push((0, steps));
             }
             for &(_, from, to) in rest[..own].iter().filter(|_| !always) {
-                match merged[first..].last_mut() {
-                    Some(last) if from <= last.1 => last.1 = last.1.max(to),
-                    _ => merged.push((from, to)),
-                }
+                push_range(&mut merged, first, (from, to));
             }
             rest = &rest[own..];
             starts.push(merged.len() as u32);
@@ -143,6 +132,46 @@ impl LiveClasses {
         let class = position as usize;
         &self.ranges[self.starts[class] as usize..self.starts[class + 1] as usize]
     }
+}
+
+/// The classes by their ids, and by position whether each is live on every step.
+pub(super) fn read_classes(database: &Database) -> Result<(Ids, Vec<bool>), ProfileError> {
+    let table = "eq_classes";
+    let (mut ids, mut always_live) = (Vec::new(), Vec::new());
+    database.scan(table, &["id", "is_always_live"], |row| {
+        ids.push(row.unsigned(0)?);
+        always_live.push(row.unsigned(1)? != 0);
+        Ok(())
+    })?;
+    Ok((Ids::of(table, "id", &ids)?, always_live))
+}
+
+/// Adds a range that begins no earlier than those from `first` on. Ranges that touch
+/// or overlap become one.
+pub(super) fn push_range<T: Ord + Copy>(
+    ranges: &mut Vec<(T, T)>,
+    first: usize,
+    (from, to): (T, T),
+) {
+    match ranges[first..].last_mut() {
+        Some(last) if from <= last.1 => last.1 = last.1.max(to),
+        _ => ranges.push((from, to)),
+    }
+}
+
+/// The table of the ranges of classes.
+pub(super) const RANGES: &str = "eq_class_step";
+/// Its columns, for [`span`].
+pub(super) const RANGE_COLUMNS: &[&str] = &["eq_class_id", "step_id_from", "step_id_to"];
+
+/// The ids of the steps of a row of [`RANGES`]; the end is the id after the last step.
+pub(super) fn span(row: &Cells<'_>) -> Result<Range<u64>, ProfileError> {
+    let span: Range<u64> = row.unsigned(1)?..row.unsigned(2)?;
+    if span.start > span.end {
+        let reversed = format!("the range {}..{} is reversed", span.start, span.end);
+        return Err(row.problem(2, reversed));
+    }
+    Ok(span)
 }
 
 /// How many steps there are; for each class its ranges, or none where it is
@@ -201,17 +230,12 @@ fn read_ranges(
 ) -> Result<Vec<(u32, u32, u32)>, ProfileError> {
     let bounds = StepIds::of(steps);
     let index = |id: u64| steps.partition_point(|step| step.id < id) as u32;
-    let columns = &["eq_class_id", "step_id_from", "step_id_to"];
     let mut ranges = Vec::new();
-    database.scan("eq_class_step", columns, |row| {
+    database.scan(RANGES, RANGE_COLUMNS, |row| {
         let class = ids
             .position(row.unsigned(0)?)
             .ok_or_else(|| row.problem(0, "no row of `eq_classes` has this id"))?;
-        let span: Range<u64> = row.unsigned(1)?..row.unsigned(2)?;
-        if span.start > span.end {
-            let reversed = format!("the range {}..{} is reversed", span.start, span.end);
-            return Err(row.problem(2, reversed));
-        }
+        let span = span(&row)?;
         if !span.is_empty() && bounds.is_some_and(|bounds| bounds.excludes(&span)) {
             let (from, to) = (span.start, span.end);
             let outside = format!("the range {from}..{to} lies behind the last step");

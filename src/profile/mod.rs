@@ -47,6 +47,7 @@ pub use tile_bytes::{TileBytes, TileRun};
 pub use variable_lists::VariableLists;
 pub use variables::{NEVER_LIVE, Variables};
 
+use crate::message::Warning;
 use crate::progress::Progress;
 use database::Database;
 use std::path::Path;
@@ -77,7 +78,7 @@ pub struct Profile {
     /// How the file came about.
     pub made: BuildInfo,
     /// What was unusual but could be read, as sentences.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// Where the names of variables can be fetched from, also when the rest is
     /// gone.
     pub names: VariableNames,

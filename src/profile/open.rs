@@ -29,6 +29,7 @@ impl Source {
     /// changes that wait beside it is refused here.
     pub(super) fn find(path: &Path) -> Result<Self, ProfileError> {
         let source = Self::look(path.canonicalize()?)?;
+        check_name(path)?;
         check_header(&source.header)?;
         check_length(&source.header, source.length)?;
         check_unfinished(&source.path)?;
@@ -144,23 +145,31 @@ fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
     }
 }
 
+/// What the name of a cache ends with that tools of Graphcore keep beside a profile: a
+/// public tutorial lists a `profile.pop_cache` in a report folder that was opened with
+/// PopVision. Its format is not public, so that its name alone tells it.
+const CACHE: &str = "pop_cache";
+
+fn check_name(path: &Path) -> Result<(), ProfileError> {
+    match path.extension() {
+        Some(extension) if extension == CACHE => Err(ProfileError::Cache),
+        _ => Ok(()),
+    }
+}
+
 /// Looks at the first bytes, so that the usual mix-ups get words of their own.
 fn check_header(header: &[u8]) -> Result<(), ProfileError> {
     match header {
         [] => Err(ProfileError::Empty),
-        [0xa0..=0xbf, ..] | [0xd9, 0xd9, 0xf7, ..] => Err(ProfileError::NotADatabase {
-            hint: "; it looks like CBOR: is this the debug.cbor, with the two files swapped, \
-                   or a profile of a format before 3?",
-        }),
+        [0xa0..=0xbf, ..] | [0xd9, 0xd9, 0xf7, ..] => Err(ProfileError::Cbor),
         _ if header.starts_with(b"!<arch>\n") => Err(ProfileError::NotADatabase {
-            hint: "; this is an archive of compiled code, such as the archive.a that Poplar writes \
-                   beside a profile: give the profile.pop",
+            instead: ", but an archive of compiled code, such as the archive.a beside a profile",
         }),
         [b'{', ..] => Err(ProfileError::NotADatabase {
-            hint: "; it looks like JSON: profiles of format 1 cannot be read",
+            instead: ", but looks like JSON, as profiles of format 1 do",
         }),
         _ if header.starts_with(b"SQLite format 3\0") => Ok(()),
-        _ => Err(ProfileError::NotADatabase { hint: "" }),
+        _ => Err(ProfileError::NotADatabase { instead: "" }),
     }
 }
 

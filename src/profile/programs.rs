@@ -56,6 +56,13 @@ pub enum ProgramKind {
     Other(Box<str>),
 }
 
+impl ProgramKind {
+    /// Does it copy from or to the host, or begin or end that?
+    pub fn is_stream_copy(&self) -> bool {
+        matches!(self, ProgramKind::Other(name) if name.starts_with("StreamCopy"))
+    }
+}
+
 /// One compute set.
 #[derive(Debug, Clone)]
 pub struct ComputeSet {
@@ -63,6 +70,8 @@ pub struct ComputeSet {
     pub id: u64,
     /// Its name.
     pub name: Box<str>,
+    /// Its own debug context; 0 for none, or where the profile does not say.
+    pub debug_id: u64,
     /// The vertices it holds: position in [`Programs::vertex_types`], and how
     /// many instances each tile has.
     pub vertices: Vec<(u32, TileBytes)>,

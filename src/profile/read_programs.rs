@@ -61,11 +61,7 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
     database.scan("programs", columns, |row| {
         let step = row.signed(6)?;
         if *compilation_step.get_or_insert(step) != step {
-            return Err(ProfileError::Unsupported(
-                "the profile holds several compilation steps, whose programs share their ids; \
-                 only profiles of one compilation can be read"
-                    .to_string(),
-            ));
+            return Err(ProfileError::SeveralCompilations);
         }
         let variant = row.unsigned(1)?;
         let kind = types

@@ -39,6 +39,19 @@ impl RecordedTile {
     }
 }
 
+/// The table of tiles.
+pub(super) const TILES: &str = "memory_by_tile";
+
+/// The tile after the last that has a row in [`TILES`]; 0 without rows.
+pub(super) fn listed_tiles(database: &Database) -> Result<u64, ProfileError> {
+    let mut listed = 0;
+    database.scan(TILES, &["tile"], |row| {
+        listed = listed.max(row.unsigned(0)?.saturating_add(1));
+        Ok(())
+    })?;
+    Ok(listed)
+}
+
 /// As many as `var_categories` may have.
 const MAX_CATEGORIES: usize = u8::MAX as usize;
 
@@ -55,7 +68,7 @@ pub(super) fn read_tiles(
     database: &Database,
     target: &Target,
 ) -> Result<Vec<RecordedTile>, ProfileError> {
-    let table = "memory_by_tile";
+    let table = TILES;
     if !database.has_table(table) {
         return Ok(Vec::new());
     }
@@ -103,7 +116,7 @@ pub(super) fn read_overflowed(
     database: &Database,
     target: &Target,
 ) -> Result<Vec<u64>, ProfileError> {
-    let table = "memory_by_tile";
+    let table = TILES;
     let columns = &["tile", "overflowed", "overflowed_including_gaps"];
     let mut overflowed = vec![0; target.num_tiles as usize];
     if database.require(table, columns).is_err() {

@@ -2,7 +2,10 @@
 
 use super::ProfileError;
 use super::database::Database;
+use super::error::KNOWN_MAJOR;
+use super::recorded::{TILES, listed_tiles};
 use crate::limits;
+use crate::message::Warning;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -17,8 +20,8 @@ pub struct FormatVersion {
     pub point: u64,
 }
 
-/// The only version that was seen in a real file (Poplar 3.3.0).
-const KNOWN: (u64, u64) = (3, 8);
+/// The second number of the only version that was seen in a real file (Poplar 3.3.0).
+const KNOWN_MINOR: u64 = 8;
 
 impl FormatVersion {
     pub(super) fn read(database: &Database) -> Result<Self, ProfileError> {
@@ -45,28 +48,22 @@ impl FormatVersion {
 
     /// Refuses formats whose tables may mean something else.
     fn check_major(self) -> Result<(), ProfileError> {
-        let known = KNOWN.0;
-        if self.major == known {
-            return Ok(());
+        match self.major {
+            KNOWN_MAJOR => Ok(()),
+            _ => Err(ProfileError::OtherFormat(self)),
         }
-        Err(ProfileError::Unsupported(format!(
-            "the profile has report format {self}, and only formats {known}.x are known, those of \
-             SQLite files that Poplar wrote up to 3.3: record the profile with such an SDK, or look \
-             for a popliner that knows format {}",
-            self.major
-        )))
     }
 
     /// A version that could not be checked deserves a warning.
-    pub(super) fn warnings(self) -> Vec<String> {
-        if (self.major, self.minor) == KNOWN {
+    pub(super) fn warnings(self) -> Vec<Warning> {
+        if (self.major, self.minor) == (KNOWN_MAJOR, KNOWN_MINOR) {
             return Vec::new();
         }
-        let (major, minor) = KNOWN;
-        vec![format!(
-            "the profile has report format {self}; only {major}.{minor} was checked against real \
-             files, so look at the figures with care"
-        )]
+        vec![Warning::new(format!(
+            "the profile has report format {self}, and only {KNOWN_MAJOR}.{KNOWN_MINOR}, that of \
+             Poplar 3.3, was checked against real files; look at the figures and at the coverage \
+             with care, or record the profile with that SDK"
+        ))]
     }
 }
 
@@ -134,27 +131,20 @@ impl Target {
     pub(super) fn take_one_replica(
         &mut self,
         database: &Database,
-    ) -> Result<Option<String>, ProfileError> {
+    ) -> Result<Option<Warning>, ProfileError> {
         let replicas = self.num_replicas;
         let (own, all) = (u64::from(self.tiles_per_ipu), u64::from(self.num_tiles));
         let is_one_ipu_each = all == own || Some(all) == own.checked_mul(replicas);
         if replicas <= 1 || !is_one_ipu_each {
             return Ok(None);
         }
-        let mut listed = 0;
-        if database.has_table("memory_by_tile") {
-            database.scan("memory_by_tile", &["tile"], |row| {
-                listed = listed.max(row.unsigned(0)?.saturating_add(1));
-                Ok(())
-            })?;
-        }
+        let listed = if database.has_table(TILES) {
+            listed_tiles(database)?
+        } else {
+            0
+        };
         if listed != own {
-            return Err(ProfileError::Unsupported(format!(
-                "the profile was compiled for {replicas} replicas of one IPU each and does not \
-                 list one of them alone, but {listed} tiles; only one replica can be split: \
-                 compile the model without replication, and record that; whether this \
-                 compilation fits, IPU by IPU, --fit says"
-            )));
+            return Err(ProfileError::Replicas { replicas, listed });
         }
         *self = Self {
             num_tiles: self.tiles_per_ipu,
@@ -162,10 +152,12 @@ impl Target {
             num_replicas: 1,
             ..self.clone()
         };
-        Ok(Some(format!(
-            "the profile was compiled for {replicas} identical replicas of one IPU each; what \
-             follows is for one of them"
-        )))
+        Ok(Some(Warning::new(format!(
+            "the profile was compiled for {replicas} identical replicas of one IPU each, and \
+             results are those of one of them, with the code that exchanges gradients between \
+             them, and with its part alone of what is sharded over them; compile without \
+             replication to weigh the model by itself"
+        ))))
     }
 
     /// Refuses what the rules do not cover (analysis.md, section 7), and what
@@ -175,13 +167,12 @@ impl Target {
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
             return Ok(());
         }
-        Err(ProfileError::Unsupported(format!(
-            "the profile was compiled for {} IPUs ({} tiles of {} each IPU) and {} replicas; only \
-             profiles of one IPU without replication can be split: compile the whole model for \
-             one IPU, without pipelining or replication, and record that; whether this \
-             compilation fits, IPU by IPU, --fit says",
-            self.num_ipus, self.num_tiles, self.tiles_per_ipu, self.num_replicas
-        )))
+        Err(ProfileError::SeveralIpus {
+            ipus: self.num_ipus,
+            tiles: self.num_tiles,
+            of_ipu: self.tiles_per_ipu,
+            replicas: self.num_replicas,
+        })
     }
 
     /// Refuses what no machine is like.

@@ -37,11 +37,16 @@ pub(super) fn read_compute_sets(
     database: &Database,
 ) -> Result<(Ids, Vec<ComputeSet>), ProfileError> {
     let table = "compute_sets";
+    let all = &["compute_set", "name", "debug_id"];
+    let has_contexts = database.require(table, all).is_ok();
+    let columns = if has_contexts { &all[..] } else { &all[..2] };
     let mut sets = Vec::new();
-    database.scan(table, &["compute_set", "name"], |row| {
+    database.scan(table, columns, |row| {
+        let debug_id = if has_contexts { row.optional(2)? } else { None };
         sets.push(ComputeSet {
             id: row.unsigned(0)?,
             name: row.text(1)?.into(),
+            debug_id: debug_id.unwrap_or(0),
             vertices: Vec::new(),
             memory: None,
         });

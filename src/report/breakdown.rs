@@ -65,7 +65,7 @@ pub fn operations(
 }
 
 /// The names of the positions that an operation counts in.
-fn places(placement: &Placement, operation: usize) -> String {
+pub(super) fn places(placement: &Placement, operation: usize) -> String {
     if placement
         .operations
         .get(operation)

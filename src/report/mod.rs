@@ -29,6 +29,7 @@ mod fit;
 mod hostile;
 mod html;
 mod json;
+mod layer_list;
 mod layer_names;
 mod liveness;
 mod markdown;
@@ -46,6 +47,7 @@ pub mod terminal;
 pub(crate) mod testing;
 mod text;
 mod units;
+mod what_if;
 
 pub use answer::{
     GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective, Refusal,
@@ -63,6 +65,7 @@ pub use fit::{
 };
 pub use html::text as html;
 pub use json::{write_report as write_json, write_stages};
+pub use layer_list::{LAYER_LIST, layer_list};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use markdown::text as markdown;
 pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVariable};
@@ -76,6 +79,7 @@ pub use table::{Format, Table};
 pub use tables::sweep as sweep_table;
 pub use text::printable;
 pub use units::Units;
+pub use what_if::{BestSplit, CheckedConstraint, CheckedRule, WhatIf};
 
 use crate::model::PseudoLayers;
 use schemars::JsonSchema;
@@ -145,6 +149,9 @@ pub struct Report {
     /// The best split for each number of IPUs, when that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
+    /// What every other split would need, when a split and a page were requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what_if: Option<WhatIf>,
     /// Cycles of layers and stages, where the profile has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,

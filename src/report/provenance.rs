@@ -16,6 +16,9 @@ pub struct Provenance {
     pub files: Files,
     /// The memory model: `full` or `classic`; `recorded` where nothing was predicted.
     pub memory_model: String,
+    /// The regex that found the layers; absent where none was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer_name_regex: Option<String>,
     /// The machine that the model was compiled for.
     pub target: TargetFacts,
     /// The version of Poplar that compiled the model, when it is known.
@@ -84,6 +87,7 @@ impl Provenance {
             arguments: Vec::new(),
             files,
             memory_model: memory_model.to_string(),
+            layer_name_regex: None,
             target: TargetFacts {
                 architecture: target.architecture.clone(),
                 tiles: target.num_tiles,

@@ -22,8 +22,8 @@ pub fn table(report: &Report, split: &Split, look: &TextStyle) -> String {
     let stages = tables::stages(report).only(&COLUMNS);
     let stages = stages.without_zeros(&tables::ADDED);
     let fullest = split.stages.iter().map(|stage| &stage.fullest_tile);
-    let fullest: Vec<_> = fullest.map(|tile| (tile.bytes, tile.limit)).collect();
-    let table = with_bars(&stages, &fullest, look, split.limit);
+    let bars = Bars::new(fullest.map(|tile| (tile.bytes, Some(tile.limit))));
+    let table = with_bars(&stages, &bars, look, split.limit);
     let Some(screen) = look.screen else {
         return table;
     };
@@ -50,9 +50,38 @@ const COLUMNS: [&str; 11] = [
     "Of the limit",
 ];
 
+/// A bar for each row of a table.
+struct Bars {
+    /// Bytes, and the limit that they are held against, if there is one.
+    rows: Vec<(u64, Option<u64>)>,
+    largest: u64,
+}
+
+impl Bars {
+    fn new(rows: impl Iterator<Item = (u64, Option<u64>)>) -> Self {
+        let rows: Vec<_> = rows.collect();
+        let largest = rows.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0);
+        Self { rows, largest }
+    }
+}
+
+/// What `--list-layers` shows on a screen: the layers, each with a bar of its bytes.
+pub fn layer_list(layers: &Rows, look: &TextStyle) -> Option<String> {
+    look.screen?;
+    let layers = layers.clone().only(&LAYER_COLUMNS);
+    let bytes = layers.rows.iter().map(|row| match row.cells[2] {
+        Cell::Number(bytes) => (u64::try_from(bytes).unwrap_or(0), None),
+        _ => (0, None),
+    });
+    let bars = Bars::new(bytes);
+    Some(with_bars(&layers, &bars, look, bars.largest))
+}
+
+const LAYER_COLUMNS: [&str; 5] = ["Layer", "Operations", "Bytes", "First step", "Last step"];
+
 /// A table with amounts in the unit of `limit`; on a screen that has room, with a bar
-/// for each row, of its (bytes, limit).
-fn with_bars(rows: &Rows, bars: &[(u64, u64)], look: &TextStyle, limit: u64) -> String {
+/// for each row.
+fn with_bars(rows: &Rows, bars: &Bars, look: &TextStyle, limit: u64) -> String {
     let mut table = plain_table(rows, look.units.for_bytes(limit));
     let Some(screen) = look.screen else {
         return table.trim_fmt();
@@ -61,7 +90,7 @@ fn with_bars(rows: &Rows, bars: &[(u64, u64)], look: &TextStyle, limit: u64) -> 
     table.set_width(screen.width.try_into().unwrap_or(u16::MAX));
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
     // A row that takes several lines leaves no room.
-    if lines.len() == bars.len() + 1 {
+    if lines.len() == bars.rows.len() + 1 {
         add_bars(&mut lines, bars, look, screen.width);
     }
     lines.join("\n")
@@ -98,18 +127,20 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
 
 /// Adds a bar to each row of a table whose first line is its header, if they are
 /// not too wide.
-fn add_bars(lines: &mut [String], of: &[(u64, u64)], look: &TextStyle, width: usize) {
+fn add_bars(lines: &mut [String], of: &Bars, look: &TextStyle, width: usize) {
     let taken = lines.iter().map(|line| display_width(line)).max();
     let taken = taken.unwrap_or(0) + 2;
     let room = width.saturating_sub(taken).min(*BAR.end());
     if !BAR.contains(&room) {
         return;
     }
-    let largest = of.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0);
-    for (line, &(bytes, limit)) in lines.iter_mut().skip(1).zip(of) {
+    for (line, &(bytes, limit)) in lines.iter_mut().skip(1).zip(&of.rows) {
         let pad = " ".repeat(taken.saturating_sub(display_width(line)));
         line.push_str(&pad);
-        line.push_str(&bars::bar(look, bytes, limit, largest, room));
+        line.push_str(&match limit {
+            Some(limit) => bars::bar(look, bytes, limit, of.largest, room),
+            None => bars::part(look, bytes, of.largest, room),
+        });
     }
 }
 
@@ -137,10 +168,9 @@ pub fn fit(report: &Report, look: &TextStyle) -> Vec<String> {
     let words = Words::new(report, look);
     let ipus = fit_tables::ipus(fit).only(&FIT_COLUMNS);
     let fullest = fit.ipus.iter().map(|own| &own.fullest_tile);
-    let fullest = fullest.map(|tile| (tile.bytes, tile.limit));
     let table = with_bars(
         &ipus.without_zeros(&["Layers", "Overflowed"]),
-        &fullest.collect::<Vec<_>>(),
+        &Bars::new(fullest.map(|tile| (tile.bytes, Some(tile.limit)))),
         look,
         fit.limit,
     );

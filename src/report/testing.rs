@@ -244,6 +244,7 @@ pub(crate) fn report() -> Report {
             peak_variables: Some(variables(1, 1_299_976)),
         }),
         sweep: Some(sweep(limit)),
+        what_if: Some(what_if()),
         execution: Some(execution()),
         warnings: vec!["only 1 of 9 operations got a layer".into()],
     }
@@ -259,6 +260,7 @@ fn provenance() -> Provenance {
             saved_model: false,
         },
         memory_model: "full".into(),
+        layer_name_regex: Some(crate::model::DEFAULT_LAYER_REGEX.into()),
         target: TargetFacts {
             architecture: "ipu2".into(),
             tiles: 2,
@@ -362,6 +364,37 @@ fn sweep(limit: u64) -> Sweep {
     }
 }
 
+/// The ranges of 5 positions, which need 100,000 bytes each, and 1,000 for each
+/// stage after them.
+fn what_if() -> WhatIf {
+    let bytes_of = |start: u32, end: u32, after: usize| {
+        Some(100_000 * u64::from(end - start) + 1000 * after as u64)
+    };
+    let best = |ipus, ends: &[u32]| BestSplit {
+        ipus,
+        fits: ipus > 1,
+        ends: ends.to_vec(),
+    };
+    let without_numbers = WhatIf {
+        max_stages: 4,
+        by_stages_after: true,
+        best: vec![best(1, &[5]), best(2, &[3, 5])],
+        constraints: vec![CheckedConstraint {
+            name: "--pin 1=0".into(),
+            rule: CheckedRule::Pin {
+                position: 2,
+                ipu: 0,
+            },
+        }],
+        arguments: vec!["profile.pop".into()],
+        ..WhatIf::default()
+    };
+    let cut_bytes_of = |at: u32| Some(10 * u64::from(at));
+    let all: Vec<u32> = (0..=5).collect();
+    let what_if = without_numbers.between(&all, &[5], usize::MAX, bytes_of, cut_bytes_of);
+    what_if.unwrap()
+}
+
 fn execution() -> Execution {
     let layer = |name: Option<&str>, cycles| LayerCycles {
         name: name.map(String::from),
@@ -397,6 +430,7 @@ pub(super) fn hostile(name: &str) -> Report {
     value["format"] = "popliner-report".into();
     value["pseudo_layers"] = "in-and-out".into();
     value["execution"]["source"] = "executed-steps".into();
+    value["what_if"]["constraints"][0]["rule"] = "pin".into();
     value["refusal"]["reason"] = "too-few-ipus".into();
     for pipeline in ["/pipeline", "/pipeline/alternatives/0"] {
         let own = value.pointer_mut(pipeline).unwrap();
@@ -485,6 +519,7 @@ pub(crate) fn compiled() -> Report {
         cuts: Vec::new(),
         liveness: None,
         sweep: None,
+        what_if: None,
         execution: None,
         ..report()
     }

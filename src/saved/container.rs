@@ -91,7 +91,9 @@ impl<'a> Packed<'a> {
             let problem = format!("the {content} takes {length} bytes, more than {PART}");
             return Err(SavedError::TooLarge(problem));
         }
-        let mut stored = zstd::bulk::compress(bytes, LEVEL)?;
+        let stored = zstd::bulk::compress(bytes, LEVEL);
+        let mut stored =
+            stored.map_err(|error| SavedError::TooLarge(format!("the {content}: {error}")))?;
         fill_up(&mut stored, bytes.len().div_ceil(content.most_ratio()));
         Ok(Self {
             content,
@@ -176,8 +178,7 @@ pub(super) fn assemble(parts: &[Packed<'_>]) -> Result<Vec<u8>, SavedError> {
 pub(super) fn stated_size(header: &[u8]) -> Result<u64, SavedError> {
     let start = &header[..header.len().min(MAGIC.len())];
     if !MAGIC.starts_with(start) {
-        let is_sqlite = start.starts_with(b"SQLite f");
-        return Err(SavedError::NotSaved { is_sqlite });
+        return Err(SavedError::NotSaved);
     }
     let cut = SavedError::Truncated {
         found: header.len() as u64,

@@ -39,28 +39,33 @@ mod container;
 mod tests;
 mod variables;
 
+use crate::atomic::WriteError;
 use crate::atomic::{self, only_files};
+use crate::message::{GIVE_READABLE, SAVE_AGAIN};
 use crate::model::Model;
 use container::{Content, HEADER, Packed, VERSION, assemble, check_size, stated_size, take_apart};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use thiserror::Error;
 
 /// Why a model could not be saved or loaded. The caller adds the file's name.
 #[derive(Debug, Error)]
 pub enum SavedError {
-    /// The file could not be opened, read or written at all.
-    #[error("it cannot be read or written")]
-    Io(#[from] std::io::Error),
+    /// The file could not be opened or read at all.
+    #[error("it cannot be read: {0}; {GIVE_READABLE}")]
+    Io(io::Error),
+    /// The file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// The first bytes are not those of a saved model.
-    #[error("this is no model that --save-to-file wrote{}", hint(*.is_sqlite))]
-    NotSaved {
-        /// Is it an SQLite database instead?
-        is_sqlite: bool,
-    },
+    #[error(
+        "this is no model that --save-to-file wrote; give one, or leave --load-from-file out to \
+         read a profile.pop"
+    )]
+    NotSaved,
     /// A saved model, but in another format.
     #[error(
         "the file has format version {found} and this popliner reads version {VERSION}; save it \
@@ -71,10 +76,7 @@ pub enum SavedError {
         found: u32,
     },
     /// The file ends before its end.
-    #[error(
-        "the file is cut off: it has {found} bytes and should have {expected}; copy it or save it \
-         again"
-    )]
+    #[error("the file is cut off: it has {found} bytes and should have {expected}; {SAVE_AGAIN}")]
     Truncated {
         /// The size of the file in bytes.
         found: u64,
@@ -84,23 +86,19 @@ pub enum SavedError {
     },
     /// The checksum is another one than that of the bytes in front of it, or
     /// something stands behind it.
-    #[error("the file was altered after it was written; copy it or save it again")]
+    #[error("the file was altered after it was written; {SAVE_AGAIN}")]
     Altered,
     /// The checksum is right, but what the file says cannot be.
-    #[error("the file is damaged or was not written by popliner: {0}; save it again")]
+    #[error("the file is damaged or was not written by popliner: {0}; {SAVE_AGAIN}")]
     Invalid(String),
     /// The model is beyond what the format can hold.
-    #[error("the model cannot be saved: {0}")]
+    #[error("the model cannot be saved: {0}; leave --save-to-file out")]
     TooLarge(String),
 }
 
-/// What to do about a file of another kind.
-fn hint(is_sqlite: bool) -> &'static str {
-    if is_sqlite {
-        ": it is an SQLite database, as every profile.pop is; leave --load-from-file out to read \
-         that"
-    } else {
-        ""
+impl From<io::Error> for SavedError {
+    fn from(error: io::Error) -> Self {
+        SavedError::Io(error)
     }
 }
 
@@ -116,12 +114,12 @@ impl SavedError {
 /// there is replaced. On failure the temporary file is removed.
 ///
 /// # Errors
-/// [`SavedError::Io`] when the folder cannot be written to or `path` is
+/// [`SavedError::Write`] when the folder cannot be written to or `path` is
 /// something other than a file; [`SavedError::TooLarge`].
 pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
     // Before the work of encoding.
     if path.exists() {
-        only_files(path)?;
+        only_files(path).map_err(WriteError)?;
     }
     atomic::write(path, &to_bytes(model)?)?;
     Ok(())

@@ -13,6 +13,7 @@ pub use alternatives::Alternative;
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 
 use crate::memory::{MemoryModel, RangeCosts, StageMemory};
+use crate::message::REPORT_THIS;
 use crate::model::{Placement, TooManyPlaces};
 use crate::progress::{Progress, Unit};
 use crate::solve::{
@@ -25,6 +26,13 @@ use thiserror::Error;
 /// there are more IPUs than that.
 const MOST_STAGES: usize = 64;
 
+/// Up to how many IPUs, at least, the best split is known where other numbers of
+/// them can be tried: those of a POD16.
+const TRIED_IPUS: usize = 16;
+/// Splits of more positions are not tried: weighing all their ranges takes longer than
+/// the answer that was wanted.
+const MAX_TRIED_POSITIONS: usize = 400;
+
 /// Why a search has no result.
 #[derive(Debug, Error)]
 pub enum SearchError {
@@ -35,9 +43,7 @@ pub enum SearchError {
     #[error(transparent)]
     Solve(#[from] SolveError),
     /// Costs up to the limit and all costs lead to different answers.
-    #[error(
-        "internal error: a split turned up that was not found at first; please report this with the profile"
-    )]
+    #[error("internal error: a split was found that was not found at first; {REPORT_THIS}")]
     FoundLater,
 }
 
@@ -84,7 +90,8 @@ pub struct SearchResult {
     pub memory: Vec<StageMemory>,
     /// The constraints that a given split breaks.
     pub broken: Vec<Constraint>,
-    /// The best split for each number of IPUs, when that was requested.
+    /// The best split for each number of IPUs, when that was requested; for some
+    /// more than there are when other splits are to be tried.
     pub sweep: Option<Vec<SweepAnswer>>,
     /// The ranges of the certificate when nothing fits, and their memory.
     pub over_limit: Vec<(Range<usize>, StageMemory)>,
@@ -173,9 +180,10 @@ impl WeighedRequest {
     fn new(
         memory: &MemoryModel<'_>,
         placement: &Placement,
-        request: SearchRequest,
+        mut request: SearchRequest,
         progress: &Progress,
     ) -> Result<Self, SearchError> {
+        request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS;
         let mut constraints = request.constraints.clone();
         if request.solver == Solver::Ilp {
             constraints.extend(ties::constraints(placement));
@@ -257,10 +265,22 @@ impl WeighedRequest {
         }
     }
 
+    /// How many IPUs a sweep goes up to: with limits by IPU there are no more.
+    fn swept_ipus(&self) -> usize {
+        if !self.request.what_if || self.request.limits.len() > 1 {
+            return self.ipus;
+        }
+        let most = self.costs.stages().min(self.costs.layers());
+        self.ipus.max(TRIED_IPUS.min(most))
+    }
+
     /// The best split for each number of IPUs; where none fits, the one that
     /// would need the least.
     fn sweep(&self) -> Result<Vec<SweepAnswer>, SearchError> {
-        let problem = self.problem();
+        let problem = Problem {
+            ipus: self.swept_ipus(),
+            ..self.problem()
+        };
         let fitting = solve::sweep(&problem)?;
         let mut others = vec![None; fitting.len()];
         if fitting.iter().any(Option::is_none) {
@@ -326,7 +346,8 @@ impl SearchResult {
             Some(plan) => solve::evaluate(&weighed.problem(), plan)?.broken,
             None => Vec::new(),
         };
-        let sweep = request.sweep.then(|| weighed.sweep()).transpose()?;
+        let is_swept = request.sweep || request.what_if;
+        let sweep = is_swept.then(|| weighed.sweep()).transpose()?;
         let over_limit = match &outcome {
             Outcome::Infeasible(infeasible) => infeasible.certificate.ranges.clone(),
             _ => Vec::new(),

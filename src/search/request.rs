@@ -1,6 +1,7 @@
 //! The question to a search.
 
 use crate::memory::PipelineOptions;
+use crate::message::BadValue;
 use crate::solve::{Constraint, Goal, Limits, Plan};
 use clap::ValueEnum;
 use std::str::FromStr;
@@ -39,6 +40,9 @@ pub struct SearchRequest {
     pub sweep: bool,
     /// Is it wanted what moving a layer over a cut would do?
     pub moves: bool,
+    /// Is it wanted what every other split would need, and the best split for other
+    /// numbers of IPUs? Not of models with more than 400 positions.
+    pub what_if: bool,
 }
 
 impl Default for SearchRequest {
@@ -56,6 +60,7 @@ impl Default for SearchRequest {
             split: true,
             sweep: false,
             moves: false,
+            what_if: false,
         }
     }
 }
@@ -68,7 +73,7 @@ impl SearchRequest {
 
     /// Must also the ranges be weighed that are over the limit?
     pub(super) fn needs_all_costs(&self) -> bool {
-        let needs_all = self.sweep || self.moves || self.given.is_some();
+        let needs_all = self.sweep || self.moves || self.what_if || self.given.is_some();
         needs_all || matches!(self.ipus, IpuCount::UpTo(_))
     }
 }
@@ -140,16 +145,22 @@ impl Reserve {
 }
 
 impl FromStr for Reserve {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(amount: &str) -> Result<Self, String> {
-        let wrong = || format!("'{amount}' is neither bytes nor per cent: write 8192 or 5%");
+    fn from_str(amount: &str) -> Result<Self, BadValue> {
+        let wrong = || {
+            BadValue::new(format!(
+                "'{amount}' is neither bytes nor per cent; write 8192 or 5%"
+            ))
+        };
         let Some(percent) = amount.strip_suffix('%') else {
             return amount.parse().map(Reserve::Bytes).map_err(|_| wrong());
         };
         let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
         if !(0.0..100.0).contains(&percent) {
-            return Err(format!("'{amount}' leaves nothing of a tile"));
+            return Err(BadValue::new(format!(
+                "'{amount}' is not between 0% and 100%; keep less of each tile free"
+            )));
         }
         Ok(Reserve::PerCent((percent * 1000.0).round() as u64))
     }

@@ -5,12 +5,15 @@ use std::ops::Range;
 use super::conflict::Conflict;
 use super::constraints::Constraint;
 use super::objectives::Objective;
+use crate::message::{OVER_BOUND, REPORT_THIS};
 
 /// Why no answer is given. A problem without any split is not an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
     /// `cut_bytes` does not belong to the costs.
-    #[error("{found} boundaries with bytes over a cut, but the layer order has {expected}")]
+    #[error(
+        "internal error: {found} boundaries have bytes over a cut, but the layer order has {expected}; {REPORT_THIS}"
+    )]
     CutBytes {
         /// Boundaries between the positions of the costs.
         expected: usize,
@@ -18,7 +21,9 @@ pub enum SolveError {
         found: usize,
     },
     /// There are not as many cycles as positions.
-    #[error("{found} layers with cycles, but the layer order has {expected}")]
+    #[error(
+        "internal error: {found} layers have cycles, but the layer order has {expected}; {REPORT_THIS}"
+    )]
     CycleCount {
         /// Positions of the costs.
         expected: usize,
@@ -26,10 +31,12 @@ pub enum SolveError {
         found: usize,
     },
     /// The goal needs cycles, and the problem has none.
-    #[error("the cycles of the slowest stage are requested, but no layer's cycles are known")]
+    #[error(
+        "--objective cycles: no layer's cycles are known; choose another objective, or record the profile with cycles"
+    )]
     NoCycles,
     /// There is not one limit for each IPU.
-    #[error("{found} limits for {ipus} IPUs")]
+    #[error("internal error: {found} limits for {ipus} IPUs; {REPORT_THIS}")]
     LimitCount {
         /// IPUs of the problem.
         ipus: usize,
@@ -37,7 +44,9 @@ pub enum SolveError {
         found: usize,
     },
     /// A plan was given that is not for this layer order.
-    #[error("the split has {end} layers, but the model has {layers}")]
+    #[error(
+        "internal error: the split has {end} layers, but the model has {layers}; {REPORT_THIS}"
+    )]
     OtherPlan {
         /// Positions of the plan.
         end: usize,
@@ -46,7 +55,7 @@ pub enum SolveError {
     },
     /// A constraint speaks of a position, or of a cut after one, that is not
     /// there.
-    #[error("{}: there are {layers} layers, and no cut after the last", constraint.origin)]
+    #[error("{}: there are {layers} layers, and no cut after the last; name an earlier layer", constraint.origin)]
     NoSuchPosition {
         /// The constraint.
         constraint: Constraint,
@@ -54,13 +63,13 @@ pub enum SolveError {
         layers: usize,
     },
     /// No split obeys the constraints, whatever the memory.
-    #[error("{0}")]
+    #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
     Contradiction(Box<Conflict>),
     /// A range costs less than a range inside it, which no stage memory does
     /// (analysis.md section 7).
     #[error(
         "internal error: the layers at positions {}..{} need {peak} bytes, but those at {}..{} \
-         inside them {}; please report this with the profile",
+         inside them {}; {REPORT_THIS}",
         range.start, range.end, inner.start, inner.end, or_over(.inner_peak)
     )]
     NotMonotone {
@@ -75,7 +84,7 @@ pub enum SolveError {
     },
     /// A sum of squared peaks would not fit in 128 bits.
     #[error(
-        "{peak} bytes on one tile for the layers at positions {}..{} are too many to compare splits",
+        "{peak} bytes on one tile for the layers at positions {}..{} are too many to compare splits; {OVER_BOUND}",
         range.start, range.end
     )]
     TooLarge {
@@ -87,7 +96,7 @@ pub enum SolveError {
     /// The integer program and the dynamic program found different optima.
     #[error(
         "internal error: the integer program found {} as {objective}, the dynamic program {}; \
-         no split is given, please report this with the profile",
+         {REPORT_THIS}",
         or_none(.integer_program), or_none(.dynamic_program)
     )]
     Disagreement {
@@ -99,7 +108,7 @@ pub enum SolveError {
         dynamic_program: Option<u128>,
     },
     /// The integer program could not be solved to a proven optimum.
-    #[error("internal error: no proven {objective}: {reason}; please report this with the profile")]
+    #[error("internal error: no proven {objective}: {reason}; {REPORT_THIS}")]
     Unproven {
         /// The objective it was solved for.
         objective: Objective,

@@ -1,8 +1,34 @@
 //! What a command line asks for: a run, or something about the command.
 
 use super::{Generate, Options};
-use clap::{CommandFactory, FromArgMatches};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
+
+/// The options that say what is split and what a split must keep. The limits and the
+/// number of IPUs are not among them: they go with a split.
+const QUESTION: [&str; 20] = [
+    "profile",
+    "debug",
+    "trust_debug_info",
+    "load_from_file",
+    "calibration",
+    "schedule",
+    "recompute",
+    "accumulator",
+    "memory_model",
+    "objective",
+    "pin",
+    "together",
+    "cut_after",
+    "no_cut_after",
+    "out_on",
+    "untie",
+    "layer_name_regex",
+    "inputs_regex_layer_0",
+    "layer_order",
+    "layerless",
+];
 
 /// What a command line asks for.
 #[derive(Debug, Clone)]
@@ -33,15 +59,64 @@ impl Command {
                 options.arguments = arguments
                     .map(|argument| argument.to_string_lossy().into_owned())
                     .collect();
+                options.question = question(&matches);
                 Ok(Command::Run(Box::new(options)))
             }
         }
     }
 }
 
+/// The arguments for [`QUESTION`], each option with its value in one.
+fn question(matches: &ArgMatches) -> Vec<String> {
+    let command = Options::command();
+    let given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let given = QUESTION.into_iter().filter(given);
+    let arguments = given.filter_map(|id| {
+        let argument = command.get_arguments().find(|own| own.get_id() == id)?;
+        Some(spelled(argument, matches))
+    });
+    arguments.flatten().collect()
+}
+
+/// An argument as it can be given again.
+fn spelled(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
+    let takes_value = argument.get_action().takes_values();
+    let raw = matches.get_raw(argument.get_id().as_str());
+    let values = raw.into_iter().flatten().map(|own| own.to_string_lossy());
+    match argument.get_long() {
+        None => values.map(|own| own.into_owned()).collect(),
+        Some(name) if takes_value => values.map(|own| format!("--{name}={own}")).collect(),
+        Some(name) => vec![format!("--{name}")],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_question_is_what_a_split_is_judged_by() {
+        let question = |line: &str| {
+            let line = line.split(' ');
+            match Command::parse_from(["popliner"].into_iter().chain(line)) {
+                Ok(Command::Run(options)) => options.question.join(" "),
+                _ => String::new(),
+            }
+        };
+        let line = "--solve p.pop -q --pin 3=0 --num-ipus 4 d.cbor --reserve=5% --pin=In=0 \
+                    --trust-debug-info --export-html=x --layer-order natural";
+        assert_eq!(
+            question(line),
+            "p.pop d.cbor --trust-debug-info --pin=3=0 --pin=In=0 --layer-order=natural"
+        );
+        let again = question(&question(line));
+        assert_eq!(again, question(line));
+        let command = Options::command();
+        for id in QUESTION {
+            let mut all = command.get_arguments();
+            assert!(all.any(|own| own.get_id() == id), "{id}");
+        }
+    }
 
     #[test]
     fn something_about_the_command_needs_no_profile_and_takes_none() {

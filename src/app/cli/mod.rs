@@ -9,6 +9,7 @@ pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Pin, Together};
 pub use values::{Generate, OrAuto, Tiles, or_auto};
 
 use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule};
+use crate::message::BadValue;
 use crate::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless, OutOn,
     PlacementOptions, Rules, Untied,
@@ -67,6 +68,7 @@ const FIT_KNOWS_NO: &[&str] = &[
     "memory_affinity",
     "interlayer_communication",
     "diagnose",
+    "list_layers",
     "compare",
     "save_to_file",
     "load_from_file",
@@ -413,11 +415,18 @@ pub struct Options {
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     pub export_lp: Option<PathBuf>,
 
+    /// Print a row for each layer: its operations, bytes, first and last step and
+    /// names; then the largest operations without a layer. Where none is found, see
+    /// what --layer-name-regex could be
+    #[arg(long, help_heading = "Layers")]
+    pub list_layers: bool,
+
     /// Regex that finds the layer in the names and inputs of operations; its
-    /// capture groups are the layer's name
+    /// capture groups are the layer's name. auto finds a regex itself, by numbers in
+    /// the names that look like those of layers
     #[arg(long, value_name = "REGEX", default_value = DEFAULT_LAYER_REGEX,
-          help_heading = "Layers", value_parser = parse_regex)]
-    pub layer_name_regex: Regex,
+          help_heading = "Layers", value_parser = regex_or_auto)]
+    pub layer_name_regex: OrAuto<Regex>,
 
     /// Regex for the inputs of operations that belong to the first layer
     #[arg(long, value_name = "REGEX", default_value = DEFAULT_INPUTS_REGEX,
@@ -477,6 +486,10 @@ pub struct Options {
     /// The arguments as they were given, for the report to say
     #[arg(skip)]
     pub arguments: Vec<String>,
+
+    /// Those of them that say what is split and what a split must keep
+    #[arg(skip)]
+    pub question: Vec<String>,
 }
 
 impl Options {
@@ -532,6 +545,18 @@ impl Options {
         exports.iter().any(|file| file.is_some()) || self.compare.is_some() || self.explain
     }
 
+    /// Is a page written on which other splits can be tried? The greedy search judges
+    /// no split but its own. Without a page, a report for programs is spared the bytes
+    /// of all ranges.
+    pub fn tries_splits(&self) -> bool {
+        self.export_html.is_some() && self.wants_split() && self.solver == Solver::Ilp
+    }
+
+    /// Is the layer regex to be found?
+    pub fn finds_layers_itself(&self) -> bool {
+        matches!(self.layer_name_regex, OrAuto::Auto)
+    }
+
     /// What was requested of the pipeline.
     pub fn pipeline(&self) -> PipelineOptions {
         PipelineOptions {
@@ -554,22 +579,35 @@ impl Options {
         }
     }
 
-    /// How layers are to be found.
+    /// How layers are to be found, with the regex that was given or the default in
+    /// place of `auto`.
     pub fn layers(&self) -> LayerOptions {
+        let given = self.layer_name_regex.clone().given();
         LayerOptions {
-            layer_regex: self.layer_name_regex.clone(),
+            layer_regex: given.unwrap_or_else(|| LayerOptions::default().layer_regex),
             inputs_regex: self.inputs_regex_layer_0.clone(),
             order: self.layer_order,
         }
     }
 }
 
+/// `auto` or a regex.
+fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
+    if value == "auto" {
+        return Ok(OrAuto::Auto);
+    }
+    parse_regex(value).map(OrAuto::Given)
+}
+
 /// A regex, or the error that shows where it went wrong.
-fn parse_regex(pattern: &str) -> Result<Regex, String> {
+fn parse_regex(pattern: &str) -> Result<Regex, BadValue> {
     Regex::new(pattern).map_err(|error| {
-        format!(
-            "{error}\n(the dialect is https://docs.rs/regex: no look-around, no backreferences)"
-        )
+        // Only the message itself is to begin like an error.
+        let error = error.to_string().replace("\nerror: ", "\n");
+        BadValue::new(format!(
+            "popliner cannot read it; write it in the dialect of https://docs.rs/regex, without \
+             look-around and backreferences:\n{error}"
+        ))
     })
 }
 
@@ -585,7 +623,7 @@ mod tests {
 
     #[test]
     fn regexes_of_another_dialect_are_refused_by_name() {
-        let error = |pattern| parse_regex(pattern).unwrap_err();
+        let error = |pattern| parse_regex(pattern).unwrap_err().to_string();
         assert!(
             error(r"layer(?=\d)").contains("look-around"),
             "{}",

@@ -1,5 +1,6 @@
 //! The values of options that guide the search.
 
+use crate::message::BadValue;
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,13 +18,15 @@ pub enum NumIpus {
 const MAX_IPUS: usize = 4096;
 
 impl FromStr for NumIpus {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(number: &str) -> Result<Self, String> {
+    fn from_str(number: &str) -> Result<Self, BadValue> {
         match number.parse() {
             _ if number == "auto" => Ok(Self::Auto),
             Ok(ipus) if (1..=MAX_IPUS).contains(&ipus) => Ok(Self::Exactly(ipus)),
-            _ => Err(format!("write a number from 1 to {MAX_IPUS}, or auto")),
+            _ => Err(BadValue::new(format!(
+                "it is neither auto nor a number from 1 to {MAX_IPUS}; give one of these"
+            ))),
         }
     }
 }
@@ -37,14 +40,15 @@ const MAX_MEM_PER_TILE: u64 = 1 << 40;
 pub struct MemPerTile(pub Vec<u64>);
 
 impl FromStr for MemPerTile {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(list: &str) -> Result<Self, String> {
+    fn from_str(list: &str) -> Result<Self, BadValue> {
         let amount = |text: &str| match text.trim().parse() {
             Ok(bytes) if (1..=MAX_MEM_PER_TILE).contains(&bytes) => Ok(bytes),
-            _ => Err(format!(
-                "'{text}' is no number of bytes from 1 to {MAX_MEM_PER_TILE}"
-            )),
+            _ => Err(BadValue::new(format!(
+                "'{text}' is no number of bytes from 1 to {MAX_MEM_PER_TILE}; give one, or one for \
+                 each IPU with commas between them"
+            ))),
         };
         let amounts: Result<Vec<u64>, _> = list.split(',').map(amount).collect();
         amounts.map(Self)
@@ -61,10 +65,10 @@ pub struct Pin {
 }
 
 impl FromStr for Pin {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(pin: &str) -> Result<Self, String> {
-        let wrong = || format!("'{pin}' is no LAYER=IPU, such as 3=0");
+    fn from_str(pin: &str) -> Result<Self, BadValue> {
+        let wrong = || BadValue::new(format!("'{pin}' is no LAYER=IPU; write it such as 3=0"));
         let (layer, ipu) = pin.rsplit_once('=').ok_or_else(wrong)?;
         let ipu = ipu.trim().parse().map_err(|_| wrong())?;
         let layer = layer.trim().to_string();
@@ -84,9 +88,9 @@ impl fmt::Display for Pin {
 pub struct LayerNames(pub Vec<String>);
 
 impl FromStr for LayerNames {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(list: &str) -> Result<Self, String> {
+    fn from_str(list: &str) -> Result<Self, BadValue> {
         let mut names = vec![String::new()];
         let mut characters = list.chars();
         while let Some(character) = characters.next() {
@@ -101,7 +105,9 @@ impl FromStr for LayerNames {
         if list.trim().is_empty() {
             Ok(Self(Vec::new()))
         } else if names.iter().any(String::is_empty) {
-            Err(format!("'{list}' has a layer without a name"))
+            Err(BadValue::new(format!(
+                "'{list}' has a layer without a name; leave out the comma that is too many"
+            )))
         } else {
             Ok(Self(names))
         }
@@ -113,13 +119,15 @@ impl FromStr for LayerNames {
 pub struct Together(pub String, pub String);
 
 impl FromStr for Together {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(pair: &str) -> Result<Self, String> {
+    fn from_str(pair: &str) -> Result<Self, BadValue> {
         let names: LayerNames = pair.parse()?;
         match <[String; 2]>::try_from(names.0) {
             Ok([first, last]) => Ok(Self(first, last)),
-            Err(_) => Err(format!("'{pair}' is no LAYER,LAYER, such as 3,5")),
+            Err(_) => Err(BadValue::new(format!(
+                "'{pair}' is no LAYER,LAYER; write it such as 3,5"
+            ))),
         }
     }
 }
@@ -135,13 +143,17 @@ impl fmt::Display for Together {
 pub struct LayersPerIpu(pub Vec<usize>);
 
 impl FromStr for LayersPerIpu {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(list: &str) -> Result<Self, String> {
+    fn from_str(list: &str) -> Result<Self, BadValue> {
         let plain = list.trim().trim_start_matches('[').trim_end_matches(']');
         let number = |text: &str| text.trim().parse();
         let counts: Result<Vec<usize>, _> = plain.split(',').map(number).collect();
-        let counts = counts.map_err(|_| format!("'{list}' is no list such as 3,7,7,7"));
+        let counts = counts.map_err(|_| {
+            BadValue::new(format!(
+                "'{list}' is no list of numbers; write it such as 3,7,7,7"
+            ))
+        });
         counts.map(Self)
     }
 }

@@ -1,6 +1,7 @@
 //! The values that options take.
 
 use crate::limits;
+use crate::message::BadValue;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::str::FromStr;
@@ -23,13 +24,16 @@ pub enum Generate {
 pub struct Tiles(pub Vec<u32>);
 
 impl FromStr for Tiles {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(list: &str) -> Result<Self, String> {
+    fn from_str(list: &str) -> Result<Self, BadValue> {
         let number = |text: &str| {
             let text = text.trim();
-            text.parse::<u32>()
-                .map_err(|_| format!("'{text}' is no tile"))
+            text.parse::<u32>().map_err(|_| {
+                BadValue::new(format!(
+                    "'{text}' is no tile; give numbers from 0 and ranges, such as 0,5-9"
+                ))
+            })
         };
         let mut tiles = Vec::new();
         for part in list.split(',') {
@@ -38,7 +42,9 @@ impl FromStr for Tiles {
                 None => (number(part)?, number(part)?),
             };
             if from > to || tiles.len() + (to - from) as usize >= limits::TILES as usize {
-                return Err(format!("'{part}' is no range of tiles"));
+                return Err(BadValue::new(format!(
+                    "'{part}' is no range of tiles; give the lower number first, such as 5-9"
+                )));
             }
             tiles.extend(from..=to);
         }

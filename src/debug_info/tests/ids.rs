@@ -61,7 +61,7 @@ fn of_equal_ids_the_first_counts() {
             panic!("{:?}", info.warnings());
         };
         assert!(
-            warning.ends_with("an earlier one has the same id: 2"),
+            warning.contains("an earlier one has the same id: 2; "),
             "{warning}"
         );
     }
@@ -84,7 +84,7 @@ fn contexts_without_an_id_are_ignored() {
     ];
     let info = read(&document(&contexts, &[])).unwrap();
     assert_eq!(info.len(), 1);
-    assert!(info.warnings()[0].ends_with("because they have no id: 3"));
+    assert!(info.warnings()[0].contains("because they have no id: 3; "));
     assert_eq!(chain_ids(&info, 1), [1]);
 }
 

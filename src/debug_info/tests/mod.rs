@@ -70,7 +70,7 @@ fn read(bytes: &[u8]) -> Result<DebugInfo, DebugInfoError> {
 /// Reads a document in which nothing is odd.
 fn read_sound(bytes: &[u8]) -> DebugInfo {
     let info = read(bytes).unwrap();
-    assert_eq!(info.warnings(), [""; 0]);
+    assert_eq!(info.warnings(), []);
     assert_eq!(info.truncation(), None);
     info
 }

@@ -10,6 +10,7 @@ mod additions;
 mod choice;
 mod flows;
 mod ranges;
+mod recomputation;
 #[cfg(test)]
 mod tests;
 

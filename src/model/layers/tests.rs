@@ -123,16 +123,3 @@ fn layers_are_told_apart_by_their_groups_and_named_by_joining_them() {
     let whole = layering_with(r"b\d", LayerOrder::Steps, &operations);
     assert_eq!(whole.names, ["", "b3"]);
 }
-
-#[test]
-fn warnings_for_few_layers_and_calls_across_layers() {
-    let found = layering(&[
-        operation("Call(1)", "Layer1/x/Layer2/y"),
-        operation("Loss", ""),
-        operation("Layer1/Add", ""),
-    ]);
-    assert_eq!(found.notes[0], Note::InputLayers(2));
-    assert_eq!(found.warnings.len(), 2, "{:?}", found.warnings);
-    assert!(found.warnings[0].contains("1 of 3"));
-    assert!(found.warnings[1].contains("POPART_POPLINER_OUTLINER_REGEX"));
-}

@@ -42,6 +42,12 @@ use super::{Layering, Model};
 use clap::ValueEnum;
 use std::fmt;
 
+/// By user set: bytes of its variables over all tiles.
+pub(super) fn bytes_of_sets(model: &Model) -> Vec<u64> {
+    let sums = touches::bytes_of_sets(model);
+    sums.into_iter().map(|own| own.all).collect()
+}
+
 /// Which rules say what a stage needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Rules {
@@ -164,6 +170,15 @@ pub struct OperationPlace {
     pub reason: Reason,
 }
 
+/// Bytes of the variables that a layer uses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct UsedBytes {
+    /// Of those that no other place uses.
+    pub(crate) own: u64,
+    /// Of all.
+    pub(crate) all: u64,
+}
+
 /// Where everything of a model counts, in positions of the layer order.
 #[derive(Debug, Clone)]
 pub struct Placement {
@@ -227,6 +242,24 @@ impl Placement {
     /// stage or in no stage.
     pub fn places_of(&self, operation: usize) -> &[u32] {
         self.sets.places(self.operations[operation].places)
+    }
+
+    /// By layer: the bytes of the variables that it uses, over all tiles.
+    pub(crate) fn layer_bytes(&self, model: &Model) -> Vec<UsedBytes> {
+        let mut layers = vec![UsedBytes::default(); self.positions.layers().len()];
+        for (bytes, &set) in touches::bytes_of_sets(model).iter().zip(self.sharing()) {
+            let places = self.sets.places(set);
+            for &place in places {
+                // Place 0 is before the layers, and the one after them has no layer.
+                let layer = (place as usize).checked_sub(1);
+                if let Some(layer) = layer.and_then(|layer| layers.get_mut(layer)) {
+                    let own = if places.len() == 1 { bytes.all } else { 0 };
+                    layer.own = layer.own.saturating_add(own);
+                    layer.all = layer.all.saturating_add(bytes.all);
+                }
+            }
+        }
+        layers
     }
 
     /// By user set: the places that use its variables.

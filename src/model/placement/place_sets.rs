@@ -39,8 +39,8 @@ pub struct PlaceSets {
 /// Places share more than any real model does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "its variables are shared by more different groups of layers than any real model has; the \
-     profile is damaged, or --layer-name-regex finds too many layers"
+    "variables are shared by more different groups of layers than in any real model; set \
+     --layer-name-regex to a regex that finds fewer layers, or copy the profile again"
 )]
 pub struct TooManyPlaces;
 

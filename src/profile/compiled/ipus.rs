@@ -1,6 +1,7 @@
 //! Which IPUs a profile lists.
 
 use super::super::database::Database;
+use super::super::recorded::{TILES, listed_tiles};
 use super::super::{ProfileError, RecordedTile, Target};
 use std::ops::Range;
 
@@ -25,6 +26,9 @@ impl Ipus {
     /// of `target` to these.
     pub(super) fn read(database: &Database, target: &mut Target) -> Result<Self, ProfileError> {
         let listed = listed_tiles(database)?;
+        if listed == 0 {
+            return Err(ProfileError::NoRow { table: TILES });
+        }
         let own = u64::from(target.tiles_per_ipu);
         let all = u64::from(target.num_tiles);
         if !all.is_multiple_of(own) {
@@ -35,11 +39,12 @@ impl Ipus {
         let of_one_replica = all.is_multiple_of(replicas * own).then(|| all / replicas);
         let is_known = listed == all || Some(listed) == of_one_replica;
         if !is_known || !listed.is_multiple_of(own) {
-            return Err(ProfileError::Unsupported(format!(
-                "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs \
-                 of {own} tiles each, {replicas} replicas): the profile is damaged or not whole; \
-                 copy it again, or record it again"
-            )));
+            return Err(ProfileError::ListedTiles {
+                listed,
+                all,
+                of_ipu: own,
+                replicas,
+            });
         }
         let ipus = listed / own;
         let stated = target.num_ipus;
@@ -111,18 +116,4 @@ fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u3
         ProfileError::cell(TABLE, "ipus_per_replica", of_replica, problem)
     })?;
     Ok(u32::try_from(listed).unwrap_or(1))
-}
-
-/// The tile after the last that has a row.
-fn listed_tiles(database: &Database) -> Result<u64, ProfileError> {
-    let table = "memory_by_tile";
-    let mut listed = 0;
-    database.scan(table, &["tile"], |row| {
-        listed = listed.max(row.unsigned(0)?.saturating_add(1));
-        Ok(())
-    })?;
-    if listed == 0 {
-        return Err(ProfileError::NoRow { table });
-    }
-    Ok(listed)
 }

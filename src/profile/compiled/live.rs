@@ -1,10 +1,11 @@
 //! What is not always live, by step and IPU.
 
 use super::super::database::Database;
-use super::super::ids::{Ids, no_ipu};
+use super::super::ids::{Ids, of_ipu};
 use super::super::{ProfileError, RecordedTile};
 use super::Ipus;
 use crate::limits;
+use crate::message::{PROFILE_AGAIN, Warning};
 
 /// The bytes that are live at each step beside those that always are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,13 @@ pub struct LiveByIpu {
 
 const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
 
+const STEPS: &str = "depth_first_steps";
+
+/// Does the profile say what is live by step and IPU?
+pub(super) fn is_there(database: &Database) -> bool {
+    database.has_table(TABLE) && database.has_table(STEPS)
+}
+
 /// Bytes more or less, by step, of one IPU or of all together.
 type Deltas = Vec<(u32, i64)>;
 
@@ -30,12 +38,13 @@ pub(super) fn read(
     database: &Database,
     ipus: Ipus,
     tiles: &[RecordedTile],
-) -> Result<(Option<LiveByIpu>, Vec<String>), ProfileError> {
-    if !database.has_table(TABLE) || !database.has_table("depth_first_steps") {
+    steps: &[u64],
+) -> Result<(Option<LiveByIpu>, Vec<Warning>), ProfileError> {
+    if !is_there(database) {
         return Ok((None, Vec::new()));
     }
-    let steps = read_steps(database)?;
-    let (of_all, of_ipus) = read_deltas(database, ipus, &steps)?;
+    Ids::of(STEPS, "id", steps)?;
+    let (of_all, of_ipus) = read_deltas(database, ipus, steps)?;
     if of_ipus.iter().all(Vec::is_empty) {
         return Ok((None, Vec::new()));
     }
@@ -49,22 +58,22 @@ pub(super) fn read(
     Ok(match checked {
         Ok(ipus) => (Some(LiveByIpu { steps: count, ipus }), Vec::new()),
         Err(problem) => {
-            let text = format!("liveness by IPU is left out: table `{TABLE}`: {problem}");
-            (None, vec![text])
+            let warning = Warning::new(format!(
+                "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
+            ));
+            (None, vec![warning])
         }
     })
 }
 
 /// The ids of the steps, ascending: the index of a step is the position of its id.
-fn read_steps(database: &Database) -> Result<Vec<u64>, ProfileError> {
-    let table = "depth_first_steps";
+pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, ProfileError> {
     let mut steps = Vec::new();
-    database.scan(table, &["id"], |row| {
+    database.scan(STEPS, &["id"], |row| {
         steps.push(row.unsigned(0)?);
         Ok(())
     })?;
     steps.sort_unstable();
-    Ids::of(table, "id", &steps)?;
     Ok(steps)
 }
 
@@ -87,12 +96,7 @@ fn read_deltas(
         }
         let deltas = match row.optional(1)? {
             None => &mut of_all,
-            Some(ipu) => {
-                let known = usize::try_from(ipu)
-                    .ok()
-                    .and_then(|ipu| of_ipus.get_mut(ipu));
-                known.ok_or_else(|| row.problem(1, no_ipu(ipu, ipus.count)))?
-            }
+            Some(ipu) => of_ipu(&mut of_ipus, &row, 1, ipu)?,
         };
         deltas.push((step, delta));
         Ok(())

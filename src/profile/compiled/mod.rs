@@ -21,6 +21,7 @@ use super::cycles::{or_warn, read_cycles_by_ipu};
 use super::database::Database;
 use super::recorded::{read_categories, read_overflowed, read_tiles};
 use super::{BuildInfo, FormatVersion, ProfileError, Programs, RecordedTile, Target, TileBytes};
+use crate::message::Warning;
 use crate::progress::Progress;
 use std::path::Path;
 
@@ -52,7 +53,7 @@ pub struct CompiledProfile {
     /// How the file came about.
     pub made: BuildInfo,
     /// What was unusual but could be read, as sentences.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl CompiledProfile {
@@ -86,10 +87,16 @@ impl CompiledProfile {
         let tiles = read_tiles(&database, &target)?;
         let overflowed = read_overflowed(&database, &target)?;
         let categories = read_categories(&database, &target)?;
-        let (live, of_live) = live::read(&database, ipus, &tiles)?;
+        let steps = if live::is_there(&database) || variable_sums::are_there(&database)? {
+            live::read_steps(&database)?
+        } else {
+            Vec::new()
+        };
+        let (live, of_live) = live::read(&database, ipus, &tiles, &steps)?;
         let fullest = (0..ipus.count).map(|ipu| ipus.fullest_tile(&tiles, ipu));
         let chosen: Vec<u32> = fullest.collect();
-        let (variables, of_variables) = variable_sums::read(&database, ipus, &tiles, &chosen)?;
+        let of_tiles = variable_sums::read(&database, ipus, &tiles, &chosen, &steps)?;
+        let (variables, of_variables) = of_tiles;
         let cycles = read_cycles_by_ipu(&database, ipus.count);
         let cycles = or_warn(cycles, "executed cycles", &mut warnings);
         warnings.extend(of_live);

@@ -1,9 +1,11 @@
 //! What the lowered variables say of tiles, in one pass that keeps few of them.
 
-use super::super::database::Database;
+use super::super::database::{Cells, Database};
 use super::super::ids::Ids;
+use super::super::liveness::{RANGE_COLUMNS, RANGES, push_range, read_classes, span};
 use super::super::{ProfileError, RecordedTile};
 use super::{Ipus, PipelineName};
+use crate::message::{PROFILE_AGAIN, Warning};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Bytes by [`PipelineName`].
@@ -37,7 +39,7 @@ pub struct LiveOnTile {
 
 /// A variable of a chosen tile.
 #[derive(Clone, Copy)]
-struct Row {
+struct ChosenVariable {
     tile: u32,
     class: u64,
     category: u8,
@@ -64,7 +66,23 @@ struct Sums {
     named: Vec<Named>,
     /// By tile: bytes that are always live.
     always: Vec<u64>,
-    chosen: Vec<Row>,
+    chosen: Vec<ChosenVariable>,
+}
+
+impl Sums {
+    fn new(ipus: Ipus) -> Self {
+        Self {
+            count: 0,
+            named: vec![Named::default(); ipus.count as usize],
+            always: vec![0; (ipus.count * ipus.tiles_per_ipu) as usize],
+            chosen: Vec::new(),
+        }
+    }
+}
+
+/// Has the profile lowered variables?
+pub(super) fn are_there(database: &Database) -> Result<bool, ProfileError> {
+    Ok(database.has_table(TABLE) && database.rowid_bounds(TABLE)?.is_some())
 }
 
 /// Reads the variables, and says as sentences what contradicts `tiles`. `chosen` are
@@ -74,25 +92,22 @@ pub(super) fn read(
     ipus: Ipus,
     tiles: &[RecordedTile],
     chosen: &[u32],
-) -> Result<(Option<VariableSums>, Vec<String>), ProfileError> {
-    if !database.has_table(TABLE) || database.rowid_bounds(TABLE)?.is_none() {
+    steps: &[u64],
+) -> Result<(Option<VariableSums>, Vec<Warning>), ProfileError> {
+    if !are_there(database)? {
         return Ok((None, Vec::new()));
     }
     database.require(TABLE, &COLUMNS[..REQUIRED])?;
     let has_names = database.require(TABLE, COLUMNS).is_ok()
         && database.require(STRINGS, &["id", "string"]).is_ok();
     let (category_ids, category_names) = super::super::variables::read_categories(database)?;
-    let names = if has_names {
-        read_names(database)?
-    } else {
-        FxHashMap::default()
-    };
+    let names = has_names.then(|| read_names(database)).transpose()?;
     let classes = Classes::read(database)?;
     let scan = Scan {
         ipus,
         chosen,
         category_ids: &category_ids,
-        names: &names,
+        names: names.as_ref(),
         classes: &classes,
     };
     let columns = if has_names {
@@ -100,14 +115,12 @@ pub(super) fn read(
     } else {
         &COLUMNS[..REQUIRED]
     };
-    let parts = database.scan_chunks(TABLE, columns, |row, sums: &mut Sums| {
-        scan.add(&row, has_names, sums)
-    })?;
+    let parts = database.scan_chunks(TABLE, columns, |row, sums| scan.add(&row, sums))?;
     let sums = scan.join(parts);
     let ranges = classes.ranges_of(database, &sums.chosen)?;
     let of_tile = |&tile: &u32| {
         let rows = sums.chosen.iter().filter(|row| row.tile == tile);
-        classes.peak(&ranges, &rows.copied().collect::<Vec<_>>())
+        classes.peak(&ranges, &rows.copied().collect::<Vec<_>>(), steps)
     };
     let (peaks, found): (Vec<u64>, Vec<LiveOnTile>) = chosen.iter().map(of_tile).unzip();
     let warnings = disagreements(&sums.always, &peaks, tiles, chosen);
@@ -126,20 +139,15 @@ struct Scan<'a> {
     ipus: Ipus,
     chosen: &'a [u32],
     category_ids: &'a Ids,
-    names: &'a FxHashMap<u64, PipelineName>,
+    /// By id of the base name; `None` when the profile does not name variables.
+    names: Option<&'a FxHashMap<u64, PipelineName>>,
     classes: &'a Classes,
 }
 
 impl Scan<'_> {
-    fn add(
-        &self,
-        row: &super::super::database::Cells<'_>,
-        has_names: bool,
-        sums: &mut Sums,
-    ) -> Result<(), ProfileError> {
-        if sums.always.is_empty() {
-            sums.always = vec![0; (self.ipus.count * self.ipus.tiles_per_ipu) as usize];
-            sums.named = vec![Named::default(); self.ipus.count as usize];
+    fn add(&self, row: &Cells<'_>, sums: &mut Sums) -> Result<(), ProfileError> {
+        if sums.count == 0 {
+            *sums = Sums::new(self.ipus);
         }
         let tile = row.unsigned(0)?;
         if tile >= sums.always.len() as u64 {
@@ -151,10 +159,9 @@ impl Scan<'_> {
         let category = self.category_ids.position(row.unsigned(2)?);
         let category = category.ok_or_else(unknown)? as u8;
         let class = row.unsigned(3)?;
-        let name = if has_names {
-            self.names.get(&row.unsigned(4)?).copied()
-        } else {
-            None
+        let name = match self.names {
+            Some(names) => names.get(&row.unsigned(4)?).copied(),
+            None => None,
         };
         sums.count += 1;
         let ipu = self.ipus.of_tile(tile);
@@ -166,7 +173,7 @@ impl Scan<'_> {
             sums.always[tile as usize] += u64::from(bytes);
         }
         if self.chosen[ipu as usize] == tile && is_live {
-            sums.chosen.push(Row {
+            sums.chosen.push(ChosenVariable {
                 tile,
                 class,
                 category,
@@ -178,11 +185,7 @@ impl Scan<'_> {
     }
 
     fn join(&self, parts: Vec<Sums>) -> Sums {
-        let mut all = Sums {
-            named: vec![Named::default(); self.ipus.count as usize],
-            always: vec![0; (self.ipus.count * self.ipus.tiles_per_ipu) as usize],
-            ..Sums::default()
-        };
+        let mut all = Sums::new(self.ipus);
         for part in parts {
             all.count += part.count;
             for (all, own) in all.always.iter_mut().zip(part.always) {
@@ -216,8 +219,6 @@ fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, Profi
 struct Classes {
     ids: Ids,
     always: Vec<bool>,
-    /// The ids of the steps, ascending.
-    steps: Vec<u64>,
 }
 
 /// By class: the ids of the steps of its ranges, the end exclusive.
@@ -225,24 +226,8 @@ type Ranges = FxHashMap<u64, Vec<(u64, u64)>>;
 
 impl Classes {
     fn read(database: &Database) -> Result<Self, ProfileError> {
-        let table = "eq_classes";
-        let (mut ids, mut always) = (Vec::new(), Vec::new());
-        database.scan(table, &["id", "is_always_live"], |row| {
-            ids.push(row.unsigned(0)?);
-            always.push(row.unsigned(1)? != 0);
-            Ok(())
-        })?;
-        let mut steps = Vec::new();
-        database.scan("depth_first_steps", &["id"], |row| {
-            steps.push(row.unsigned(0)?);
-            Ok(())
-        })?;
-        steps.sort_unstable();
-        Ok(Self {
-            ids: Ids::of(table, "id", &ids)?,
-            always,
-            steps,
-        })
+        let (ids, always) = read_classes(database)?;
+        Ok(Self { ids, always })
     }
 
     fn is_known(&self, class: u64) -> bool {
@@ -255,32 +240,37 @@ impl Classes {
     }
 
     /// The ranges of the classes of these rows that are not always live.
-    fn ranges_of(&self, database: &Database, rows: &[Row]) -> Result<Ranges, ProfileError> {
+    fn ranges_of(
+        &self,
+        database: &Database,
+        rows: &[ChosenVariable],
+    ) -> Result<Ranges, ProfileError> {
         let wanted = rows.iter().map(|row| row.class);
         let wanted: FxHashSet<u64> = wanted.filter(|&class| !self.is_always(class)).collect();
         let mut ranges = Ranges::default();
-        let columns = &["eq_class_id", "step_id_from", "step_id_to"];
-        database.scan("eq_class_step", columns, |row| {
+        database.scan(RANGES, RANGE_COLUMNS, |row| {
             let class = row.unsigned(0)?;
             if wanted.contains(&class) {
-                let range = (row.unsigned(1)?, row.unsigned(2)?);
-                if range.0 > range.1 {
-                    let problem = format!("the range {}..{} is reversed", range.0, range.1);
-                    return Err(row.problem(2, problem));
-                }
-                ranges.entry(class).or_default().push(range);
+                let span = span(&row)?;
+                let own = ranges.entry(class).or_default();
+                own.push((span.start, span.end));
             }
             Ok(())
         })?;
         for own in ranges.values_mut() {
-            *own = without_overlap(std::mem::take(own));
+            own.sort_unstable();
+            let mut joined = Vec::with_capacity(own.len());
+            for &range in &*own {
+                push_range(&mut joined, 0, range);
+            }
+            *own = joined;
         }
         Ok(ranges)
     }
 
     /// The bytes beside always-live ones where they are most on the tile of `rows`,
-    /// and all that is live there.
-    fn peak(&self, ranges: &Ranges, rows: &[Row]) -> (u64, LiveOnTile) {
+    /// and all that is live there. `steps` has the ids of the steps, ascending.
+    fn peak(&self, ranges: &Ranges, rows: &[ChosenVariable], steps: &[u64]) -> (u64, LiveOnTile) {
         let mut changes: Vec<(u64, i64)> = Vec::new();
         for row in rows {
             for &(from, to) in ranges.get(&row.class).into_iter().flatten() {
@@ -298,7 +288,7 @@ impl Classes {
                 (most, at) = (live, Some(step));
             }
         }
-        let is_live = |row: &&Row| {
+        let is_live = |row: &&ChosenVariable| {
             let own = ranges.get(&row.class).into_iter().flatten();
             let mut own = own.filter(|range| at.is_some_and(|at| (range.0..range.1).contains(&at)));
             self.is_always(row.class) || own.next().is_some()
@@ -312,22 +302,9 @@ impl Classes {
             .map(|((category, name), bytes)| (category, name, bytes))
             .collect();
         live.sort_unstable_by_key(|&(category, name, _)| (category, name.map(|own| own as u8)));
-        let step = at.map(|at| self.steps.partition_point(|&id| id < at) as u32);
+        let step = at.map(|at| steps.partition_point(|&id| id < at) as u32);
         (most as u64, LiveOnTile { step, live })
     }
-}
-
-/// Ranges that touch or overlap become one.
-fn without_overlap(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    ranges.sort_unstable();
-    let mut joined: Vec<(u64, u64)> = Vec::new();
-    for (from, to) in ranges {
-        match joined.last_mut() {
-            Some(last) if from <= last.1 => last.1 = last.1.max(to),
-            _ => joined.push((from, to)),
-        }
-    }
-    joined
 }
 
 /// Where the variables say something else than `memory_by_tile`.
@@ -336,27 +313,27 @@ fn disagreements(
     peaks: &[u64],
     tiles: &[RecordedTile],
     chosen: &[u32],
-) -> Vec<String> {
+) -> Vec<Warning> {
     let differs = |(always, tile): (&u64, &RecordedTile)| *always != tile.always_live;
     let mut warnings = Vec::new();
     let pairs = always.iter().zip(tiles);
     let count = pairs.clone().filter(|&pair| differs(pair)).count();
     if let Some(first) = pairs.clone().position(differs) {
-        warnings.push(format!(
+        warnings.push(Warning::new(format!(
             "the lowered variables of {count} tiles are not what `memory_by_tile` recorded as \
-             always live, first on tile {first}: {} bytes and {}; the verdict follows \
-             `memory_by_tile`",
+             always live, first on tile {first}: {} bytes and {}, and the verdict follows \
+             `memory_by_tile`; {PROFILE_AGAIN}",
             always[first], tiles[first].always_live
-        ));
+        )));
     }
     for (&peak, &tile) in peaks.iter().zip(chosen) {
         let recorded = tiles[tile as usize].not_always_live;
         if peak != recorded {
-            warnings.push(format!(
+            warnings.push(Warning::new(format!(
                 "at most {peak} bytes of the lowered variables of tile {tile} that are not \
-                 always live are live at one step, and `memory_by_tile` recorded {recorded}; \
-                 what is live there is shown by the variables"
-            ));
+                 always live are live at one step, and `memory_by_tile` recorded {recorded}, \
+                 and what is live there is shown by the variables; {PROFILE_AGAIN}"
+            )));
         }
     }
     warnings

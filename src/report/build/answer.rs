@@ -119,9 +119,11 @@ impl Inputs<'_> {
         })
     }
 
-    /// The best split for each number of IPUs.
+    /// The best split for each number of IPUs that there are.
     pub(super) fn sweep(&self, found: &SearchResult) -> Option<Sweep> {
-        let rows = found.sweep.as_ref()?.iter();
+        let weighed = &found.weighed;
+        let answers = found.sweep.as_ref().filter(|_| weighed.request.sweep)?;
+        let rows = answers.iter().filter(|answer| answer.ipus <= weighed.ipus);
         let row = |answer: &SweepAnswer| {
             let score = &answer.solution.score;
             SweepRow {
@@ -136,7 +138,7 @@ impl Inputs<'_> {
             }
         };
         Some(Sweep {
-            limit: found.weighed.request.highest_limit(),
+            limit: weighed.request.highest_limit(),
             rows: rows.map(row).collect(),
         })
     }

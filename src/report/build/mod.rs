@@ -5,11 +5,13 @@ mod peaks;
 mod pipeline;
 mod recorded;
 mod split;
+mod what_if;
 
 pub use peaks::Peaks;
 
 use super::{DocumentFormat, LayerNames, Provenance, Report, TiedWeightFacts, VERSION};
 use crate::memory::MemoryModel;
+use crate::message::Warning;
 use crate::model::{Layering, Model, Placement, PositionName, WeightTie};
 use crate::search::SearchResult;
 use std::ops::Range;
@@ -36,8 +38,8 @@ pub struct Inputs<'a> {
     pub detail: Detail,
     /// How the report is made.
     pub provenance: Provenance,
-    /// Sentences about the files. Those about layers are added.
-    pub warnings: Vec<String>,
+    /// Sentences about the files and the layers.
+    pub warnings: Vec<Warning>,
 }
 
 /// How much a report has beside the split: the rest takes time.
@@ -56,8 +58,7 @@ impl Report {
     pub fn new(mut inputs: Inputs<'_>) -> Self {
         let peaks = std::mem::take(&mut inputs.peaks);
         let (liveness, stages) = peaks.into_sections(&inputs);
-        let mut warnings = std::mem::take(&mut inputs.warnings);
-        warnings.extend_from_slice(&inputs.layering.warnings);
+        let warnings = inputs.warnings.iter().map(Warning::to_string).collect();
         let search = inputs.search;
         // Only a search is concerned with what several layers use.
         let shared = match search {
@@ -82,6 +83,7 @@ impl Report {
             tied_weights: inputs.tied_weights(),
             shared_variables: inputs.shared_variables(shared),
             sweep: search.and_then(|found| inputs.sweep(found)),
+            what_if: split.and_then(|found| inputs.what_if(found)),
             execution: inputs.execution(),
             fit: None,
             warnings,

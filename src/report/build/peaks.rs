@@ -229,7 +229,7 @@ impl Inputs<'_> {
 
 impl Curve {
     /// Thins a curve to about `most` points.
-    fn new(curve: &memory::LiveCurve, most: usize) -> Self {
+    pub(in crate::report) fn new(curve: &memory::LiveCurve, most: usize) -> Self {
         let kept = thin(&curve.points, most);
         let points: Vec<_> = kept.into_iter().map(|place| curve.points[place]).collect();
         let (bytes, step) = curve.peak();

@@ -3,16 +3,21 @@
 use super::Inputs;
 use crate::memory;
 use crate::model::CycleSource;
-use crate::profile::TileBytes;
+use crate::profile::{Recorded, RecordedTile, TileBytes};
 use crate::report::{
     Band, CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
     RecordedMemory, StageCycles, TileTotals,
 };
 
-impl Inputs<'_> {
-    pub(super) fn recorded(&self) -> RecordedMemory {
-        let recorded = &self.model.recorded;
-        let tiles = || recorded.tiles.iter();
+impl RecordedMemory {
+    /// What was recorded of all tiles, and of each category.
+    pub(in crate::report) fn new(
+        limit: u64,
+        tiles: &[RecordedTile],
+        categories: &[(String, TileBytes)],
+        coverage: Option<CoverageFacts>,
+    ) -> Self {
+        let tiles = || tiles.iter();
         let totals: Vec<u64> = tiles().map(|tile| tile.total).collect();
         let fullest = first_highest(&totals);
         let category = |(name, bytes): &(String, TileBytes)| CategoryBytes {
@@ -20,8 +25,8 @@ impl Inputs<'_> {
             all_tiles: bytes.total(),
             fullest_tile: fullest.map(|tile| u64::from(bytes.get(tile))),
         };
-        RecordedMemory {
-            limit: self.limit,
+        Self {
+            limit,
             tiles: fullest.map(|fullest| TileTotals {
                 fullest,
                 total: totals,
@@ -30,9 +35,17 @@ impl Inputs<'_> {
                 always_live: tiles().map(|tile| tile.always_live).collect(),
                 not_always_live: tiles().map(|tile| tile.not_always_live).collect(),
             }),
-            categories: recorded.categories.iter().map(category).collect(),
-            coverage: self.memory.coverage().map(CoverageFacts::from),
+            categories: categories.iter().map(category).collect(),
+            coverage,
         }
+    }
+}
+
+impl Inputs<'_> {
+    pub(super) fn recorded(&self) -> RecordedMemory {
+        let Recorded { tiles, categories } = &self.model.recorded;
+        let coverage = self.memory.coverage().map(CoverageFacts::from);
+        RecordedMemory::new(self.limit, tiles, categories, coverage)
     }
 
     /// Every position alone.

@@ -12,6 +12,7 @@ pub use read::{CompareError, read};
 
 use super::Report;
 use super::{LayerMemory, Split};
+use crate::message::Warning;
 use crate::model::PseudoLayers;
 
 /// Two reports of the same model, one made before the other.
@@ -26,8 +27,8 @@ pub struct Comparison {
     pub before: Option<Verdict>,
     /// The later verdict, the same way.
     pub now: Option<Verdict>,
-    /// Why the numbers may not be of the same kind, as sentences.
-    pub warnings: Vec<String>,
+    /// Why the numbers may not be of the same kind.
+    pub warnings: Vec<Warning>,
 }
 
 /// The bytes of one layer as if it stood alone.
@@ -206,11 +207,14 @@ fn around(pseudo_layers: PseudoLayers) -> &'static str {
     }
 }
 
-fn warnings(earlier: &Report, later: &Report) -> Vec<String> {
+fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut differs = |what: &str, before: String, now: String| {
         if before != now {
-            warnings.push(format!("{what} was {before} and is {now}"));
+            warnings.push(Warning::new(format!(
+                "compared with another report: {what} was {before} and is {now}; run both with the \
+                 same options to compare the model alone"
+            )));
         }
     };
     let facts = |report: &Report| {
@@ -230,7 +234,9 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<String> {
         differs(what, before, now);
     }
     if earlier.split.is_none() {
-        warnings.push("the earlier report has no split: write it with --solve".into());
+        warnings.push(Warning::new(
+            "compared with another report: it has no split; write it again with --solve",
+        ));
     }
     warnings
 }

@@ -1,5 +1,6 @@
 //! Reading a report that was written before.
 
+use crate::message::GIVE_REPORT;
 use crate::report::{Report, VERSION};
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,20 +11,20 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum CompareError {
     /// It is not JSON at all.
-    #[error("it is not JSON, and no report of --export-json")]
-    NotJson(#[source] serde_json::Error),
+    #[error("it is not JSON: {0}; {GIVE_REPORT}")]
+    NotJson(serde_json::Error),
     /// It is JSON of another kind.
-    #[error("its format is {0} and not \"popliner-report\": give a file that --export-json wrote")]
+    #[error("its format is {0} and not \"popliner-report\"; {GIVE_REPORT}")]
     OtherFormat(String),
     /// It was written by another version of this tool.
     #[error(
-        "it is a report of version {0}, and this popliner reads version {VERSION}: write it \
-             again with --export-json of this popliner"
+        "it is a report of version {0}, and this popliner reads version {VERSION}; write it \
+         again with --export-json of this popliner"
     )]
     OtherVersion(String),
     /// It says that it is a report, and something is missing or wrong in it.
-    #[error("it is a report of version {VERSION}, but not a whole one")]
-    Damaged(#[source] serde_json::Error),
+    #[error("it is a report of version {VERSION}, but not a whole one: {0}; {GIVE_REPORT}")]
+    Damaged(serde_json::Error),
 }
 
 /// What every version begins with.

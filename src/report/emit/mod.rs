@@ -44,19 +44,23 @@ pub enum Form {
     PipelineSplits,
 }
 
+/// How a module of a layer can be written in Python.
+const MODULE_FORMS: &str =
+    "write [{}] for a number, [\"{}\"] for a key, or a name that Python takes";
+
 /// Why a split cannot be written in a form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EmitError {
     /// The form names modules, and no template was given.
     #[error(
-        "--emit {0} names modules: give their names with --module, such as \
+        "--emit {0} names modules; give their names with --module, such as \
          --module 'model.bert.encoder.layer[{{}}]'"
     )]
     NoModule(&'static str),
     /// Layers are counted from the first, but are in another order.
     #[error(
         "--emit layers-per-ipu counts layers from the lowest, but layer {after} is after layer \
-         {before} in the order of layers; --layer-order natural puts them in order"
+         {before} in the order of layers; put them in order with --layer-order natural"
     )]
     NotAscending {
         /// The earlier layer, with the higher number.
@@ -65,7 +69,7 @@ pub enum EmitError {
         after: String,
     },
     /// A layer's name cannot be used where the template has it.
-    #[error("--module: with layer {layer} it would be {module}, and {reason}")]
+    #[error("--module: with layer {layer} it would be {module}, but {reason}; {MODULE_FORMS}")]
     NoModuleName {
         /// The layer's name.
         layer: String,
@@ -75,12 +79,14 @@ pub enum EmitError {
         reason: &'static str,
     },
     /// Two stages would begin at one module.
-    #[error("two stages would begin at {0}: see --module, --module-in and --module-out")]
+    #[error(
+        "two stages would begin at {0}; give other names with --module, --module-in and --module-out"
+    )]
     SameModule(String),
     /// The split does not say where Out runs.
     #[error(
         "--module-out: this memory model has no Out, and what runs after the layers is where the \
-         last layer is; leave it out"
+         last layer is; leave the option out"
     )]
     NoOut,
 }

@@ -1,11 +1,14 @@
 //! How the module of a layer is called in the model's code.
 
 use super::{EmitError, printable};
+use crate::message::BadValue;
 use std::str::FromStr;
 
-fn one_line(name: &str) -> Result<(), String> {
+fn one_line(name: &str) -> Result<(), BadValue> {
     if name.chars().any(char::is_control) {
-        return Err("a module is named in one line, without control characters".into());
+        return Err(BadValue::new(
+            "a module's name has control characters; write it in one line, without them",
+        ));
     }
     Ok(())
 }
@@ -18,9 +21,9 @@ pub struct ModuleTemplate {
 }
 
 impl FromStr for ModuleTemplate {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(template: &str) -> Result<Self, String> {
+    fn from_str(template: &str) -> Result<Self, BadValue> {
         one_line(template)?;
         let parts: Vec<&str> = template.split("{}").collect();
         match parts[..] {
@@ -28,9 +31,9 @@ impl FromStr for ModuleTemplate {
                 before: before.into(),
                 after: after.into(),
             }),
-            _ => Err(format!(
-                "'{template}' must have one {{}} in the place of the layer, such as \
-                 'model.bert.encoder.layer[{{}}]'"
+            _ => Err(BadValue::new(
+                "the layer has no place of its own; write {} once, such as \
+                 'model.bert.encoder.layer[{}]'",
             )),
         }
     }
@@ -41,12 +44,14 @@ impl FromStr for ModuleTemplate {
 pub struct ModuleName(String);
 
 impl FromStr for ModuleName {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(name: &str) -> Result<Self, String> {
+    fn from_str(name: &str) -> Result<Self, BadValue> {
         one_line(name)?;
         if name.trim().is_empty() {
-            return Err("name a module, such as model.bert.embeddings".into());
+            return Err(BadValue::new(
+                "there is no name; name a module, such as model.bert.embeddings",
+            ));
         }
         Ok(Self(name.trim().into()))
     }
@@ -79,7 +84,7 @@ impl ModuleTemplate {
         match self.before.chars().next_back() {
             Some('[') => match index(layer) {
                 Some(index) => Ok(self.text(index)),
-                None => Err(unfit("an index is a number; for a key write [\"{}\"]")),
+                None => Err(unfit("an index is a number")),
             },
             Some(quote @ ('"' | '\'')) => {
                 let ends = |c: char| c == quote || c == '\\' || c.is_control();
@@ -93,9 +98,7 @@ impl ModuleTemplate {
                 if is_name(layer, starts) {
                     return Ok(self.text(layer));
                 }
-                Err(unfit(
-                    "that is no name in Python; for an index write [{}], for a key [\"{}\"]",
-                ))
+                Err(unfit("that is no name in Python"))
             }
         }
     }

@@ -88,12 +88,14 @@ pub struct StageAgainst {
 pub enum AgainstError {
     /// It predicts nothing.
     #[error(
-        "it has no split to compare with: give a report that --export-json wrote with --solve or \
+        "it has no split to compare with; give a report that --export-json wrote with --solve or \
          --layers-per-ipu"
     )]
     NoSplit,
     /// It has a split of nothing.
-    #[error("its split has no stages: no search found one that could be compiled")]
+    #[error(
+        "its split has no stages, since none was found; give a report of a search that found one"
+    )]
     NoStages,
 }
 
@@ -128,7 +130,7 @@ impl Against {
             },
             predicted_fits: split.fits,
             predicted_stages: split.stages.len() as u32,
-            cut_elsewhere: cut_elsewhere(split, ipus, &pairs),
+            cut_elsewhere: cut_elsewhere(split, ipus, &pairs, are_named),
             stages: stages.collect(),
         })
     }
@@ -251,8 +253,12 @@ fn pairs(stages: &[Stage], ipus: &[IpuFit]) -> Vec<(usize, usize)> {
 
 /// What shows that the cuts are not those of the prediction; `None` where nothing
 /// does.
-fn cut_elsewhere(split: &Split, ipus: &[IpuFit], pairs: &[(usize, usize)]) -> Option<CutElsewhere> {
-    let are_named = is_named(&split.stages, ipus);
+fn cut_elsewhere(
+    split: &Split,
+    ipus: &[IpuFit],
+    pairs: &[(usize, usize)],
+    are_named: bool,
+) -> Option<CutElsewhere> {
     let differs = |&&(stage, ipu): &&(usize, usize)| {
         let mut predicted: Vec<&str> = split.stages[stage].named_layers().collect();
         let mut recorded = named_layers(&ipus[ipu]);

@@ -1,12 +1,12 @@
 //! From what a profile recorded to whether it fits.
 
 use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
+use crate::memory::LiveCurve;
+use crate::message::Warning;
 use crate::model::{LayersByIpu, PseudoLayers};
 use crate::profile::{CompiledProfile, LiveOnTile, TileBytes, VariableSums};
-use crate::report::downsample::thin;
 use crate::report::{
-    CategoryBytes, Curve, DocumentFormat, Fullness, Peak, Provenance, RecordedMemory, Report,
-    TileTotals, VERSION,
+    CategoryBytes, Curve, DocumentFormat, Fullness, Provenance, RecordedMemory, Report, VERSION,
 };
 use crate::search::free_bytes;
 
@@ -24,18 +24,21 @@ pub struct FitInputs<'a> {
     pub limits: Vec<u64>,
     /// How the report is made.
     pub provenance: Provenance,
-    /// Sentences about the files.
-    pub warnings: Vec<String>,
+    /// What is unusual about the files.
+    pub warnings: Vec<Warning>,
 }
 
 impl Report {
     /// Makes the report on a compilation: without layers, split and search.
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
         let fit = inputs.fit();
+        let CompiledProfile {
+            tiles, categories, ..
+        } = inputs.profile;
         Self {
             format: DocumentFormat::PoplinerReport,
             version: VERSION,
-            memory: inputs.recorded(fit.limit),
+            memory: RecordedMemory::new(fit.limit, tiles, categories, None),
             fit: Some(fit),
             provenance: inputs.provenance,
             pseudo_layers: PseudoLayers::default(),
@@ -51,8 +54,9 @@ impl Report {
             cuts: Vec::new(),
             liveness: None,
             sweep: None,
+            what_if: None,
             execution: None,
-            warnings: inputs.warnings,
+            warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
         }
     }
 }
@@ -186,51 +190,14 @@ impl FitInputs<'_> {
         let points = start
             .into_iter()
             .chain(live.ipus[ipu as usize].iter().copied());
-        let points: Vec<_> = points.collect();
-        let kept = thin(
-            &points,
-            MAX_POINTS / self.profile.ipus.count.max(1) as usize,
-        );
-        let highest = points.iter().rev().max_by_key(|point| point.1);
-        let (step, bytes) = highest.copied().unwrap_or_default();
-        Some(Curve {
-            first_step: 0,
-            last_step: live.steps.saturating_sub(1),
+        let curve = LiveCurve {
+            window: (0, live.steps.saturating_sub(1)),
             fixed: 0,
             always_live,
-            peak: Peak {
-                step,
-                bytes: always_live + bytes,
-            },
-            steps: kept.iter().map(|&place| points[place].0).collect(),
-            bytes: kept.iter().map(|&place| points[place].1).collect(),
-            thinned: kept.len() < points.len(),
-        })
-    }
-
-    /// The totals of all tiles, numbered through.
-    fn recorded(&self, limit: u64) -> RecordedMemory {
-        let CompiledProfile { tiles, .. } = self.profile;
-        let totals: Vec<u64> = tiles.iter().map(|tile| tile.total).collect();
-        let fullest = (0..totals.len()).rev().max_by_key(|&tile| totals[tile]);
-        let fullest = fullest.unwrap_or(0) as u32;
-        let category = |(name, bytes): &(String, TileBytes)| CategoryBytes {
-            name: name.clone(),
-            all_tiles: bytes.total(),
-            fullest_tile: Some(bytes.get(fullest).into()),
+            points: points.collect(),
         };
-        RecordedMemory {
-            limit,
-            tiles: Some(TileTotals {
-                fullest,
-                total: totals,
-                with_gaps: tiles.iter().map(|tile| tile.with_gaps).collect(),
-                always_live: tiles.iter().map(|tile| tile.always_live).collect(),
-                not_always_live: tiles.iter().map(|tile| tile.not_always_live).collect(),
-            }),
-            categories: self.profile.categories.iter().map(category).collect(),
-            coverage: None,
-        }
+        let most = MAX_POINTS / self.profile.ipus.count.max(1) as usize;
+        Some(Curve::new(&curve, most))
     }
 }
 

@@ -4,6 +4,7 @@
 use super::{Against, StageAgainst, TileParts};
 use crate::limits;
 use crate::memory::{Learnt, Pipeline, PlacedStage};
+use crate::message::GIVE_CALIBRATION;
 use crate::model::Positions;
 use crate::report::text::{printable, signed_share};
 use crate::report::{LayerNames, Report};
@@ -76,36 +77,36 @@ pub struct LearntPart {
 pub enum CalibrationError {
     /// The compiled pipeline is not the predicted one.
     #[error(
-        "nothing can be learnt, since the pipeline was cut elsewhere than predicted: predict the \
+        "nothing can be learnt, since the pipeline was cut elsewhere than predicted; predict the \
          split that was compiled, with --layers-per-ipu or --check-splits, and compare with that"
     )]
     CutElsewhere,
     /// The prediction is of a search that knows no pipelines.
     #[error(
         "nothing can be learnt from a prediction of the classic memory model or of the greedy \
-         search: predict without --memory-model classic and --solver greedy"
+         search; predict without --memory-model classic and --solver greedy"
     )]
     NoPipeline,
     /// It is not JSON, or not a calibration.
-    #[error("it is no calibration: give a file that --calibrate wrote")]
-    OtherFormat(#[source] serde_json::Error),
+    #[error("it is no calibration: {0}; {GIVE_CALIBRATION}")]
+    OtherFormat(serde_json::Error),
     /// It was written by another version of this tool.
     #[error(
         "it is a calibration of version {0}, and this popliner reads version \
-         {CALIBRATION_VERSION}: write it again with --calibrate of this popliner"
+         {CALIBRATION_VERSION}; write it again with --calibrate of this popliner"
     )]
     OtherVersion(u32),
     /// It is of other layers than those of the model.
     #[error(
-        "it was learnt from a model with a layer {0}, which this one does not have: give the \
+        "it was learnt from a model with a layer {0}, which this one does not have; give the \
          calibration of this model, and the same --layer-name-regex as for the prediction"
     )]
     OtherLayers(String),
     /// It has a number that no tile can have.
-    #[error("stage {0} has {1} bytes, more than any tile has: give a file that --calibrate wrote")]
+    #[error("stage {0} has {1} bytes, more than any tile has; {GIVE_CALIBRATION}")]
     OutOfRange(u32, i64),
     /// It has no IPUs.
-    #[error("it has no IPUs: give a file that --calibrate wrote")]
+    #[error("it has no IPUs; {GIVE_CALIBRATION}")]
     Empty,
 }
 
@@ -199,16 +200,17 @@ impl Calibration {
         let between = carried.get(1..count - 1).unwrap_or_default();
         let middle = between.iter().copied().max();
         let middle = middle.unwrap_or(first.max(last));
-        Ok(Learnt {
-            stages: if pipeline == self.pipeline {
-                stages.collect()
-            } else {
-                Vec::new()
-            },
+        let learnt = Learnt {
+            stages: stages.collect(),
             first,
             middle,
             last,
             alone: if count == 1 { first } else { 0 },
+        };
+        Ok(if pipeline == self.pipeline {
+            learnt
+        } else {
+            learnt.carried()
         })
     }
 }

@@ -45,17 +45,22 @@ impl Charts {
         self.charts.len() - 1
     }
 
-    /// JSON that can be inside a `script` element: nothing in it can end the
-    /// element or begin a comment.
+    /// What the script reads.
     pub(super) fn json(&self) -> String {
-        let json = serde_json::to_string(self).expect("numbers and texts have a form in JSON");
-        json.chars()
-            .map(|c| match c {
-                '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
-                c => c.to_string(),
-            })
-            .collect()
+        for_script(self)
     }
+}
+
+/// JSON that can be inside a `script` element: nothing in it can end the element or
+/// begin a comment.
+pub(super) fn for_script(data: &impl Serialize) -> String {
+    let json = serde_json::to_string(data).expect("numbers and texts have a form in JSON");
+    json.chars()
+        .map(|c| match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
+            c => c.to_string(),
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -129,10 +129,16 @@ const CATEGORIES: [Column; 4] = [
     Column::new("Fullest tile", Kind::Bytes, "/fullest_tile"),
 ];
 
-fn by_category(categories: &[CategoryBytes]) -> Markup {
+/// The places of the categories that have bytes, those with most first.
+pub(super) fn largest_first(categories: &[CategoryBytes]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..categories.len()).collect();
     order.retain(|&place| categories[place].all_tiles > 0);
     order.sort_by_key(|&place| std::cmp::Reverse(categories[place].all_tiles));
+    order
+}
+
+fn by_category(categories: &[CategoryBytes]) -> Markup {
+    let order = largest_first(categories);
     let whole = order
         .first()
         .map_or(1, |&place| categories[place].all_tiles);

@@ -1,11 +1,11 @@
 //! The report as one page for the browser: a single file that needs no
-//! network, with drawings in SVG, a table below each, and a small script that
-//! shows numbers under the pointer.
+//! network, with drawings in SVG, a table below each, and two small scripts:
+//! one shows numbers under the pointer, the other lets the reader move cuts.
 //!
 //! Names come from files and may be anything. `maud` escapes all text and
-//! attributes; the numbers for the script are in an element of their own
-//! (`hover`); and a policy in the head lets no script run but the one whose
-//! hash it names, and nothing be fetched.
+//! attributes; the numbers for the scripts are in elements of their own; and
+//! a policy in the head lets no script run but those whose hashes it names, and
+//! nothing be fetched.
 
 mod chart_data;
 mod columns;
@@ -25,6 +25,7 @@ mod sweep;
 mod tests;
 mod tiles;
 mod verdict;
+mod what_if;
 mod widgets;
 
 use crate::report::text::shown;
@@ -35,15 +36,21 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// The SHA-256 of the style and of the script, which a test compares.
-const STYLE_HASH: &str = "mqFnU9YX1/mgnt5xGsxJodibsUpUbQUMdg7Ic6D78yw=";
+/// The SHA-256 of the style and of the scripts, which a test compares.
+const STYLE_HASH: &str = "73GXBTIH5FEoQ2UTcs9b+npLm0Heh6OCCLLs3301tZA=";
 const SCRIPT_HASH: &str = "Q8CUko7tS+peKWQ0qKlZXO1oZzQ7FtDYNFyhhUIkW3M=";
+const WHAT_IF_HASH: &str = "iBay80iGak2neCGRQxzq4Vw8TXeX8qTKgm/KT4RotHw=";
 
-/// What the page may do: draw itself and run its own script.
+/// How large a page becomes at most by the numbers of what-if.
+const MAX_PAGE: usize = 2_000_000;
+/// What a page has beside its sections, style and scripts.
+const FRAME: usize = 10_000;
+
+/// What the page may do: draw itself and run its own scripts.
 fn policy() -> String {
     format!(
-        "default-src 'none'; style-src 'sha256-{STYLE_HASH}'; script-src 'sha256-{SCRIPT_HASH}'; \
-         base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'sha256-{STYLE_HASH}'; script-src 'sha256-{SCRIPT_HASH}' \
+         'sha256-{WHAT_IF_HASH}'; base-uri 'none'; form-action 'none'"
     )
 }
 
@@ -53,6 +60,11 @@ pub fn text(report: &Report) -> String {
     let mut charts = Charts::new(bands, report.pseudo_layers);
     let sections = sections(report, &mut charts);
     let title = report.heading();
+    let header = verdict::header(report, &title);
+    let charts = charts.json();
+    let bodies = sections.iter().map(|section| section.body.0.len());
+    let texts = [&header.0, &charts, STYLE, SCRIPT, what_if::SCRIPT].map(str::len);
+    let used = FRAME + bodies.chain(texts).sum::<usize>();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -65,7 +77,7 @@ pub fn text(report: &Report) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (verdict::header(report, &title))
+                (header)
                 (navigation(&sections))
                 main {
                     @for section in &sections {
@@ -78,8 +90,9 @@ pub fn text(report: &Report) -> String {
                 }
                 footer { "Made by PopLiner " (shown(&report.provenance.popliner)) ". All bytes are exact; steps and tiles count from 0." }
                 div id="tip" role="status" {}
-                script type="application/json" id="charts" { (PreEscaped(charts.json())) }
+                script type="application/json" id="charts" { (PreEscaped(charts)) }
                 script { (PreEscaped(SCRIPT)) }
+                (what_if::scripts(report, MAX_PAGE.saturating_sub(used)))
             }
         }
     };
@@ -126,11 +139,12 @@ fn of_compilation(report: &Report, charts: &mut Charts) -> [Part; 7] {
 }
 
 /// The parts of a page about a model and its split.
-fn of_model(report: &Report, charts: &mut Charts) -> [Part; 16] {
+fn of_model(report: &Report, charts: &mut Charts) -> [Part; 17] {
     [
         ("refusal", "Why it does not fit", refusal::section(report)),
         ("given", "Beside the best", refusal::given(report)),
         ("split", "Split", verdict::split(report)),
+        ("what-if", "What if", what_if::section(report)),
         ("constraints", "Constraints", proof::constraints(report)),
         ("stages", "Stages", stages::section(report, charts)),
         ("cuts", "Cuts", cuts::section(report)),

@@ -47,7 +47,7 @@ impl CardSize {
         let (rows, variables, all_tiles) = match split.stages.len() {
             0..=16 => (40, 20, true),
             17..=32 => (8, 6, true),
-            _ => (4, 4, false),
+            _ => (4, 3, false),
         };
         Self {
             rows,

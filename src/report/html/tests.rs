@@ -10,7 +10,11 @@ mod compilation;
 
 #[test]
 fn the_policy_names_the_style_and_the_script() {
-    for (text, hash) in [(STYLE, STYLE_HASH), (SCRIPT, SCRIPT_HASH)] {
+    for (text, hash) in [
+        (STYLE, STYLE_HASH),
+        (SCRIPT, SCRIPT_HASH),
+        (what_if::SCRIPT, WHAT_IF_HASH),
+    ] {
         let found = BASE64_STANDARD.encode(Sha256::digest(text));
         assert_eq!(hash, found, "the constant in src/report/html/mod.rs is old");
     }
@@ -23,6 +27,7 @@ fn every_section_stands_in_the_page() {
         "refusal",
         "given",
         "split",
+        "what-if",
         "constraints",
         "stages",
         "cuts",
@@ -40,6 +45,7 @@ fn every_section_stands_in_the_page() {
         assert!(page.contains(&format!("<section id=\"{id}\">")), "{id}");
     }
     assert!(page.contains("The model does not fit on 2 IPUs"));
+    assert!(!page.contains("..</p>"), "a sentence has two ends");
 }
 
 #[test]
@@ -171,7 +177,8 @@ fn hostile_names_stay_text() {
         assert!(!page.contains("<img"), "an element came in");
         assert!(!page.contains("\" onload"), "an attribute came in");
         assert!(!page.contains('\u{1b}'));
-        assert_eq!(page.matches("</script>").count(), 2);
+        let scripts = if report.what_if.is_some() { 4 } else { 2 };
+        assert_eq!(page.matches("</script>").count(), scripts);
         assert_eq!(page.matches("</title>").count(), 1);
         assert!(page.contains("&lt;img src=x"));
     }

@@ -125,7 +125,7 @@ pub(super) fn split(report: &Report) -> Option<Markup> {
     Some(html! {
         p { "Which layers each IPU gets. A column is as high as the layer has bytes, summed over all tiles." }
         figure { (layer_columns(report).drawing()) }
-        @for line in sentences::pipeline(report) { p { (sentence(report, &line.capital())) "." } }
+        @for line in sentences::pipeline(report) { p { (sentence(report, &line)) } }
         h3 { "Memory on the fullest tile of each stage" }
         (parts_legend(&sums))
         figure { (stage_bars(split)) }

@@ -5,6 +5,7 @@ mod hostile;
 mod models;
 
 use super::*;
+use crate::message::Warning;
 use crate::model::{VariableGroup, VariableGroups};
 use models::{any_model, full};
 use proptest::prelude::*;
@@ -34,7 +35,9 @@ proptest! {
 #[test]
 fn a_model_of_many_parts_comes_back() {
     let mut model = full();
-    model.warnings = (0..3_000).map(|n| format!("{n:x<1000}")).collect();
+    model.warnings = (0..3_000)
+        .map(|n| Warning::new(format!("{n:x<1000}")))
+        .collect();
     let items = (0..600_000u32).map(|n| {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
@@ -85,10 +88,10 @@ fn saving_leaves_one_file_and_replaces_an_old_one() {
 fn a_failure_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("missing").join("model");
-    assert!(matches!(save(&full(), &nowhere), Err(SavedError::Io(_))));
+    assert!(matches!(save(&full(), &nowhere), Err(SavedError::Write(_))));
     let taken = folder.path().join("taken");
     fs::create_dir(&taken).unwrap();
-    assert!(matches!(save(&full(), &taken), Err(SavedError::Io(_))));
+    assert!(matches!(save(&full(), &taken), Err(SavedError::Write(_))));
     assert!(matches!(load(&taken), Err(SavedError::Io(_))));
     let mut long = full();
     let (always, steps) = (vec![true; 4], 1 << 30);
@@ -120,7 +123,7 @@ fn links_stay_links_and_devices_stay_devices() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(load(&path).unwrap(), model);
     let null = Path::new("/dev/null");
-    assert!(matches!(save(&model, null), Err(SavedError::Io(_))));
+    assert!(matches!(save(&model, null), Err(SavedError::Write(_))));
     assert!(matches!(load(null), Err(SavedError::Io(_))));
     assert!(fs::metadata(null).unwrap().file_type().is_char_device());
 }

@@ -1,6 +1,7 @@
 //! Models to save: one by hand with something in every field, and any number
 //! of small random ones.
 
+use crate::message::Warning;
 use crate::model::{
     CallSite, CycleSource, Framework, GroupCode, Label, MemoryPeak, Model, NO_CALL, NO_USERS,
     NamedVariable, Operation, OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Pass,
@@ -95,7 +96,7 @@ pub(super) fn full() -> Model {
                 set: both,
             }],
         }),
-        warnings: vec!["look out".into(), String::new()],
+        warnings: ["look out", ""].map(Warning::new).into(),
     }
 }
 
@@ -246,7 +247,7 @@ fn any_model_of(sizes: Sizes, body_sets: UserSets) -> impl Strategy<Value = Mode
         proptest::array::uniform4(any_tile_bytes(sizes.tiles)),
         option::of(any_bottleneck(sizes, sets)),
         (
-            vec(".{0,9}", 0..3),
+            vec(".{0,9}".prop_map(Warning::new), 0..3),
             any_origin(),
             vec(any_label(), 1..4),
             vec(any_call(sets), 0..3),

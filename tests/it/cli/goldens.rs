@@ -72,6 +72,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("reserve", &["--solve", "--num-ipus=5", "--reserve=10%"]),
     ("verbose", &["-v", "--layer-breakdown"]),
     ("no-layers", &["--solve", "--layer-name-regex=nowhere"]),
+    ("list-layers", &["--list-layers", "--layer-name-regex=auto"]),
     ("several", SEVERAL),
     (
         "export-json",

@@ -49,7 +49,7 @@ fn files_that_are_no_profile() {
     let of_profile: [(&str, &[&str]); 6] = [
         ("text", &["text: ", "no SQLite database"]),
         ("empty", &["empty: ", "the file is empty"]),
-        ("other", &["other: ", "no Poplar profile", "version_info"]),
+        ("other", &["other: ", "but no profile", "version_info"]),
         ("missing", &["missing: ", "No such file"]),
         (
             "archive.a",
@@ -59,7 +59,13 @@ fn files_that_are_no_profile() {
                 "give the profile.pop",
             ],
         ),
-        ("debug.cbor", &["debug.cbor: ", "swapped"]),
+        (
+            "debug.cbor",
+            &[
+                "debug.cbor: ",
+                "give profile.pop first and debug.cbor second",
+            ],
+        ),
     ];
     for (name, parts) in of_profile {
         refused(&file(name), &debug, parts);
@@ -78,12 +84,22 @@ fn files_that_are_no_profile() {
         ("other", &["other: ", "an SQLite database"]),
         ("missing", &["missing: ", "No such file"]),
         ("", &["Is a directory"]),
-        ("profile.pop", &["profile.pop: ", "swapped"]),
+        (
+            "profile.pop",
+            &[
+                "profile.pop: ",
+                "give profile.pop first and debug.cbor second",
+            ],
+        ),
     ];
     for (name, parts) in of_debug {
         refused(&profile, &file(name), parts);
     }
-    refused(&debug, &profile, &["swapped"]);
+    refused(
+        &debug,
+        &profile,
+        &["give profile.pop first and debug.cbor second"],
+    );
 }
 
 /// A copy of the fixture on which some SQL ran.

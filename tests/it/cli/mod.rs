@@ -2,8 +2,8 @@
 
 mod belonging;
 mod completions;
+mod first_run;
 mod goldens;
 mod input_files;
-mod report_folders;
 mod terminal;
 mod usage;

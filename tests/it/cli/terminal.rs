@@ -5,12 +5,12 @@ use crate::support::{self, profile, python, run_fixture};
 use serde_json::{Value, json};
 use textwrap::core::display_width;
 
-/// A run of `--solve` with these variables, on a terminal so wide; `None`
-/// after saying that the test is skipped.
+/// A run with these options and variables, on a terminal so wide; `None` after
+/// saying that the test is skipped.
 fn shown(fixture: &str, columns: u16, options: &[&str], variables: &[&str]) -> Option<String> {
     let profile = support::root().join(profile(fixture));
     let profile = profile.to_str().expect("a plain path");
-    let command = [env!("CARGO_BIN_EXE_popliner"), profile, "--solve"];
+    let command = [env!("CARGO_BIN_EXE_popliner"), profile];
     let command: Vec<&str> = command.iter().chain(options).copied().collect();
     let environment: serde_json::Map<String, Value> = variables
         .iter()
@@ -30,7 +30,8 @@ const USUAL: [&str; 2] = ["TERM=xterm-256color", "LANG=C.UTF-8"];
 fn nothing_is_wider_than_the_terminal() {
     for columns in [60, 79, 80, 100, 200] {
         for fixture in ["popart-bert-inference", "impossible"] {
-            let Some(text) = shown(fixture, columns, &["--num-ipus=4", "-v"], &USUAL) else {
+            let Some(text) = shown(fixture, columns, &["--solve", "--num-ipus=4", "-v"], &USUAL)
+            else {
                 return;
             };
             let widest = text.lines().map(display_width).max();
@@ -53,7 +54,7 @@ fn colour_is_for_those_who_want_it() {
         (&["TERM=xterm-256color", "CLICOLOR=0"], false),
     ];
     for (variables, coloured) in cases {
-        let Some(text) = shown("poplar-mlp", 100, &[], variables) else {
+        let Some(text) = shown("poplar-mlp", 100, &["--solve"], variables) else {
             return;
         };
         assert_eq!(text.contains('\u{1b}'), coloured, "{variables:?}: {text}");
@@ -64,7 +65,7 @@ fn colour_is_for_those_who_want_it() {
 #[test]
 fn a_terminal_without_utf_8_gets_ascii() {
     let variables = ["TERM=xterm", "LANG=en_US.UTF-8", "LC_ALL=C"];
-    let Some(text) = shown("poplar-mlp", 100, &[], &variables) else {
+    let Some(text) = shown("poplar-mlp", 100, &["--solve"], &variables) else {
         return;
     };
     assert!(text.is_ascii() && text.contains("##"), "{text}");
@@ -97,5 +98,34 @@ fn a_pipe_gets_no_bars_and_units_as_asked() {
         let (out, err) = shown(units);
         assert_eq!(out, results, "JSON stays in bytes");
         assert!(err.contains(cell) && err.contains(over), "{units}: {err}");
+    }
+}
+
+#[test]
+fn layers_have_bars_on_a_terminal_alone() {
+    let run = run_fixture("poplar-mlp", &["--list-layers"]);
+    assert!(!run.err.contains("Layer") && run.err.is_ascii(), "{run:?}");
+    let rows: Vec<_> = run.out.lines().skip(2).take(5).collect();
+    let bytes = |row: &str| row.split('\t').nth(2).and_then(|own| own.parse().ok());
+    let bytes: Vec<u64> = rows.iter().map(|row| bytes(row).expect("bytes")).collect();
+    for columns in [60, 100] {
+        let Some(text) = shown("poplar-mlp", columns, &["--list-layers"], &USUAL) else {
+            return;
+        };
+        let bars: Vec<usize> = text
+            .lines()
+            .map(|line| line.matches('█').count())
+            .filter(|&cells| cells > 0)
+            .collect();
+        let largest = |of: &[u64]| of.iter().position(|own| Some(own) == of.iter().max());
+        let of_bars: Vec<u64> = bars.iter().map(|&cells| cells as u64).collect();
+        match columns {
+            60 => assert_eq!(bars, [0; 0], "{text}"),
+            _ => assert_eq!(
+                (bars.len(), largest(&of_bars)),
+                (5, largest(&bytes)),
+                "{text}"
+            ),
+        }
     }
 }

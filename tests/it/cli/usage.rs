@@ -62,7 +62,7 @@ fn wrong_usage_ends_with_2() {
         (&["--solve", "--pin=None=0"], "there is no None"),
         (
             &["--solve", "--cut-after=In", "--memory-model=classic"],
-            "the layers are None 0 1 2 3 4",
+            "name one of the layers None 0 1 2 3 4",
         ),
         (
             &["--layers-per-ipu=2,0,3"],
@@ -74,7 +74,10 @@ fn wrong_usage_ends_with_2() {
         (&["--layer-order=random"], "--layer-order"),
         (&["--tiles=1"], "--memory-totals"),
         (&["--memory-totals", "--tiles=x"], "'x' is no tile"),
-        (&["--memory-totals", "--tiles=99"], "the last is 15"),
+        (
+            &["--memory-totals", "--tiles=99"],
+            "give tiles from 0 to 15",
+        ),
         (&["-q", "-v"], "--verbose"),
         (&["--no-such-option"], "--no-such-option"),
     ];
@@ -136,7 +139,7 @@ fn messages_are_as_many_as_asked_for() {
         assert_eq!((run.code, &run.out), (0, &runs[0].out));
     }
     // Errors are no messages to be silenced.
-    let run = popliner(["no such file", "no such file", "-q", "--solve"]);
+    let run = popliner(["no-such-file", "no-such-file", "-q", "--solve"]);
     one_line(&run, 3);
 }
 

@@ -2,5 +2,6 @@
 
 mod ci_example;
 mod floor_tables;
+mod messages;
 mod pages;
 mod security;

@@ -349,12 +349,11 @@ fn solving_names_the_way_out() {
     assert_eq!(run.code, 3, "{run:?}");
     assert!(
         run.err
-            .contains("compiled for 4 IPUs (32 tiles of 8 each IPU)"),
+            .contains("compiled for 4 IPUs (32 tiles, 8 on each, replicas: 1)"),
         "{run:?}"
     );
     assert!(
-        run.err
-            .contains("whether this compilation fits, IPU by IPU, --fit says"),
+        run.err.contains("or judge it as it is with --fit\n"),
         "{run:?}"
     );
 }

@@ -37,7 +37,10 @@ fn profiles_cut_at_any_page() {
         let mut cut = whole[..pages as usize * page].to_vec();
         cut[28..32].copy_from_slice(&pages.to_be_bytes());
         fs::write(&case.profile, &cut).unwrap();
-        case.refused(&format!("{pages} pages"), &["damaged", "copy it again"]);
+        case.refused(
+            &format!("{pages} pages"),
+            &["malformed", "copy the profile again"],
+        );
     }
 }
 

@@ -46,7 +46,10 @@ fn saved_files() {
         ([&good[..], b"more"].concat(), "altered"),
         (b"\x89PopL".to_vec(), "cut off"),
         (b"no model".to_vec(), "no model that --save-to-file wrote"),
-        (fs::read(&case.profile).unwrap(), "an SQLite database"),
+        (
+            fs::read(&case.profile).unwrap(),
+            "leave --load-from-file out to read a profile.pop",
+        ),
         (Vec::new(), "cut off"),
     ];
     for place in [40, 200, good.len() / 2, good.len() - 3] {

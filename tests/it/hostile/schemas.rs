@@ -25,7 +25,7 @@ fn schemas_that_run_code() {
         );
         let parts = [
             &*format!("`{table}` is a view"),
-            "Poplar writes tables only",
+            "is not run; give the profile.pop that Poplar wrote",
         ];
         Case::new().sql(&sql).refused(table, &parts);
         let sql = format!(
@@ -54,7 +54,10 @@ fn schemas_that_run_code() {
                   UPDATE sqlite_schema SET sql = 'CREATE TABLE ' || char(27, 10) || '[2J(x'
                   WHERE name = 'blocks'";
     let case = Case::new().sql(broken);
-    case.refused("a broken schema", &["the file is damaged"]);
+    case.refused(
+        "a broken schema",
+        &["SQLite cannot read", "copy the profile again"],
+    );
     assert!(!case.run(&["--solve"]).err.contains('\u{1b}'));
 }
 
@@ -113,7 +116,7 @@ fn pages_that_lead_in_circles() {
         let run = case.run(&["--solve"]);
         assert_eq!(run.code, 3, "{run:?}");
         assert!(
-            run.err.contains(table) && run.err.contains("copy the file again"),
+            run.err.contains(table) && run.err.contains("copy the profile again"),
             "{run:?}"
         );
     }

@@ -7,6 +7,7 @@ use crate::support::models::{Random, generate, options};
 use crate::support::vary;
 use crate::support::{self, copy, root};
 use popliner::debug_info::DebugInfo;
+use popliner::message::Warning;
 use popliner::model::{
     CycleSource, CyclesByLayer, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions,
     LayerOrder, Layering, Layerless, Model, NoCycles, OperationCycles, Placement, PlacementOptions,
@@ -44,7 +45,7 @@ fn total(cycles: &OperationCycles) -> u64 {
 
 /// The cycles of a fixture after some changes to its profile, with all
 /// warnings.
-fn after(fixture: &str, sql: &str) -> (Option<OperationCycles>, Vec<String>) {
+fn after(fixture: &str, sql: &str) -> (Option<OperationCycles>, Vec<Warning>) {
     let folder = TempDir::new().unwrap();
     let [profile, debug] = copy(fixture, folder.path());
     Connection::open(&profile)

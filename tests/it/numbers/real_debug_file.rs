@@ -23,7 +23,7 @@ fn a_complete_file() {
     let names = (1..=107).map(|id| info.name(at(&info, id)));
     let names: BTreeSet<&str> = names.collect();
     assert_eq!((info.len(), names.len()), (107, 29));
-    assert_eq!(info.warnings(), [""; 0]);
+    assert_eq!(info.warnings(), []);
     assert_eq!(info.truncation(), None);
     assert!(info.has_layer(SoftwareLayer::Poplar) && info.has_layer(SoftwareLayer::Poplibs));
     assert!(!info.has_layer(SoftwareLayer::Popart) && !info.has_layer(SoftwareLayer::Other));

@@ -204,7 +204,7 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
         return;
     };
     let profile = CompiledProfile::read(&path, true).unwrap();
-    assert_eq!(profile.warnings, Vec::<String>::new());
+    assert_eq!(profile.warnings, []);
     assert_eq!((profile.ipus.count, profile.tiles.len()), (1, 1472));
     let variables = profile.variables.as_ref().expect("variables");
     assert_eq!(variables.count, 51_880);

@@ -4,6 +4,7 @@
 
 mod attributed;
 mod compiled;
+mod found_layers;
 mod growth;
 mod layer_cycles;
 mod once;

@@ -123,7 +123,8 @@ fn a_report_without_a_split_can_still_be_compared() {
     let run = compared(&earlier, &[]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(
-        run.err.contains("the earlier report has no split"),
+        run.err
+            .contains("compared with another report: it has no split"),
         "{}",
         run.err
     );

@@ -104,7 +104,7 @@ fn untied_weights_are_free() {
         let wrong = tied.run(&["--solve", "--untie=none of these"]);
         assert_eq!(wrong.code, 2, "{wrong:?}");
         let expected =
-            format!("--untie: there is no tied weight none of these; the tied weights are {name}");
+            format!("--untie: there is no tied weight none of these; name one of {name}");
         assert!(wrong.err.contains(&expected), "{wrong:?}");
     });
 }

@@ -1,5 +1,6 @@
 //! Commands run to their end, with what they said. One that hangs is ended.
 
+use super::messages;
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -59,6 +60,7 @@ fn end(mut child: Child) -> Run {
     let code = status.code();
     let code = code.unwrap_or_else(|| panic!("ended by a signal: {status}, {err}"));
     assert!(!err.contains("panicked"), "{err}");
+    messages::check(&err);
     Run { code, out, err }
 }
 

@@ -1,6 +1,7 @@
 //! Running the tool and reading what it prints.
 
 mod finish;
+pub mod messages;
 pub mod models;
 pub mod mutations;
 mod skipped;
@@ -25,6 +26,32 @@ pub const FIXTURES: [&str; 5] = [
     "poplar-mlp",
     "poptorch-bert-training",
     "tensorflow-cnn",
+];
+
+/// Changes all texts of a CBOR document but the keys of its maps.
+pub fn change_texts(value: &mut ciborium::Value, change: &mut impl FnMut(&mut String)) {
+    use ciborium::Value;
+    match value {
+        Value::Text(text) => change(text),
+        Value::Array(values) => values.iter_mut().for_each(|own| change_texts(own, change)),
+        Value::Map(entries) => {
+            let values = entries.iter_mut().map(|(_, value)| value);
+            values.for_each(|own| change_texts(own, change));
+        }
+        _ => {}
+    }
+}
+
+/// All fixtures that can be split.
+pub const ONE_IPU_FIXTURES: [&str; 8] = [
+    "impossible",
+    "large-embedding",
+    "popart-bert-inference",
+    "poplar-mlp",
+    "poptorch-bert-training",
+    "tensorflow-cnn",
+    "tied-weights",
+    "training-pipeline",
 ];
 
 /// The root of the repository.

@@ -1,7 +1,7 @@
 //! The recorded memory of all IPUs: by tile and by category.
 
 use super::super::chart_data::Charts;
-use super::super::memory::{fullest_of_all, sums, tile_table, tiles_legend};
+use super::super::memory::{fullest_of_all, largest_first, sums, tile_table, tiles_legend};
 use super::super::tiles::{Block, TileDrawing};
 use super::super::widgets::{folded, number, table};
 use crate::report::table::{Cell, Column, Kind, Table};
@@ -163,11 +163,8 @@ fn category_table(
         "All".into(),
         format!("/memory/categories/{{}}/{field}"),
     ));
-    let mut order: Vec<usize> = (0..categories.len()).collect();
-    order.retain(|&place| categories[place].all_tiles > 0);
-    order.sort_by_key(|&place| std::cmp::Reverse(categories[place].all_tiles));
     let mut rows = Table::new("categories-by-ipu", &columns);
-    for place in order {
+    for place in largest_first(categories) {
         let own = &categories[place];
         // All have the same in the same order, but in a damaged report.
         let of_ipu = |ipu: &IpuFit| {

@@ -15,6 +15,10 @@ fn numbers(page: &str) -> Vec<(String, String)> {
             around.pop();
             continue;
         }
+        // It has no end.
+        if tag.starts_with("input ") {
+            continue;
+        }
         let value = |name: &str| {
             let (_, value) = tag.split_once(&format!("{name}=\""))?;
             Some(value.split('"').next().expect("a value"))

@@ -221,7 +221,7 @@ impl Files {
         let truth = model.write_profile_as(&path, cuts, &case.options, form);
         let profile = CompiledProfile::read(&path, true).expect("a compilation");
         let programs = profile.programs.as_ref().expect("programs");
-        let layers = LayersByIpu::find(programs, &self.debug, &layer_options(), profile.ipus);
+        let layers = LayersByIpu::find(programs, &self.debug, |_| layer_options(), profile.ipus);
         Compiled {
             truth: truth.expect("a profile"),
             layers: layers.expect("layers"),

@@ -96,7 +96,7 @@ fn every_tile_of_every_ipu_has_what_was_planted(case: &Case, fit: &Fit) {
     let truth = &compiled.truth.stages;
     let planted = truth.iter().flat_map(|own| own.tiles.iter().copied());
     assert_eq!(recorded, planted.collect::<Vec<u64>>(), "{case}");
-    assert_eq!(compiled.profile.warnings, Vec::<String>::new(), "{case}");
+    assert_eq!(compiled.profile.warnings, [], "{case}");
     assert_eq!(fit.ipus.len(), truth.len(), "{case}");
     for (ipu, truth) in truth.iter().enumerate() {
         check_ipu(case, fit, ipu, truth);

@@ -309,7 +309,7 @@ fn wrong_usage_ends_with_2_before_and_after_the_search() {
         (&["--emit=pipeline-splits", "--solve"], "--module"),
         (&["--emit=json"], "layers-per-ipu"),
         (&["--module=model[{}]"], "--emit"),
-        (&["--emit=keras", "--module=model"], "one {}"),
+        (&["--emit=keras", "--module=model"], "write {} once"),
         (&["--emit=poptorch", "--module=model.{}"], "model.0"),
         (
             &["--emit=layers-per-ipu", "--layer-name-regex=none such"],

@@ -1,0 +1,44 @@
+//! What a pipeline cannot know from a profile that was recorded with recomputation.
+
+use super::Recompute;
+use crate::memory::MemoryModel;
+use crate::message::Warning;
+use crate::model::Framework;
+
+impl MemoryModel<'_> {
+    /// What is to be said where the stages of the pipeline keep activations that the profile
+    /// does not have, because it was recorded with recomputation (pipeline.md,
+    /// section 13). Where each layer is computed again, little is missing.
+    pub fn recording_warning(&self) -> Option<Warning> {
+        let (flows, recording) = (self.flows.as_ref()?, self.model.recording);
+        let recompute = flows.pipeline.recompute;
+        let lacks = flows.is_training && recording.recomputes && recompute != Recompute::Layer;
+        lacks.then(|| {
+            Warning::new(format!(
+                "the profile was recorded with recomputation, so it has only the activations that \
+                 are kept for that, and a pipeline with --recompute {recompute} keeps more at \
+                 once, so its stages will need more than is said here; record without recomputation \
+                 ({}), or weigh one that computes each layer again with --recompute layer",
+                without_recomputation(recording.framework)
+            ))
+        })
+    }
+}
+
+/// How to compile without recomputation. (The names are from the sources of the
+/// frameworks.)
+fn without_recomputation(framework: Framework) -> &'static str {
+    match framework {
+        Framework::Popart => {
+            "autoRecomputation = popart.RecomputationType.NoRecompute in popart.SessionOptions, \
+             and no recomputeOutput in the model"
+        }
+        Framework::Poptorch => {
+            "options._Popart.set(\"autoRecomputation\", \
+             int(popart.RecomputationType.NoRecompute)), and no poptorch.recomputationCheckpoint \
+             in the model"
+        }
+        Framework::Tensorflow => "allow_recompute = False in the IPUConfig",
+        Framework::Popxl | Framework::Poplar => "without what the model computes again by itself",
+    }
+}

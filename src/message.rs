@@ -1,0 +1,75 @@
+//! What messages have in common: each says what happened and where, then `; `, and
+//! ends with the way out.
+//!
+//! docs/messages.md lists them all, and `tests/it/documents/messages.rs` holds that
+//! page against the code. It collects what is made in these ways, and no other way
+//! leads to standard error: the texts of `thiserror`, the macros of `anyhow`,
+//! `usage`, [`Warning::new`] and [`BadValue::new`].
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Deref;
+use thiserror::Error;
+
+/// The way out of a damaged profile.
+pub(crate) const PROFILE_AGAIN: &str = "copy the profile again, or record it again";
+/// The way out of damaged contexts.
+pub(crate) const DEBUG_AGAIN: &str =
+    "copy debug.cbor again, or record it again together with the profile";
+/// The way out where the path is of something else than a profile.
+pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
+/// The way out where the path is of something else than contexts.
+pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
+/// The way out of a bound of [`crate::limits`], which a damaged profile mostly meets.
+pub(crate) const OVER_BOUND: &str =
+    "copy the profile again, or record it again, or report it if it is sound";
+/// The way out of an error in this program.
+pub(crate) const REPORT_THIS: &str =
+    "report this with the profile: it is an error in popliner, and no answer is given";
+/// The way out of a damaged saved model.
+pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with --save-to-file";
+/// The way out of a file that is no calibration.
+pub(crate) const GIVE_CALIBRATION: &str = "give a file that --calibrate wrote";
+/// The way out of a file that is no report.
+pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
+/// The way out of a path that cannot be read.
+pub(crate) const GIVE_READABLE: &str = "give the path of a file that can be read";
+
+/// Something is unusual, but not so that nothing can be told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Warning(String);
+
+impl Warning {
+    /// A warning with this text, which ends with the way out. docs/messages.md has it.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Deref for Warning {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The value of an option that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct BadValue(String);
+
+impl BadValue {
+    /// Refuses a value with this text, which ends with the way out. docs/messages.md
+    /// has it.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}

@@ -1,0 +1,104 @@
+//! Layers whose names were lost when code was put into functions.
+
+use crate::message::Warning;
+use crate::model::{Framework, Layering, Model, NO_CALL, Note};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A call has inputs of several layers.
+pub(super) fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning> {
+    let operations = model.operations.iter().zip(&layering.notes);
+    let mut calls = operations.filter(|(operation, note)| {
+        matches!(note, Note::InputLayers(2..)) && operation.name.starts_with("Call")
+    });
+    let (operation, _) = calls.next()?;
+    Some(Warning::new(format!(
+        "the operation '{}' calls code that was outlined across layers; compile the model again \
+         with the environment variable POPART_POPLINER_OUTLINER_REGEX set to the layer regex, and \
+         record a new profile",
+        operation.name
+    )))
+}
+
+/// A function that is called from several places keeps the names of the layer that
+/// it was made of. Where nothing else has such a layer's name, and there are fewer
+/// layers than calls, the layers of the other calls were lost.
+pub(super) fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
+    let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
+    for call in &model.calls {
+        *calls.entry(call.function).or_default() += 1;
+    }
+    let by_name = |operation: &usize| {
+        let note = layering.notes[*operation];
+        matches!(note, Note::Name | Note::InputNames) && layering.own_layer(*operation).is_some()
+    };
+    let layered: Vec<usize> = (0..model.operations.len()).filter(by_name).collect();
+    let (outside, inside): (Vec<usize>, Vec<usize>) = layered
+        .into_iter()
+        .partition(|&operation| model.operations[operation].call == NO_CALL);
+    let known: FxHashSet<u32> = outside.iter().map(|&own| layering.layers[own]).collect();
+    let only_inside = inside.into_iter().filter_map(|operation| {
+        let function = model.calls[model.operations[operation].call as usize].function;
+        let is_new = !known.contains(&layering.layers[operation]);
+        is_new.then(|| (calls[&function], std::cmp::Reverse(operation)))
+    });
+    let (count, operation) = only_inside.max()?;
+    let layers = layering.names.len() - 1;
+    (count > layers).then(|| {
+        Warning::new(format!(
+            "code was outlined, so layers may be missing: the function with the operation '{}' is \
+             called from {count} places, but its names are those of one of them, and the number of \
+             layers found is {layers}; record a new profile without outlining ({})",
+            model.operations[operation.0].name,
+            without_outlining(model.recording.framework)
+        ))
+    })
+}
+
+/// How to compile without outlining, or with that of the layers apart. (The names
+/// are from the sources of the frameworks.)
+fn without_outlining(framework: Framework) -> &'static str {
+    match framework {
+        Framework::Popart => {
+            "set the environment variable POPART_POPLINER_OUTLINER_REGEX to the layer regex, or \
+             enableOutlining to False in popart.SessionOptions"
+        }
+        Framework::Poptorch => {
+            "set the environment variable POPART_POPLINER_OUTLINER_REGEX to the layer regex, or \
+             turn outlining off with options._Popart.set(\"enableOutlining\", False)"
+        }
+        Framework::Tensorflow => {
+            "set optimizations.enable_graph_outlining to False in the IPUConfig"
+        }
+        Framework::Popxl | Framework::Poplar => {
+            "write the model so that each layer calls a function of its own"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{LayerOptions, testing};
+
+    #[test]
+    fn code_that_was_outlined_across_layers_is_named() {
+        let mut model = testing::model(1, 1000);
+        let names = [
+            ("Call(1)", "Layer1/x/Layer2/y"),
+            ("Layer1/Add", ""),
+            ("Layer2/Add", ""),
+        ];
+        let operations = (0u32..).zip(names);
+        let operations =
+            operations.map(|(group, (name, inputs))| testing::operation(group, name, inputs));
+        model.operations = operations.collect();
+        let layering = Layering::new(&model.operations, &LayerOptions::default());
+        let found = outlined_across_layers(&model, &layering).expect("a warning");
+        for part in ["'Call(1)'", "POPART_POPLINER_OUTLINER_REGEX"] {
+            assert!(found.contains(part), "{found}");
+        }
+        model.operations.remove(0);
+        let layering = Layering::new(&model.operations, &LayerOptions::default());
+        assert_eq!(outlined_across_layers(&model, &layering), None);
+    }
+}

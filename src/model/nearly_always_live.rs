@@ -1,0 +1,197 @@
+//! Lasting variables that are not counted as always live, because steps that only
+//! copy from or to the host leave them out. That is seen in the field with large
+//! weights (pipeline.md, section 13).
+
+use super::variables::VariableGroups;
+use crate::message::Warning;
+use crate::profile::{LiveClasses, Profile};
+use crate::wording::grouped;
+use std::ops::Range;
+
+/// Fewer bytes than this part of all variables change no split that anybody sees.
+const MIN_SHARE: u64 = 100;
+
+/// A sentence about such variables, where they have much of the memory of `data`,
+/// the variables that hold no code. `is_training` says that there is a backward pass.
+pub(super) fn warning(
+    profile: &Profile,
+    data: &VariableGroups,
+    is_training: bool,
+) -> Option<Warning> {
+    let classes = &profile.classes;
+    let missed = Missed::new(profile);
+    let by_class = 0..classes.len() as u32;
+    let by_class: Vec<_> = by_class.map(|class| missed.of_class(class)).collect();
+    let (mut bytes, mut all) = (0u64, 0u64);
+    for tile in 0..data.tiles() {
+        for item in data.on_tile(tile) {
+            let own = u64::from(item.bytes);
+            all = all.saturating_add(own);
+            if by_class[item.class as usize].is_some() {
+                bytes = bytes.saturating_add(own);
+            }
+        }
+    }
+    if bytes == 0 || bytes.saturating_mul(MIN_SHARE) < all {
+        return None;
+    }
+    let mut sum = MissedByAll::default();
+    for &class in &profile.variables.classes {
+        if let Some(Some(missed)) = by_class.get(class as usize) {
+            sum.add(missed, classes.steps());
+        }
+    }
+    Some(sentence(bytes, &sum, classes.steps(), is_training))
+}
+
+/// The steps that a variable is not live at.
+struct MissedSteps {
+    count: u32,
+    first: u32,
+    last: u32,
+}
+
+/// What the variables miss together.
+#[derive(Default)]
+struct MissedByAll {
+    variables: usize,
+    /// How many variables miss the first or the last step of the program.
+    at_ends: usize,
+    max_count: u32,
+    /// The first of all steps that are missed, and the last.
+    ends: Option<(u32, u32)>,
+}
+
+impl MissedByAll {
+    fn add(&mut self, own: &MissedSteps, steps: u32) {
+        self.variables += 1;
+        self.at_ends += usize::from(own.first == 0 || own.last + 1 == steps);
+        self.max_count = self.max_count.max(own.count);
+        let (first, last) = self.ends.unwrap_or((own.first, own.last));
+        self.ends = Some((first.min(own.first), last.max(own.last)));
+    }
+}
+
+fn sentence(bytes: u64, all: &MissedByAll, steps: u32, is_training: bool) -> Warning {
+    let (first, last) = all.ends.unwrap_or_default();
+    let (count, bytes) = (all.variables, grouped(bytes));
+    let (missed, at_ends) = (all.max_count, all.at_ends);
+    if is_training && at_ends > 0 {
+        return Warning::new(format!(
+            "{count} variables with {bytes} bytes are probably weights, but live at all of {steps} \
+             steps but up to {missed}, between step {first} and step {last}, that only copy from \
+             or to the host; {at_ends} of them miss the first or the last step, so a pipeline that \
+             trains keeps copies of them as of activations, unless a context says that they are \
+             weights; try --schedule none, which keeps no copies"
+        ));
+    }
+    Warning::new(format!(
+        "{count} variables with {bytes} bytes are probably weights, but live at all of {steps} \
+         steps but up to {missed}, between step {first} and step {last}, that only copy from or to \
+         the host, so they are not among what is always live; look for them under the rest in \
+         --memory-totals: they count at all other steps"
+    ))
+}
+
+/// Finds the steps that classes miss.
+struct Missed<'a> {
+    classes: &'a LiveClasses,
+    /// By step: how many of those before it copy from or to the host.
+    copies_before: Vec<u32>,
+}
+
+impl<'a> Missed<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        let mut copies = 0;
+        let mut copies_before = vec![copies];
+        for step in &profile.steps {
+            let kind = &profile.programs.all[step.program as usize].kind;
+            copies += u32::from(kind.is_stream_copy());
+            copies_before.push(copies);
+        }
+        Self {
+            classes: &profile.classes,
+            copies_before,
+        }
+    }
+
+    /// The steps that a class misses, where all of them copy from or to the host and
+    /// it is live at more steps than these.
+    fn of_class(&self, class: u32) -> Option<MissedSteps> {
+        let mut gaps = self.gaps(class);
+        let first = gaps.next()?;
+        let mut missed = MissedSteps {
+            count: 0,
+            first: first.start,
+            last: first.end - 1,
+        };
+        for gap in std::iter::once(first).chain(gaps) {
+            let copies = |step| self.copies_before[step as usize];
+            if copies(gap.end) - copies(gap.start) != gap.end - gap.start {
+                return None;
+            }
+            missed.count += gap.end - gap.start;
+            missed.last = gap.end - 1;
+        }
+        (missed.count < self.classes.steps() - missed.count).then_some(missed)
+    }
+
+    /// The stretches of steps at which a class is not live, in their order.
+    fn gaps(&self, class: u32) -> impl Iterator<Item = Range<u32>> {
+        let ranges = self.classes.ranges(class);
+        let ends = std::iter::once(0).chain(ranges.iter().map(|range| range.1));
+        let begins = ranges.iter().map(|range| range.0);
+        let begins = begins.chain(std::iter::once(self.classes.steps()));
+        let gaps = ends.zip(begins).map(|(end, begin)| end..begin);
+        gaps.filter(|gap| !gap.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten steps: copies at the first two, the fifth and the last two.
+    fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
+        let own = ranges.iter().map(|&(from, to)| (0, from, to));
+        let missed = Missed {
+            classes: &LiveClasses::new(vec![false], own.collect(), 10),
+            copies_before: vec![0, 1, 2, 2, 2, 3, 3, 3, 3, 4, 5],
+        };
+        let own = missed.of_class(0)?;
+        Some((own.count, own.first, own.last))
+    }
+
+    #[test]
+    fn only_copies_may_be_missed_and_fewer_steps_than_not() {
+        assert_eq!(missed(&[(2, 10)]), Some((2, 0, 1)));
+        assert_eq!(missed(&[(0, 4), (5, 9)]), Some((2, 4, 9)));
+        assert_eq!(missed(&[(0, 10)]), None, "it misses nothing");
+        assert_eq!(missed(&[(3, 10)]), None, "step 2 copies nothing");
+        assert_eq!(missed(&[(0, 5), (6, 10)]), None, "nor does step 5");
+        assert_eq!(missed(&[]), None, "it is never live");
+        assert_eq!(missed(&[(2, 4), (5, 8)]), None, "it misses as many as not");
+    }
+
+    #[test]
+    fn training_names_those_that_a_pipeline_would_copy() {
+        let mut all = MissedByAll::default();
+        let missed = |first, last| MissedSteps {
+            count: 2,
+            first,
+            last,
+        };
+        for own in [missed(3, 4), missed(8, 9), missed(0, 1)] {
+            all.add(&own, 10);
+        }
+        let text = sentence(12_345, &all, 10, true);
+        for part in [
+            "3 variables with 12,345 bytes",
+            "all of 10 steps but up to 2, between step 0 and step 9",
+            "2 of them miss the first or the last step",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!sentence(12_345, &all, 10, false).contains("pipeline"));
+    }
+}

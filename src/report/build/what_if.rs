@@ -1,0 +1,86 @@
+//! What every other split needs.
+
+use super::Inputs;
+use super::answer::broken;
+use crate::report::{BestSplit, CheckedConstraint, CheckedRule, WhatIf};
+use crate::search::SearchResult;
+use crate::solve::{Constraint, Rule};
+use std::ops::Range;
+
+/// A report has at most this many numbers of bytes of ranges: some 1.2 MB of JSON.
+const MAX_NUMBERS: usize = 150_000;
+
+impl Inputs<'_> {
+    /// What other splits need, when that was requested and there is a split to begin
+    /// with. Without the bytes of a range there would be splits that it is wrong for.
+    pub(super) fn what_if(&self, found: &SearchResult) -> Option<WhatIf> {
+        let weighed = &found.weighed;
+        let costs = &weighed.costs;
+        let is_wanted = weighed.request.what_if && weighed.has_all_costs;
+        let split = ends(&found.stages);
+        let positions = costs.layers() as u32;
+        if !is_wanted || split.last() != Some(&positions) || split.len() > costs.stages() {
+            return None;
+        }
+        let best = best(found);
+        let highest = best.iter().map(|own| own.ipus as usize).max();
+        let max_stages = highest.unwrap_or(1).max(split.len()).min(costs.stages());
+        let without_numbers = WhatIf {
+            max_stages: max_stages as u32,
+            by_stages_after: costs.is_by_depth(),
+            best,
+            constraints: weighed.constraints.iter().map(checked).collect(),
+            ..WhatIf::default()
+        };
+        let cut_bytes_of = |at: u32| {
+            let place = (at as usize).checked_sub(1)?;
+            weighed.cut_bytes.get(place).copied()
+        };
+        let all: Vec<u32> = (0..=positions).collect();
+        without_numbers.between(
+            &all,
+            &split,
+            MAX_NUMBERS,
+            |start, end, after| costs.peak(start as usize..end as usize, after),
+            cut_bytes_of,
+        )
+    }
+}
+
+/// Where each stage ends.
+fn ends(stages: &[Range<usize>]) -> Vec<u32> {
+    stages.iter().map(|stage| stage.end as u32).collect()
+}
+
+fn best(found: &SearchResult) -> Vec<BestSplit> {
+    let rows = found.sweep.iter().flatten();
+    let rows = rows.map(|row| BestSplit {
+        ipus: row.ipus as u32,
+        fits: row.fits,
+        ends: ends(row.solution.plan.stages()),
+    });
+    rows.collect()
+}
+
+fn checked(constraint: &Constraint) -> CheckedConstraint {
+    let rule = match constraint.rule {
+        Rule::Pin { position, ipu } => CheckedRule::Pin {
+            position: position as u32,
+            ipu: ipu as u32,
+        },
+        Rule::Together { first, last } => CheckedRule::Together {
+            first: first as u32,
+            last: last as u32,
+        },
+        Rule::CutAfter(position) => CheckedRule::CutAfter {
+            position: position as u32,
+        },
+        Rule::NoCutAfter(position) => CheckedRule::NoCutAfter {
+            position: position as u32,
+        },
+    };
+    CheckedConstraint {
+        name: broken(constraint),
+        rule,
+    }
+}

@@ -1,0 +1,349 @@
+//! The split whose cuts the reader moves: the numbers for the script, and what it
+//! fills in.
+
+use super::chart_data::for_script;
+use crate::model::PseudoLayers;
+use crate::report::text::{is_obeyed, shown};
+use crate::report::{BestSplit, CheckedConstraint, Report, Split, WhatIf};
+use maud::{Markup, PreEscaped, html};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+pub(super) const SCRIPT: &str = include_str!("what_if.js");
+
+/// Up to here a browser adds up exactly: 2^53.
+const MAX_EXACT: u64 = 1 << 53;
+/// The maximum of `--mem-per-tile`.
+const MAX_LIMIT: u64 = 1 << 40;
+
+/// What the script needs. It names the fields again.
+#[derive(Serialize)]
+struct Data<'a> {
+    boundaries: &'a [u32],
+    max_stages: u32,
+    by_stages_after: bool,
+    /// Each less the one before, in base 36: a third of the digits.
+    bytes: String,
+    cut_bytes: &'a [u64],
+    cycles: Option<Vec<u64>>,
+    layers: Vec<String>,
+    command: Option<CommandLine<'a>>,
+    ipus: u32,
+    limits: &'a [u64],
+    /// Is the best split the one with the lowest peak?
+    by_peak: bool,
+    ends: Vec<u32>,
+    best: &'a [BestSplit],
+    constraints: Vec<CheckedConstraint>,
+}
+
+/// What a command line for another split is made of.
+#[derive(Serialize)]
+struct CommandLine<'a> {
+    /// By position, as `--check-splits` reads them.
+    names: Vec<String>,
+    arguments: &'a [String],
+}
+
+/// What the script fills in; `None` where no split can be tried.
+pub(super) fn section(report: &Report) -> Option<Markup> {
+    let (what_if, split) = (report.what_if.as_ref()?, report.split.as_ref()?);
+    let most = what_if.best.iter().map(|own| own.ipus).max();
+    let most = most.unwrap_or(0).max(split.max_stages);
+    Some(html! {
+        p { "Move the cuts, and see what the split would need. Every number is exact: the bytes of all ranges of layers were weighed, and are only added up and compared here." }
+        p.soft id="what-if-without" {
+            "Cuts cannot be moved here: either the browser runs no scripts, or the numbers are too many or too large for a page. "
+            code { "--check-splits" } " judges any split."
+        }
+        div id="what-if-tool" hidden {
+            p.soft id="what-if-some" { "The model has too many ranges of layers for a page: cuts can be moved near those of the split and of the best splits only." }
+            (controls(most))
+            div id="what-if-strip" role="group" aria-label="Stages, and the cuts between them" {}
+            p.soft { "Drag a cut, or give it the focus and press the arrow keys, Page Up, Page Down, Home or End. A stage is filled as far as its fullest tile is." }
+            p id="what-if-verdict" role="status" {}
+            dl.figures id="what-if-totals" {}
+            (stages(report))
+            h3 { "The best split for this number of IPUs" }
+            p { span id="what-if-best" {} " " button type="button" id="what-if-take" { "Show it" } }
+            (command())
+        }
+    })
+}
+
+fn controls(most: u32) -> Markup {
+    html! {
+        div.controls {
+            label { "IPUs " input id="what-if-ipus" type="number" min="1" max=(most) step="1"; }
+            label { "Limit of a tile in bytes (memory less the reserve) " input id="what-if-limit" type="number" min="1" max=(MAX_LIMIT) step="1"; }
+            button type="button" id="what-if-reset" { "Reset" }
+        }
+    }
+}
+
+fn stages(report: &Report) -> Markup {
+    let mut columns = vec!["Fullest tile", "Limit", "Of the limit", "Free there"];
+    if report.execution.is_some() {
+        columns.push("Cycles");
+    }
+    columns.push("Bytes over the cut after it");
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Stages of the split with moved cuts" {
+            table {
+                thead { tr {
+                    th scope="col" { "Stage" }
+                    th scope="col" { "Layers" }
+                    @for name in &columns { th.n scope="col" { (name) } }
+                } }
+                tbody id="what-if-stages" {}
+            }
+        }
+    }
+}
+
+fn command() -> Markup {
+    html! {
+        h3 { "The same on the command line" }
+        div id="what-if-typed" {
+            p { code id="what-if-command" {} }
+            p.controls { button type="button" id="what-if-copy" { "Copy" } span id="what-if-copied" role="status" {} }
+        }
+        p.soft id="what-if-untyped" { "A command line cannot be shown: the report was not made by one, or a name in it cannot be typed." }
+    }
+}
+
+/// The numbers and the script; the numbers take at most `room` bytes.
+pub(super) fn scripts(report: &Report, room: usize) -> Markup {
+    let data = data(report, room);
+    html! {
+        @if let Some(data) = data {
+            script type="application/json" id="what-if-data" { (PreEscaped(data)) }
+            script { (PreEscaped(SCRIPT)) }
+        }
+    }
+}
+
+/// The numbers as JSON, fewer of them where all take more than `room` bytes.
+fn data(report: &Report, room: usize) -> Option<String> {
+    let split = report.split.as_ref()?;
+    let mut what_if = Cow::Borrowed(report.what_if.as_ref()?);
+    if !is_exact(report, &what_if) {
+        return None;
+    }
+    let ends: Vec<u32> = split.stages.iter().map(|own| own.positions.end).collect();
+    loop {
+        let text = for_script(&Data::new(report, split, &what_if, &ends)?);
+        if text.len() <= room {
+            return Some(text);
+        }
+        // Fewer with each turn.
+        let most = what_if.bytes.len() * 9 / 10;
+        let scaled = (what_if.bytes.len() as u128 * room as u128) / text.len() as u128;
+        let most = most.min(usize::try_from(scaled).unwrap_or(most));
+        what_if = Cow::Owned(what_if.narrowed(most, &ends)?);
+    }
+}
+
+/// Can a browser add up all numbers exactly?
+fn is_exact(report: &Report, what_if: &WhatIf) -> bool {
+    let sum = |numbers: &mut dyn Iterator<Item = u64>| numbers.fold(0, u64::saturating_add);
+    let cycles = report.execution.iter().flat_map(|own| &own.layers);
+    let split = report.split.iter();
+    let highest = [
+        what_if.bytes.iter().copied().max().unwrap_or(0),
+        sum(&mut what_if.cut_bytes.iter().copied()),
+        sum(&mut cycles.map(|own| own.cycles)),
+        split.map(|own| own.limit).max().unwrap_or(0),
+    ];
+    highest.into_iter().all(|number| number < MAX_EXACT)
+}
+
+impl<'a> Data<'a> {
+    fn new(
+        report: &'a Report,
+        split: &'a Split,
+        what_if: &'a WhatIf,
+        ends: &[u32],
+    ) -> Option<Self> {
+        let layers = &report.layers;
+        let execution = report.execution.as_ref();
+        let cycles = execution.map(|own| own.layers.iter().map(|layer| layer.cycles).collect());
+        let positions = what_if.boundaries.last().copied()?;
+        let named = layers
+            .iter()
+            .map(|own| report.pseudo_layers.shown(&own.name));
+        (layers.len() == positions as usize).then(|| Self {
+            boundaries: &what_if.boundaries,
+            max_stages: what_if.max_stages,
+            by_stages_after: what_if.by_stages_after,
+            bytes: in_base_36(&what_if.bytes),
+            cut_bytes: &what_if.cut_bytes,
+            cycles,
+            layers: named.collect(),
+            command: CommandLine::new(report, what_if),
+            ipus: split.max_stages,
+            limits: split
+                .limits
+                .as_deref()
+                .unwrap_or(std::slice::from_ref(&split.limit)),
+            by_peak: (report.proof.as_ref()).is_some_and(|own| own.objective == "peak"),
+            ends: ends.to_vec(),
+            best: &what_if.best,
+            constraints: what_if.constraints.iter().map(with_shown_name).collect(),
+        })
+    }
+}
+
+impl<'a> CommandLine<'a> {
+    /// `None` where a command line cannot name every position, and where a terminal
+    /// would obey something in it.
+    fn new(report: &Report, what_if: &'a WhatIf) -> Option<Self> {
+        let first = match report.pseudo_layers {
+            PseudoLayers::NoneFirst => "None",
+            PseudoLayers::InAndOut | PseudoLayers::OutWithIn => "In",
+        };
+        let names = report.layers.iter();
+        let names: Vec<&str> = names
+            .map(|own| own.name.as_deref().unwrap_or(first))
+            .collect();
+        let is_plain = |word: &str| !word.chars().any(|c| is_obeyed(c) || c == '\u{fffd}');
+        let is_read_back = |name: &&str| !name.is_empty() && name.trim() == *name && is_plain(name);
+        let distinct: HashSet<&str> = names.iter().copied().collect();
+        let arguments = &what_if.arguments;
+        let can_be_typed = distinct.len() == names.len()
+            && names.iter().all(is_read_back)
+            && !arguments.is_empty()
+            && arguments.iter().all(|own| is_plain(own));
+        let escaped = |name: &&str| name.replace('\\', "\\\\").replace(',', "\\,");
+        can_be_typed.then(|| Self {
+            names: names.iter().map(escaped).collect(),
+            arguments,
+        })
+    }
+}
+
+/// A constraint by the name that is shown of it.
+fn with_shown_name(constraint: &CheckedConstraint) -> CheckedConstraint {
+    CheckedConstraint {
+        name: shown(&constraint.name),
+        ..constraint.clone()
+    }
+}
+
+/// Each number less the one before, in base 36, with commas between them.
+fn in_base_36(numbers: &[u64]) -> String {
+    let mut before = 0;
+    let change = |&number: &u64| {
+        let change = i128::from(number) - i128::from(before);
+        before = number;
+        base_36(change)
+    };
+    numbers.iter().map(change).collect::<Vec<_>>().join(",")
+}
+
+fn base_36(number: i128) -> String {
+    let mut digits = Vec::new();
+    let mut rest = number.unsigned_abs();
+    while rest > 0 || digits.is_empty() {
+        // Below 36.
+        digits.extend(char::from_digit((rest % 36) as u32, 36));
+        rest /= 36;
+    }
+    digits.extend((number < 0).then_some('-'));
+    digits.iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::testing::report;
+
+    /// As the script reads it.
+    fn numbers(text: &str) -> Vec<i128> {
+        let mut sum = 0;
+        let changes = text.split(',').map(|own| i128::from_str_radix(own, 36));
+        changes
+            .map(|change| {
+                sum += change.unwrap();
+                sum
+            })
+            .collect()
+    }
+
+    #[test]
+    fn numbers_read_back() {
+        let some = [0, 35, 36, 7, 638_976, 0, u64::MAX, 1];
+        assert_eq!(numbers(&in_base_36(&some)), some.map(i128::from));
+        let report = report();
+        let data: serde_json::Value =
+            serde_json::from_str(&data(&report, 1 << 20).unwrap()).unwrap();
+        let expected = report.what_if.as_ref().unwrap().bytes.iter();
+        let expected: Vec<i128> = expected.map(|&own| own.into()).collect();
+        assert_eq!(numbers(data["bytes"].as_str().unwrap()), expected);
+        assert_eq!(data["ends"], serde_json::json!([2, 5]));
+        assert_eq!(
+            data["command"]["names"],
+            serde_json::json!(["In", "0", "1", "2", "Out"])
+        );
+    }
+
+    #[test]
+    fn the_numbers_keep_to_their_room() {
+        let report = report();
+        let whole = data(&report, 1 << 20).unwrap();
+        let less = data(&report, whole.len() - 1).unwrap();
+        assert!(less.len() < whole.len());
+        let less: serde_json::Value = serde_json::from_str(&less).unwrap();
+        let boundaries = less["boundaries"].as_array().unwrap();
+        assert!(
+            boundaries.len() < 6 && boundaries.contains(&2.into()),
+            "{boundaries:?}"
+        );
+        assert_eq!(data(&report, 100), None);
+        assert_eq!(scripts(&report, 100).into_string(), "");
+    }
+
+    #[test]
+    fn numbers_that_a_browser_does_not_hold_are_left_out() {
+        let mut report = report();
+        report.execution.as_mut().unwrap().layers[1].cycles = MAX_EXACT;
+        assert_eq!(data(&report, 1 << 20), None);
+        assert!(section(&report).is_some());
+    }
+
+    #[test]
+    fn a_command_line_has_no_names_that_cannot_be_typed() {
+        let command = |name: &str, argument: &str| {
+            let mut report = report();
+            report.layers[1].name = Some(name.into());
+            let mut what_if = report.what_if.clone().unwrap();
+            what_if.arguments = vec![argument.into()];
+            CommandLine::new(&report, &what_if).map(|own| own.names[1].clone())
+        };
+        assert_eq!(command(r"a,b\", "p.pop"), Some(r"a\,b\\".into()));
+        for (name, argument) in [
+            ("0 ", "p.pop"),
+            ("", "p.pop"),
+            ("In", "p.pop"),
+            ("\u{1b}[201~", "p.pop"),
+            ("0", "\u{202e}"),
+            ("0", "\u{fffd}"),
+        ] {
+            assert_eq!(command(name, argument), None, "{name:?} {argument:?}");
+        }
+        let mut without = report();
+        without.what_if.as_mut().unwrap().arguments.clear();
+        let what_if = without.what_if.as_ref().unwrap();
+        assert!(CommandLine::new(&without, what_if).is_none());
+    }
+
+    #[test]
+    fn the_text_of_shown_names_stays_short() {
+        let mut report = report();
+        report.layers[1].name = Some("x".repeat(1000));
+        let data = data(&report, 1 << 20).unwrap();
+        let long = shown(&"x".repeat(1000));
+        assert!(data.contains(&long), "{data}");
+    }
+}

@@ -1,0 +1,146 @@
+//! What a layer regex found, layer by layer, and the largest operations that it
+//! missed.
+
+use super::table::{Column, Kind, Table, cells};
+use crate::memory::{MemoryModel, Parts};
+use crate::model::{Layering, Model, NO_LAYER, Operation, Placement};
+use rustc_hash::FxHashSet;
+
+/// How the table of layers is called.
+pub const LAYER_LIST: &str = "list-layers";
+
+/// How many operations without a layer are shown.
+const MISSED_SHOWN: usize = 10;
+
+const LAYERS: [Column; 7] = [
+    Column::text("Layer"),
+    Column::new("Operations", Kind::Count, ""),
+    Column::new("Bytes", Kind::Bytes, ""),
+    Column::new("First step", Kind::Count, ""),
+    Column::new("Last step", Kind::Count, ""),
+    Column::new("First operation", Kind::Name, ""),
+    Column::new("Largest operation", Kind::Name, ""),
+];
+
+/// What one layer has.
+#[derive(Default)]
+struct LayerRow {
+    operations: usize,
+    /// First and last step, both inclusive, of operations that no other layer has
+    /// code in common with.
+    steps: Option<(u32, u32)>,
+    first: Option<usize>,
+    /// The largest operation, and its bytes.
+    largest: Option<(usize, u64)>,
+}
+
+/// The layers, and the largest operations without one.
+pub fn layer_list(
+    model: &Model,
+    layering: &Layering,
+    placement: &Placement,
+    memory: &MemoryModel<'_>,
+) -> [Table; 2] {
+    let parts = memory.operation_groups();
+    [
+        layers(model, layering, memory, &parts),
+        without_layer(model, layering, placement, &parts),
+    ]
+}
+
+/// One row for each layer, in order: its operations, its bytes as a stage of its own,
+/// summed over tiles, and its steps.
+fn layers(model: &Model, layering: &Layering, memory: &MemoryModel<'_>, parts: &[Parts]) -> Table {
+    let rows = rows(model, layering, parts);
+    let name = |operation: usize| &*model.operations[operation].name;
+    let alone = memory.single_layers();
+    let mut table = Table::new(LAYER_LIST, &LAYERS);
+    let layers = layering.names.iter().zip(rows).zip(&alone).skip(1);
+    for ((layer, row), memory) in layers {
+        let cells = cells![
+            layer.as_str(),
+            row.operations,
+            memory.sums().total(),
+            row.steps.map(|(first, _)| first),
+            row.steps.map(|(_, last)| last),
+            row.first.map(name),
+            row.largest.map(|(operation, _)| name(operation)),
+        ];
+        table.row("", cells);
+    }
+    table
+}
+
+/// By layer, without names.
+fn rows(model: &Model, layering: &Layering, parts: &[Parts]) -> Vec<LayerRow> {
+    let shared = shared_groups(model, layering);
+    let mut rows: Vec<LayerRow> = Vec::new();
+    rows.resize_with(layering.len(), LayerRow::default);
+    for (index, operation) in model.operations.iter().enumerate() {
+        let row = &mut rows[layering.layers[index] as usize];
+        let group = operation.group as usize;
+        let bytes = parts[group].total();
+        row.operations += 1;
+        row.first = row.first.or(Some(index));
+        if row.largest.is_none_or(|(_, largest)| largest < bytes) {
+            row.largest = Some((index, bytes));
+        }
+        let window = model.operation_groups[group].window;
+        if let Some((first, last)) = window.filter(|_| !shared[group]) {
+            let (from, to) = row.steps.unwrap_or((first, last));
+            row.steps = Some((from.min(first), to.max(last)));
+        }
+    }
+    rows
+}
+
+/// By operation group: do several layers run it?
+fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
+    let mut layer_of = vec![None; model.operation_groups.len()];
+    let mut shared = vec![false; model.operation_groups.len()];
+    for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
+        let group = operation.group as usize;
+        shared[group] |= *layer_of[group].get_or_insert(layer) != layer;
+    }
+    shared
+}
+
+const MISSED: [Column; 5] = [
+    Column::new("Without a layer", Kind::Name, ""),
+    Column::text("Note"),
+    Column::new("Bytes", Kind::Bytes, ""),
+    Column::text("Counts in"),
+    Column::text("By"),
+];
+
+/// The largest operations that got no layer, each operation context once, with where
+/// they count instead.
+fn without_layer(
+    model: &Model,
+    layering: &Layering,
+    placement: &Placement,
+    parts: &[Parts],
+) -> Table {
+    let bytes = |operation: &Operation| parts[operation.group as usize].total();
+    let mut known = FxHashSet::default();
+    let operations = model.operations.iter().enumerate();
+    let mut missed: Vec<_> = operations
+        .filter(|&(index, own)| layering.layers[index] == NO_LAYER && !own.is_tensor)
+        .filter(|(_, own)| known.insert(own.group) && bytes(own) > 0)
+        .collect();
+    missed.sort_by_key(|(_, own)| std::cmp::Reverse(bytes(own)));
+    let mut table = Table::new("without-layer", &MISSED);
+    for (index, own) in missed.into_iter().take(MISSED_SHOWN) {
+        let note = layering.notes[index].to_string();
+        let place = placement.operations.get(index);
+        let cells = cells![
+            &*own.name,
+            note,
+            bytes(own),
+            super::breakdown::places(placement, index),
+            place.map(|own| own.reason.to_string()),
+        ];
+        table.row("", cells);
+    }
+    table
+}

@@ -1,0 +1,301 @@
+//! What every other split needs, for who tries some: the page of `--export-html`
+//! adds these numbers up.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+/// The exact numbers of every split that may be tried, and the best for each number
+/// of IPUs. Cycles are with those of the layers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WhatIf {
+    /// Where a stage may begin or end: positions, ascending, from 0 to the number of
+    /// positions. All of them or, where these would be too many numbers, those
+    /// around the cuts of the split and of the best splits.
+    pub boundaries: Vec<u32>,
+    /// How many stages a split may have at most for its bytes to be known.
+    pub max_stages: u32,
+    /// Does a range need more bytes the more stages come after it?
+    pub by_stages_after: bool,
+    /// Bytes on the fullest tile of each range from one boundary to a later one, by
+    /// start, then by end. With `by_stages_after`, each has several, by how many
+    /// stages come after it: 0 for a range up to the last boundary, and else 1, 2, ...
+    /// up to `max_stages` less 1, or to the number of boundaries after its end.
+    pub bytes: Vec<u64>,
+    /// Bytes over a cut at each boundary but the first and the last.
+    pub cut_bytes: Vec<u64>,
+    /// The best split for each number of IPUs, ascending, within the limits of the
+    /// run; where none fits, the one with the lowest peak.
+    pub best: Vec<BestSplit>,
+    /// What a split must keep besides the limits, ties of weights among it.
+    pub constraints: Vec<CheckedConstraint>,
+    /// The arguments of the run that say what is split and what a split must keep:
+    /// a command line for another split begins with them. Empty without a command.
+    pub arguments: Vec<String>,
+}
+
+/// The best split for a number of IPUs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BestSplit {
+    /// The number of IPUs.
+    pub ipus: u32,
+    /// Does it fit?
+    pub fits: bool,
+    /// The boundary at which each stage ends.
+    pub ends: Vec<u32>,
+}
+
+/// A constraint, so that it can be checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckedConstraint {
+    /// What a split is said to break that does not keep it.
+    pub name: String,
+    /// What a split must do.
+    #[serde(flatten)]
+    pub rule: CheckedRule,
+}
+
+/// What a constraint asks for. Positions are those of the layer order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "rule", rename_all = "kebab-case")]
+pub enum CheckedRule {
+    /// The position is on this IPU.
+    Pin {
+        /// The position.
+        position: u32,
+        /// The IPU.
+        ipu: u32,
+    },
+    /// Both positions and all between them are in one stage.
+    Together {
+        /// A position.
+        first: u32,
+        /// The other.
+        last: u32,
+    },
+    /// A stage ends with this position.
+    CutAfter {
+        /// The position.
+        position: u32,
+    },
+    /// No stage ends with this position.
+    NoCutAfter {
+        /// The position.
+        position: u32,
+    },
+}
+
+/// For how many boundaries and stages there are numbers, and so how many.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    boundaries: usize,
+    max_stages: usize,
+    by_stages_after: bool,
+}
+
+impl Shape {
+    /// By how many stages after it a range counts that ends at the boundary with
+    /// this place.
+    fn after(self, end: usize) -> RangeInclusive<usize> {
+        let later = self.boundaries.saturating_sub(end + 1);
+        match (self.by_stages_after, later) {
+            (false, _) | (true, 0) => 0..=0,
+            (true, later) => 1..=later.min(self.max_stages.saturating_sub(1)),
+        }
+    }
+
+    /// How many numbers of bytes there are.
+    fn numbers(self) -> usize {
+        let ending = |end: usize| end * self.after(end).count();
+        (1..self.boundaries).map(ending).sum()
+    }
+}
+
+impl WhatIf {
+    fn shape(&self) -> Shape {
+        Shape {
+            boundaries: self.boundaries.len(),
+            max_stages: self.max_stages as usize,
+            by_stages_after: self.by_stages_after,
+        }
+    }
+
+    /// The places of the start and the end of each range, and how many stages are
+    /// after it, in the order of `bytes`.
+    fn ranges(shape: Shape) -> impl Iterator<Item = (usize, usize, usize)> {
+        let ends = move |start| (start + 1..shape.boundaries).map(move |end| (start, end));
+        let starts = (0..shape.boundaries).flat_map(ends);
+        starts.flat_map(move |(start, end)| shape.after(end).map(move |after| (start, end, after)))
+    }
+
+    /// The bytes of all ranges between `boundaries`, as `bytes_of` knows them by
+    /// start, end and the stages after; `None` where it does not know all.
+    fn bytes_between(
+        boundaries: &[u32],
+        shape: Shape,
+        bytes_of: impl Fn(u32, u32, usize) -> Option<u64>,
+    ) -> Option<Vec<u64>> {
+        let ranges = Self::ranges(shape);
+        let bytes = |(start, end, after): (usize, usize, usize)| {
+            bytes_of(*boundaries.get(start)?, *boundaries.get(end)?, after)
+        };
+        ranges.map(bytes).collect()
+    }
+
+    /// With the numbers between `all` boundaries or, where these are more than `most`
+    /// numbers of bytes, between those around the cuts of `split` and of the best
+    /// splits; those of the best splits that are left stay. `None` where `split`,
+    /// by the end of each stage, cannot be shown, or `bytes_of` (by start, end and the
+    /// stages after) or `cut_bytes_of` does not know all.
+    pub(super) fn between(
+        self,
+        all: &[u32],
+        split: &[u32],
+        most: usize,
+        bytes_of: impl Fn(u32, u32, usize) -> Option<u64>,
+        cut_bytes_of: impl Fn(u32) -> Option<u64>,
+    ) -> Option<Self> {
+        let shape = |boundaries| Shape {
+            boundaries,
+            ..self.shape()
+        };
+        let best: Vec<&[u32]> = self.best.iter().map(|own| &own.ends[..]).collect();
+        let fits = |boundaries| shape(boundaries).numbers() <= most;
+        let boundaries = chosen(all, split, &best, fits)?;
+        let bytes = Self::bytes_between(&boundaries, shape(boundaries.len()), bytes_of)?;
+        let inner = boundaries.get(1..boundaries.len().checked_sub(1)?)?;
+        let cut_bytes: Option<Vec<u64>> = inner.iter().map(|&at| cut_bytes_of(at)).collect();
+        let mut best = self.best;
+        best.retain(|own| is_between(&boundaries, &own.ends));
+        Some(Self {
+            bytes,
+            cut_bytes: cut_bytes?,
+            best,
+            boundaries,
+            ..self
+        })
+    }
+
+    /// The same with at most so many numbers of bytes, in which `split` can still be
+    /// shown, by the end of each stage; `None` where it cannot be.
+    pub(super) fn narrowed(&self, most: usize, split: &[u32]) -> Option<Self> {
+        let known = Self::ranges(self.shape()).zip(&self.bytes);
+        let known = known.filter_map(|((start, end, after), &bytes)| {
+            let (start, end) = (self.boundaries.get(start)?, self.boundaries.get(end)?);
+            Some(((*start, *end, after), bytes))
+        });
+        let known: std::collections::HashMap<_, _> = known.collect();
+        let bytes_of = |start, end, after| known.get(&(start, end, after)).copied();
+        let cut_bytes_of = |at: u32| {
+            let place = self.boundaries.binary_search(&at).ok()?.checked_sub(1)?;
+            self.cut_bytes.get(place).copied()
+        };
+        let own = self.clone();
+        own.between(&self.boundaries, split, most, bytes_of, cut_bytes_of)
+    }
+}
+
+/// Does every stage end at one of the boundaries?
+fn is_between(boundaries: &[u32], ends: &[u32]) -> bool {
+    let mut ends = ends.iter();
+    ends.all(|end| boundaries.binary_search(end).is_ok())
+}
+
+/// Of ascending `boundaries` all, if `fits` allows as many, or those around the cuts
+/// of `split` and of the `best` splits, as far around them as it does; if not even
+/// those cuts, those around `split`. `None` where that has too many cuts itself.
+fn chosen(
+    boundaries: &[u32],
+    split: &[u32],
+    best: &[&[u32]],
+    fits: impl Fn(usize) -> bool,
+) -> Option<Vec<u32>> {
+    /// How far around a cut is looked at most.
+    const FAR: u32 = 64;
+    if fits(boundaries.len()) {
+        return Some(boundaries.to_vec());
+    }
+    let mut kept: BTreeSet<u32> = [0].into_iter().chain(split.iter().copied()).collect();
+    let own = kept.clone();
+    kept.extend(best.iter().copied().flatten());
+    let near = |cuts: &BTreeSet<u32>, distance: u32| -> Vec<u32> {
+        let is_near = |&&at: &&u32| {
+            let around = at.saturating_sub(distance)..=at.saturating_add(distance);
+            cuts.range(around).next().is_some()
+        };
+        boundaries.iter().filter(is_near).copied().collect()
+    };
+    let within = |cuts: &BTreeSet<u32>| {
+        let mut by_distance = (0..=FAR).rev().map(|distance| near(cuts, distance));
+        by_distance.find(|own| fits(own.len()))
+    };
+    within(&kept).or_else(|| within(&own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `positions` positions of 10, 11, ... bytes, and 100 for each stage after.
+    fn what_if(positions: u32, max_stages: u32, by_stages_after: bool) -> WhatIf {
+        let boundaries: Vec<u32> = (0..=positions).collect();
+        let mut own = WhatIf {
+            max_stages,
+            by_stages_after,
+            cut_bytes: (1..positions).map(u64::from).collect(),
+            best: vec![BestSplit {
+                ipus: 2,
+                fits: true,
+                ends: vec![positions / 2, positions],
+            }],
+            boundaries,
+            ..WhatIf::default()
+        };
+        own.bytes = WhatIf::bytes_between(&own.boundaries, own.shape(), bytes_of).unwrap();
+        own
+    }
+
+    fn bytes_of(start: u32, end: u32, after: usize) -> Option<u64> {
+        let own: u64 = (start..end).map(|at| 10 + u64::from(at)).sum();
+        Some(own + 100 * after as u64)
+    }
+
+    #[test]
+    fn there_are_as_many_numbers_as_the_shape_says() {
+        for (positions, stages, by_stages_after, numbers) in [
+            (1, 1, true, 1),
+            (3, 2, false, 6),
+            // From 0 to 1 with 1 or 2 after it, to 2 with 1, to 3 with 0; then 1 and 1, 1.
+            (3, 3, true, 4 + 2 + 1),
+            (3, 1, true, 3),
+        ] {
+            let own = what_if(positions, stages, by_stages_after);
+            assert_eq!(own.bytes.len(), numbers, "{positions} {stages}");
+            assert_eq!(own.shape().numbers(), numbers, "{positions} {stages}");
+        }
+        assert_eq!(what_if(3, 3, true).bytes[..4], [110, 210, 121, 33]);
+    }
+
+    #[test]
+    fn fewer_numbers_are_those_around_the_cuts() {
+        let all = what_if(40, 4, true);
+        let split = [10, 40];
+        assert_eq!(all.narrowed(usize::MAX, &split).as_ref(), Some(&all));
+        let some = all.narrowed(500, &split).unwrap();
+        assert!(some.bytes.len() <= 500, "{}", some.bytes.len());
+        // Position 20 is a cut of the best split.
+        for near in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
+            assert!(some.boundaries.contains(&near), "{:?}", some.boundaries);
+        }
+        assert!(!some.boundaries.contains(&15), "{:?}", some.boundaries);
+        let expected = WhatIf::bytes_between(&some.boundaries, some.shape(), bytes_of);
+        assert_eq!(Some(some.bytes), expected);
+        let inner = some.boundaries.iter().filter(|&&at| at > 0 && at < 40);
+        assert!(inner.copied().map(u64::from).eq(some.cut_bytes));
+        // Where that is too much, the split alone is left, or nothing.
+        let few = all.narrowed(4, &split).unwrap();
+        assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));
+        assert_eq!(all.narrowed(2, &split), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! The files of the cases.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::models::generate;
+use crate::support::{change_texts, copy, debug, root};
+use ciborium::Value;
+use rusqlite::Connection;
+
+/// Makes the files in a folder, and gives the path that the user gives.
+pub type Files = Box<dyn Fn(&Path) -> PathBuf + Sync>;
+
+/// Both files of a fixture.
+pub fn fixture(name: &'static str) -> Files {
+    changed(name, |_| {})
+}
+
+/// The same, changed.
+pub fn changed(name: &'static str, change: impl Fn(&[PathBuf; 2]) + Sync + 'static) -> Files {
+    Box::new(move |folder| {
+        let files = copy(name, folder);
+        change(&files);
+        files[0].clone()
+    })
+}
+
+/// The same, after some SQL ran on the profile.
+pub fn with_sql(name: &'static str, sql: &'static str) -> Files {
+    changed(name, move |[profile, _]| {
+        let connection = Connection::open(profile).expect("a profile");
+        connection.execute_batch(sql).expect(sql);
+    })
+}
+
+/// The same with changed contexts.
+pub fn with_contexts(name: &'static str, change: fn(&mut Vec<Value>)) -> Files {
+    changed(name, move |[_, debug]| change_contexts(debug, change))
+}
+
+fn change_contexts(debug: &Path, change: fn(&mut Vec<Value>)) {
+    change_document(debug, |document| {
+        let entries = document.as_map_mut().expect("two entries");
+        change(entries[0].1.as_array_mut().expect("contexts"));
+    });
+}
+
+fn change_document(debug: &Path, change: impl FnOnce(&mut Value)) {
+    let bytes = fs::read(debug).expect("a file");
+    let mut document: Value = ciborium::from_reader(&*bytes).expect("CBOR");
+    change(&mut document);
+    let mut bytes = Vec::new();
+    ciborium::into_writer(&document, &mut bytes).expect("CBOR");
+    fs::write(debug, bytes).expect("a file");
+}
+
+/// The same with other names of operations. (The names of compute sets stay, so that
+/// the contexts must be trusted.)
+pub fn renamed(name: &'static str, rename: fn(&str) -> String) -> Files {
+    changed(name, move |[_, debug]| {
+        change_document(debug, |document| {
+            change_texts(document, &mut |text| *text = rename(text));
+        });
+    })
+}
+
+/// The same with the contexts of another fixture.
+pub fn with_debug_of(name: &'static str, other: &'static str) -> Files {
+    changed(name, move |[_, own]| {
+        fs::copy(root().join(debug(other)), own).expect("a copy");
+    })
+}
+
+/// A file of these bytes, beside the files of a fixture.
+pub fn other_file(name: &'static str, bytes: &'static [u8]) -> Files {
+    Box::new(move |folder| {
+        copy("poplar-mlp", folder);
+        let path = folder.join(name);
+        fs::write(&path, bytes).expect("a file");
+        path
+    })
+}
+
+/// A folder with these fixtures in folders below it, and these files with a few bytes.
+pub fn folder(
+    engines: &'static [(&'static str, &'static str)],
+    others: &'static [&'static str],
+) -> Files {
+    Box::new(move |folder| {
+        for (name, fixture) in engines {
+            let engine = folder.join(name);
+            fs::create_dir_all(&engine).expect("a folder");
+            copy(fixture, &engine);
+        }
+        for name in others {
+            fs::write(folder.join(name), "no profile").expect("a file");
+        }
+        folder.to_path_buf()
+    })
+}
+
+/// A generated model, whose calls are without the pairs of contexts that tell what
+/// they replaced.
+pub fn outlined(framework: &'static str) -> Files {
+    Box::new(move |folder| {
+        let options = [
+            ["--framework", framework],
+            ["--mode", "inference"],
+            ["--outlined", "once"],
+            ["--layers", "6"],
+            ["--tiles", "4"],
+        ];
+        let options: Vec<String> = options.concat().iter().map(|&own| own.into()).collect();
+        let [profile, debug] = generate(folder, &options);
+        change_contexts(&debug, |contexts| {
+            for context in contexts {
+                let fields = context.as_map_mut().expect("a map");
+                let is_pair = |key: &Value| {
+                    let key = key.as_text().unwrap_or("");
+                    key == "outlinedDebugContextIds" || key == "replacedDebugContextIds"
+                };
+                fields.retain(|(key, _)| !is_pair(key));
+            }
+        });
+        profile
+    })
+}
+
+/// The 25 bytes of two files that were found in public repositories.
+pub fn empty(debug: &Path) {
+    let bytes = b"\xa2\x68contexts\x9f\xff\x6bstringTable\x80";
+    fs::write(debug, bytes).expect("a file");
+}
+
+/// Loses every seventh context.
+pub fn drop_some(contexts: &mut Vec<Value>) {
+    let id = |context: &Value| {
+        let fields = context.as_map().expect("a map");
+        let id = fields.iter().find(|(name, _)| name.as_text() == Some("id"));
+        id.and_then(|(_, id)| id.as_integer()).map(i128::from)
+    };
+    contexts.retain(|context| id(context).is_none_or(|id| id % 7 != 0));
+}
+
+/// Marks all operations of PopART as computed again.
+pub fn recompute(contexts: &mut Vec<Value>) {
+    for context in contexts {
+        let fields = context.as_map_mut().expect("a map");
+        let is_popart = |(key, value): &(Value, Value)| {
+            key.as_text() == Some("layer") && value.as_text() == Some("popart")
+        };
+        if fields.iter().any(is_popart) {
+            let mark = || (Value::from("recompute"), Value::from("YES"));
+            let attributes = fields.iter_mut();
+            let mut attributes = attributes.filter(|(key, _)| key.as_text() == Some("attributes"));
+            match attributes.next().and_then(|(_, own)| own.as_map_mut()) {
+                Some(attributes) => attributes.push(mark()),
+                None => fields.push(("attributes".into(), Value::Map(vec![mark()]))),
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a first run may meet, a row for each case: the files, the options, the exit
+//! code, and the words of the message that say what it is and the way out.
+//!
+//! Warnings must be on standard error and in the report. Where none of them would be
+//! right, [`sound_models_are_not_warned_of`] holds that there is none.
+
+mod files;
+mod rows;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::models::{every_kind, generate};
+use crate::support::{ONE_IPU_FIXTURES, debug, popliner, profile, root};
+use files::Files;
+use popliner::analysis::Analysis;
+use popliner::memory::PipelineOptions;
+use popliner::model::{LayerOptions, PlacementOptions, Rules};
+use rayon::prelude::*;
+use rows::rows;
+use tempfile::TempDir;
+
+/// What the message is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The reason why the run ended; nothing is on standard output.
+    Error(i32),
+    /// A line beside an answer that warns, on standard error and in the report.
+    Warning,
+    /// A line beside an answer.
+    Note,
+}
+use Kind::{Error, Note, Warning};
+
+/// A case.
+struct Row {
+    what: &'static str,
+    files: Files,
+    options: &'static [&'static str],
+    kind: Kind,
+    says: &'static [&'static str],
+}
+
+#[test]
+fn each_case_ends_and_says_what_it_must() {
+    let failures: Vec<String> = rows().par_iter().filter_map(failure).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What is wrong with a case.
+fn failure(row: &Row) -> Option<String> {
+    let folder = TempDir::new().expect("a folder");
+    let report = folder.path().join("of this run.json");
+    let path = (row.files)(folder.path());
+    let mut arguments = vec![path.to_str().expect("a plain path").to_string()];
+    arguments.extend(row.options.iter().map(|&option| option.to_string()));
+    if row.kind == Warning {
+        arguments.push(format!("--export-json={}", report.display()));
+    }
+    let run = popliner(&arguments);
+    let has_all = |text: &str| row.says.iter().all(|part| text.contains(part));
+    let is_right = match row.kind {
+        Error(code) => {
+            let is_refused = (run.code, &*run.out) == (code, "");
+            is_refused && run.err.starts_with("error: ") && has_all(&run.err)
+        }
+        Warning | Note => {
+            let is_it = |line: &&str| line.starts_with("warning: ") == (row.kind == Warning);
+            let lines = run.err.lines().filter(is_it).filter(|line| has_all(line));
+            run.code < 2 && lines.count() == 1
+        }
+    };
+    let is_reported = row.kind != Warning || {
+        let warnings = warnings_in(&report);
+        warnings.iter().filter(|own| has_all(own)).count() == 1
+    };
+    let (what, says, err) = (row.what, row.says, &run.err);
+    (!is_right || !is_reported).then(|| format!("{what}: {says:?}, code {} and\n{err}", run.code))
+}
+
+/// The warnings of a report, if there is one.
+fn warnings_in(report: &Path) -> Vec<String> {
+    let text = fs::read(report).unwrap_or_default();
+    let report: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    let warnings = report.and_then(|report| report["warnings"].as_array().cloned());
+    let texts = warnings.unwrap_or_default().into_iter();
+    texts
+        .filter_map(|own| own.as_str().map(String::from))
+        .collect()
+}
+
+/// No warning of [`rows`] about recordings and layers is right for what the generator
+/// writes, with default options.
+#[test]
+fn sound_models_are_not_warned_of() {
+    let silent = |files: &[PathBuf; 2], what: &str| {
+        let analysis = Analysis::read(&files[0], &files[1]).expect(what);
+        let (regexes, places) = (LayerOptions::default(), PlacementOptions::default());
+        let layers = analysis.layers(Rules::Full, &regexes, &places).expect(what);
+        let pipeline = PipelineOptions::default().choose(&analysis.model);
+        let memory = layers.memory().expect(what);
+        let memory = memory.in_pipeline(pipeline).expect(what);
+        let of_files = analysis.warnings.iter().map(|(_, own)| own.clone());
+        let all = of_files.chain(layers.warnings.clone());
+        let all = all.chain(memory.recording_warning());
+        // Small models of plain Poplar have many operations beside their layers.
+        let is_small = |own: &str| what.contains("poplar") && own.contains("got a layer");
+        let all = all.map(|own| own.to_string()).filter(|own| !is_small(own));
+        let all: Vec<String> = all.collect();
+        assert_eq!(all, [""; 0], "{what}");
+    };
+    for name in ONE_IPU_FIXTURES {
+        let files = [profile(name), debug(name)].map(|file| root().join(file));
+        silent(&files, name);
+    }
+    every_kind(2).par_iter().for_each(|options| {
+        let folder = TempDir::new().expect("a folder");
+        let files = generate(folder.path(), options);
+        silent(&files, &format!("{options:?}"));
+    });
+}

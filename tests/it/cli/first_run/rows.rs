@@ -1,0 +1,483 @@
+//! The cases, a group for each kind of surprise.
+
+use std::fs;
+
+use super::Kind::{Error, Note, Warning};
+use super::Row;
+use super::files::{
+    changed, drop_some, empty, fixture, folder, other_file, outlined, recompute, renamed,
+    with_contexts, with_debug_of, with_sql,
+};
+use crate::support::copy;
+use rusqlite::Connection;
+
+const SPLIT: &[&str] = &["--solve", "--num-ipus=4"];
+const FIT: &[&str] = &["--fit"];
+
+/// All cases.
+pub fn rows() -> Vec<Row> {
+    let groups = [
+        folders(),
+        other_files(),
+        contexts(),
+        versions(),
+        recordings(),
+        layers(),
+        names(),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+const ONE_IPU: &str = "training-pipeline";
+const FOUR_IPUS: &str = "training-pipelined";
+
+fn folders() -> Vec<Row> {
+    vec![
+        Row {
+            what: "the folder of a profile",
+            files: folder(&[("", ONE_IPU)], &["archive.a", "profile.pop_cache"]),
+            options: SPLIT,
+            kind: Note,
+            says: &["reading ", "/profile.pop"],
+        },
+        Row {
+            what: "a profile one folder below, with its contexts above",
+            files: Box::new(|folder| {
+                let engine = folder.join("training");
+                fs::create_dir(&engine).expect("a folder");
+                let [_, debug] = copy(ONE_IPU, &engine);
+                fs::rename(debug, folder.join("debug.cbor")).expect("a move");
+                folder.to_path_buf()
+            }),
+            options: SPLIT,
+            kind: Note,
+            says: &["reading ", "/training/profile.pop"],
+        },
+        Row {
+            what: "several engines, of which one can be split",
+            files: folder(&[("a", FOUR_IPUS), ("b", ONE_IPU)], &[]),
+            options: SPLIT,
+            kind: Note,
+            says: &["reading ", "/b/profile.pop"],
+        },
+        Row {
+            what: "several engines that all can be judged",
+            files: Box::new(|path| {
+                folder(
+                    &[
+                        ("a", FOUR_IPUS),
+                        ("b", ONE_IPU),
+                        ("c", ONE_IPU),
+                        ("d", ONE_IPU),
+                    ],
+                    &[],
+                )(path);
+                let without = Connection::open(path.join("c/profile.pop")).expect("a profile");
+                let sql = "DELETE FROM vars_info";
+                without.execute_batch(sql).expect(sql);
+                fs::write(path.join("d/profile.pop"), "no profile").expect("a file");
+                path.to_path_buf()
+            }),
+            options: FIT,
+            kind: Error(2),
+            says: &[
+                "there are 4 profiles below this folder; give one of them:\n",
+                "/a/profile.pop: 4 IPUs, with lowered variables, executed\n",
+                "/b/profile.pop: 1 IPU, with lowered variables\n",
+                "/c/profile.pop: 1 IPU, without lowered variables\n",
+                "/d/profile.pop: the file is no SQLite database",
+            ],
+        },
+        Row {
+            what: "an empty folder",
+            files: folder(&[], &[]),
+            options: SPLIT,
+            kind: Error(3),
+            says: &[
+                "no profile.pop in this folder",
+                "it is empty; give the folder that",
+            ],
+        },
+        Row {
+            what: "a folder with other files",
+            files: folder(&[], &["archive.a", "debug.cbor"]),
+            options: SPLIT,
+            kind: Error(3),
+            says: &["it has archive.a, debug.cbor; give", "autoReport.directory"],
+        },
+    ]
+}
+
+fn other_files() -> Vec<Row> {
+    vec![
+        Row {
+            what: "the archive of compiled code",
+            files: other_file("archive.a", b"!<arch>\nname/"),
+            options: SPLIT,
+            kind: Error(3),
+            says: &[
+                "archive.a: ",
+                "an archive of compiled code",
+                "give the profile.pop",
+            ],
+        },
+        Row {
+            what: "PopVision's cache",
+            files: Box::new(|folder| {
+                let [profile, _] = copy("poplar-mlp", folder);
+                let cache = folder.join("profile.pop_cache");
+                fs::copy(profile, &cache).expect("a copy");
+                cache
+            }),
+            options: SPLIT,
+            kind: Error(3),
+            says: &["profile.pop_cache: ", "PopVision", "give the profile.pop"],
+        },
+        Row {
+            what: "a profile under another name",
+            files: Box::new(|folder| {
+                let [profile, _] = copy("poplar-mlp", folder);
+                let renamed = folder.join("bert.pop");
+                fs::rename(profile, &renamed).expect("a move");
+                renamed
+            }),
+            options: SPLIT,
+            kind: Note,
+            says: &["SUCCESS"],
+        },
+        Row {
+            what: "the two files swapped",
+            files: Box::new(|folder| copy("poplar-mlp", folder)[1].clone()),
+            options: SPLIT,
+            kind: Error(3),
+            says: &["debug.cbor: ", "looks like CBOR", "give profile.pop first"],
+        },
+    ]
+}
+
+fn contexts() -> Vec<Row> {
+    vec![
+        Row {
+            what: "the contexts of another compilation",
+            files: with_debug_of("poplar-mlp", "tied-weights"),
+            options: SPLIT,
+            kind: Error(3),
+            says: &[
+                "debug.cbor: it belongs to another compilation",
+                "--trust-debug-info",
+            ],
+        },
+        Row {
+            what: "some contexts are missing",
+            files: with_contexts("poplar-mlp", drop_some),
+            options: SPLIT,
+            kind: Warning,
+            says: &[
+                " contexts that programs refer to are missing",
+                "have no names",
+            ],
+        },
+        Row {
+            what: "no contexts at all",
+            files: changed("poplar-mlp", |[_, debug]| empty(debug)),
+            options: SPLIT,
+            kind: Error(3),
+            says: &[
+                "debug.cbor: ",
+                "it has no contexts",
+                "autoReport.outputDebugInfo",
+            ],
+        },
+        Row {
+            what: "a pipeline with the contexts of another compilation",
+            files: with_debug_of(FOUR_IPUS, "tied-weights"),
+            options: FIT,
+            kind: Warning,
+            says: &[
+                "layers on IPUs are left out",
+                "debug.cbor: it belongs to another compilation",
+                "--trust-debug-info",
+            ],
+        },
+        Row {
+            what: "a pipeline of which some contexts are missing",
+            files: with_contexts(FOUR_IPUS, drop_some),
+            options: FIT,
+            kind: Warning,
+            says: &[
+                " contexts that programs refer to are missing",
+                "have no names",
+            ],
+        },
+        Row {
+            what: "a pipeline with no contexts at all",
+            files: changed(FOUR_IPUS, |[_, debug]| empty(debug)),
+            options: FIT,
+            kind: Warning,
+            says: &[
+                "layers on IPUs are left out",
+                "debug.cbor: it has no contexts",
+                "autoReport.outputDebugInfo",
+            ],
+        },
+    ]
+}
+
+fn versions() -> Vec<Row> {
+    let version = |what, sql, kind, says| Row {
+        what,
+        files: with_sql("poplar-mlp", sql),
+        options: SPLIT,
+        kind,
+        says,
+    };
+    vec![
+        version(
+            "a format before SQLite",
+            "UPDATE version_info SET major = 2",
+            Error(3),
+            &[
+                "report format 2.8.0",
+                "popliner knows format 3 alone",
+                "record it with such an SDK",
+            ],
+        ),
+        version(
+            "a format after those that are known",
+            "UPDATE version_info SET major = 4",
+            Error(3),
+            &[
+                "report format 4.8.0",
+                "popliner knows format 3 alone",
+                "use a popliner that knows",
+            ],
+        ),
+        version(
+            "an older format",
+            "UPDATE version_info SET minor = 1",
+            Warning,
+            &[
+                "report format 3.1.0",
+                "only 3.8, that of Poplar 3.3",
+                "record the profile with",
+            ],
+        ),
+    ]
+}
+
+fn recordings() -> Vec<Row> {
+    vec![
+        Row {
+            what: "several IPUs",
+            files: fixture(FOUR_IPUS),
+            options: SPLIT,
+            kind: Error(3),
+            says: &[
+                "compiled for 4 IPUs",
+                "compile the whole model for one IPU",
+                "judge it as it is with --fit",
+            ],
+        },
+        Row {
+            what: "replicas of one IPU each",
+            files: with_sql(
+                "poplar-mlp",
+                "UPDATE target_info SET num_ipus = 2, num_replicas = 2",
+            ),
+            options: SPLIT,
+            kind: Warning,
+            says: &["2 identical replicas", "compile without replication"],
+        },
+        Row {
+            what: "recomputation, where stages keep more",
+            files: with_contexts(ONE_IPU, recompute),
+            options: &["--solve", "--num-ipus=4", "--recompute=none"],
+            kind: Warning,
+            says: &[
+                "recorded with recomputation",
+                "--recompute none keeps more",
+                "autoRecomputation = popart.RecomputationType.NoRecompute",
+                "--recompute layer",
+            ],
+        },
+        Row {
+            what: "weights that some stream copies miss",
+            files: with_sql("poplar-mlp", MISSED_BY_A_COPY),
+            options: SPLIT,
+            kind: Warning,
+            says: &[
+                "94 variables with 3,596,156 bytes",
+                "all of 203 steps but up to 3, between step 2 and step 4",
+                "not among what is always live",
+            ],
+        },
+    ]
+}
+
+/// Class 2, which the weights have, is not live at steps 2 to 4: a copy from the host.
+const MISSED_BY_A_COPY: &str = "UPDATE eq_classes SET is_always_live = 0 WHERE id = 2;
+    DELETE FROM eq_class_step WHERE eq_class_id = 2;
+    INSERT INTO eq_class_step VALUES (2, 0, 2), (2, 5, 203);";
+
+/// Layers that are missing, or that are none.
+fn layers() -> Vec<Row> {
+    let lost = |what, files, options, says| Row {
+        what,
+        files,
+        options,
+        kind: Warning,
+        says,
+    };
+    vec![
+        lost(
+            "the layers of calls, in plain Poplar",
+            outlined("poplar"),
+            &[
+                "--solve",
+                "--num-ipus=4",
+                r"--layer-name-regex=Layer(\d+)/project",
+            ],
+            &[
+                "operation 'Layer0/project' is called from 6 places",
+                "the number of layers found is 1",
+                "each layer calls a function of its own",
+            ],
+        ),
+        lost(
+            "the same in TensorFlow",
+            outlined("tensorflow"),
+            &[
+                "--solve",
+                "--num-ipus=4",
+                r"--layer-name-regex=blocks/(\d+)/conv2",
+            ],
+            &[
+                "is called from 6 places",
+                "optimizations.enable_graph_outlining to False",
+            ],
+        ),
+        lost(
+            "the same in PopART",
+            outlined("popart"),
+            &[
+                "--solve",
+                "--num-ipus=4",
+                r"--layer-name-regex=Layer(\d+)/FF/Gelu",
+            ],
+            &[
+                "is called from 6 places",
+                "POPART_POPLINER_OUTLINER_REGEX",
+                "enableOutlining to False",
+            ],
+        ),
+        lost(
+            "the same in PopTorch",
+            outlined("poptorch"),
+            &[
+                "--solve",
+                "--num-ipus=4",
+                r"--layer-name-regex=layer/(\d+)/intermediate/Gelu",
+            ],
+            &[
+                "is called from 6 places",
+                "options._Popart.set(\"enableOutlining\", False)",
+            ],
+        ),
+        lost(
+            "layers with hardly any bytes",
+            fixture("poplar-mlp"),
+            &[
+                "--solve",
+                "--num-ipus=4",
+                r"--layer-name-regex=Layer(\d+)/project",
+            ],
+            &["1 of 5 layers have less than 1 % of the ", ": 4 (1,132);"],
+        ),
+    ]
+}
+
+const TRUST: &[&str] = &["--solve", "--num-ipus=4", "--trust-debug-info"];
+const AUTO: &[&str] = &["--solve", "--trust-debug-info", "--layer-name-regex=auto"];
+
+/// Layers that are called otherwise.
+fn names() -> Vec<Row> {
+    vec![
+        Row {
+            what: "names that the default does not know",
+            files: renamed("poplar-mlp", |name| name.replace("Layer", "Unit")),
+            options: TRUST,
+            kind: Error(2),
+            says: &[
+                r"no operation matched the layer regex (?:^|\/)(?:[L|l]ayer|blocks|encoder)",
+                "choose one of these, the most likely first, or auto for the first\n",
+                r"  --layer-name-regex 'Unit(\d+)' finds 5 layers, 55.6 % of operations",
+                " % of bytes, such as Unit0/matmul and Unit4/matmul",
+            ],
+        },
+        Row {
+            what: "the same where no split is wanted",
+            files: renamed("poplar-mlp", |name| name.replace("Layer", "Unit")),
+            options: &["--list-layers", "--trust-debug-info"],
+            kind: Note,
+            says: &["what the layers may be called, the most likely first:"],
+        },
+        Row {
+            what: "the same, found by themselves",
+            files: renamed("poplar-mlp", |name| name.replace("Layer", "Unit")),
+            options: AUTO,
+            kind: Note,
+            says: &[r"layers: --layer-name-regex 'Unit(\d+)' finds 5 layers"],
+        },
+        Row {
+            what: "names without numbers",
+            files: renamed("poplar-mlp", |name| {
+                name.replace(|c: char| c.is_ascii_digit(), "x")
+            }),
+            options: AUTO,
+            kind: Error(2),
+            says: &[
+                "so auto finds none; set --layer-name-regex to a regex whose capture group",
+                "some names in this model:\n",
+                "  Layerx/matmul",
+            ],
+        },
+        Row {
+            what: "a regex that finds few of the layers",
+            files: fixture(ONE_IPU),
+            options: &["--list-layers", r"--layer-name-regex=FF/(\d+)"],
+            kind: Warning,
+            says: &[
+                " operations got a layer; set --layer-name-regex to 'Layer(\\d+)', which finds 6",
+                "or to auto",
+            ],
+        },
+        Row {
+            what: "numbers that do not grow",
+            files: renamed("poplar-mlp", |name| name.replace("Layer1", "Layer9")),
+            options: TRUST,
+            kind: Warning,
+            says: &[
+                "order of their numbers: 9 runs before 2;",
+                "--layer-order natural",
+            ],
+        },
+        Row {
+            what: "numbers that are used twice",
+            files: renamed(ONE_IPU, |name| {
+                let pairs = [
+                    ("Layer3", "Layer0"),
+                    ("Layer4", "Layer1"),
+                    ("Layer5", "Layer2"),
+                ];
+                let again = |name: String, (from, to)| name.replace(from, to);
+                pairs.into_iter().fold(name.to_string(), again)
+            }),
+            options: TRUST,
+            kind: Warning,
+            says: &[
+                "3 of 3 layers run in several places",
+                "capture the word before",
+            ],
+        },
+    ]
+}

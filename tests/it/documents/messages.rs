@@ -1,0 +1,84 @@
+//! docs/messages.md against the sources: each error and warning that the code can make
+//! is on the page, and each of the page can be made.
+//!
+//! To add a message, make it in one of the ways below, with its text as a literal (what
+//! happened and where, `; `, the way out), and give it a row on the page: the text with
+//! `...` for what differs, its cause, and its way out as it is printed. A shared way out
+//! is a constant in `src/message.rs`, which the text names.
+//!
+//! | way | what it is for |
+//! |---|---|
+//! | `#[error("...")]` | the errors of a room |
+//! | `anyhow!`, `bail!`, `ensure!` | errors of a file, in the rooms around |
+//! | `usage("...")` | the command line asks for something impossible |
+//! | `BadValue::new("...")` | the value of an option cannot be understood |
+//! | `Warning::new("...")` | something is unusual |
+//!
+//! What these cannot see, the code must not have (`no_other_way_leads_to_standard_error`).
+//! Of a bare `std::io::Error` that an `anyhow::Result` passes on, only the tests that run
+//! the tool would tell: all that it says there is held against the page as well.
+
+mod collector;
+
+use std::collections::BTreeSet;
+
+use crate::support::messages::{WRAPPED, listed};
+use collector::{Found, HOLDERS, REASONS};
+
+/// Verbs that a way out can begin with.
+const VERBS: [&str; 25] = [
+    "change", "check", "choose", "compile", "copy", "free", "give", "keep", "leave", "let", "look",
+    "name", "predict", "put", "read", "record", "remove", "report", "run", "save", "see", "set",
+    "try", "use", "write",
+];
+
+#[test]
+fn the_page_has_all_messages_and_no_others() {
+    let found = Found::read();
+    let listed = listed();
+    let on_page: BTreeSet<&String> = listed.iter().collect();
+    assert_eq!(on_page.len(), listed.len(), "a row is a duplicate");
+    let missing: Vec<String> = found
+        .messages
+        .iter()
+        .filter(|(text, _)| !on_page.contains(text))
+        .map(|(text, path)| format!("{}: {text}", path.display()))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "not on the page:\n{}",
+        missing.join("\n")
+    );
+    let gone: Vec<&&String> = on_page
+        .iter()
+        .filter(|text| !found.messages.contains_key(**text))
+        .collect();
+    assert!(gone.is_empty(), "only on the page: {gone:#?}");
+}
+
+#[test]
+fn no_other_way_leads_to_standard_error() {
+    let found = Found::read();
+    assert!(found.refused.is_empty(), "{}", found.refused.join("\n"));
+    // A text that is taken over has a message of its own.
+    let unknown: Vec<&String> = found.transparent.difference(&found.owners).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    for name in REASONS.iter().chain(&HOLDERS) {
+        assert!(found.owners.contains(*name), "there is no {name}");
+    }
+}
+
+#[test]
+fn each_message_says_what_happened_and_ends_with_a_way_out() {
+    for text in listed() {
+        let Some((what, cure)) = text.rsplit_once("; ") else {
+            let is_wrapping = text.ends_with(": ...");
+            assert!(is_wrapping, "no way out, and not {WRAPPED}: {text}");
+            continue;
+        };
+        let letters = what.chars().filter(|c| c.is_alphabetic()).count();
+        assert!(letters >= 8, "too little to tell it by: {text}");
+        let verb = cure.split([' ', ',']).next().unwrap_or_default();
+        assert!(VERBS.contains(&verb), "{verb} is no way out: {text}");
+    }
+}

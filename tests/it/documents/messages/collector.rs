@@ -1,0 +1,371 @@
+//! The texts of all errors and warnings, from the sources of the library.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::support::root;
+use syn::punctuated::Punctuated;
+use syn::visit::{self, Visit};
+use syn::{Attribute, Expr, Item, Lit, Macro, Token};
+
+/// Types whose text is a part of other messages, after a colon.
+pub const REASONS: [&str; 2] = ["BlobError", "CertificateError"];
+/// Types that hold the text of `usage` and of `BadValue::new`.
+pub const HOLDERS: [&str; 2] = ["BadValue", "UsageError"];
+/// Functions that make a message, and macros.
+const FUNCTIONS: [&str; 3] = ["usage", "Warning::new", "BadValue::new"];
+/// What prints a message, or makes the holder of its text: for a few files alone.
+const ELSEWHERE: [&str; 5] = [
+    "Error::msg",
+    "io::stderr",
+    "Warning",
+    "BadValue",
+    "UsageError",
+];
+const MACROS: [&str; 3] = ["anyhow", "bail", "ensure"];
+
+/// The files of the library that are not for tests: paths, and what they hold.
+fn sources() -> Vec<(PathBuf, syn::File)> {
+    let mut found = Vec::new();
+    collect(&root().join("src/lib.rs"), &root().join("src"), &mut found);
+    found
+}
+
+/// Reads a file, and those of its modules, which are in `folder`.
+fn collect(path: &Path, folder: &Path, found: &mut Vec<(PathBuf, syn::File)>) {
+    let text = std::fs::read_to_string(path).expect("a source");
+    let file = syn::parse_file(&text).expect("Rust");
+    for item in &file.items {
+        let Item::Mod(module) = item else { continue };
+        if module.content.is_some() || is_for_tests(&module.attrs) {
+            continue;
+        }
+        let own = folder.join(module.ident.to_string());
+        let flat = own.with_extension("rs");
+        let path = if flat.exists() {
+            flat
+        } else {
+            own.join("mod.rs")
+        };
+        collect(&path, &own, found);
+    }
+    found.push((path.to_owned(), file));
+}
+
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|own| {
+        let is_test = |list: &syn::MetaList| list.tokens.to_string() == "test";
+        own.path().is_ident("cfg") && own.meta.require_list().is_ok_and(is_test)
+    })
+}
+
+/// What was found in the sources.
+#[derive(Default)]
+pub struct Found {
+    /// Shared ways out and other constants, by their names.
+    constants: BTreeMap<String, String>,
+    /// The messages as they are on the page, with their files.
+    pub messages: BTreeMap<String, PathBuf>,
+    /// Types with messages of their own.
+    pub owners: BTreeSet<String>,
+    /// Types whose text is that of another.
+    pub transparent: BTreeSet<String>,
+    /// What must not be: file and reason.
+    pub refused: Vec<String>,
+}
+
+/// One file on the way through.
+struct Visitor<'a> {
+    found: &'a mut Found,
+    /// Constants of this file.
+    own: BTreeMap<String, String>,
+    path: PathBuf,
+    /// The type whose variants are looked at.
+    owner: String,
+}
+
+impl Found {
+    /// All that is in the sources.
+    pub fn read() -> Self {
+        let sources = sources();
+        let mut found = Self::default();
+        for (path, file) in &sources {
+            let constants = constants(file);
+            if path.ends_with("message.rs") {
+                found.constants.extend(constants);
+            }
+        }
+        for (path, file) in &sources {
+            let mut visitor = Visitor {
+                own: constants(file),
+                found: &mut found,
+                path: path.strip_prefix(root()).expect("a source").to_owned(),
+                owner: String::new(),
+            };
+            visitor.visit_file(file);
+        }
+        found
+    }
+}
+
+/// The texts that are constants of a file.
+fn constants(file: &syn::File) -> BTreeMap<String, String> {
+    let constants = file.items.iter().filter_map(|item| match item {
+        Item::Const(own) => Some((own.ident.to_string(), literal(&own.expr)?)),
+        _ => None,
+    });
+    constants.collect()
+}
+
+fn literal(expression: &Expr) -> Option<String> {
+    match expression {
+        Expr::Lit(own) => match &own.lit {
+            Lit::Str(text) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The arguments of a macro, if they are expressions.
+fn arguments(own: &Macro) -> Option<Vec<Expr>> {
+    let parser = Punctuated::<Expr, Token![,]>::parse_terminated;
+    let arguments = own.parse_body_with(parser).ok()?;
+    Some(arguments.into_iter().collect())
+}
+
+/// The literal that an argument is, or that it formats.
+fn template(argument: &Expr) -> Option<(String, bool)> {
+    match argument {
+        Expr::Macro(own) if own.mac.path.is_ident("format") => {
+            Some((literal(arguments(&own.mac)?.first()?)?, true))
+        }
+        other => Some((literal(other)?, false)),
+    }
+}
+
+/// A path as it is written, its last two names at most.
+fn name(path: &syn::Path) -> String {
+    let names: Vec<String> = path
+        .segments
+        .iter()
+        .map(|own| own.ident.to_string())
+        .collect();
+    names[names.len().saturating_sub(2)..].join("::")
+}
+
+impl Visitor<'_> {
+    fn refuse(&mut self, why: &str) {
+        self.found
+            .refused
+            .push(format!("{}: {why}", self.path.display()));
+    }
+
+    /// Takes the text of a message; placeholders are in it if it is `formatted`.
+    fn take(&mut self, text: &str, formatted: bool) {
+        let text = match formatted {
+            true => self.filled(text),
+            false => text.to_owned(),
+        };
+        let line = text.lines().next().unwrap_or_default();
+        // Lines of their own follow.
+        let line = line.strip_suffix(":...").unwrap_or(line);
+        let line = line.strip_suffix(':').unwrap_or(line);
+        self.found
+            .messages
+            .insert(line.to_owned(), self.path.clone());
+    }
+
+    /// The text with shared ways out, and `...` in the other places.
+    fn filled(&self, template: &str) -> String {
+        let mut filled = String::new();
+        let mut rest = template;
+        while let Some(start) = rest.find(['{', '}']) {
+            filled += &rest[..start];
+            let (brace, after) = rest[start..].split_at(1);
+            if let Some(after) = after.strip_prefix(brace) {
+                filled += brace;
+                rest = after;
+                continue;
+            }
+            let (name, after) = after.split_once('}').expect("the end of a place");
+            let constant = self
+                .own
+                .get(name)
+                .or_else(|| self.found.constants.get(name));
+            filled += constant.map_or("...", |text| text);
+            rest = after;
+        }
+        filled += rest;
+        while filled.contains("....") {
+            filled = filled.replace("....", "...");
+        }
+        filled
+    }
+
+    /// The text of `#[error(...)]`.
+    fn attributes(&mut self, attributes: &[Attribute], fields: &syn::Fields) {
+        let own = attributes.iter().find(|own| own.path().is_ident("error"));
+        let Some(syn::Meta::List(list)) = own.map(|own| &own.meta) else {
+            return;
+        };
+        if list.tokens.to_string() == "transparent" {
+            let types = fields.iter().filter_map(|field| match &field.ty {
+                syn::Type::Path(own) => Some(name(&own.path)),
+                _ => None,
+            });
+            self.found.transparent.extend(types);
+            return;
+        }
+        self.found.owners.insert(self.owner.clone());
+        let is_in = |list: &[&str]| list.contains(&&*self.owner);
+        match first_text(list) {
+            Some(text) if text == "{0}" && is_in(&HOLDERS) => {}
+            Some(_) if is_in(&REASONS) => {}
+            Some(text) => self.take(&text, true),
+            None => self.refuse("an error without a literal"),
+        }
+    }
+}
+
+/// The literal that an attribute begins with.
+fn first_text(list: &syn::MetaList) -> Option<String> {
+    let text = list.parse_args_with(|input: syn::parse::ParseStream<'_>| {
+        let text: syn::LitStr = input.parse()?;
+        input.parse::<proc_macro2::TokenStream>()?;
+        Ok(text.value())
+    });
+    text.ok()
+}
+
+fn is_named(own: &syn::Type, name: &str) -> bool {
+    matches!(own, syn::Type::Path(own) if own.path.is_ident(name))
+}
+
+impl<'ast> Visit<'ast> for Visitor<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        let attributes = match item {
+            Item::Mod(own) => &own.attrs,
+            Item::Fn(own) => &own.attrs,
+            Item::Impl(own) => &own.attrs,
+            _ => return visit::visit_item(self, item),
+        };
+        if !is_for_tests(attributes) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.owner = item.ident.to_string();
+        for variant in &item.variants {
+            self.attributes(&variant.attrs, &variant.fields);
+        }
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.owner = item.ident.to_string();
+        self.attributes(&item.attrs, &item.fields);
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        let of = item.trait_.as_ref().map(|(_, path, _)| name(path));
+        match of.as_deref() {
+            Some("Error" | "error::Error") => self.refuse("an error without `thiserror`"),
+            Some("FromStr" | "str::FromStr") => {
+                let is_other = |own: &syn::ImplItem| match own {
+                    syn::ImplItem::Type(own) => !is_named(&own.ty, "BadValue"),
+                    _ => false,
+                };
+                if item.items.iter().any(is_other) {
+                    self.refuse("a value that is parsed without `BadValue`");
+                }
+            }
+            _ => {}
+        }
+        visit::visit_item_impl(self, item);
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        if let Expr::Path(function) = &*call.func {
+            let name = name(&function.path);
+            if FUNCTIONS.contains(&&*name) {
+                match call.args.first().and_then(template) {
+                    Some((text, formatted)) => self.take(&text, formatted),
+                    None => self.refuse(&format!("{name} without a literal")),
+                }
+            }
+            if ELSEWHERE.contains(&&*name) && !self.may_say() {
+                self.refuse(&name);
+            }
+        }
+        visit::visit_expr_call(self, call);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        if call.method == "context" || call.method == "with_context" {
+            let mut texts = Texts::default();
+            call.args.iter().for_each(|own| texts.visit_expr(own));
+            // A place: a file, which is no literal, or an option and its value.
+            let is_place = |text: &String| {
+                let option = text.strip_suffix(" {}").unwrap_or(text);
+                option == "{option}" || option.starts_with("--") && !option.contains(": ")
+            };
+            if !texts.0.iter().all(is_place) {
+                self.refuse("a context that is no place");
+            }
+        }
+        visit::visit_expr_method_call(self, call);
+    }
+
+    fn visit_macro(&mut self, own: &'ast Macro) {
+        let name = name(&own.path);
+        let name = name.rsplit("::").next().unwrap_or_default();
+        if ["eprintln", "eprint", "dbg"].contains(&name) {
+            self.refuse(name);
+        }
+        let Some(arguments) = arguments(own) else {
+            let tokens = own.tokens.to_string().replace(' ', "");
+            let has = |function: &&&str| tokens.contains(&format!("{function}("));
+            if let Some(function) = FUNCTIONS.iter().find(has) {
+                self.refuse(&format!("{function} in {name}!, where it is not found"));
+            }
+            return;
+        };
+        if MACROS.contains(&name) {
+            let text = arguments.get(usize::from(name == "ensure"));
+            match text.and_then(literal) {
+                Some(text) => self.take(&text, true),
+                None => self.refuse(&format!("{name}! without a literal")),
+            }
+        }
+        arguments.iter().for_each(|own| self.visit_expr(own));
+    }
+}
+
+impl Visitor<'_> {
+    /// Is this where messages are printed, or the holder of their texts made?
+    fn may_say(&self) -> bool {
+        let files = [
+            "src/message.rs",
+            "src/app/messages.rs",
+            "src/app/mod.rs",
+            "src/progress/bars.rs",
+        ];
+        files.iter().any(|file| self.path.ends_with(file))
+    }
+}
+
+/// All texts in an expression, those of `format!` included.
+#[derive(Default)]
+struct Texts(Vec<String>);
+
+impl<'ast> Visit<'ast> for Texts {
+    fn visit_lit_str(&mut self, own: &'ast syn::LitStr) {
+        self.0.push(own.value());
+    }
+
+    fn visit_macro(&mut self, own: &'ast Macro) {
+        let arguments = arguments(own).unwrap_or_default();
+        arguments.iter().for_each(|own| self.visit_expr(own));
+    }
+}

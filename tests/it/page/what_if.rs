@@ -1,0 +1,373 @@
+//! Cuts that are moved in the page: every number that it then shows is that of the
+//! command line that it shows.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use super::browser::{Browser, find};
+use super::{export, no_errors};
+use crate::support::{finish, models, profile, root};
+use serde_json::{Value, json};
+
+/// What the page shows of the split that is tried.
+const SHOWN: &str = "(() => {
+    const part = (name) => document.getElementById('what-if-' + name);
+    const texts = (all) => [...all].map((one) => one.textContent);
+    return {
+        now: [...document.querySelectorAll('[data-now]')].map((one) => [one.dataset.now, one.textContent]),
+        shares: texts(document.querySelectorAll('#what-if-stages td:nth-child(5)')),
+        totals: texts(document.querySelectorAll('#what-if-totals dd')),
+        fits: part('verdict').dataset.fits,
+        verdict: part('verdict').textContent,
+        best_fits: part('best').dataset.fits,
+        command: part('command').textContent,
+        cuts: [...document.querySelectorAll('.handle')].map((one) => +one.ariaValueNow),
+    };
+})()";
+
+/// How a cut is moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum By {
+    Keys,
+    Mouse,
+    Touch,
+}
+
+/// The page of one run, in a browser.
+struct Page {
+    browser: Browser,
+    folder: tempfile::TempDir,
+    report: Value,
+    tried: BTreeSet<Vec<u64>>,
+}
+
+impl Page {
+    fn open(program: &Path, profile: &Path, options: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (page, report) = export(profile, options, folder.path());
+        let mut browser = Browser::start(program);
+        browser.open(&page, 1440);
+        Self {
+            browser,
+            folder,
+            report,
+            tried: BTreeSet::new(),
+        }
+    }
+
+    fn positions(&self) -> u64 {
+        let last = self.report["what_if"]["boundaries"].as_array();
+        last.and_then(|all| all.last()?.as_u64()).expect("a number")
+    }
+
+    fn cuts(&mut self) -> Vec<u64> {
+        let cuts = self.browser.value(SHOWN)["cuts"].clone();
+        serde_json::from_value(cuts).expect("numbers")
+    }
+
+    fn press(&mut self, cut: usize, key: &str) {
+        let focus = format!("document.querySelectorAll('.handle')[{cut}].focus()");
+        self.browser.value(&focus);
+        for kind in ["keyDown", "keyUp"] {
+            let event = json!({"type": kind, "key": key, "code": key});
+            self.browser.send("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    /// The middle of a handle, and where it would be at `position`.
+    fn places(&mut self, cut: usize, position: u64) -> [[f64; 2]; 2] {
+        let positions = self.positions();
+        let places = format!(
+            "(() => {{
+                const handle = document.querySelectorAll('.handle')[{cut}];
+                handle.scrollIntoView({{ block: 'center', behavior: 'instant' }});
+                const box = handle.getBoundingClientRect();
+                const strip = document.getElementById('what-if-strip').getBoundingClientRect();
+                const y = box.y + box.height / 2;
+                return [[box.x + box.width / 2, y], [strip.x + strip.width * {position} / {positions}, y]];
+            }})()"
+        );
+        serde_json::from_value(self.browser.value(&places)).expect("places")
+    }
+
+    fn drag(&mut self, by: By, cut: usize, position: u64) {
+        let [from, to] = self.places(cut, position);
+        let events = match by {
+            By::Touch => ["touchStart", "touchMove", "touchEnd"],
+            _ => ["mousePressed", "mouseMoved", "mouseReleased"],
+        };
+        for (kind, [x, y]) in events.into_iter().zip([from, to, to]) {
+            let points = if kind == "touchEnd" {
+                json!([])
+            } else {
+                json!([{"x": x, "y": y}])
+            };
+            let (method, event) = match by {
+                By::Touch => (
+                    "Input.dispatchTouchEvent",
+                    json!({"type": kind, "touchPoints": points}),
+                ),
+                _ => (
+                    "Input.dispatchMouseEvent",
+                    json!({"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}),
+                ),
+            };
+            self.browser.send(method, event);
+        }
+    }
+
+    fn move_to(&mut self, by: By, cut: usize, position: u64) {
+        if by != By::Keys {
+            self.drag(by, cut, position);
+        }
+        for _ in 0..self.positions() {
+            let at = self.cuts()[cut];
+            if at == position {
+                return;
+            }
+            assert_eq!(by, By::Keys, "cut {cut} is at {at}, not at {position}");
+            self.press(
+                cut,
+                if at < position {
+                    "ArrowRight"
+                } else {
+                    "ArrowLeft"
+                },
+            );
+        }
+        panic!("cut {cut} does not come to {position}");
+    }
+
+    /// Makes another split: all cuts to the right, then each to its place.
+    fn make(&mut self, by: By, cuts: &[u64]) {
+        for cut in (0..cuts.len()).rev() {
+            self.press(cut, "End");
+        }
+        for (cut, &position) in cuts.iter().enumerate() {
+            self.move_to(by, cut, position);
+        }
+        assert_eq!(self.cuts(), cuts);
+        self.tried.insert(cuts.to_vec());
+        self.check();
+    }
+
+    fn enter(&mut self, what: &str, value: &str) {
+        let enter = format!(
+            "(() => {{
+                const input = document.getElementById('what-if-{what}');
+                input.value = '{value}';
+                input.dispatchEvent(new Event('input'));
+            }})()"
+        );
+        self.browser.value(&enter);
+        self.check();
+    }
+
+    fn click(&mut self, what: &str) {
+        let click = format!("document.getElementById('what-if-{what}').click()");
+        self.browser.value(&click);
+        self.check();
+    }
+
+    /// The report of the command line that the page shows.
+    fn judged(&self, command: &str) -> Value {
+        let json = self.folder.path().join("judged.json");
+        let tool = Path::new(env!("CARGO_BIN_EXE_popliner"));
+        let path = std::env::var("PATH").expect("a path");
+        let folder = tool.parent().expect("a folder").display();
+        let line = format!("{command} -q --export-json='{}'", json.display());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).current_dir(root());
+        let run = finish(shell.env("PATH", format!("{folder}:{path}")));
+        assert!([0, 1].contains(&run.code), "{line}: {run:?}");
+        serde_json::from_slice(&std::fs::read(json).expect("a report")).expect("JSON")
+    }
+
+    /// All that the page shows is what its command line finds.
+    fn check(&mut self) {
+        let shown = self.browser.value(SHOWN);
+        let command = shown["command"].as_str().expect("a command");
+        let judged = self.judged(command);
+        let stages = judged["split"]["stages"].as_array().expect("stages");
+        let numbers = shown["now"].as_array().expect("numbers");
+        assert!(numbers.len() > stages.len() * 4, "{command}: {numbers:?}");
+        for number in numbers {
+            let place = number[0].as_str().expect("a place");
+            let expected = judged
+                .pointer(place)
+                .unwrap_or_else(|| panic!("no {place}"));
+            assert_eq!(
+                plain(&number[1]),
+                expected.to_string(),
+                "{command}: {place}"
+            );
+        }
+        let ends = stages.iter().map(|own| &own["positions"]["end"]);
+        let ends: Vec<&Value> = ends.collect();
+        let cuts = shown["cuts"].as_array().expect("cuts");
+        assert!(ends[..ends.len() - 1].iter().copied().eq(cuts), "{command}");
+        check_verdict(&shown, &judged, command);
+        check_totals(&shown, &judged, command);
+    }
+}
+
+fn plain(text: &Value) -> String {
+    text.as_str().expect("a text").replace(',', "")
+}
+
+fn check_verdict(shown: &Value, judged: &Value, command: &str) {
+    for (fits, expected) in [
+        (&shown["fits"], &judged["split"]["fits"]),
+        (&shown["best_fits"], &judged["given"]["best_fits"]),
+    ] {
+        assert_eq!(fits.as_str(), Some(&*expected.to_string()), "{command}");
+    }
+    let verdict = shown["verdict"].as_str().expect("a verdict");
+    let broken = judged["given"]["broken_constraints"].as_array();
+    let broken = broken.expect("constraints");
+    assert_eq!(
+        verdict.matches("it breaks ").count(),
+        broken.len(),
+        "{command}"
+    );
+    for name in broken {
+        let name = name.as_str().expect("a name");
+        assert!(verdict.contains(&format!("it breaks {name}")), "{verdict}");
+    }
+}
+
+fn check_totals(shown: &Value, judged: &Value, command: &str) {
+    let numbers = |list: &Value, at: &str| -> Vec<u64> {
+        let all = list.as_array().into_iter().flatten();
+        all.map(|own| own.pointer(at).and_then(Value::as_u64).expect("a number"))
+            .collect()
+    };
+    let stages = &judged["split"]["stages"];
+    let bytes = numbers(stages, "/fullest_tile/bytes");
+    let limits = numbers(stages, "/fullest_tile/limit");
+    let highest = |all: Vec<u64>| all.into_iter().max().expect("a number");
+    let mut expected = vec![
+        format!("{}bytes", highest(bytes.clone())),
+        format!(
+            "{}bytes",
+            numbers(&judged["cuts"], "/bytes").iter().sum::<u64>()
+        ),
+    ];
+    if judged.get("execution").is_some() {
+        let slowest = highest(numbers(&judged["execution"]["stages"], "/cycles"));
+        expected.push(format!("{slowest}cycles"));
+    }
+    let totals = shown["totals"]
+        .as_array()
+        .expect("totals")
+        .iter()
+        .map(plain);
+    assert_eq!(totals.collect::<Vec<_>>(), expected, "{command}");
+    // In tenths of a per cent, rounded up.
+    let shares = bytes.iter().zip(limits).map(|(&bytes, limit)| {
+        let tenths = (bytes * 1000).div_ceil(limit);
+        let over = if bytes > limit { ", over" } else { "" };
+        format!("{}.{} %{over}", tenths / 10, tenths % 10)
+    });
+    assert_eq!(
+        shown["shares"],
+        json!(shares.collect::<Vec<_>>()),
+        "{command}"
+    );
+}
+
+#[test]
+fn a_moved_split_has_the_numbers_of_its_command_line() {
+    let Some(program) = find() else { return };
+    let cases: [(&str, &[&str], bool); 2] = [
+        (
+            "popart-bert-inference",
+            &["--solve", "--num-ipus=4", "--together=1,2", "--reserve=2%"],
+            false,
+        ),
+        ("poptorch-bert-training", &["--solve", "--num-ipus=4"], true),
+    ];
+    for (fixture, options, by_stages_after) in cases {
+        let mut page = Page::open(&program, &profile(fixture), options);
+        let what_if = &page.report["what_if"];
+        assert_eq!(
+            what_if["by_stages_after"],
+            json!(by_stages_after),
+            "{fixture}"
+        );
+        page.check();
+        let last = page.positions() - 1;
+        let count = page.cuts().len() as u64;
+        assert!(count >= 1, "{fixture}");
+        // Ten splits: the cuts next to each other, further right each time; and apart.
+        for turn in 0..50 {
+            if page.tried.len() == 10 {
+                break;
+            }
+            let first = 1 + turn % (last - count);
+            let spread = |cut: u64| (first + cut + cut * turn / 5).min(last - (count - 1 - cut));
+            let by = [By::Keys, By::Mouse, By::Touch][turn as usize % 3];
+            page.make(by, &(0..count).map(spread).collect::<Vec<_>>());
+        }
+        assert!(page.tried.len() == 10, "{fixture}: {:?}", page.tried);
+        page.click("reset");
+        let folder = page.folder.path().join("report.html");
+        no_errors(&page.browser, &folder);
+    }
+}
+
+#[test]
+fn other_limits_and_numbers_of_ipus_have_their_best_split() {
+    let Some(program) = find() else { return };
+    let options = ["--solve", "--num-ipus=4"];
+    for fixture in [
+        "popart-bert-inference",
+        "poptorch-bert-training",
+        "impossible",
+    ] {
+        let mut page = Page::open(&program, &profile(fixture), &options);
+        for (ipus, limit) in [
+            ("3", "638976"),
+            ("2", "900000"),
+            ("5", "400000"),
+            ("1", "1"),
+        ] {
+            page.enter("ipus", ipus);
+            page.enter("limit", limit);
+            page.click("take");
+        }
+        page.click("reset");
+        let cuts = page.cuts();
+        page.press(0, "End");
+        page.click("reset");
+        assert_eq!(page.cuts(), cuts, "{fixture}");
+    }
+}
+
+/// The ranges of 100 layers with up to 63 stages after them are too many.
+#[test]
+fn a_large_model_has_the_ranges_around_the_best_cuts() {
+    let Some(program) = find() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let options =
+        "--framework popart --mode training --layers 100 --tiles 4 --vars-per-layer-tile 1";
+    let options: Vec<String> = options.split(' ').map(String::from).collect();
+    let [profile, _] = models::generate(folder.path(), &options);
+    let options = ["--solve", "--num-ipus=64", "--mem-per-tile=100000000"];
+    let mut page = Page::open(&program, &profile, &options);
+    let boundaries = page.report["what_if"]["boundaries"].as_array();
+    let count = boundaries.expect("boundaries").len() as u64;
+    assert!(count <= page.positions(), "{count}");
+    let note = "document.getElementById('what-if-some').checkVisibility()";
+    assert_eq!(page.browser.value(note), json!(true));
+    page.press(0, "ArrowRight");
+    page.press(0, "Home");
+    page.check();
+    page.enter("ipus", "9");
+    page.click("take");
+    page.press(0, "ArrowLeft");
+    page.check();
+    let size = "document.documentElement.outerHTML.length";
+    assert!(page.browser.value(size).as_u64() < Some(2_000_000));
+}

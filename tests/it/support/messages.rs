@@ -1,0 +1,98 @@
+//! docs/messages.md: every error and warning. All that the tool says in any test is
+//! held against it.
+
+use std::sync::LazyLock;
+
+use super::root;
+use regex::Regex;
+
+/// The cure of a message that ends with another one.
+pub const WRAPPED: &str = "as the message at its end says";
+
+/// The messages of the page as they are printed, with `...` where something differs.
+pub fn listed() -> Vec<String> {
+    let path = root().join("docs/messages.md");
+    let page = std::fs::read_to_string(path).expect("the page");
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let rows = rows.filter(|row| *row != "| message | cause | cure |");
+    rows.map(message).collect()
+}
+
+/// The first cell of a row, and the last, which the message ends with.
+fn message(row: &str) -> String {
+    let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+    let [text, cause, cure] = cells[..] else {
+        panic!("no message, cause and cure: {row}");
+    };
+    assert!(!cause.is_empty() && !cure.is_empty(), "{row}");
+    match cure {
+        WRAPPED => text.to_owned(),
+        cure => format!("{text}; {cure}"),
+    }
+}
+
+/// What a message can begin with: the file, or the option and its value. Only an absolute
+/// path may have colons, and only one with a point or a slash blanks.
+const PLACE: &str =
+    r"(?:(?:--[a-z-]+ )?(?:/[^;]*|[^;:]*[./][^;:]*|[^;: ]+): |--[a-z-]+(?: [a-z]+)?: )?";
+
+/// The messages as regexes, and those that end with another one, which they catch.
+struct Known {
+    whole: Vec<Regex>,
+    wrapping: Vec<Regex>,
+}
+
+static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+    let (wrapping, whole): (Vec<String>, Vec<String>) = listed()
+        .into_iter()
+        .partition(|text| text.ends_with(": ..."));
+    let escaped = |text: &str| regex::escape(text).replace(r"\.\.\.", ".*");
+    let regex = |text: &str, end: &str| {
+        let text = format!("^{PLACE}{}{end}$", escaped(text));
+        Regex::new(&text).expect("a regex")
+    };
+    Known {
+        // Lines of their own may follow, such as names of the model.
+        whole: whole.iter().map(|text| regex(text, ":?")).collect(),
+        wrapping: wrapping
+            .iter()
+            .map(|text| regex(text.trim_end_matches("..."), "(?<end>.*)"))
+            .collect(),
+    }
+});
+
+/// Is this message, without `error:` or `warning:`, on the page?
+fn is_listed(text: &str) -> bool {
+    let mut ends = KNOWN.wrapping.iter().filter_map(|own| own.captures(text));
+    KNOWN.whole.iter().any(|own| own.is_match(text)) || ends.any(|own| is_listed(&own["end"]))
+}
+
+/// How the messages of the library for command lines begin.
+const OF_LIBRARY: [&str; 6] = [
+    "unexpected argument '",
+    "the argument '",
+    "the following required arguments were not provided:",
+    "a value is required for '",
+    "equal sign is needed when assigning values to '",
+    "invalid value '",
+];
+
+/// Checks that all errors and warnings on standard error are on the page, but those of
+/// the library for command lines. It adds what this program says of a value.
+pub fn check(standard_error: &str) {
+    for line in standard_error.lines() {
+        let heads = ["error: ", "warning: "];
+        let Some(text) = heads.iter().find_map(|head| line.strip_prefix(head)) else {
+            continue;
+        };
+        let is_of_library = OF_LIBRARY.iter().any(|own| text.starts_with(own));
+        let own = match text.starts_with("invalid value '") {
+            true => text.split_once(">': ").map(|(_, own)| own),
+            false => Some(text).filter(|_| !is_of_library),
+        };
+        assert!(
+            own.is_none_or(is_listed),
+            "docs/messages.md does not have\n{line}"
+        );
+    }
+}
