@@ -1,11 +1,10 @@
 //! The report as one page for the browser: a single file that needs no
-//! network, with drawings in SVG, a table below each, and two small scripts:
-//! one shows numbers under the pointer, the other lets the reader move cuts.
+//! network, with drawings in SVG, a table below each, and a script (`scripts`).
 //!
 //! Names come from files and may be anything. `maud` escapes all text and
-//! attributes; the numbers for the scripts are in elements of their own; and
-//! a policy in the head lets no script run but those whose hashes it names, and
-//! nothing be fetched.
+//! attributes; what the script needs is in elements of its own; and a policy in
+//! the head lets no script run but the one whose hash it names, and nothing be
+//! fetched.
 
 mod chart_data;
 mod columns;
@@ -18,6 +17,7 @@ mod liveness;
 mod memory;
 mod proof;
 mod refusal;
+mod scripts;
 mod stages;
 mod summary;
 mod sweep;
@@ -30,27 +30,25 @@ mod widgets;
 
 use crate::report::text::shown;
 use crate::report::{Band, Report};
-use chart_data::Charts;
+use chart_data::{Charts, data_element};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use scripts::{SCRIPT, SCRIPT_HASH};
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
 
-/// The SHA-256 of the style and of the scripts, which a test compares.
+/// The SHA-256 of the style, which a test compares.
 const STYLE_HASH: &str = "73GXBTIH5FEoQ2UTcs9b+npLm0Heh6OCCLLs3301tZA=";
-const SCRIPT_HASH: &str = "Q8CUko7tS+peKWQ0qKlZXO1oZzQ7FtDYNFyhhUIkW3M=";
-const WHAT_IF_HASH: &str = "iBay80iGak2neCGRQxzq4Vw8TXeX8qTKgm/KT4RotHw=";
 
 /// How large a page becomes at most by the numbers of what-if.
 const MAX_PAGE: usize = 2_000_000;
-/// What a page has beside its sections, style and scripts.
+/// What a page has beside its sections, style and script.
 const FRAME: usize = 10_000;
 
-/// What the page may do: draw itself and run its own scripts.
+/// What the page may do: draw itself and run its own script.
 fn policy() -> String {
     format!(
-        "default-src 'none'; style-src 'sha256-{STYLE_HASH}'; script-src 'sha256-{SCRIPT_HASH}' \
-         'sha256-{WHAT_IF_HASH}'; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'sha256-{STYLE_HASH}'; script-src 'sha256-{SCRIPT_HASH}'; \
+         base-uri 'none'; form-action 'none'"
     )
 }
 
@@ -63,7 +61,7 @@ pub fn text(report: &Report) -> String {
     let header = verdict::header(report, &title);
     let charts = charts.json();
     let bodies = sections.iter().map(|section| section.body.0.len());
-    let texts = [&header.0, &charts, STYLE, SCRIPT, what_if::SCRIPT].map(str::len);
+    let texts = [&header.0, &charts, STYLE, SCRIPT].map(str::len);
     let used = FRAME + bodies.chain(texts).sum::<usize>();
     let page = html! {
         (DOCTYPE)
@@ -90,9 +88,9 @@ pub fn text(report: &Report) -> String {
                 }
                 footer { "Made by PopLiner " (shown(&report.provenance.popliner)) ". All bytes are exact; steps and tiles count from 0." }
                 div id="tip" role="status" {}
-                script type="application/json" id="charts" { (PreEscaped(charts)) }
+                (data_element("charts", Some(charts)))
+                (data_element("what-if-data", what_if::data(report, MAX_PAGE.saturating_sub(used))))
                 script { (PreEscaped(SCRIPT)) }
-                (what_if::scripts(report, MAX_PAGE.saturating_sub(used)))
             }
         }
     };

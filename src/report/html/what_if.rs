@@ -1,16 +1,14 @@
 //! The split whose cuts the reader moves: the numbers for the script, and what it
 //! fills in.
 
-use super::chart_data::for_script;
+use super::chart_data::{for_script, in_base_36};
 use crate::model::PseudoLayers;
 use crate::report::text::{is_obeyed, shown};
 use crate::report::{BestSplit, CheckedConstraint, Report, Split, WhatIf};
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashSet;
-
-pub(super) const SCRIPT: &str = include_str!("what_if.js");
 
 /// Up to here a browser adds up exactly: 2^53.
 const MAX_EXACT: u64 = 1 << 53;
@@ -113,19 +111,8 @@ fn command() -> Markup {
     }
 }
 
-/// The numbers and the script; the numbers take at most `room` bytes.
-pub(super) fn scripts(report: &Report, room: usize) -> Markup {
-    let data = data(report, room);
-    html! {
-        @if let Some(data) = data {
-            script type="application/json" id="what-if-data" { (PreEscaped(data)) }
-            script { (PreEscaped(SCRIPT)) }
-        }
-    }
-}
-
-/// The numbers as JSON, fewer of them where all take more than `room` bytes.
-fn data(report: &Report, room: usize) -> Option<String> {
+/// The numbers for the script, fewer of them where all take more than `room` bytes.
+pub(super) fn data(report: &Report, room: usize) -> Option<String> {
     let split = report.split.as_ref()?;
     let mut what_if = Cow::Borrowed(report.what_if.as_ref()?);
     if !is_exact(report, &what_if) {
@@ -231,29 +218,6 @@ fn with_shown_name(constraint: &CheckedConstraint) -> CheckedConstraint {
     }
 }
 
-/// Each number less the one before, in base 36, with commas between them.
-fn in_base_36(numbers: &[u64]) -> String {
-    let mut before = 0;
-    let change = |&number: &u64| {
-        let change = i128::from(number) - i128::from(before);
-        before = number;
-        base_36(change)
-    };
-    numbers.iter().map(change).collect::<Vec<_>>().join(",")
-}
-
-fn base_36(number: i128) -> String {
-    let mut digits = Vec::new();
-    let mut rest = number.unsigned_abs();
-    while rest > 0 || digits.is_empty() {
-        // Below 36.
-        digits.extend(char::from_digit((rest % 36) as u32, 36));
-        rest /= 36;
-    }
-    digits.extend((number < 0).then_some('-'));
-    digits.iter().rev().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,7 +265,6 @@ mod tests {
             "{boundaries:?}"
         );
         assert_eq!(data(&report, 100), None);
-        assert_eq!(scripts(&report, 100).into_string(), "");
     }
 
     #[test]

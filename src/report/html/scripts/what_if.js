@@ -1,4 +1,3 @@
-'use strict';
 // The cuts of a split, to be moved. Nothing is searched here: the numbers of a split
 // are sums and comparisons of the bytes of ranges, which the page has for each.
 (() => {
@@ -22,14 +21,11 @@
    * @property {Best[]} best
    * @property {Constraint[]} constraints
    */
-  const element = document.getElementById('what-if-data');
-  if (!element) return;
-  /** @type {Data} */
-  const data = JSON.parse(element.textContent || '');
+  /** @type {?Data} */
+  const data = dataOf('what-if-data');
+  if (!data) return;
   /** @param {string} name */
-  const part = (name) => /** @type {HTMLElement} */ (document.getElementById('what-if-' + name));
-  /** @param {number} number */
-  const grouped = (number) => number.toLocaleString('en-US');
+  const part = (name) => byId('what-if-' + name);
   const last = data.boundaries.length - 1;
   const positions = data.boundaries[last];
 
@@ -47,8 +43,7 @@
       count += counted(end);
     }
   }
-  let sum = 0;
-  const bytes = data.bytes.split(',').map((change) => (sum += parseInt(change, 36)));
+  const bytes = unpacked(data.bytes);
 
   /** What is tried now: cuts are places in `boundaries`. */
   const now = { cuts: /** @type {number[]} */ ([]), ipus: data.ipus, limits: data.limits };
@@ -118,16 +113,14 @@
   };
 
   /**
-   * Adds an element with a text; `at` is where its number is in the JSON form of a run
-   * that judges this split.
-   * @param {Element} parent @param {string} kind @param {string} text @param {string} [at]
+   * Adds an element with a number; `at` is where it is in the JSON form of a run that
+   * judges this split.
+   * @param {Element} parent @param {string} kind @param {string} text @param {string} at
+   * @param {string} [look]
    */
-  const add = (parent, kind, text, at) => {
-    const own = document.createElement(kind);
-    own.textContent = text;
+  const addNumber = (parent, kind, text, at, look) => {
+    const own = add(parent, kind, text, look);
     if (at) own.dataset.now = at;
-    parent.append(own);
-    return own;
   };
 
   /** @param {ReturnType<typeof weighed>} split */
@@ -139,17 +132,17 @@
       const tile = `/split/stages/${stage}/fullest_tile`;
       const isOver = own.bytes > own.limit;
       add(row, 'th', `IPU ${stage}`).setAttribute('scope', 'row');
-      add(row, 'td', layers(own.range)).className = 'name list';
-      add(row, 'td', grouped(own.bytes), tile + '/bytes').className = 'n';
-      add(row, 'td', grouped(own.limit), tile + '/limit').className = 'n';
-      const full = add(row, 'td', share(own.bytes, own.limit) + (isOver ? ', over' : ''));
-      full.className = isOver ? 'n bad' : 'n';
-      add(row, 'td', grouped(own.limit - own.bytes), tile + '/free').className = isOver ? 'n bad' : 'n';
+      const look = isOver ? 'n bad' : 'n';
+      add(row, 'td', layers(own.range), 'name list');
+      addNumber(row, 'td', grouped(own.bytes), tile + '/bytes', 'n');
+      addNumber(row, 'td', grouped(own.limit), tile + '/limit', 'n');
+      add(row, 'td', share(own.bytes, own.limit) + (isOver ? ', over' : ''), look);
+      addNumber(row, 'td', grouped(own.limit - own.bytes), tile + '/free', look);
       if (data.cycles) {
-        add(row, 'td', grouped(own.cycles ?? 0), `/execution/stages/${stage}/cycles`).className = 'n';
+        addNumber(row, 'td', grouped(own.cycles ?? 0), `/execution/stages/${stage}/cycles`, 'n');
       }
       const cut = stage < split.cuts.length ? `/cuts/${stage}/bytes` : '';
-      add(row, 'td', cut ? grouped(split.cuts[stage]) : '\u2013', cut).className = 'n';
+      addNumber(row, 'td', cut ? grouped(split.cuts[stage]) : '\u2013', cut, 'n');
     });
   };
 
@@ -209,13 +202,13 @@
     const rank = isLowest || (isSame && !own.fits) ? 'with the lowest peak'
       : isSame ? 'that is the best' : 'that is the best within the limits of the run';
     add(row, 'span', `The split for at most ${now.ipus} IPUs ${rank}: fullest tile `);
-    add(row, 'span', grouped(split.peak), '/given/best_fullest_tile_bytes');
+    addNumber(row, 'span', grouped(split.peak), '/given/best_fullest_tile_bytes');
     add(row, 'span', ` bytes, ${fits ? 'fits' : 'does not fit'}; over all cuts `);
-    add(row, 'span', grouped(split.cutBytes), '/given/best_cut_bytes');
+    addNumber(row, 'span', grouped(split.cutBytes), '/given/best_cut_bytes');
     add(row, 'span', ' bytes');
     if (split.slowest !== null) {
       add(row, 'span', '; slowest stage ');
-      add(row, 'span', grouped(split.slowest), '/given/best_slowest_stage_cycles');
+      addNumber(row, 'span', grouped(split.slowest), '/given/best_slowest_stage_cycles');
       add(row, 'span', ' cycles');
     }
     add(row, 'span', isSame || isLowest ? '.' : '. Within other limits another may be better: run the command below.');
@@ -280,7 +273,7 @@
       ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1,
       PageDown: place - 5, PageUp: place + 5, Home: from, End: to,
     };
-    if (event.ctrlKey || event.altKey || event.metaKey || !(event.key in goals)) return;
+    if (!isPlain(event) || !(event.key in goals)) return;
     event.preventDefault();
     move(cut, goals[event.key]);
   };
@@ -298,8 +291,7 @@
 
   /** @param {number} cut */
   const handleOf = (cut) => {
-    const handle = add(part('strip'), 'div', '');
-    handle.className = 'handle';
+    const handle = add(part('strip'), 'div', '', 'handle');
     handle.tabIndex = 0;
     handle.setAttribute('role', 'slider');
     handle.setAttribute('aria-label', `Cut between IPU ${cut} and IPU ${cut + 1}`);
@@ -318,9 +310,8 @@
     now.cuts = cutsOf(ends);
     part('strip').replaceChildren();
     const stages = ends.map((_, stage) => {
-      const box = add(part('strip'), 'div', '');
-      box.className = 'stage';
-      add(box, 'div', '').className = 'fill';
+      const box = add(part('strip'), 'div', '', 'stage');
+      add(box, 'div', '', 'fill');
       add(box, 'span', `IPU ${stage}`);
       return box;
     });

@@ -1,0 +1,16 @@
+//! The script of the page: one element, so that one hash in the policy names it.
+//!
+//! Its files are plain JavaScript without a build step, with types in comments, which
+//! `.ci/run` has checked. `page.js` is what all use; each other file is one chart, or
+//! one manner of the page, and does nothing where the page has no data for it.
+
+/// All files, in order.
+pub(super) const SCRIPT: &str = concat!(
+    include_str!("page.js"),
+    include_str!("hover.js"),
+    include_str!("print.js"),
+    include_str!("what_if.js"),
+);
+
+/// The SHA-256 of the script, which a test compares.
+pub(super) const SCRIPT_HASH: &str = "KuJsZr9CaAUDRPq120rWWbvMCx6C9D8EYqm5cZv+vxA=";

@@ -1,0 +1,62 @@
+'use strict';
+// What all charts of the page use. The files of this folder are one script in the
+// page, this one first; each of the others is one chart or one manner of the page.
+
+/** @param {string} id */
+const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/**
+ * What the page holds for a chart; null where it has nothing.
+ * @param {string} id
+ * @returns {any}
+ */
+const dataOf = (id) => {
+  const element = document.getElementById(id);
+  return element && JSON.parse(element.textContent || '');
+};
+
+/** @param {number} number */
+const grouped = (number) => number.toLocaleString('en-US');
+
+/** Numbers from a text of them in base 36, each less the one before. @param {string} text */
+const unpacked = (text) => {
+  let sum = 0;
+  return text ? text.split(',').map((change) => (sum += parseInt(change, 36))) : [];
+};
+
+/**
+ * Adds an element with a text.
+ * @param {Element} parent @param {string} kind @param {string} text @param {string} [look]
+ */
+const add = (parent, kind, text, look) => {
+  const own = document.createElement(kind);
+  own.textContent = text;
+  if (look) own.className = look;
+  parent.append(own);
+  return own;
+};
+
+/** Adds a part of a drawing. @param {Element} parent @param {string} kind
+ * @param {Record<string, string | number>} attributes @param {string} [text] */
+const draw = (parent, kind, attributes, text) => {
+  const own = document.createElementNS('http://www.w3.org/2000/svg', kind);
+  for (const [name, value] of Object.entries(attributes)) own.setAttribute(name, String(value));
+  if (text) own.textContent = text;
+  parent.append(own);
+  return own;
+};
+
+/** The place of the last entry of an ascending list that is not above a value; 0 where
+ * all are. @param {number[]} list @param {number} value */
+const placeOf = (list, value) => {
+  let from = 0, to = list.length;
+  while (to - from > 1) {
+    const middle = (from + to) >> 1;
+    if (list[middle] <= value) from = middle; else to = middle;
+  }
+  return from;
+};
+
+/** Was a key pressed without those that make it a command of the browser?
+ * @param {KeyboardEvent} event */
+const isPlain = (event) => !event.ctrlKey && !event.altKey && !event.metaKey;
