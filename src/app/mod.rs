@@ -203,7 +203,9 @@ fn find(
 
 /// How much of the report is shown or written.
 fn detail(options: &Options, messages: Messages) -> Detail {
-    if options.wants_report() {
+    if options.export_html.is_some() {
+        Detail::Page
+    } else if options.wants_report() {
         Detail::Full
     } else if messages.look().screen.is_some() && !options.quiet {
         Detail::Curves

@@ -49,8 +49,10 @@ pub enum Detail {
     Split,
     /// Also the bytes of stages by step.
     Curves,
-    /// Everything.
+    /// Everything but what only a page shows.
     Full,
+    /// Everything.
+    Page,
 }
 
 impl Report {
@@ -102,7 +104,7 @@ impl Inputs<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.detail == Detail::Full
+        self.detail >= Detail::Full
     }
 
     /// The positions of each stage of the split.

@@ -58,7 +58,7 @@ impl Peaks {
         detail: Detail,
     ) -> Self {
         let mut peaks = Self::default();
-        if detail == Detail::Full {
+        if detail >= Detail::Full {
             let tile = fullest_tile(model);
             peaks.whole = memory.whole_curves(tile).map(|curves| (tile, curves));
             let found = model.memory_peak.as_ref();
