@@ -6,7 +6,7 @@ use crate::debug_info::DebugInfo;
 use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::model::{
-    Belonging, LayerOptions, Layering, Model, Placement, PlacementOptions, Rules, VariableLookup,
+    Belonging, LayerOptions, Layering, Model, Placement, PlacementOptions, ProfileLookup, Rules,
 };
 use crate::profile::{Profile, Programs};
 use crate::progress::{Progress, Unit};
@@ -23,7 +23,7 @@ pub struct Analysis {
     /// The model.
     pub model: Model,
     /// Finds variables by name; not in a saved model.
-    lookup: Option<VariableLookup>,
+    lookup: Option<ProfileLookup>,
     /// The files.
     pub files: Files,
     /// `framework.json` from beside the profile, where it was read.
@@ -242,6 +242,10 @@ impl Layers<'_> {
         if let Some(lookup) = lookup {
             let named = peaks.name_variables(lookup, model, memory, found);
             named.with_context(|| self.analysis.shown())?;
+            if detail == Detail::Page {
+                let followed = peaks.follow_steps(lookup, model, memory, &self.placement.positions);
+                followed.with_context(|| self.analysis.shown())?;
+            }
         }
         Ok(Report::new(Inputs {
             model,

@@ -1,6 +1,6 @@
 //! The tile and the step where the whole model takes most memory.
 
-use super::variable_lookup::{LivePlace, VariableLookup};
+use super::profile_lookup::{LivePlace, ProfileLookup};
 use super::variables::{LoweredVariables, VariableGroup};
 use crate::profile::{LiveClasses, ProfileError};
 use rayon::prelude::*;
@@ -58,7 +58,7 @@ impl MemoryPeak {
     /// Names what is live there.
     pub(super) fn name(
         &mut self,
-        lookup: &VariableLookup,
+        lookup: &ProfileLookup,
         classes: &LiveClasses,
     ) -> Result<(), ProfileError> {
         let (tile, step) = (self.tile, self.step);

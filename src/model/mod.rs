@@ -23,12 +23,13 @@ mod nearly_always_live;
 mod operations;
 mod passes;
 mod placement;
+mod profile_lookup;
 mod recording;
 mod refine;
+mod step_programs;
 #[cfg(test)]
 pub(crate) mod testing;
 mod user_set_index;
-mod variable_lookup;
 mod variables;
 mod walk;
 mod windows;
@@ -53,8 +54,9 @@ pub use placement::{
     Placement, PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules,
     TooManyPlaces, Untied, WeightTie,
 };
+pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileVariable};
 pub use recording::{Framework, Recording};
-pub use variable_lookup::{LivePlace, LiveVariables, VariableLookup};
+pub use step_programs::{StepProgram, StepPrograms};
 use variables::{LoweredVariables, Users};
 pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 use windows::StepIndex;
@@ -195,8 +197,8 @@ impl Model {
         Ok(model)
     }
 
-    /// The same, keeping what finds single variables by name: some 20 bytes
-    /// for each lowered variable.
+    /// The same, keeping what finds single variables and programs by name: some
+    /// 20 bytes for each lowered variable.
     ///
     /// # Errors
     /// As [`Model::build`].
@@ -204,7 +206,7 @@ impl Model {
         profile: Profile,
         debug_info: &DebugInfo,
         with_memory_peak: bool,
-    ) -> Result<(Self, VariableLookup), ModelError> {
+    ) -> Result<(Self, ProfileLookup), ModelError> {
         let contexts = contexts::OperationContexts::new(debug_info);
         let found = operations::find(&profile.programs, contexts)?;
         let (mut operations, with_pairs) = names::name_all(&found, &profile.programs, debug_info)?;
@@ -228,7 +230,12 @@ impl Model {
         disagreements.extend(nearly);
         let programs = operations::owned_programs(&profile.programs, &found.groups);
         let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
-        let lookup = VariableLookup::new(profile.variables, set_of, profile.names);
+        let lookup = ProfileLookup::new(
+            profile.variables,
+            set_of,
+            profile.names,
+            StepPrograms::new(&profile.programs, &profile.steps, &found),
+        );
         if let Some(peak) = &mut memory_peak {
             peak.name(&lookup, &profile.classes)?;
         }

@@ -31,6 +31,7 @@ mod html;
 mod json;
 mod layer_list;
 mod layer_names;
+mod live_steps;
 mod liveness;
 mod markdown;
 mod pipeline;
@@ -66,6 +67,7 @@ pub use fit::{
 pub use html::text as html;
 pub use json::{write_report as write_json, write_stages};
 pub use layer_list::{LAYER_LIST, layer_list};
+pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use markdown::text as markdown;
 pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVariable};
@@ -146,6 +148,10 @@ pub struct Report {
     /// when the profile has no steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub liveness: Option<Liveness>,
+    /// What is live at chosen steps, when a page was requested and the profile can be
+    /// read for names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live_steps: Option<LiveSteps>,
     /// The best split for each number of IPUs, when that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,

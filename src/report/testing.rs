@@ -243,6 +243,7 @@ pub(crate) fn report() -> Report {
             ],
             peak_variables: Some(variables(1, 1_299_976)),
         }),
+        live_steps: Some(live_steps()),
         sweep: Some(sweep(limit)),
         what_if: Some(what_if()),
         execution: Some(execution()),
@@ -393,6 +394,56 @@ fn what_if() -> WhatIf {
     let all: Vec<u32> = (0..=5).collect();
     let what_if = without_numbers.between(&all, &[5], usize::MAX, bytes_of, cut_bytes_of);
     what_if.unwrap()
+}
+
+/// Of two variables, one of which is live at one of three steps.
+fn live_steps() -> LiveSteps {
+    let named = |name: &str| Some(name.to_string());
+    let (always, moving) = (649_988, 649_988);
+    let zeros = || vec![0; 3];
+    let at = |bytes: u64| vec![0, bytes, 0];
+    let layer = |(name, bytes)| LayerAtSteps { name, bytes };
+    let category = |(name, bytes): (&str, _)| CategoryAtSteps {
+        name: name.into(),
+        bytes,
+    };
+    let variable = |name: &str, category: &str, layers: &[&str], live| VariableAtSteps {
+        name: name.into(),
+        category: category.into(),
+        bytes: always,
+        layers: layers.iter().map(|name| named(name)).collect(),
+        is_always_live: live == (0, 5),
+        live: vec![live],
+    };
+    LiveSteps {
+        tile: 1,
+        steps: vec![0, 3, 5],
+        programs: ["OnTileExecute fwd", "DoExchange", "DoExchange"]
+            .map(String::from)
+            .into(),
+        operations: vec![named("0/MatMul"), None, named("0/MatMul")],
+        counts: vec![1, 2, 1],
+        bytes: vec![always, always + moving, always],
+        not_always_live: at(950_000),
+        categories: vec![
+            category(("variable", vec![always; 3])),
+            category(("message", at(moving))),
+        ],
+        layers: [
+            (None, zeros()),
+            (named("0"), vec![always, always + moving, always]),
+            (named("1"), at(moving)),
+            (named("2"), zeros()),
+            (named("Out"), zeros()),
+        ]
+        .map(layer)
+        .into(),
+        in_every_stage: zeros(),
+        variables: vec![
+            variable("weights#0", "variable", &["0"], (0, 5)),
+            variable("activations#1", "message", &["0", "1"], (3, 3)),
+        ],
+    }
 }
 
 fn execution() -> Execution {

@@ -1,6 +1,7 @@
 //! From the model and what a search found to the report.
 
 mod answer;
+mod live_steps;
 mod peaks;
 mod pipeline;
 mod recorded;
@@ -58,7 +59,8 @@ pub enum Detail {
 impl Report {
     /// Makes the report. No file is read here.
     pub fn new(mut inputs: Inputs<'_>) -> Self {
-        let peaks = std::mem::take(&mut inputs.peaks);
+        let mut peaks = std::mem::take(&mut inputs.peaks);
+        let live_steps = peaks.live_steps.take();
         let (liveness, stages) = peaks.into_sections(&inputs);
         let warnings = inputs.warnings.iter().map(Warning::to_string).collect();
         let search = inputs.search;
@@ -79,6 +81,7 @@ impl Report {
             proof: split.map(answer::proof),
             split: split.map(|found| inputs.split(found, stages)),
             liveness,
+            live_steps,
             refusal: search.and_then(|found| inputs.refusal(found)),
             given: search.and_then(|found| inputs.given(found)),
             constraints: search.map_or(Vec::new(), answer::constraints),

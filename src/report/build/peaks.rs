@@ -3,16 +3,17 @@
 //! Names of variables are in the profile alone, so they are fetched before the
 //! report is made.
 
+use super::live_steps::Whole;
 use super::recorded::first_highest;
 use super::{Detail, Inputs};
 use crate::memory::{self, LiveCurves, MemoryModel, PlacedStage};
 use crate::model::{
-    CodeKind, LivePlace, LiveVariables, MemoryPeak, Model, NamedVariable, VariableLookup,
+    CodeKind, LivePlace, LiveVariables, MemoryPeak, Model, NamedVariable, Positions, ProfileLookup,
 };
 use crate::profile::ProfileError;
 use crate::report::downsample::thin;
 use crate::report::{
-    CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables, StashedVariable,
+    CategorySum, Curve, LiveSteps, LiveVariable, Liveness, Peak, PeakVariables, StashedVariable,
 };
 use crate::search::SearchResult;
 
@@ -38,6 +39,8 @@ pub struct Peaks {
     live_in_stages: Vec<Option<(LivePlace, LiveVariables)>>,
     /// By stage: the largest variables that it stashes on its fullest tile.
     stashed: Vec<Vec<NamedVariable>>,
+    /// What is live at chosen steps, when a page is made.
+    pub(super) live_steps: Option<LiveSteps>,
 }
 
 /// The sections of a stage.
@@ -78,7 +81,7 @@ impl Peaks {
     /// When the profile cannot be read again, or is not what it was.
     pub fn name_variables(
         &mut self,
-        lookup: &VariableLookup,
+        lookup: &ProfileLookup,
         model: &Model,
         memory: &MemoryModel<'_>,
         search: Option<&SearchResult>,
@@ -120,6 +123,31 @@ impl Peaks {
             self.stashed = lookup.largest(&tiles, MAX_STASHED, |stage, class, set| {
                 memory.is_stashed(&placed[stage], class, set)
             })?;
+        }
+        Ok(())
+    }
+
+    /// Finds what is live at chosen steps.
+    ///
+    /// # Errors
+    /// As [`Peaks::name_variables`].
+    pub fn follow_steps(
+        &mut self,
+        lookup: &ProfileLookup,
+        model: &Model,
+        memory: &MemoryModel<'_>,
+        positions: &Positions,
+    ) -> Result<(), ProfileError> {
+        if let Some((tile, curves)) = &self.whole {
+            let whole = Whole {
+                model,
+                memory,
+                positions,
+                tile: *tile,
+                curves,
+                stages: &self.stages,
+            };
+            self.live_steps = Some(whole.live_steps(lookup)?);
         }
         Ok(())
     }

@@ -54,6 +54,7 @@ impl Report {
             cuts: Vec::new(),
             liveness: None,
             sweep: None,
+            live_steps: None,
             what_if: None,
             execution: None,
             warnings: inputs.warnings.iter().map(Warning::to_string).collect(),

@@ -64,10 +64,14 @@ pub(super) fn for_script(data: &impl Serialize) -> String {
         .collect()
 }
 
+/// Up to here a browser adds up exactly: 2^53.
+pub(super) const MAX_EXACT: u64 = 1 << 53;
+
 /// Each number less the one before, in base 36, with commas between them.
-pub(super) fn in_base_36(numbers: &[u64]) -> String {
+pub(super) fn in_base_36<N: Copy + Into<u64>>(numbers: &[N]) -> String {
     let mut before = 0;
-    let change = |&number: &u64| {
+    let change = |&number: &N| {
+        let number = number.into();
         let change = i128::from(number) - i128::from(before);
         before = number;
         base_36(change)

@@ -13,6 +13,7 @@ mod cuts;
 mod execution;
 mod fit;
 mod layers;
+mod live_steps;
 mod liveness;
 mod memory;
 mod proof;
@@ -37,10 +38,12 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "73GXBTIH5FEoQ2UTcs9b+npLm0Heh6OCCLLs3301tZA=";
+const STYLE_HASH: &str = "uP4gXwE0HLolqI+AS8Ds0xRcWRF/Mb5LNJvH9I5wl7E=";
 
-/// How large a page becomes at most by the numbers of what-if.
-const MAX_PAGE: usize = 2_000_000;
+/// How large a page becomes at most by the numbers for the script.
+const MAX_PAGE: usize = 2_400_000;
+/// How many of them what-if has at most.
+const MAX_WHAT_IF: usize = 2_000_000;
 /// What a page has beside its sections, style and script.
 const FRAME: usize = 10_000;
 
@@ -63,6 +66,10 @@ pub fn text(report: &Report) -> String {
     let bodies = sections.iter().map(|section| section.body.0.len());
     let texts = [&header.0, &charts, STYLE, SCRIPT].map(str::len);
     let used = FRAME + bodies.chain(texts).sum::<usize>();
+    let room = MAX_PAGE.saturating_sub(used);
+    let live_steps = live_steps::data(report, room / 2);
+    let room = room - live_steps.as_ref().map_or(0, String::len);
+    let what_if = what_if::data(report, room.min(MAX_WHAT_IF));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -89,7 +96,8 @@ pub fn text(report: &Report) -> String {
                 footer { "Made by PopLiner " (shown(&report.provenance.popliner)) ". All bytes are exact; steps and tiles count from 0." }
                 div id="tip" role="status" {}
                 (data_element("charts", Some(charts)))
-                (data_element("what-if-data", what_if::data(report, MAX_PAGE.saturating_sub(used))))
+                (data_element("live-steps-data", live_steps))
+                (data_element("what-if-data", what_if))
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -137,7 +145,7 @@ fn of_compilation(report: &Report, charts: &mut Charts) -> [Part; 7] {
 }
 
 /// The parts of a page about a model and its split.
-fn of_model(report: &Report, charts: &mut Charts) -> [Part; 17] {
+fn of_model(report: &Report, charts: &mut Charts) -> [Part; 18] {
     [
         ("refusal", "Why it does not fit", refusal::section(report)),
         ("given", "Beside the best", refusal::given(report)),
@@ -155,6 +163,7 @@ fn of_model(report: &Report, charts: &mut Charts) -> [Part; 17] {
         ("proof", "Proof", proof::section(report)),
         ("sweep", "Numbers of IPUs", sweep::section(report)),
         ("liveness", "Liveness", liveness::section(report, charts)),
+        ("live-steps", "Step by step", live_steps::section(report)),
         ("memory", "Recorded memory", memory::section(report, charts)),
         ("layers", "Layers", Some(layers::section(report))),
         ("execution", "Execution", execution::section(report)),

@@ -32,6 +32,7 @@ fn every_section_stands_in_the_page() {
         "proof",
         "sweep",
         "liveness",
+        "live-steps",
         "memory",
         "layers",
         "execution",
@@ -87,7 +88,7 @@ fn a_stage_is_held_against_its_own_limit() {
 
 /// Even with as many stages as layers.
 #[test]
-fn a_hundred_layers_and_twenty_thousand_steps_take_less_than_two_megabytes() {
+fn a_hundred_layers_and_twenty_thousand_steps_take_less_than_two_and_a_half_megabytes() {
     let mut report = report();
     let curve = |points: u32| Curve {
         first_step: 0,
@@ -162,7 +163,7 @@ fn a_hundred_layers_and_twenty_thousand_steps_take_less_than_two_megabytes() {
         not_always_live: tiles,
     });
     let size = text(&report).len();
-    assert!((1_000_000..2_000_000).contains(&size), "{size} bytes");
+    assert!((1_000_000..2_500_000).contains(&size), "{size} bytes");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The split whose cuts the reader moves: the numbers for the script, and what it
 //! fills in.
 
-use super::chart_data::{for_script, in_base_36};
+use super::chart_data::{MAX_EXACT, for_script, in_base_36};
 use crate::model::PseudoLayers;
 use crate::report::text::{is_obeyed, shown};
 use crate::report::{BestSplit, CheckedConstraint, Report, Split, WhatIf};
@@ -10,8 +10,6 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Up to here a browser adds up exactly: 2^53.
-const MAX_EXACT: u64 = 1 << 53;
 /// The maximum of `--mem-per-tile`.
 const MAX_LIMIT: u64 = 1 << 40;
 

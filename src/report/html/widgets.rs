@@ -34,6 +34,15 @@ pub(super) fn table(label: &str, table: &Table) -> Markup {
 
 /// A table with rows that are made by hand.
 pub(super) fn scrolling(label: &str, columns: &[Column], rows: Markup) -> Markup {
+    framed(label, columns, html! { tbody { (rows) } })
+}
+
+/// A table whose rows the script makes, in the body with this id.
+pub(super) fn filled(id: &str, label: &str, columns: &[Column]) -> Markup {
+    framed(label, columns, html! { tbody id=(id) {} })
+}
+
+fn framed(label: &str, columns: &[Column], body: Markup) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(label) {
             table {
@@ -50,7 +59,7 @@ pub(super) fn scrolling(label: &str, columns: &[Column], rows: Markup) -> Markup
                         }
                     }
                 }
-                tbody { (rows) }
+                (body)
             }
         }
     }

@@ -155,6 +155,14 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
+    /// Presses a key, wherever the focus is.
+    pub fn press(&mut self, key: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            let event = json!({"type": kind, "key": key, "code": key});
+            self.send("Input.dispatchKeyEvent", event);
+        }
+    }
+
     /// What came so far of one kind of event.
     pub fn named(&self, method: &str) -> Vec<&Value> {
         let events = self.events.iter();

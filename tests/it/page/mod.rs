@@ -4,6 +4,7 @@
 //! Without a Chromium in the PATH these tests say that they are skipped.
 
 mod browser;
+mod live_steps;
 mod what_if;
 
 use std::path::{Path, PathBuf};
@@ -213,7 +214,7 @@ fn what_the_browser_draws_is_there() {
     let curves = browser.value("document.querySelectorAll('[data-chart]').length");
     assert_eq!(curves, json!(stages * 2 + 3));
     // The highest point of a curve is where its peak says.
-    let heights = "[...document.querySelectorAll('path.curve')].map((path) => {
+    let heights = "[...document.querySelectorAll('[data-chart] path.curve')].map((path) => {
         const svg = path.ownerSVGElement.getBoundingClientRect();
         return [path.getBoundingClientRect().top - svg.top,
             path.closest('[data-chart]').querySelector('circle').getBoundingClientRect(),

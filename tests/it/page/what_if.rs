@@ -69,10 +69,7 @@ impl Page {
     fn press(&mut self, cut: usize, key: &str) {
         let focus = format!("document.querySelectorAll('.handle')[{cut}].focus()");
         self.browser.value(&focus);
-        for kind in ["keyDown", "keyUp"] {
-            let event = json!({"type": kind, "key": key, "code": key});
-            self.browser.send("Input.dispatchKeyEvent", event);
-        }
+        self.browser.press(key);
     }
 
     /// The middle of a handle, and where it would be at `position`.

@@ -1,17 +1,19 @@
-//! Single variables by name, after the model is built.
+//! Single variables and programs by name, after the model is built.
 
-use super::NamedVariable;
+use super::{NamedVariable, StepPrograms};
 use crate::profile::{LiveClasses, NEVER_LIVE, ProfileError, VariableNames, Variables};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Finds lowered variables by where and when they are live.
+/// Finds lowered variables by where and when they are live, and what runs then.
 #[derive(Debug)]
-pub struct VariableLookup {
+pub struct ProfileLookup {
     variables: Variables,
     /// By variable: its user set in the model.
     set_of: Vec<u32>,
     names: VariableNames,
+    /// What runs at each step.
+    pub programs: StepPrograms,
 }
 
 /// A tile and a step to look at.
@@ -36,13 +38,64 @@ pub struct LiveVariables {
     pub largest: Vec<NamedVariable>,
 }
 
-impl VariableLookup {
-    pub(super) fn new(variables: Variables, set_of: Vec<u32>, names: VariableNames) -> Self {
+/// A lowered variable on a tile, without its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TileVariable {
+    /// Its place in the order of the profile.
+    position: u32,
+    /// Its equivalence class.
+    pub class: u32,
+    /// Its user set in the model.
+    pub set: u32,
+    /// Its size.
+    pub bytes: u64,
+    /// Its category, as a position in [`ProfileLookup::category_names`].
+    pub category: u8,
+}
+
+impl ProfileLookup {
+    pub(super) fn new(
+        variables: Variables,
+        set_of: Vec<u32>,
+        names: VariableNames,
+        programs: StepPrograms,
+    ) -> Self {
         Self {
             variables,
             set_of,
             names,
+            programs,
         }
+    }
+
+    /// The variables of a tile that are ever live, the largest first. Equal ones
+    /// are in the order of the profile.
+    pub fn on_tile(&self, tile: u32) -> Vec<TileVariable> {
+        let positions = self.on_tiles(&[tile], |_, _| true).into_iter().flatten();
+        let variable = |position: u32| TileVariable {
+            position,
+            class: self.variables.classes[position as usize],
+            set: self.set_of[position as usize],
+            bytes: u64::from(self.variables.bytes[position as usize]),
+            category: self.variables.categories[position as usize],
+        };
+        let mut found: Vec<_> = positions.map(variable).collect();
+        found.sort_by_key(|variable| Reverse(variable.bytes));
+        found
+    }
+
+    /// The names of the categories, by their positions in [`TileVariable`].
+    pub fn category_names(&self) -> &[String] {
+        &self.variables.category_names
+    }
+
+    /// These variables by name, in the same order.
+    ///
+    /// # Errors
+    /// As [`ProfileLookup::live_at`].
+    pub fn named_all(&self, all: &[TileVariable]) -> Result<Vec<String>, ProfileError> {
+        let ids = all.iter().map(|own| self.variables.id(own.position));
+        self.names.fetch(&ids.collect::<Vec<_>>())
     }
 
     /// For each of `places` the variables that are live there and `counts` (by
@@ -87,7 +140,7 @@ impl VariableLookup {
     /// the tile, and the variable's class and user set), at most `most`.
     ///
     /// # Errors
-    /// As [`VariableLookup::live_at`].
+    /// As [`ProfileLookup::live_at`].
     pub fn largest(
         &self,
         tiles: &[u32],

@@ -1,0 +1,66 @@
+//! What runs at each liveness step.
+
+use super::operations::{Found, NO_OPERATION};
+use crate::profile::{ProgramKind, Programs, Step};
+
+/// The program of each liveness step, with what it is called.
+#[derive(Debug)]
+pub struct StepPrograms {
+    /// By step: a position in `programs`.
+    of_step: Vec<u32>,
+    programs: Vec<StepProgram>,
+}
+
+/// One program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepProgram {
+    /// What it does, such as `OnTileExecute` (`program_types`).
+    pub kind: Box<str>,
+    /// The name of its compute set, or its own; mostly empty where it has none.
+    pub name: Box<str>,
+    /// The first operation that it belongs to, as a position in
+    /// [`Model::operations`](super::Model::operations).
+    pub operation: Option<u32>,
+    /// How many operations it belongs to: several where its code was outlined.
+    pub operations: u32,
+}
+
+impl StepPrograms {
+    pub(super) fn new(programs: &Programs, steps: &[Step], found: &Found) -> Self {
+        let all = programs.all.iter().map(|program| {
+            let (kind, name) = match &program.kind {
+                ProgramKind::OnTileExecute(set) => {
+                    let set = &programs.compute_sets[*set as usize];
+                    ("OnTileExecute".into(), set.name.clone())
+                }
+                ProgramKind::DoExchange(_) => ("DoExchange".into(), program.name.clone()),
+                ProgramKind::Call(_) => ("Call".into(), program.name.clone()),
+                ProgramKind::Other(kind) => (kind.clone(), program.name.clone()),
+            };
+            StepProgram {
+                kind,
+                name,
+                operation: None,
+                operations: 0,
+            }
+        });
+        let mut all: Vec<StepProgram> = all.collect();
+        for (number, operation) in (0..NO_OPERATION).zip(&found.operations) {
+            for &program in &operation.programs {
+                let own = &mut all[program as usize];
+                own.operation.get_or_insert(number);
+                own.operations += 1;
+            }
+        }
+        Self {
+            of_step: steps.iter().map(|step| step.program).collect(),
+            programs: all,
+        }
+    }
+
+    /// The program of a step; `None` beyond the last.
+    pub fn at(&self, step: u32) -> Option<&StepProgram> {
+        let program = *self.of_step.get(step as usize)?;
+        self.programs.get(program as usize)
+    }
+}

@@ -1,0 +1,322 @@
+//! What is live on the fullest tile at chosen steps.
+
+use crate::memory::{LiveCurve, LiveCurves, MemoryModel};
+use crate::model::{Model, Positions, ProfileLookup, StepProgram, TileVariable};
+use crate::profile::{LiveClasses, ProfileError};
+use crate::report::downsample::thin;
+use crate::report::layer_names::{layer_name, layer_names};
+use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// The maximum number of chosen steps.
+const MAX_STEPS: usize = 400;
+/// Fewer are not chosen, however many variables that lists.
+const MIN_STEPS: usize = 25;
+/// With more variables than this, fewer steps are chosen: some 110 bytes of the page are
+/// for each.
+const MAX_LISTED: usize = 5000;
+/// So many of the largest variables of each step are listed.
+const LARGEST_OF_STEP: usize = 20;
+/// And so many of the largest of each layer.
+const LARGEST_OF_LAYER: usize = 10;
+
+/// What the steps are chosen from.
+pub(super) struct Whole<'a> {
+    pub(super) model: &'a Model,
+    pub(super) memory: &'a MemoryModel<'a>,
+    pub(super) positions: &'a Positions,
+    pub(super) tile: u32,
+    pub(super) curves: &'a LiveCurves,
+    /// By stage.
+    pub(super) stages: &'a [Option<LiveCurves>],
+}
+
+impl Whole<'_> {
+    /// What is live at chosen steps.
+    ///
+    /// # Errors
+    /// When the profile cannot be read again for names, or is not what it was.
+    pub(super) fn live_steps(&self, lookup: &ProfileLookup) -> Result<LiveSteps, ProfileError> {
+        let variables = lookup.on_tile(self.tile);
+        let (steps, spans, listed) = self.chosen(&variables);
+        let names = lookup.named_all(&listed)?;
+        let variable = |(variable, name): (&TileVariable, String)| {
+            let layers = self.memory.layers_of(variable.set).iter();
+            let layers = layers.map(|&layer| layer as usize);
+            let spans = spans.of(variable).iter();
+            VariableAtSteps {
+                name,
+                category: category(lookup, variable.category),
+                bytes: variable.bytes,
+                layers: layer_names(self.positions, layers),
+                is_always_live: self.model.classes.is_always_live(variable.class),
+                live: spans
+                    .map(|&(from, to)| (steps[from], steps[to - 1]))
+                    .collect(),
+            }
+        };
+        let runs = steps.iter().map(|&step| lookup.programs.at(step));
+        let operation = |own: &StepProgram| {
+            let operation = self.model.operations.get(own.operation? as usize)?;
+            Some(operation.name.to_string())
+        };
+        let found = LiveSteps {
+            tile: self.tile,
+            programs: runs.clone().map(program).collect(),
+            operations: runs.map(|own| own.and_then(operation)).collect(),
+            not_always_live: steps
+                .iter()
+                .map(|&step| self.curves.all_tiles.moving(step))
+                .collect(),
+            variables: listed.iter().zip(names).map(variable).collect(),
+            steps,
+            ..LiveSteps::default()
+        };
+        Ok(self.with_sums(found, lookup, &variables, &spans))
+    }
+
+    /// The chosen steps, when each variable is live, and which ones are listed: fewer
+    /// steps where too many would be.
+    fn chosen(&self, variables: &[TileVariable]) -> (Vec<u32>, Spans, Vec<TileVariable>) {
+        let mut most = MAX_STEPS;
+        loop {
+            let steps = self.steps(most);
+            let spans = Spans::new(&self.model.classes, &steps, variables);
+            let listed = self.listed(variables, &spans);
+            if listed.len() <= MAX_LISTED || most <= MIN_STEPS {
+                return (steps, spans, listed);
+            }
+            most /= 2;
+        }
+    }
+
+    /// At most this number of steps, ascending: first those that everyone asks for, then the turns of the
+    /// curve.
+    fn steps(&self, most: usize) -> Vec<u32> {
+        let own = &self.curves.on_tile;
+        let mut chosen: BTreeSet<u32> = [own, &self.curves.all_tiles]
+            .into_iter()
+            .chain(self.stages.iter().flatten().map(|stage| &stage.on_tile))
+            .flat_map(|curve| [curve.peak().1, curve.window.0, curve.window.1])
+            .collect();
+        chosen.extend(
+            self.model
+                .turn
+                .iter()
+                .flat_map(|&turn| [turn.saturating_sub(1), turn]),
+        );
+        let spans = self.memory.layer_spans();
+        // Of many spans as many as leave half of the steps to the turns.
+        let every = (spans.len() * 2).div_ceil(most / 2).max(1);
+        let spans = spans.iter().step_by(every);
+        chosen.extend(spans.flat_map(|span| [span.from, span.to]));
+        let left = most.saturating_sub(chosen.len());
+        let turns = thin(&own.points, left)
+            .into_iter()
+            .map(|place| own.points[place].0);
+        for step in turns {
+            if chosen.len() < most {
+                chosen.insert(step);
+            }
+        }
+        let (first, last) = own.window;
+        let inside = chosen
+            .into_iter()
+            .filter(|step| (first..=last).contains(step));
+        inside.take(most).collect()
+    }
+
+    /// The variables that are listed, in the order of `variables`.
+    fn listed(&self, variables: &[TileVariable], spans: &Spans) -> Vec<TileVariable> {
+        let mut of_step = vec![0; spans.steps];
+        let mut of_layer = vec![0; self.positions.len()];
+        let mut always = 0;
+        let is_listed = |variable: &&TileVariable| {
+            let mut is_large = false;
+            let mut count = |so_far: &mut usize, most: usize| {
+                is_large |= *so_far < most;
+                *so_far += 1;
+            };
+            if self.model.classes.is_always_live(variable.class) {
+                // Apart from the others, of which the reader may want to see more.
+                count(&mut always, LARGEST_OF_STEP);
+            } else {
+                let steps = spans.of(variable).iter().flat_map(|&(from, to)| from..to);
+                steps.for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
+            }
+            for &layer in self.memory.layers_of(variable.set) {
+                count(&mut of_layer[layer as usize], LARGEST_OF_LAYER);
+            }
+            is_large
+        };
+        let live = variables.iter().filter(|own| !spans.of(own).is_empty());
+        live.filter(is_listed).copied().collect()
+    }
+
+    /// The bytes at each step by what they are.
+    fn with_sums(
+        &self,
+        found: LiveSteps,
+        lookup: &ProfileLookup,
+        variables: &[TileVariable],
+        spans: &Spans,
+    ) -> LiveSteps {
+        let none = || Sums::new(spans.steps);
+        let mut categories = vec![none(); lookup.category_names().len()];
+        let mut layers = vec![none(); self.positions.len()];
+        let (mut all, mut counts, mut everywhere) = (none(), none(), none());
+        for variable in variables {
+            let own = spans.of(variable);
+            all.add(own, variable.bytes);
+            counts.add(own, 1);
+            categories[usize::from(variable.category)].add(own, variable.bytes);
+            match self.memory.layers_of(variable.set) {
+                [] => everywhere.add(own, variable.bytes),
+                places => places
+                    .iter()
+                    .for_each(|&layer| layers[layer as usize].add(own, variable.bytes)),
+            }
+        }
+        let category = |(number, sums): (u8, Sums)| CategoryAtSteps {
+            name: category(lookup, number),
+            bytes: sums.by_step(),
+        };
+        let categories = (0..).zip(categories).map(category);
+        let mut categories: Vec<_> = categories
+            .filter(|own| own.bytes.iter().any(|&own| own > 0))
+            .collect();
+        categories.sort_by_key(|own| Reverse(own.bytes.iter().max().copied()));
+        let layer = |(position, sums): (usize, Sums)| LayerAtSteps {
+            name: layer_name(self.positions, position),
+            bytes: sums.by_step(),
+        };
+        LiveSteps {
+            counts: counts.by_step(),
+            bytes: all.by_step(),
+            categories,
+            layers: layers.into_iter().enumerate().map(layer).collect(),
+            in_every_stage: everywhere.by_step(),
+            ..found
+        }
+    }
+}
+
+fn category(lookup: &ProfileLookup, number: u8) -> String {
+    let name = lookup.category_names().get(usize::from(number));
+    name.cloned().unwrap_or_default()
+}
+
+/// What a step runs, in one line.
+fn program(own: Option<&StepProgram>) -> String {
+    match own {
+        None => String::new(),
+        Some(own) if own.name.is_empty() => own.kind.to_string(),
+        Some(own) => format!("{} {}", own.kind, own.name),
+    }
+}
+
+impl LiveCurve {
+    /// The bytes of variables that are live at a step of the window, but not always.
+    fn moving(&self, step: u32) -> u64 {
+        let before = self.points.partition_point(|&(from, _)| from <= step);
+        let point = before
+            .checked_sub(1)
+            .and_then(|place| self.points.get(place));
+        point.map_or(0, |&(_, bytes)| bytes)
+    }
+}
+
+/// By class: at which of the chosen steps it is live, as half-open ranges of places in
+/// the list of steps.
+struct Spans {
+    steps: usize,
+    by_class: FxHashMap<u32, Vec<(usize, usize)>>,
+}
+
+impl Spans {
+    fn new(classes: &LiveClasses, steps: &[u32], variables: &[TileVariable]) -> Self {
+        let mut by_class = FxHashMap::default();
+        for variable in variables {
+            let own = || spans(classes.ranges(variable.class), steps);
+            by_class.entry(variable.class).or_insert_with(own);
+        }
+        Self {
+            steps: steps.len(),
+            by_class,
+        }
+    }
+
+    fn of(&self, variable: &TileVariable) -> &[(usize, usize)] {
+        self.by_class
+            .get(&variable.class)
+            .map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Ranges of steps as ranges of places in `steps`; those with none between become one.
+fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
+    let place = |step: u32| steps.partition_point(|&own| own < step);
+    let mut spans: Vec<(usize, usize)> = Vec::new();
+    for &(from, to) in ranges {
+        let (from, to) = (place(from), place(to));
+        match spans.last_mut() {
+            _ if from >= to => {}
+            Some(last) if last.1 >= from => last.1 = to,
+            _ => spans.push((from, to)),
+        }
+    }
+    spans
+}
+
+/// Sums by step, made of ranges.
+#[derive(Clone)]
+struct Sums(Vec<u64>);
+
+impl Sums {
+    fn new(steps: usize) -> Self {
+        Self(vec![0; steps + 1])
+    }
+
+    /// Adds at each step of these ranges. What is taken away after a range was added
+    /// before, so sums are right again, wherever they wrapped around between.
+    fn add(&mut self, spans: &[(usize, usize)], number: u64) {
+        for &(from, to) in spans {
+            self.0[from] = self.0[from].wrapping_add(number);
+            self.0[to] = self.0[to].wrapping_sub(number);
+        }
+    }
+
+    fn by_step(mut self) -> Vec<u64> {
+        self.0.pop();
+        let sums = self.0.into_iter().scan(0u64, |sum, change| {
+            *sum = sum.wrapping_add(change);
+            Some(*sum)
+        });
+        sums.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_steps_become_ranges_of_chosen_steps() {
+        let steps = [2, 5, 6, 9];
+        assert_eq!(spans(&[(0, 2), (3, 5), (7, 9), (10, 99)], &steps), []);
+        assert_eq!(spans(&[(0, 3), (6, 7)], &steps), [(0, 1), (2, 3)]);
+        // Not live at 3, which nobody sees.
+        assert_eq!(spans(&[(2, 3), (4, 6)], &steps), [(0, 2)]);
+        assert_eq!(spans(&[(0, 100)], &steps), [(0, 4)]);
+    }
+
+    #[test]
+    fn sums_are_by_step() {
+        let mut sums = Sums::new(4);
+        sums.add(&[(0, 2), (3, 4)], 7);
+        sums.add(&[(1, 4)], 10);
+        assert_eq!(sums.by_step(), [7, 17, 10, 17]);
+    }
+}

@@ -1,0 +1,74 @@
+//! What is live on the fullest tile at chosen steps, for a page in which the reader
+//! goes from step to step.
+
+use super::LayerNames;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The variables of one tile at chosen steps. Lists are by chosen step unless they say
+/// otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveSteps {
+    /// The tile: the fullest one.
+    pub tile: u32,
+    /// The chosen steps, ascending: peaks, where layers and stages begin and end, where
+    /// the backward pass begins, and the highest and lowest points between.
+    pub steps: Vec<u32>,
+    /// What runs, such as `OnTileExecute encoder/3/MatMul`.
+    pub programs: Vec<String>,
+    /// The operation that it belongs to; `null` for none, and the first one where
+    /// outlined code belongs to several.
+    pub operations: Vec<Option<String>>,
+    /// How many lowered variables of the tile are live.
+    pub counts: Vec<u64>,
+    /// Their bytes, those of code among them.
+    pub bytes: Vec<u64>,
+    /// Over all tiles, bytes of the variables that are live at the step but not always.
+    pub not_always_live: Vec<u64>,
+    /// The bytes by category, most bytes first.
+    pub categories: Vec<CategoryAtSteps>,
+    /// The bytes by layer, in the order of the report's layers. What several layers use
+    /// counts in each.
+    pub layers: Vec<LayerAtSteps>,
+    /// Bytes of the variables that count in no layer, but in every stage.
+    pub in_every_stage: Vec<u64>,
+    /// Of each step the 20 largest variables are among these, and the 10 largest of
+    /// each layer: the largest first.
+    pub variables: Vec<VariableAtSteps>,
+}
+
+/// One category of lowered variables.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CategoryAtSteps {
+    /// Its name, such as `variable`.
+    pub name: String,
+    /// By chosen step: bytes that are live.
+    pub bytes: Vec<u64>,
+}
+
+/// One layer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LayerAtSteps {
+    /// Its name.
+    pub name: Option<String>,
+    /// By chosen step: bytes that are live.
+    pub bytes: Vec<u64>,
+}
+
+/// One lowered variable.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VariableAtSteps {
+    /// Its name, such as `weights#0`.
+    pub name: String,
+    /// Its category.
+    pub category: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The layers that it counts in, in order; empty when it counts in every stage.
+    pub layers: LayerNames,
+    /// Is it live on every step of the program?
+    pub is_always_live: bool,
+    /// From which to which of the chosen steps it is live, both inclusive, ascending.
+    /// Between chosen steps it need not be.
+    pub live: Vec<(u32, u32)>,
+}
