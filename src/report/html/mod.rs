@@ -38,7 +38,7 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "uP4gXwE0HLolqI+AS8Ds0xRcWRF/Mb5LNJvH9I5wl7E=";
+const STYLE_HASH: &str = "cd7anQ0mwlHw6XnVBcwREODvMblnMU5vGykT68H00Co=";
 
 /// How large a page becomes at most by the numbers for the script.
 const MAX_PAGE: usize = 2_400_000;

@@ -6,6 +6,7 @@ use crate::report::{Curve, LayerMemory, LiveVariable, TileTotals};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
 
+mod colours;
 mod compilation;
 
 #[test]

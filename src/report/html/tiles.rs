@@ -44,7 +44,8 @@ impl TileDrawing<'_> {
         html! {
             div.plot {
             (scale(HEIGHT, ticks(most).into_iter().map(|tick| (tick, self.y(tick)))))
-            svg height=(HEIGHT) role="img" aria-label=(self.label) data-chart=(number) {
+            // What has links in it is no picture.
+            svg height=(HEIGHT) role=(if self.has_links() { "group" } else { "img" }) aria-label=(self.label) data-chart=(number) {
                 (self.block_drawings())
                 @for tick in ticks(most) { line.grid x1="0" x2="100%" y1=(self.y(tick)) y2=(self.y(tick)) {} }
                 svg y=(ABOVE) width="100%" height=(room) preserveAspectRatio="none"
@@ -60,6 +61,10 @@ impl TileDrawing<'_> {
             }
             }
         }
+    }
+
+    fn has_links(&self) -> bool {
+        self.blocks.iter().any(|own| own.ipu.is_some())
     }
 
     /// Are there columns of several tiles?

@@ -85,7 +85,7 @@ fn stages(report: &Report) -> Markup {
     }
     columns.push("Bytes over the cut after it");
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Stages of the split with moved cuts" {
+        div.scroll tabindex="0" role="group" aria-label="Stages of the split with moved cuts" {
             table {
                 thead { tr {
                     th scope="col" { "Stage" }

@@ -44,7 +44,7 @@ pub(super) fn filled(id: &str, label: &str, columns: &[Column]) -> Markup {
 
 fn framed(label: &str, columns: &[Column], body: Markup) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(label) {
+        div.scroll tabindex="0" role="group" aria-label=(label) {
             table {
                 thead {
                     tr {
@@ -52,7 +52,7 @@ fn framed(label: &str, columns: &[Column], body: Markup) -> Markup {
                             @if column.is_number() {
                                 th.n scope="col" { (column.name) }
                             } @else if column.kind == Kind::Bar {
-                                th scope="col" {}
+                                th scope="col" { span.unseen { (column.name) } }
                             } @else {
                                 th scope="col" { (column.name) }
                             }

@@ -3,6 +3,7 @@
 //!
 //! Without a Chromium in the PATH these tests say that they are skipped.
 
+mod accessible;
 mod browser;
 mod live_steps;
 mod what_if;

@@ -1,0 +1,111 @@
+//! Colours that are told apart by those who do not see all of them.
+
+use super::STYLE;
+use crate::memory::Parts;
+use crate::report::tables::bar;
+
+/// What red, green and blue become for people without one kind of cones (Machado,
+/// Oliveira and Fernandes 2009, severity 1), and for all others.
+const SEEN: [(&str, [[f64; 3]; 3]); 4] = [
+    ("all", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    (
+        "protanopia",
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
+    ),
+    (
+        "deuteranopia",
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ],
+    ),
+    (
+        "tritanopia",
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ],
+    ),
+];
+
+/// Where a colour such as `#3d6fb0` is in CIELAB.
+fn place(colour: &str, seen: &[[f64; 3]; 3]) -> [f64; 3] {
+    let linear = [1, 3, 5].map(|at| {
+        let channel = u8::from_str_radix(&colour[at..at + 2], 16).unwrap();
+        let channel = f64::from(channel) / 255.0;
+        if channel <= 0.04045 {
+            channel / 12.92
+        } else {
+            ((channel + 0.055) / 1.055).powf(2.4)
+        }
+    });
+    let sum = |row: &[f64; 3]| row.iter().zip(linear).map(|(a, b)| a * b).sum::<f64>();
+    let [r, g, b] = seen.each_ref().map(|row| sum(row).clamp(0.0, 1.0));
+    let curved = |own: f64| {
+        if own > 0.008856 {
+            own.cbrt()
+        } else {
+            7.787 * own + 16.0 / 116.0
+        }
+    };
+    let x = curved((0.4124564 * r + 0.3575761 * g + 0.1804375 * b) / 0.95047);
+    let y = curved(0.2126729 * r + 0.7151522 * g + 0.0721750 * b);
+    let z = curved((0.0193339 * r + 0.1191920 * g + 0.9503041 * b) / 1.08883);
+    [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+}
+
+/// The least distance of two colours, whoever sees them, and who sees them so.
+fn distance(a: &str, b: &str) -> (f64, &'static str) {
+    let distances = SEEN.map(|(who, seen)| {
+        let (a, b) = (place(a, &seen), place(b, &seen));
+        let squares = a.iter().zip(b).map(|(a, b)| (a - b).powi(2));
+        (squares.sum::<f64>().sqrt(), who)
+    });
+    distances
+        .into_iter()
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .unwrap()
+}
+
+/// The colours of both schemes by their names.
+fn schemes() -> [impl Fn(&str) -> String; 2] {
+    let mut blocks = STYLE.split(":root {").skip(1);
+    [(); 2].map(|()| {
+        let block = blocks.next().unwrap().split('}').next().unwrap();
+        move |name: &str| {
+            let colour = block.split(&format!("--{name}: ")).nth(1).expect(name);
+            colour[..7].to_string()
+        }
+    })
+}
+
+/// 2.3 is what most people just notice.
+#[test]
+fn parts_of_memory_are_told_apart_by_all() {
+    let names = bar(&Parts::default()).map(|(class, ..)| class);
+    for colour in schemes() {
+        for (place, a) in names.iter().enumerate() {
+            for (after, b) in names[place + 1..].iter().enumerate() {
+                let needed = if after == 0 { 18.0 } else { 12.0 };
+                let (found, who) = distance(&colour(a), &colour(b));
+                assert!(found >= needed, "{a} and {b} are {found} apart: {who}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_of_a_curve_are_told_apart_by_all() {
+    for colour in schemes() {
+        for (a, b) in [("variables", "always"), ("always", "overhead")] {
+            let (found, who) = distance(&colour(a), &colour(b));
+            assert!(found >= 18.0, "{a} and {b} are {found} apart: {who}");
+        }
+    }
+}
