@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::path::Path;
 
 /// What is wrong with an id that several rows have.
-pub(super) const TWICE: &str = "it stands there twice";
+pub(super) const DUPLICATE: &str = "duplicate id";
 
 /// An open profile.
 pub(super) struct Database {
@@ -338,7 +338,7 @@ impl<'r> Cells<'r> {
         if is_first {
             Ok(())
         } else {
-            Err(self.problem(0, TWICE))
+            Err(self.problem(0, DUPLICATE))
         }
     }
 

@@ -1,7 +1,7 @@
 //! From the ids of a table to positions in an array.
 
 use super::ProfileError;
-use super::database::{Cells, TWICE};
+use super::database::{Cells, DUPLICATE};
 use rustc_hash::FxHashMap;
 
 /// Positions of the rows of a table by their ids.
@@ -51,7 +51,7 @@ impl Ids {
         column: &'static str,
         ids: &[u64],
     ) -> Result<Self, ProfileError> {
-        Self::new(ids).map_err(|id| ProfileError::cell(table, column, id, TWICE))
+        Self::new(ids).map_err(|id| ProfileError::cell(table, column, id, DUPLICATE))
     }
 
     /// Ids from 0 to `len - 1`, each the position of its row.

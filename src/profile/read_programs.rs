@@ -1,7 +1,7 @@
 //! Reading the program tree (`programs`, `program_types`, `control_programs`),
 //! with what hangs on it.
 
-use super::database::{Database, TWICE};
+use super::database::{Database, DUPLICATE};
 use super::encoding::decode_list;
 use super::ids::{Ids, insert_once, position};
 use super::program_types::Details;
@@ -114,7 +114,7 @@ fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, ProfileEr
             "control_programs",
             "id",
             twice[0].0,
-            TWICE,
+            DUPLICATE,
         ));
     }
     Ok(roots.into_iter().map(|(_, program)| program).collect())

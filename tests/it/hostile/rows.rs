@@ -170,7 +170,7 @@ fn ids_that_stand_twice() {
     ];
     for table in tables {
         let sql = format!("INSERT INTO {table} SELECT * FROM {table} LIMIT 1");
-        let parts = [&*format!("table `{table}`"), "it stands there twice"];
+        let parts = [&*format!("table `{table}`"), "duplicate id"];
         Case::loose().sql(&sql).refused(table, &parts);
     }
     for table in ["target_info", "version_info"] {
