@@ -84,6 +84,7 @@ pub struct LayerMemory {
     /// Bytes there.
     pub fullest_tile_bytes: u64,
 }
+
 /// Cycles of layers and stages, as far as the profile knows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
@@ -102,8 +103,8 @@ pub struct Execution {
     /// The part of `unplaced` that exchanges between tiles take; left out as there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unplaced_exchange: Option<u64>,
-    /// Executed cycles of stream copies, syncs and control flow, 0 of estimates; `null`
-    /// as there. All layers, `unplaced` and `other` together are `total`.
+    /// Executed cycles of stream copies, syncs and control flow, 0 of estimates; left
+    /// out as there. All layers, `unplaced` and `other` together are `total`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other: Option<u64>,
 }

@@ -11,6 +11,7 @@ mod columns;
 mod curve;
 mod cuts;
 mod execution;
+mod execution_strip;
 mod fit;
 mod layers;
 mod liveness;
@@ -37,7 +38,7 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "73GXBTIH5FEoQ2UTcs9b+npLm0Heh6OCCLLs3301tZA=";
+const STYLE_HASH: &str = "DR8dbfhZepJNS+1qGhOux4t5+rlQTLpnK/65PZZ/de8=";
 
 /// How large a page becomes at most by the numbers of what-if.
 const MAX_PAGE: usize = 2_000_000;

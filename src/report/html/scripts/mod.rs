@@ -10,7 +10,8 @@ pub(super) const SCRIPT: &str = concat!(
     include_str!("hover.js"),
     include_str!("print.js"),
     include_str!("what_if.js"),
+    include_str!("execution.js"),
 );
 
 /// The SHA-256 of the script, which a test compares.
-pub(super) const SCRIPT_HASH: &str = "KuJsZr9CaAUDRPq120rWWbvMCx6C9D8EYqm5cZv+vxA=";
+pub(super) const SCRIPT_HASH: &str = "FrvKOMwt7/RF9Y09/da6Gq3qjJ0DL9QxMp+8G1/ivcM=";
