@@ -38,7 +38,7 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "DR8dbfhZepJNS+1qGhOux4t5+rlQTLpnK/65PZZ/de8=";
+const STYLE_HASH: &str = "YqyfZykWGWuBMZSvfketIZ9LBggt6e+Wpa+qrs+pHnw=";
 
 /// How large a page becomes at most by the numbers of what-if.
 const MAX_PAGE: usize = 2_000_000;

@@ -14,4 +14,4 @@ pub(super) const SCRIPT: &str = concat!(
 );
 
 /// The SHA-256 of the script, which a test compares.
-pub(super) const SCRIPT_HASH: &str = "FrvKOMwt7/RF9Y09/da6Gq3qjJ0DL9QxMp+8G1/ivcM=";
+pub(super) const SCRIPT_HASH: &str = "6U2eyXBOnWxSaVawS1cBUgehMlEQKpkhgDahPJDnHWg=";
