@@ -160,6 +160,10 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     })?;
     if let Some(what_if) = &mut report.what_if {
         what_if.arguments.clone_from(&options.question);
+        let memories = request::memories(options, model.target.bytes_per_tile);
+        let reserves = memories.iter().map(|&memory| options.reserve.of(memory));
+        what_if.reserves = reserves.collect();
+        what_if.memories = memories;
     }
     let outputs = Outputs {
         options,

@@ -128,11 +128,16 @@ fn of_original(options: &Options) -> Option<&'static str> {
     found.map(|(_, what)| what)
 }
 
+/// The memory of a tile, by option or else of the target: one number, or one for each
+/// IPU.
+pub(super) fn memories(options: &Options, bytes_per_tile: u64) -> Vec<u64> {
+    let asked = options.mem_per_tile.as_ref();
+    asked.map_or_else(|| vec![bytes_per_tile], |MemPerTile(all)| all.clone())
+}
+
 /// What a stage may take of each tile: one number, or one for each IPU.
 pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>> {
-    let target = MemPerTile(vec![bytes_per_tile]);
-    let memories = options.mem_per_tile.as_ref().unwrap_or(&target);
-    let limit = |&memory: &u64| {
+    let limit = |memory: u64| {
         let reserve = options.reserve.of(memory);
         let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
         limit.ok_or_else(|| {
@@ -141,7 +146,8 @@ pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>>
             ))
         })
     };
-    memories.0.iter().map(limit).collect()
+    let memories = memories(options, bytes_per_tile).into_iter();
+    memories.map(limit).collect()
 }
 
 /// How many IPUs there are, with as many limits.

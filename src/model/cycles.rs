@@ -3,7 +3,7 @@
 //! What is counted is the same for both sources: compute sets and exchanges
 //! between tiles, each step as long as its slowest tile. Stream copies wait for
 //! the host and syncs for other tiles, so what executions say of them is kept
-//! apart and belongs to no layer.
+//! apart and belongs to no layer. Exchanges are a part of the sums that is known.
 //!
 //! A program that several operations run (an outlined body) is shared out by
 //! how often each of them runs it in the walk over the program tree. The body
@@ -48,8 +48,13 @@ pub struct OperationCycles {
     /// By position in [`Model::operations`]: cycles of its compute sets and
     /// exchanges, over all runs if they were executed.
     pub by_operation: Vec<u64>,
+    /// The part of each of `by_operation` that exchanges take; the rest is of compute
+    /// sets.
+    pub exchange_by_operation: Vec<u64>,
     /// Those of compute sets and exchanges that belong to no operation.
     pub unexplained: u64,
+    /// The part of `unexplained` that exchanges take.
+    pub unexplained_exchange: u64,
     /// Executed cycles of everything else: stream copies, syncs, control flow.
     pub other: u64,
 }
@@ -62,9 +67,13 @@ pub struct CyclesByLayer {
     pub source: CycleSource,
     /// By position of the layer order.
     pub by_layer: Vec<u64>,
+    /// The part of each of `by_layer` that exchanges take; the rest is of compute sets.
+    pub exchange_by_layer: Vec<u64>,
     /// Those of operations that the placement leaves out or puts into every
     /// stage, and of compute sets and exchanges that belong to no operation.
     pub unplaced: u64,
+    /// The part of `unplaced` that exchanges take.
+    pub unplaced_exchange: u64,
     /// Executed cycles of stream copies, syncs and control flow.
     pub other: u64,
 }
@@ -86,35 +95,55 @@ impl Model {
     /// says nothing of cycles ([`NoCycles`]).
     pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
         let cycles = self.cycles.as_ref()?;
-        let mut by_layer = vec![0u64; placement.positions.len()];
-        let mut unplaced = cycles.unexplained;
-        for (operation, &own) in cycles.by_operation.iter().enumerate() {
-            let places = placement.places_of(operation);
-            if places.is_empty() {
-                unplaced = unplaced.saturating_add(own);
-            }
-            // The first places get what cannot be shared out evenly.
-            let count = places.len() as u64;
-            for (&place, number) in places.iter().zip(0..) {
-                let part = own / count + u64::from(number < own % count);
-                let sum = &mut by_layer[place as usize];
-                *sum = sum.saturating_add(part);
-            }
-        }
         let runs = match cycles.source {
             CycleSource::Executed { runs } => runs.max(1),
             CycleSource::Estimated => 1,
         };
-        by_layer
-            .iter_mut()
-            .for_each(|sum| *sum = sum.div_ceil(runs));
+        // Parts and means of a smaller number are never above those of a larger one:
+        // exchanges stay a part of the whole in each layer.
+        let (by_layer, unplaced) =
+            shared_by_layer(placement, &cycles.by_operation, cycles.unexplained, runs);
+        let (exchange_by_layer, unplaced_exchange) = shared_by_layer(
+            placement,
+            &cycles.exchange_by_operation,
+            cycles.unexplained_exchange,
+            runs,
+        );
         Some(CyclesByLayer {
             source: cycles.source,
             by_layer,
-            unplaced: unplaced.div_ceil(runs),
+            exchange_by_layer,
+            unplaced,
+            unplaced_exchange,
             other: cycles.other.div_ceil(runs),
         })
     }
+}
+
+/// What operations take, by layer and in none of them, in the mean of the runs.
+fn shared_by_layer(
+    placement: &Placement,
+    by_operation: &[u64],
+    unexplained: u64,
+    runs: u64,
+) -> (Vec<u64>, u64) {
+    let mut by_layer = vec![0u64; placement.positions.len()];
+    let mut unplaced = unexplained;
+    for (operation, &own) in by_operation.iter().enumerate() {
+        let places = placement.places_of(operation);
+        if places.is_empty() {
+            unplaced = unplaced.saturating_add(own);
+        }
+        // The first places get what cannot be shared out evenly.
+        let count = places.len() as u64;
+        for (&place, number) in places.iter().zip(0..) {
+            let part = own / count + u64::from(number < own % count);
+            let sum = &mut by_layer[place as usize];
+            *sum = sum.saturating_add(part);
+        }
+    }
+    let means = by_layer.into_iter().map(|sum| sum.div_ceil(runs));
+    (means.collect(), unplaced.div_ceil(runs))
 }
 
 /// The cycles of each operation: as executed, otherwise as estimated.
@@ -138,18 +167,28 @@ pub(super) fn of_operations(
     }
 }
 
-/// Does a program's work count in a layer?
-fn is_counted(programs: &Programs, program: usize) -> bool {
-    matches!(
-        programs.all[program].kind,
-        ProgramKind::OnTileExecute(_) | ProgramKind::DoExchange(_)
-    )
+/// What a program whose work counts in a layer does; `None` for any other.
+fn work(programs: &Programs, program: usize) -> Option<Work> {
+    match programs.all[program].kind {
+        ProgramKind::OnTileExecute(_) => Some(Work::Compute),
+        ProgramKind::DoExchange(_) => Some(Work::Exchange),
+        _ => None,
+    }
+}
+
+/// What tiles do in a step that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// They run a compute set.
+    Compute,
+    /// They exchange data with each other.
+    Exchange,
 }
 
 /// Has any program whose work counts any cycles?
 fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
     let mut all = cycles.iter().enumerate();
-    all.any(|(program, &own)| own > 0 && is_counted(programs, program))
+    all.any(|(program, &own)| own > 0 && work(programs, program).is_some())
 }
 
 /// Estimates are of one execution.
@@ -159,16 +198,11 @@ fn add_up(
     found: &Found,
     executions: &[u64],
 ) -> OperationCycles {
-    let mut sums = OperationCycles {
-        source: CycleSource::Estimated,
-        by_operation: vec![0; found.operations.len()],
-        unexplained: 0,
-        other: 0,
-    };
+    let mut sums = OperationCycles::none(CycleSource::Estimated, found);
     for (visit, &(_, program)) in found.walk.visits.iter().enumerate() {
-        if is_counted(programs, program as usize) {
+        if let Some(work) = work(programs, program as usize) {
             let cycles = estimated[program as usize].saturating_mul(executions[visit]);
-            sums.add(found.operation_of[visit], cycles);
+            sums.add(found.operation_of[visit], work, cycles);
         }
     }
     sums
@@ -182,46 +216,59 @@ fn share_out(
     found: &Found,
     executions: &[u64],
 ) -> OperationCycles {
-    let mut sums = OperationCycles {
-        source: CycleSource::Executed {
-            runs: executed.runs,
-        },
-        by_operation: vec![0; found.operations.len()],
-        unexplained: 0,
-        other: executed.without_program,
-    };
+    let runs = executed.runs;
+    let mut sums = OperationCycles::none(CycleSource::Executed { runs }, found);
+    sums.other = executed.without_program;
     let mut all = vec![0u128; programs.all.len()];
     for (&(_, program), &count) in found.walk.visits.iter().zip(executions) {
         all[program as usize] += u128::from(count);
     }
     for (program, &cycles) in executed.by_program.iter().enumerate() {
-        if !is_counted(programs, program) {
-            sums.other = sums.other.saturating_add(cycles);
-        } else if all[program] == 0 {
-            sums.add(NO_OPERATION, cycles);
+        match work(programs, program) {
+            None => sums.other = sums.other.saturating_add(cycles),
+            Some(work) if all[program] == 0 => sums.add(NO_OPERATION, work, cycles),
+            Some(_) => {}
         }
     }
     let mut before = vec![0u128; programs.all.len()];
     for (visit, &(_, program)) in found.walk.visits.iter().enumerate() {
         let program = program as usize;
-        if is_counted(programs, program) && all[program] > 0 {
+        if let Some(work) = work(programs, program).filter(|_| all[program] > 0) {
             let from = before[program];
             let to = from + u128::from(executions[visit]);
             before[program] = to;
             let cycles = u128::from(executed.by_program[program]);
             let part = cycles * to / all[program] - cycles * from / all[program];
-            sums.add(found.operation_of[visit], part as u64);
+            sums.add(found.operation_of[visit], work, part as u64);
         }
     }
     sums
 }
 
 impl OperationCycles {
-    fn add(&mut self, operation: u32, cycles: u64) {
-        let sum = match operation {
-            NO_OPERATION => &mut self.unexplained,
-            operation => &mut self.by_operation[operation as usize],
+    fn none(source: CycleSource, found: &Found) -> Self {
+        let by_operation = vec![0; found.operations.len()];
+        Self {
+            source,
+            exchange_by_operation: by_operation.clone(),
+            by_operation,
+            unexplained: 0,
+            unexplained_exchange: 0,
+            other: 0,
+        }
+    }
+
+    fn add(&mut self, operation: u32, work: Work, cycles: u64) {
+        let (all, exchange) = match operation {
+            NO_OPERATION => (&mut self.unexplained, &mut self.unexplained_exchange),
+            operation => (
+                &mut self.by_operation[operation as usize],
+                &mut self.exchange_by_operation[operation as usize],
+            ),
         };
-        *sum = sum.saturating_add(cycles);
+        *all = all.saturating_add(cycles);
+        if work == Work::Exchange {
+            *exchange = exchange.saturating_add(cycles);
+        }
     }
 }

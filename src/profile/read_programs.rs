@@ -1,7 +1,7 @@
 //! Reading the program tree (`programs`, `program_types`, `control_programs`),
 //! with what hangs on it.
 
-use super::database::{Database, DUPLICATE};
+use super::database::{DUPLICATE, Database};
 use super::encoding::decode_list;
 use super::ids::{Ids, insert_once, position};
 use super::program_types::Details;

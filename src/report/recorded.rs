@@ -84,6 +84,7 @@ pub struct LayerMemory {
     /// Bytes there.
     pub fullest_tile_bytes: u64,
 }
+
 /// Cycles of layers and stages, as far as the profile knows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
@@ -95,6 +96,17 @@ pub struct Execution {
     pub layers: Vec<LayerCycles>,
     /// By stage; empty without a split.
     pub stages: Vec<StageCycles>,
+    /// Cycles of compute sets and exchanges that count in no layer; left out
+    /// in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unplaced: Option<u64>,
+    /// The part of `unplaced` that exchanges between tiles take; left out as there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unplaced_exchange: Option<u64>,
+    /// Executed cycles of stream copies, syncs and control flow, 0 of estimates; left
+    /// out as there. All layers, `unplaced` and `other` together are `total`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<u64>,
 }
 
 /// Where cycles come from.
@@ -114,6 +126,10 @@ pub struct LayerCycles {
     pub name: Option<String>,
     /// Its cycles.
     pub cycles: u64,
+    /// The part of them that exchanges between tiles take, the rest being of compute
+    /// sets; left out in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<u64>,
 }
 
 /// The cycles of one stage.
@@ -123,4 +139,8 @@ pub struct StageCycles {
     pub stage: u32,
     /// Its cycles.
     pub cycles: u64,
+    /// The part of them that exchanges between tiles take, the rest being of compute
+    /// sets; left out in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<u64>,
 }

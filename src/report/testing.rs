@@ -447,30 +447,30 @@ fn live_steps() -> LiveSteps {
 }
 
 fn execution() -> Execution {
-    let layer = |name: Option<&str>, cycles| LayerCycles {
+    let layer = |name: Option<&str>, cycles, exchange| LayerCycles {
         name: name.map(String::from),
         cycles,
+        exchange: Some(exchange),
+    };
+    let stage = |stage, cycles, exchange| StageCycles {
+        stage,
+        cycles,
+        exchange: Some(exchange),
     };
     Execution {
         source: ExecutionSource::CompileTimeEstimates,
-        total: Some(1000),
+        total: Some(1033),
         layers: vec![
-            layer(None, 10),
-            layer(Some("0"), 400),
-            layer(Some("1"), 0),
-            layer(Some("2"), 580),
-            layer(Some("Out"), 10),
+            layer(None, 10, 10),
+            layer(Some("0"), 400, 100),
+            layer(Some("1"), 0, 0),
+            layer(Some("2"), 580, 0),
+            layer(Some("Out"), 10, 4),
         ],
-        stages: vec![
-            StageCycles {
-                stage: 0,
-                cycles: 410,
-            },
-            StageCycles {
-                stage: 1,
-                cycles: 590,
-            },
-        ],
+        stages: vec![stage(0, 410, 110), stage(1, 590, 4)],
+        unplaced: Some(30),
+        unplaced_exchange: Some(20),
+        other: Some(3),
     }
 }
 

@@ -30,6 +30,13 @@ pub struct WhatIf {
     pub best: Vec<BestSplit>,
     /// What a split must keep besides the limits, ties of weights among it.
     pub constraints: Vec<CheckedConstraint>,
+    /// Bytes of a tile that the run was told or the profile states: one number for all
+    /// IPUs, or one for each. Empty without a command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memories: Vec<u64>,
+    /// Bytes of each of `memories` that are kept free; the rest is the limit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reserves: Vec<u64>,
     /// The arguments of the run that say what is split and what a split must keep:
     /// a command line for another split begins with them. Empty without a command.
     pub arguments: Vec<String>,

@@ -4,7 +4,7 @@
 
 use super::variables::Use;
 use crate::limits::{STEPS, STEPS_AND_TILES};
-use crate::model::{GroupCode, MemoryPeak, Model, NO_CALL, OperationGroup};
+use crate::model::{GroupCode, MemoryPeak, Model, NO_CALL, OperationCycles, OperationGroup};
 use crate::profile::{RecordedTile, TileBytes};
 
 /// What does not fit, and where.
@@ -68,12 +68,23 @@ fn target(model: &Model) -> Checked {
     ensure(model.variables.tiles() == tiles, || {
         "variables are not on as many tiles as there are".into()
     })?;
-    let cycles = model.cycles.iter();
-    let mut cycles = cycles.map(|cycles| cycles.by_operation.len());
-    ensure(
-        cycles.all(|cycles| cycles == model.operations.len()),
-        || "there are not as many cycles as operations".into(),
-    )
+    model
+        .cycles
+        .as_ref()
+        .map_or(Ok(()), |own| cycles(own, model))
+}
+
+fn cycles(cycles: &OperationCycles, model: &Model) -> Checked {
+    let (all, exchange) = (&cycles.by_operation, &cycles.exchange_by_operation);
+    let count = model.operations.len();
+    ensure(all.len() == count && exchange.len() == count, || {
+        "there are not as many cycles as operations".into()
+    })?;
+    let unexplained = (&cycles.unexplained, &cycles.unexplained_exchange);
+    let mut sums = all.iter().zip(exchange).chain([unexplained]);
+    ensure(sums.all(|(all, exchange)| exchange <= all), || {
+        "exchanges take more cycles than there are".into()
+    })
 }
 
 fn classes(model: &Model) -> Checked {

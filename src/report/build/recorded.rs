@@ -73,38 +73,41 @@ impl Inputs<'_> {
     /// Cycles of layers, and of stages as the sum of their layers'.
     pub(super) fn execution(&self) -> Option<Execution> {
         let cycles = self.model.layer_cycles(self.placement)?;
-        let by_layer = &cycles.by_layer;
-        let sum = |layers: &[u64]| {
-            layers
-                .iter()
-                .fold(0, |sum: u64, &own| sum.saturating_add(own))
-        };
-        let layers = by_layer.iter().enumerate();
+        let layers = cycles.by_layer.iter().zip(&cycles.exchange_by_layer);
+        let layers = layers.enumerate().map(|(position, (&own, &exchange))| {
+            let name = self.name(position);
+            LayerCycles {
+                name,
+                cycles: own,
+                exchange: Some(exchange),
+            }
+        });
+        let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
         let stages = (0u32..).zip(self.stages());
+        let stages = stages.map(|(stage, range)| StageCycles {
+            stage,
+            cycles: of_range(&cycles.by_layer, range.clone()),
+            exchange: Some(of_range(&cycles.exchange_by_layer, range.clone())),
+        });
+        let total = [sum(&cycles.by_layer), cycles.unplaced, cycles.other];
         Some(Execution {
             source: match cycles.source {
                 CycleSource::Executed { .. } => ExecutionSource::ExecutedSteps,
                 CycleSource::Estimated => ExecutionSource::CompileTimeEstimates,
             },
-            total: Some(
-                sum(by_layer)
-                    .saturating_add(cycles.unplaced)
-                    .saturating_add(cycles.other),
-            ),
-            layers: layers
-                .map(|(position, &cycles)| LayerCycles {
-                    name: self.name(position),
-                    cycles,
-                })
-                .collect(),
-            stages: stages
-                .map(|(stage, range)| StageCycles {
-                    stage,
-                    cycles: sum(by_layer.get(range.clone()).unwrap_or_default()),
-                })
-                .collect(),
+            total: Some(sum(&total)),
+            layers: layers.collect(),
+            stages: stages.collect(),
+            unplaced: Some(cycles.unplaced),
+            unplaced_exchange: Some(cycles.unplaced_exchange),
+            other: Some(cycles.other),
         })
     }
+}
+
+/// The sum, or the highest number.
+fn sum(numbers: &[u64]) -> u64 {
+    numbers.iter().copied().fold(0, u64::saturating_add)
 }
 
 /// The place of the highest; the first of several.

@@ -11,6 +11,7 @@ mod columns;
 mod curve;
 mod cuts;
 mod execution;
+mod execution_strip;
 mod fit;
 mod layers;
 mod live_steps;
@@ -38,7 +39,7 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "cd7anQ0mwlHw6XnVBcwREODvMblnMU5vGykT68H00Co=";
+const STYLE_HASH: &str = "+ctqiw7pSHhJFUMxhvFvG8l9jbRJeYo83L7HuWuwylo=";
 
 /// How large a page becomes at most by the numbers for the script.
 const MAX_PAGE: usize = 2_400_000;

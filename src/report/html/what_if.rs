@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// The maximum of `--mem-per-tile`.
-const MAX_LIMIT: u64 = 1 << 40;
+const MAX_MEMORY: u64 = 1 << 40;
 
 /// What the script needs. It names the fields again.
 #[derive(Serialize)]
@@ -26,7 +26,9 @@ struct Data<'a> {
     layers: Vec<String>,
     command: Option<CommandLine<'a>>,
     ipus: u32,
-    limits: &'a [u64],
+    /// One for all IPUs, or one for each; less the reserves they are the limits.
+    memories: Vec<u64>,
+    reserves: Vec<u64>,
     /// Is the best split the one with the lowest peak?
     by_peak: bool,
     ends: Vec<u32>,
@@ -57,7 +59,12 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
             p.soft id="what-if-some" { "The model has too many ranges of layers for a page: cuts can be moved near those of the split and of the best splits only." }
             (controls(most))
             div id="what-if-strip" role="group" aria-label="Stages, and the cuts between them" {}
-            p.soft { "Drag a cut, or give it the focus and press the arrow keys, Page Up, Page Down, Home or End. A stage is filled as far as its fullest tile is." }
+            div.controls {
+                button type="button" id="what-if-add" { "Add a cut" }
+                button type="button" id="what-if-remove" { "Remove this cut" }
+                span.soft id="what-if-most" {}
+            }
+            p.soft { "Drag a cut, or give it the focus and press the arrow keys, Page Up, Page Down, Home or End; Delete removes it. Double-click a stage, or give it the focus and press Enter, to cut it in two. A stage is filled as far as its fullest tile is." }
             p id="what-if-verdict" role="status" {}
             dl.figures id="what-if-totals" {}
             (stages(report))
@@ -72,7 +79,8 @@ fn controls(most: u32) -> Markup {
     html! {
         div.controls {
             label { "IPUs " input id="what-if-ipus" type="number" min="1" max=(most) step="1"; }
-            label { "Limit of a tile in bytes (memory less the reserve) " input id="what-if-limit" type="number" min="1" max=(MAX_LIMIT) step="1"; }
+            label { "Memory of a tile in bytes " input id="what-if-memory" type="number" min="1" max=(MAX_MEMORY) step="1"; }
+            label { "Reserve in bytes " input id="what-if-reserve" type="number" min="0" max=(MAX_MEMORY) step="1"; }
             button type="button" id="what-if-reset" { "Reset" }
         }
     }
@@ -155,6 +163,7 @@ impl<'a> Data<'a> {
         let execution = report.execution.as_ref();
         let cycles = execution.map(|own| own.layers.iter().map(|layer| layer.cycles).collect());
         let positions = what_if.boundaries.last().copied()?;
+        let (memories, reserves) = memories(split, what_if).into_iter().unzip();
         let named = layers
             .iter()
             .map(|own| report.pseudo_layers.shown(&own.name));
@@ -168,15 +177,31 @@ impl<'a> Data<'a> {
             layers: named.collect(),
             command: CommandLine::new(report, what_if),
             ipus: split.max_stages,
-            limits: split
-                .limits
-                .as_deref()
-                .unwrap_or(std::slice::from_ref(&split.limit)),
+            memories,
+            reserves,
             by_peak: (report.proof.as_ref()).is_some_and(|own| own.objective == "peak"),
             ends: ends.to_vec(),
             best: &what_if.best,
             constraints: what_if.constraints.iter().map(with_shown_name).collect(),
         })
+    }
+}
+
+/// The memory of a tile and what is kept free of it, once or for each limit. Where the
+/// report does not say them, or not those of its limits, nothing is kept free.
+fn memories(split: &Split, what_if: &WhatIf) -> Vec<(u64, u64)> {
+    let limits = (split.limits.as_deref()).unwrap_or(std::slice::from_ref(&split.limit));
+    let said = what_if.memories.iter().zip(&what_if.reserves);
+    let mut said: Vec<(u64, u64)> = said.map(|(&memory, &own)| (memory, own)).collect();
+    if limits.len() == 1 {
+        // The same for each IPU.
+        said.dedup();
+    }
+    let is_exact = |&(memory, _): &(u64, u64)| memory < MAX_EXACT;
+    let rest = said.iter().map(|(memory, own)| memory.checked_sub(*own));
+    match said.iter().all(is_exact) && rest.eq(limits.iter().map(|&limit| Some(limit))) {
+        true => said,
+        false => limits.iter().map(|&limit| (limit, 0)).collect(),
     }
 }
 
@@ -263,6 +288,41 @@ mod tests {
             "{boundaries:?}"
         );
         assert_eq!(data(&report, 100), None);
+    }
+
+    #[test]
+    fn the_limits_are_memories_less_reserves() {
+        let said = |memories: &[u64], reserves: &[u64], limits: Option<Vec<u64>>| {
+            let mut report = report();
+            let split = report.split.as_mut().unwrap();
+            (split.limit, split.limits) = (900, limits);
+            let what_if = report.what_if.as_mut().unwrap();
+            (what_if.memories, what_if.reserves) = (memories.into(), reserves.into());
+            memories_of(&report)
+        };
+        assert_eq!(said(&[1000], &[100], None), [(1000, 100)]);
+        assert_eq!(said(&[1000; 2], &[100; 2], None), [(1000, 100)]);
+        let several = Some(vec![900, 950]);
+        let both = [(1000, 100), (1000, 50)];
+        assert_eq!(said(&[1000; 2], &[100, 50], several.clone()), both);
+        // Of reports that do not say it, or something else than their limits.
+        for (memories, reserves) in [
+            (vec![], vec![]),
+            (vec![1000], vec![1001]),
+            (vec![2000], vec![0]),
+        ] {
+            assert_eq!(said(&memories, &reserves, None), [(900, 0)]);
+        }
+        assert_eq!(said(&[1000], &[100], several), [(900, 0), (950, 0)]);
+        let far = [MAX_EXACT, MAX_EXACT - 900];
+        assert_eq!(said(&far[..1], &far[1..], None), [(900, 0)]);
+    }
+
+    fn memories_of(report: &Report) -> Vec<(u64, u64)> {
+        memories(
+            report.split.as_ref().unwrap(),
+            report.what_if.as_ref().unwrap(),
+        )
     }
 
     #[test]

@@ -193,7 +193,7 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     format!("{text}%")
 }
 
-/// A bar of stacked parts, each (class, name, bytes), against `whole`, with a
+/// A bar of stacked parts, each (class, name, bytes or cycles), against `whole`, with a
 /// line at `limit`.
 pub(super) fn stacked(
     parts: &[(&str, &str, u64)],
@@ -216,7 +216,7 @@ pub(super) fn stacked(
             @for (class, name, bytes, from) in placed {
                 @if bytes > 0 {
                     rect class=(class) x=(percent(from, whole)) width=(percent(bytes, whole))
-                        height=(height) data-tip=(format!("{name}: {} bytes", grouped(bytes))) {}
+                        height=(height) data-tip=(format!("{name}: {} {}", grouped(bytes), unit(class))) {}
                 }
             }
             @if let Some(limit) = limit {
@@ -224,6 +224,14 @@ pub(super) fn stacked(
                 line.limit x1=(at) x2=(at) y1="-3" y2=(height + 3) {}
             }
         }
+    }
+}
+
+/// What the parts of a bar are counted in: those of cycles have classes of their own.
+fn unit(class: &str) -> &'static str {
+    match class {
+        "compute" | "exchange" => "cycles",
+        _ => "bytes",
     }
 }
 

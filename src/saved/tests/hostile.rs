@@ -181,6 +181,18 @@ fn positions_that_lead_nowhere_are_named() {
             "as many cycles as operations",
         ),
         (
+            error_after(|m| m.cycles.as_mut().unwrap().exchange_by_operation.push(1)),
+            "as many cycles as operations",
+        ),
+        (
+            error_after(|m| m.cycles.as_mut().unwrap().exchange_by_operation[1] = 1),
+            "exchanges take more cycles than there are",
+        ),
+        (
+            error_after(|m| m.cycles.as_mut().unwrap().unexplained_exchange = 18),
+            "exchanges take more cycles than there are",
+        ),
+        (
             error_after(|m| m.operations[0].group = 2),
             "operation 0: there is no operation group 2",
         ),

@@ -80,7 +80,9 @@ pub(super) fn full() -> Model {
         cycles: Some(OperationCycles {
             source: CycleSource::Executed { runs: 3 },
             by_operation: vec![u64::MAX, 0, 1 << 40],
+            exchange_by_operation: vec![u64::MAX, 0, 1 << 39],
             unexplained: 17,
+            unexplained_exchange: 16,
             other: 4,
         }),
         version: version(3, 8),
@@ -287,15 +289,20 @@ fn any_cycles(operations: usize) -> impl Strategy<Value = OperationCycles> {
         Just(CycleSource::Estimated),
         any::<u64>().prop_map(|runs| CycleSource::Executed { runs }),
     ];
-    let sums = (vec(any::<u64>(), operations), any::<u64>(), any::<u64>());
-    (source, sums).prop_map(
-        |(source, (by_operation, unexplained, other))| OperationCycles {
+    // Exchanges, and all.
+    let sum = || (any::<u64>(), any::<u64>()).prop_map(|(a, b)| (a.min(b), a.max(b)));
+    let sums = (vec(sum(), operations), sum(), any::<u64>());
+    (source, sums).prop_map(|(source, (operations, unexplained, other))| {
+        let (exchange_by_operation, by_operation) = operations.into_iter().unzip();
+        OperationCycles {
             source,
             by_operation,
-            unexplained,
+            exchange_by_operation,
+            unexplained: unexplained.1,
+            unexplained_exchange: unexplained.0,
             other,
-        },
-    )
+        }
+    })
 }
 
 fn any_origin() -> impl Strategy<Value = (FormatVersion, BuildInfo)> {

@@ -59,8 +59,26 @@ fn after(fixture: &str, sql: &str) -> (Option<OperationCycles>, Vec<Warning>) {
 const ESTIMATED: &str = "popart-bert-inference";
 const EXECUTED: &str = "poplar-mlp";
 
-/// Generated models, each with what its options add.
-fn against_the_oracle(seed: u64, more: &[&str]) -> (OperationCycles, u64) {
+/// The same of exchanges alone.
+fn exchange(cycles: &OperationCycles) -> u64 {
+    cycles.exchange_by_operation.iter().sum::<u64>() + cycles.unexplained_exchange
+}
+
+/// Cycles of operations, and the exact ones; a share of a program is rounded once.
+fn check_operations(found: &[u64], expected: &[f64], roundings: impl Fn(usize) -> usize) {
+    assert_eq!(found.len(), expected.len());
+    for (index, (&found, &expected)) in found.iter().zip(expected).enumerate() {
+        let difference = (found as f64 - expected).abs();
+        assert!(
+            difference <= roundings(index) as f64,
+            "{index}: {found} of {expected}"
+        );
+    }
+}
+
+/// Generated models, each with what its options add; and what all programs take, and
+/// all exchanges.
+fn against_the_oracle(seed: u64, more: &[&str]) -> (OperationCycles, [u64; 2]) {
     let mut all = options(seed);
     all.extend(more.iter().map(|option| option.to_string()));
     let folder = TempDir::new().unwrap();
@@ -71,19 +89,16 @@ fn against_the_oracle(seed: u64, more: &[&str]) -> (OperationCycles, u64) {
     let found = model(&profile, &debug).cycles.unwrap();
     let is_executed = matches!(found.source, CycleSource::Executed { .. });
     assert_eq!(is_executed, expected.is_executed);
-    assert_eq!(found.by_operation.len(), expected.by_operation.len());
-    let pairs = found.by_operation.iter().zip(&expected.by_operation);
-    for (index, (&found, &expected)) in pairs.enumerate() {
-        // A share of a program is rounded once, and there are some programs.
-        let programs = oracle.operations[index].visits.len() as f64;
-        let difference = (found as f64 - expected).abs();
-        let allowed = if is_executed { programs } else { 0.0 };
-        assert!(
-            difference <= allowed,
-            "{all:?}, {index}: {found} of {expected}"
-        );
-    }
-    (found, expected.all)
+    let roundings = |operation: usize| match is_executed {
+        true => oracle.operations[operation].visits.len(),
+        false => 0,
+    };
+    check_operations(&found.by_operation, &expected.by_operation, roundings);
+    let exchanges = &found.exchange_by_operation;
+    check_operations(exchanges, &expected.exchange_by_operation, roundings);
+    assert!(exchanges.iter().any(|&own| own > 0), "{all:?}");
+    assert!(exchange(&found) < total(&found), "{all:?}");
+    (found, [expected.all, expected.exchange])
 }
 
 #[test]
@@ -99,7 +114,7 @@ fn what_was_executed_is_shared_out_without_rest() {
     for seed in 0..16 {
         let (found, all) = against_the_oracle(seed, &["--execution"]);
         assert_eq!(found.source, CycleSource::Executed { runs: 4 });
-        assert_eq!(total(&found), all, "seed {seed}");
+        assert_eq!([total(&found), exchange(&found)], all, "seed {seed}");
         assert!(found.other > 0, "copies and syncs take their time");
     }
 }
@@ -128,16 +143,29 @@ fn operations_that_are_left_out_are_unplaced() {
         &root().join(support::profile(ESTIMATED)),
         &root().join(support::debug(ESTIMATED)),
     );
-    let whole = total(model.cycles.as_ref().unwrap());
+    let own = model.cycles.as_ref().unwrap();
+    let (whole, of_exchanges) = (total(own), exchange(own));
     let [assigned, first, ignore] = [Layerless::Assign, Layerless::First, Layerless::Ignore]
         .map(|layerless| layer_cycles(&model, layerless).unwrap());
     for cycles in [&assigned, &first, &ignore] {
         assert_eq!(cycles.source, CycleSource::Estimated);
         assert_eq!(cycles.by_layer.iter().sum::<u64>() + cycles.unplaced, whole);
+        let exchange = cycles.exchange_by_layer.iter().sum::<u64>() + cycles.unplaced_exchange;
+        assert_eq!(exchange, of_exchanges);
+        check_parts(cycles);
     }
     assert!(first.by_layer[0] > 0 && ignore.by_layer[0] == 0);
     assert_eq!(ignore.unplaced, first.unplaced + first.by_layer[0]);
     assert_eq!(ignore.by_layer[1..], first.by_layer[1..]);
+}
+
+/// Exchanges are a part of each layer, and of some not all.
+fn check_parts(cycles: &CyclesByLayer) {
+    let mut layers = cycles.by_layer.iter().zip(&cycles.exchange_by_layer);
+    assert!(layers.all(|(all, exchange)| exchange <= all));
+    assert!(cycles.unplaced_exchange <= cycles.unplaced);
+    let [all, exchange] = [&cycles.by_layer, &cycles.exchange_by_layer];
+    assert!(exchange.iter().sum::<u64>() > 0 && all != exchange);
 }
 
 #[test]
@@ -147,6 +175,7 @@ fn several_runs_are_one_on_average() {
     let model = model(&files[0], &files[1]);
     let cycles = layer_cycles(&model, Layerless::Assign).unwrap();
     assert_eq!(cycles.source.to_string(), "executed, mean of 4 runs");
+    check_parts(&cycles);
     let whole = total(model.cycles.as_ref().unwrap());
     let mean = cycles.by_layer.iter().sum::<u64>() + cycles.unplaced;
     assert!(
@@ -314,7 +343,10 @@ fn sums_stop_where_numbers_end() {
             .unwrap();
         layer_cycles(&model(&profile, &debug), Layerless::Assign).unwrap()
     };
-    assert!(model(sql).by_layer.contains(&u64::MAX.div_ceil(4)));
+    let found = model(sql);
+    assert!(found.by_layer.contains(&u64::MAX.div_ceil(4)));
+    let mut layers = found.by_layer.iter().zip(&found.exchange_by_layer);
+    assert!(layers.all(|(all, exchange)| exchange <= all));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Cycles of operations, program by program in the order of the walk.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::Oracle;
@@ -13,19 +13,26 @@ pub struct Cycles {
     /// Of one operation after the other; a share of what was executed for
     /// several of them need not be whole.
     pub by_operation: Vec<f64>,
+    /// What of that exchanges take.
+    pub exchange_by_operation: Vec<f64>,
     /// Over all programs that run compute sets or exchanges.
     pub all: u64,
+    /// Over all exchanges.
+    pub exchange: u64,
 }
 
 /// As executed, or else as estimated, if there is anything of either.
 pub fn cycles(profile: &Path, oracle: &Oracle) -> Option<Cycles> {
     let database = Database::open(profile);
+    let exchanges = format!("SELECT id FROM ({COUNTED}) WHERE name = 'DoExchange'");
+    let exchanges = database.rows(&exchanges, |row| number(row, 0));
+    let exchanges: HashSet<i64> = exchanges.into_iter().collect();
     let executed = executed(&database);
     if !executed.is_empty() {
-        return Some(shared(oracle, &executed));
+        return Some(shared(oracle, &executed, &exchanges));
     }
     let estimated = estimated(&database)?;
-    Some(summed(oracle, &estimated, &visits(oracle)))
+    Some(summed(oracle, &estimated, &exchanges))
 }
 
 const COUNTED: &str = "SELECT p.id, p.variant_index, t.name FROM programs p
@@ -84,35 +91,52 @@ fn visits(oracle: &Oracle) -> Vec<(usize, i64, u64)> {
     visits.collect()
 }
 
-fn summed(oracle: &Oracle, estimated: &HashMap<i64, u64>, visits: &[(usize, i64, u64)]) -> Cycles {
-    let mut by_operation = vec![0.0; oracle.operations.len()];
-    let mut all = 0;
-    for &(operation, program, times) in visits {
+fn summed(oracle: &Oracle, estimated: &HashMap<i64, u64>, exchanges: &HashSet<i64>) -> Cycles {
+    let mut sums = Cycles::none(oracle, false);
+    for (operation, program, times) in visits(oracle) {
         let cycles = estimated.get(&program).unwrap_or(&0) * times;
-        by_operation[operation] += cycles as f64;
-        all += cycles;
+        let is_exchange = exchanges.contains(&program);
+        sums.add(operation, cycles as f64, is_exchange);
+        sums.all += cycles;
+        sums.exchange += if is_exchange { cycles } else { 0 };
     }
-    Cycles {
-        is_executed: false,
-        by_operation,
-        all,
-    }
+    sums
 }
 
 /// In the proportion of how often each operation runs a program.
-fn shared(oracle: &Oracle, executed: &HashMap<i64, u64>) -> Cycles {
+fn shared(oracle: &Oracle, executed: &HashMap<i64, u64>, exchanges: &HashSet<i64>) -> Cycles {
     let mut times_of: HashMap<i64, u64> = HashMap::new();
     for visit in super::operations::walk(&oracle.profile) {
         *times_of.entry(visit.program).or_default() += visit.times;
     }
-    let mut by_operation = vec![0.0; oracle.operations.len()];
+    let mut sums = Cycles::none(oracle, true);
     for (operation, program, times) in visits(oracle) {
         let cycles = executed.get(&program).copied().unwrap_or(0) as f64;
-        by_operation[operation] += cycles * times as f64 / times_of[&program] as f64;
+        let part = cycles * times as f64 / times_of[&program] as f64;
+        sums.add(operation, part, exchanges.contains(&program));
     }
-    Cycles {
-        is_executed: true,
-        by_operation,
-        all: executed.values().sum(),
+    sums.all = executed.values().sum();
+    let of_exchanges = executed.iter().filter(|own| exchanges.contains(own.0));
+    sums.exchange = of_exchanges.map(|own| own.1).sum();
+    sums
+}
+
+impl Cycles {
+    fn none(oracle: &Oracle, is_executed: bool) -> Self {
+        let by_operation = vec![0.0; oracle.operations.len()];
+        Self {
+            is_executed,
+            exchange_by_operation: by_operation.clone(),
+            by_operation,
+            all: 0,
+            exchange: 0,
+        }
+    }
+
+    fn add(&mut self, operation: usize, cycles: f64, is_exchange: bool) {
+        self.by_operation[operation] += cycles;
+        if is_exchange {
+            self.exchange_by_operation[operation] += cycles;
+        }
     }
 }

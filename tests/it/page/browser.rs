@@ -123,6 +123,46 @@ impl Browser {
         }
     }
 
+    /// Lets pages use the clipboard, which a reader of one is asked for.
+    pub fn allow_clipboard(&mut self) {
+        let permissions = json!({"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
+        // The browser itself has these, not the session of its page.
+        let session = self.session.take();
+        self.send("Browser.grantPermissions", permissions);
+        self.session = session;
+    }
+
+    /// Presses a key where the focus is.
+    pub fn press(&mut self, key: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            let event = json!({"type": kind, "key": key, "code": key});
+            self.send("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    /// Clicks so many times where a share of the width of an element is, in its middle
+    /// from above.
+    pub fn click(&mut self, element: &str, share: f64, times: u32) {
+        let place = format!(
+            "(() => {{
+                const one = {element};
+                one.scrollIntoView({{ block: 'center', behavior: 'instant' }});
+                const box = one.getBoundingClientRect();
+                return [box.x + box.width * {share}, box.y + box.height / 2];
+            }})()"
+        );
+        let place = self.value(&place);
+        for count in 1..=times {
+            for kind in ["mousePressed", "mouseReleased"] {
+                let event = json!({
+                    "type": kind, "x": place[0], "y": place[1],
+                    "button": "left", "buttons": 1, "clickCount": count,
+                });
+                self.send("Input.dispatchMouseEvent", event);
+            }
+        }
+    }
+
     fn receive(&self) -> Value {
         let message = self.answers.recv_timeout(PATIENCE);
         message.unwrap_or_else(|_| panic!("the browser hangs: no answer in {PATIENCE:?}"))
@@ -153,14 +193,6 @@ impl Browser {
         let result = self.send("Runtime.evaluate", params);
         assert!(result["exceptionDetails"].is_null(), "{result}");
         result["result"]["value"].clone()
-    }
-
-    /// Presses a key, wherever the focus is.
-    pub fn press(&mut self, key: &str) {
-        for kind in ["keyDown", "keyUp"] {
-            let event = json!({"type": kind, "key": key, "code": key});
-            self.send("Input.dispatchKeyEvent", event);
-        }
     }
 
     /// What came so far of one kind of event.

@@ -5,6 +5,7 @@
 
 mod accessible;
 mod browser;
+mod execution;
 mod live_steps;
 mod what_if;
 

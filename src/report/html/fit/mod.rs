@@ -260,7 +260,7 @@ pub(super) fn execution(report: &Report) -> Option<Markup> {
     for own in &fit.ipus {
         let Some(cycles) = own.cycles else { continue };
         let bar = Cell::Bar {
-            parts: vec![("variables", "cycles", cycles)],
+            parts: vec![("compute", "all", cycles)],
             whole: slowest,
         };
         let cells = cells![own.ipu, bar, cycles, Cell::Share(cycles, slowest)];

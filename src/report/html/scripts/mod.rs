@@ -11,7 +11,8 @@ pub(super) const SCRIPT: &str = concat!(
     include_str!("print.js"),
     include_str!("what_if.js"),
     include_str!("live_steps.js"),
+    include_str!("execution.js"),
 );
 
 /// The SHA-256 of the script, which a test compares.
-pub(super) const SCRIPT_HASH: &str = "1wBZKVAcaAJgWbU5DVwYYd5faWhX5W3n9MXRHLqYj+U=";
+pub(super) const SCRIPT_HASH: &str = "cMkBYa1VrKqmNQbpPhRVFsZ9nc4tuet8b2iF04W7/aE=";

@@ -15,7 +15,8 @@
    * @property {string[]} layers shown names by position
    * @property {?{names: string[], arguments: string[]}} command
    * @property {number} ipus
-   * @property {number[]} limits one for all IPUs, or one for each
+   * @property {number[]} memories of a tile: one for all IPUs, or one for each
+   * @property {number[]} reserves what is kept free of each; the rest is the limit
    * @property {boolean} by_peak is the best split the one with the lowest peak?
    * @property {number[]} ends of the stages of the split that the page is about
    * @property {Best[]} best
@@ -46,7 +47,19 @@
   const bytes = unpacked(data.bytes);
 
   /** What is tried now: cuts are places in `boundaries`. */
-  const now = { cuts: /** @type {number[]} */ ([]), ipus: data.ipus, limits: data.limits };
+  const now = {
+    cuts: /** @type {number[]} */ ([]),
+    ipus: data.ipus,
+    memories: data.memories,
+    reserves: data.reserves,
+  };
+
+  /** @param {number[]} memories @param {number[]} reserves */
+  const lessened = (memories, reserves) => memories.map((memory, ipu) => memory - reserves[ipu]);
+
+  /** The one number of a list where all are the same; null where they differ.
+   * @param {number[]} list */
+  const common = (list) => list.every((one) => one === list[0]) ? list[0] : null;
 
   /** In tenths of a per cent, rounded up. @param {number} part @param {number} whole */
   const share = (part, whole) => {
@@ -54,12 +67,15 @@
     return `${tenths / 10n}.${tenths % 10n} %`;
   };
 
+  /** Of the IPUs that there are. @param {number[]} list */
+  const ofIpus = (list) => list.length > 1 ? list.slice(0, now.ipus) : list;
+
   /** The limits of the IPUs that there are. */
-  const limits = () => now.limits.length > 1 ? now.limits.slice(0, now.ipus) : now.limits;
+  const limits = () => ofIpus(lessened(now.memories, now.reserves));
 
   /** @param {number} stage */
-  const limitOf = (stage) => now.limits.length > 1
-    ? limits()[stage] ?? Math.max(...limits()) : now.limits[0];
+  const limitOf = (stage) => now.memories.length > 1
+    ? limits()[stage] ?? Math.max(...limits()) : limits()[0];
 
   /** The numbers of a split. @param {number[]} cuts */
   const weighed = (cuts) => {
@@ -153,7 +169,8 @@
     verdict.className = fits ? 'good' : 'bad';
     verdict.dataset.fits = String(fits);
     const reasons = [...why, ...broken.map((name) => 'it breaks ' + name)];
-    verdict.textContent = fits ? 'This split fits.' : `This split does not fit: ${reasons.join('; ')}.`;
+    const said = fits ? 'This split fits.' : `This split does not fit: ${reasons.join('; ')}.`;
+    verdict.textContent = news + said;
     const totals = part('totals');
     totals.replaceChildren();
     /** @param {string} name @param {number} number @param {string} unit */
@@ -176,8 +193,19 @@
     if (!data.command) return;
     const { names, arguments: words } = data.command;
     const splits = now.cuts.map((cut) => names[data.boundaries[cut] - 1]).join(',');
-    const options = [`--num-ipus=${now.ipus}`, `--mem-per-tile=${limits()}`, `--check-splits=${splits}`];
+    const options = [`--num-ipus=${now.ipus}`, ...memoryOptions(words), `--check-splits=${splits}`];
     part('command').textContent = ['popliner', ...words, ...options].map(quoted).join(' ');
+  };
+
+  /** The memory and what is kept free of it; the limits where no one number is, or where
+   * a calibration stands in for it. @param {string[]} words */
+  const memoryOptions = (words) => {
+    const reserve = common(now.reserves);
+    if (reserve === null || words.some((word) => word.startsWith('--calibration'))) {
+      return [`--mem-per-tile=${limits()}`];
+    }
+    const memory = `--mem-per-tile=${ofIpus(now.memories)}`;
+    return reserve ? [memory, `--reserve=${reserve}`] : [memory];
   };
 
   /** The places of the cuts of stages that end at these positions. @param {number[]} ends */
@@ -195,8 +223,8 @@
       add(row, 'span', `For ${now.ipus} IPUs no split is known here.`);
       return;
     }
-    const isSame = now.limits === data.limits;
-    const isLowest = data.by_peak && data.limits.length === 1;
+    const isSame = String(lessened(now.memories, now.reserves)) === String(lessened(data.memories, data.reserves));
+    const isLowest = data.by_peak && data.memories.length === 1;
     const split = weighed(cutsOf(own.ends));
     const fits = !faults(split).length;
     const rank = isLowest || (isSame && !own.fits) ? 'with the lowest peak'
@@ -223,6 +251,43 @@
 
   /** @type {{stages: HTMLElement[], handles: HTMLElement[]}} */
   let drawn = { stages: [], handles: [] };
+  /** What had the focus last of the strip: a cut or a stage. @type {?number} */
+  let chosenCut = null;
+  /** @type {?number} */
+  let chosenStage = null;
+  /** What was just done, for who hears the verdict. */
+  let news = '';
+
+  /** The boundaries inside of a stage. @param {number} stage */
+  const inside = (stage) => {
+    const [from, to] = [now.cuts[stage - 1] ?? 0, now.cuts[stage] ?? last];
+    return [...data.boundaries.keys()].slice(from + 1, to);
+  };
+
+  /** Are the bytes known of a split with a stage more? */
+  const hasRoom = () => now.cuts.length + 1 < data.max_stages;
+
+  /** Which stage the button cuts in two: the chosen one, or the fullest that can be; -1
+   * where none can. @param {ReturnType<typeof weighed>} split */
+  const stageToCut = (split) => {
+    if (!hasRoom()) return -1;
+    if (chosenStage !== null && inside(chosenStage).length) return chosenStage;
+    const fill = split.stages.map((own, stage) => inside(stage).length ? own.bytes / own.limit : -1);
+    const most = Math.max(...fill);
+    return most < 0 ? -1 : fill.indexOf(most);
+  };
+
+  /** @param {ReturnType<typeof weighed>} split */
+  const showButtons = (split) => {
+    const [adding, removing] = ['add', 'remove'].map((name) => /** @type {HTMLButtonElement} */ (part(name)));
+    adding.disabled = stageToCut(split) < 0;
+    removing.disabled = chosenCut === null;
+    removing.textContent = chosenCut === null
+      ? 'Remove this cut' : `Remove the cut between IPU ${chosenCut} and IPU ${chosenCut + 1}`;
+    part('most').textContent = hasRoom()
+      ? '' : `Splits of more than ${data.max_stages} stages are not known here.`;
+    drawn.handles.forEach((handle, cut) => handle.classList.toggle('is-chosen', cut === chosenCut));
+  };
 
   /** @param {ReturnType<typeof weighed>} split */
   const showStrip = (split) => {
@@ -234,6 +299,8 @@
       box.classList.toggle('is-over', own.bytes > own.limit);
       const fill = /** @type {HTMLElement} */ (box.firstChild);
       fill.style.height = `${Math.min(own.bytes / own.limit, 1) * 100}%`;
+      box.setAttribute('aria-label', `IPU ${stage}, ${layers(own.range)}: ${grouped(own.bytes)} `
+        + `of ${grouped(own.limit)} bytes; cut it in two`);
     });
     drawn.handles.forEach((handle, cut) => {
       const place = now.cuts[cut];
@@ -243,7 +310,7 @@
       handle.setAttribute('aria-valuemin', String(data.boundaries[from]));
       handle.setAttribute('aria-valuemax', String(data.boundaries[to]));
       handle.setAttribute('aria-valuenow', String(at));
-      handle.setAttribute('aria-valuetext', `after ${data.layers[at - 1]}, before ${data.layers[at]}`);
+      handle.setAttribute('aria-valuetext', between(place));
     });
   };
 
@@ -255,12 +322,47 @@
     showVerdict(split, faults(split), broken);
     showBest();
     showCommand();
+    showButtons(split);
   };
 
   /** @param {number} cut @param {number} place */
   const move = (cut, place) => {
     const [from, to] = room(cut);
     now.cuts[cut] = Math.min(Math.max(place, from), to);
+    news = '';
+    show();
+  };
+
+  /** Which layers a boundary is between. @param {number} place */
+  const between = (place) => {
+    const at = data.boundaries[place];
+    return `after ${data.layers[at - 1]}, before ${data.layers[at]}`;
+  };
+
+  /** @param {number} place */
+  const addCut = (place) => {
+    if (!hasRoom()) return;
+    const cuts = [...now.cuts, place].sort((a, b) => a - b);
+    news = `Cut added ${between(place)}. `;
+    rebuild(cuts);
+    drawn.handles[cuts.indexOf(place)].focus();
+  };
+
+  /** Cuts a stage in two where the fuller half is least full. @param {number} stage */
+  const halve = (stage) => {
+    const peak = (/** @type {number} */ place) => {
+      const { stages } = weighed([...now.cuts.slice(0, stage), place, ...now.cuts.slice(stage)]);
+      return Math.max(stages[stage].bytes, stages[stage + 1].bytes);
+    };
+    const all = hasRoom() ? inside(stage).map((place) => ({ place, peak: peak(place) })) : [];
+    if (all.length) addCut(all.reduce((best, own) => own.peak < best.peak ? own : best).place);
+  };
+
+  /** @param {number} cut */
+  const removeCut = (cut) => {
+    news = `Cut removed ${between(now.cuts[cut])}. `;
+    rebuild(now.cuts.filter((_, own) => own !== cut));
+    chosenCut = now.cuts.length ? Math.min(cut, now.cuts.length - 1) : null;
     show();
   };
 
@@ -273,20 +375,31 @@
       ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1,
       PageDown: place - 5, PageUp: place + 5, Home: from, End: to,
     };
-    if (!isPlain(event) || !(event.key in goals)) return;
-    event.preventDefault();
-    move(cut, goals[event.key]);
+    if (!isPlain(event)) return;
+    if (event.key === 'Delete' || event.key === 'Backspace') {
+      event.preventDefault();
+      removeCut(cut);
+      (chosenCut === null ? part('add') : drawn.handles[chosenCut]).focus();
+    } else if (event.key in goals) {
+      event.preventDefault();
+      move(cut, goals[event.key]);
+    }
+  };
+
+  /** Of some boundaries that which is nearest to the pointer.
+   * @param {MouseEvent} event @param {number[]} all */
+  const nearest = (event, all) => {
+    const box = part('strip').getBoundingClientRect();
+    const at = ((event.clientX - box.left) / box.width) * positions;
+    /** @param {number} place */
+    const far = (place) => Math.abs(data.boundaries[place] - at);
+    return all.reduce((near, place) => far(place) < far(near) ? place : near);
   };
 
   /** @param {PointerEvent} event @param {number} cut */
   const drag = (event, cut) => {
     if (!drawn.handles[cut].hasPointerCapture(event.pointerId)) return;
-    const box = part('strip').getBoundingClientRect();
-    const at = ((event.clientX - box.left) / box.width) * positions;
-    /** @param {number} place */
-    const far = (place) => Math.abs(data.boundaries[place] - at);
-    const all = data.boundaries.keys();
-    move(cut, [...all].reduce((nearest, place) => far(place) < far(nearest) ? place : nearest));
+    move(cut, nearest(event, [...data.boundaries.keys()]));
   };
 
   /** @param {number} cut */
@@ -295,6 +408,7 @@
     handle.tabIndex = 0;
     handle.setAttribute('role', 'slider');
     handle.setAttribute('aria-label', `Cut between IPU ${cut} and IPU ${cut + 1}`);
+    handle.addEventListener('focus', () => choose(cut, null));
     handle.addEventListener('keydown', (event) => press(event, cut));
     handle.addEventListener('pointerdown', (event) => {
       handle.setPointerCapture(event.pointerId);
@@ -305,40 +419,91 @@
     return handle;
   };
 
-  /** Shows another split. @param {number[]} ends */
-  const take = (ends) => {
-    now.cuts = cutsOf(ends);
-    part('strip').replaceChildren();
-    const stages = ends.map((_, stage) => {
-      const box = add(part('strip'), 'div', '', 'stage');
-      add(box, 'div', '', 'fill');
-      add(box, 'span', `IPU ${stage}`);
-      return box;
+  /** @param {?number} cut @param {?number} stage */
+  const choose = (cut, stage) => {
+    [chosenCut, chosenStage] = [cut, stage];
+    showButtons(weighed(now.cuts));
+  };
+
+  /** @param {number} stage */
+  const stageOf = (stage) => {
+    const box = add(part('strip'), 'div', '', 'stage');
+    add(box, 'div', '', 'fill');
+    add(box, 'span', `IPU ${stage}`);
+    box.tabIndex = 0;
+    box.setAttribute('role', 'button');
+    box.addEventListener('focus', () => choose(null, stage));
+    box.addEventListener('keydown', (event) => {
+      if (!isPlain(event) || !['Enter', ' '].includes(event.key)) return;
+      event.preventDefault();
+      halve(stage);
     });
-    drawn = { stages, handles: now.cuts.map((_, cut) => handleOf(cut)) };
+    box.addEventListener('dblclick', (event) => {
+      const free = inside(stage);
+      if (free.length) addCut(nearest(event, free));
+    });
+    return box;
+  };
+
+  /** Shows a split with other cuts than before. @param {number[]} cuts */
+  const rebuild = (cuts) => {
+    now.cuts = cuts;
+    [chosenCut, chosenStage] = [null, null];
+    part('strip').replaceChildren();
+    drawn = { stages: [...cuts, last].map((_, stage) => stageOf(stage)), handles: [] };
+    drawn.handles = cuts.map((_, cut) => handleOf(cut));
     show();
   };
 
-  const [ipus, limit] = ['ipus', 'limit'].map((name) => /** @type {HTMLInputElement} */ (part(name)));
+  /** Shows a known split. @param {number[]} ends */
+  const take = (ends) => {
+    news = '';
+    rebuild(cutsOf(ends));
+  };
+
+  const [ipus, memory, reserve] = ['ipus', 'memory', 'reserve']
+    .map((name) => /** @type {HTMLInputElement} */ (part(name)));
+
+  /** A number in a field; nothing where there is no one number. @param {?number} number */
+  const entered = (number) => number === null ? '' : String(number);
 
   const reset = () => {
     now.ipus = data.ipus;
-    now.limits = data.limits;
+    [now.memories, now.reserves] = [data.memories, data.reserves];
     ipus.value = String(data.ipus);
-    limit.value = data.limits.length > 1 ? '' : String(data.limits[0]);
+    memory.value = entered(data.memories.length > 1 ? null : data.memories[0]);
+    reserve.value = entered(common(data.reserves));
+    reserve.setCustomValidity('');
     take(data.ends);
+  };
+
+  /** What was entered; an empty field means what the run had. */
+  const readMemory = () => {
+    const memories = memory.value ? [memory.valueAsNumber] : data.memories;
+    const own = memory.value ? [common(data.reserves) ?? 0] : data.reserves;
+    const reserves = reserve.value ? memories.map(() => reserve.valueAsNumber) : own;
+    const isEnough = Math.min(...lessened(memories, reserves)) > 0;
+    reserve.setCustomValidity(isEnough ? '' : 'This leaves nothing of a tile: keep less free.');
+    if (!memory.validity.valid || !reserve.validity.valid) return;
+    [now.memories, now.reserves] = [memories, reserves];
+    news = '';
+    show();
   };
 
   ipus.addEventListener('input', () => {
     if (!ipus.validity.valid || !ipus.value) return;
     now.ipus = ipus.valueAsNumber;
+    news = '';
     show();
   });
-  limit.addEventListener('input', () => {
-    if (!limit.validity.valid) return;
-    const isOwn = !limit.value || (data.limits.length === 1 && limit.valueAsNumber === data.limits[0]);
-    now.limits = isOwn ? data.limits : [limit.valueAsNumber];
-    show();
+  memory.addEventListener('input', readMemory);
+  reserve.addEventListener('input', readMemory);
+  part('add').addEventListener('click', () => halve(stageToCut(weighed(now.cuts))));
+  part('remove').addEventListener('click', () => {
+    if (chosenCut === null) return;
+    removeCut(chosenCut);
+    // A button that is disabled loses the focus.
+    if (chosenCut === null) part('add').focus();
   });
   part('take').addEventListener('click', () => take(best()?.ends ?? data.ends));
   part('reset').addEventListener('click', reset);
