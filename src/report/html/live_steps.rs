@@ -70,7 +70,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
                 div.scale id="live-steps-scale" aria-hidden="true" {}
                 svg id="live-steps-chart" height="260" tabindex="0" role="slider" aria-label="Step of the program" {}
             }
-            p.soft { "Move the pointer over the chart, or give it the focus and press the arrow keys, Page Up, Page Down, Home or End. A click holds a step and lets it go; dragging, or + and -, changes the steps that are shown, and 0 shows all." }
+            p.soft.hint { "Move the pointer over the chart, or give it the focus and press the arrow keys, Page Up, Page Down, Home or End. A click holds a step and lets it go; dragging, or + and -, changes the steps that are shown, and 0 shows all." }
             div id="live-steps-step" {
                 p id="live-steps-said" role="status" {}
                 p.soft.name id="live-steps-runs" {}

@@ -39,7 +39,7 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "+ctqiw7pSHhJFUMxhvFvG8l9jbRJeYo83L7HuWuwylo=";
+const STYLE_HASH: &str = "PWnOM98lTidGgCARYWOJaRTiJ0DYCxwnHtgNM5lKP8k=";
 
 /// How large a page becomes at most by the numbers for the script.
 const MAX_PAGE: usize = 2_400_000;

@@ -64,7 +64,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
                 button type="button" id="what-if-remove" { "Remove this cut" }
                 span.soft id="what-if-most" {}
             }
-            p.soft { "Drag a cut, or give it the focus and press the arrow keys, Page Up, Page Down, Home or End; Delete removes it. Double-click a stage, or give it the focus and press Enter, to cut it in two. A stage is filled as far as its fullest tile is." }
+            p.soft.hint { "Drag a cut, or give it the focus and press the arrow keys, Page Up, Page Down, Home or End; Delete removes it. Double-click a stage, or give it the focus and press Enter, to cut it in two. A stage is filled as far as its fullest tile is." }
             p id="what-if-verdict" role="status" {}
             dl.figures id="what-if-totals" {}
             (stages(report))

@@ -107,13 +107,15 @@
 
   const drawBands = () => {
     const count = now.to - now.from + 1;
+    // Asked for once: after something was drawn it takes time.
+    const { width: all } = chart.getBoundingClientRect();
     bands.forEach(([text, first, last], number) => {
       if (last < now.from || first > now.to) return;
       const [start, end] = [Math.max(first, now.from), Math.min(last, now.to) + 1];
       const look = number % 2 ? 'band other' : 'band';
       const width = `${((end - start) / count) * 100}%`;
       draw(chart, 'rect', { class: look, x: x(start), width, y: ABOVE, height: ROOM });
-      const room = ((end - start) / count) * chart.getBoundingClientRect().width;
+      const room = ((end - start) / count) * all;
       if (text.length * 7.5 < room) {
         draw(chart, 'text', { class: 'axis', x: x(start), y: ABOVE - 5, dx: 1 }, text);
       }

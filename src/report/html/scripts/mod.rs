@@ -15,4 +15,4 @@ pub(super) const SCRIPT: &str = concat!(
 );
 
 /// The SHA-256 of the script, which a test compares.
-pub(super) const SCRIPT_HASH: &str = "cMkBYa1VrKqmNQbpPhRVFsZ9nc4tuet8b2iF04W7/aE=";
+pub(super) const SCRIPT_HASH: &str = "znYVl7kc1ucZsvd6ffQQbLWWOKUBjPLGE7yc7JzOG+o=";
