@@ -54,7 +54,7 @@ pub use placement::{
     TooManyPlaces, Untied, WeightTie,
 };
 pub use recording::{Framework, Recording};
-pub use variable_lookup::{LivePlace, LiveVariables, VariableLookup};
+pub use variable_lookup::{LargeVariable, LivePlace, LiveVariables, VariableLookup};
 use variables::{LoweredVariables, Users};
 pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 use windows::StepIndex;
