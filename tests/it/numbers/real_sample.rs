@@ -223,6 +223,7 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
         profile: &profile,
         layers: None,
         limits: vec![target.bytes_per_tile],
+        for_page: true,
         provenance: Provenance::new(target, &profile.made, files, "recorded"),
         warnings: Vec::new(),
     });

@@ -241,6 +241,7 @@ impl Compiled {
             profile: &self.profile,
             layers: Some(&self.layers),
             limits: vec![target.bytes_per_tile],
+            for_page: false,
             provenance: Provenance::new(target, &self.profile.made, files, "recorded"),
             warnings: Vec::new(),
         });
