@@ -10,6 +10,7 @@ mod chart_data;
 mod columns;
 mod curve;
 mod cuts;
+mod dense;
 mod execution;
 mod fit;
 mod layers;
@@ -23,6 +24,7 @@ mod summary;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod tile_map;
 mod tiles;
 mod verdict;
 mod what_if;
@@ -37,7 +39,7 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "73GXBTIH5FEoQ2UTcs9b+npLm0Heh6OCCLLs3301tZA=";
+const STYLE_HASH: &str = "UprkMYaUPXG+LPi7bdHHasrRbWm27eHKy7QxMeaTu0A=";
 
 /// How large a page becomes at most by the numbers of what-if.
 const MAX_PAGE: usize = 2_000_000;
@@ -60,8 +62,10 @@ pub fn text(report: &Report) -> String {
     let title = report.heading();
     let header = verdict::header(report, &title);
     let charts = charts.json();
+    let tile_map = tile_map::data(report);
     let bodies = sections.iter().map(|section| section.body.0.len());
-    let texts = [&header.0, &charts, STYLE, SCRIPT].map(str::len);
+    let of_tiles = tile_map.as_deref().unwrap_or_default();
+    let texts = [&header.0, &charts, of_tiles, STYLE, SCRIPT].map(str::len);
     let used = FRAME + bodies.chain(texts).sum::<usize>();
     let page = html! {
         (DOCTYPE)
@@ -89,6 +93,7 @@ pub fn text(report: &Report) -> String {
                 footer { "Made by PopLiner " (shown(&report.provenance.popliner)) ". All bytes are exact; steps and tiles count from 0." }
                 div id="tip" role="status" {}
                 (data_element("charts", Some(charts)))
+                (data_element("tile-map-data", tile_map))
                 (data_element("what-if-data", what_if::data(report, MAX_PAGE.saturating_sub(used))))
                 script { (PreEscaped(SCRIPT)) }
             }

@@ -10,7 +10,8 @@ pub(super) const SCRIPT: &str = concat!(
     include_str!("hover.js"),
     include_str!("print.js"),
     include_str!("what_if.js"),
+    include_str!("tile_map.js"),
 );
 
 /// The SHA-256 of the script, which a test compares.
-pub(super) const SCRIPT_HASH: &str = "KuJsZr9CaAUDRPq120rWWbvMCx6C9D8EYqm5cZv+vxA=";
+pub(super) const SCRIPT_HASH: &str = "J+rEhpceUXWzZQvsh7XE9BScI8H86eNfdV3otvEDd7Q=";
