@@ -39,7 +39,7 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "UprkMYaUPXG+LPi7bdHHasrRbWm27eHKy7QxMeaTu0A=";
+const STYLE_HASH: &str = "WIJ8V4ZhN5n8bsJsSJMGAmD58DVbjvzYLq6a2OLqVu4=";
 
 /// How large a page becomes at most by the numbers of what-if.
 const MAX_PAGE: usize = 2_000_000;

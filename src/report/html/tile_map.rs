@@ -86,7 +86,7 @@ pub(super) fn part(report: &Report) -> Option<Markup> {
             (controls(ipus, tiles))
             (drawing(tiles))
             h4 id="tile-map-name" {}
-            (tables())
+            div.tile-tables { (tables()) }
             p.soft id="tile-map-variables-note" { (without_variables(report)) }
         }
     })
@@ -100,6 +100,10 @@ fn controls(ipus: usize, tiles: &TileTotals) -> Markup {
             label { "Order " select id="tile-map-order" {
                 option value="number" { "by number" }
                 option value="fullest" { "fullest first" }
+            } }
+            label { "Height " select id="tile-map-height" {
+                option value="limit" { "up to the limit" }
+                option value="tiles" { "of the tiles shown" }
             } }
             label { "Tile " input id="tile-map-tile" type="number" min="0" max=(last) step="1"; }
             span {
@@ -118,10 +122,10 @@ fn drawing(tiles: &TileTotals) -> Markup {
                 svg.scale id="tile-map-scale" height="280" aria-hidden="true" {}
                 svg id="tile-map-chart" height="280" tabindex="0" role="slider" aria-label="Tile" {}
             }
-            p.soft id="tile-map-range" {}
             ul.legend id="tile-map-legend" {}
             figcaption {
-                "Each column is a tile. Stacked from the bottom, in the order of the legend, are the bytes of each category at addresses that one variable has alone; hatched above them are the addresses that several variables share, each at steps of its own. So the hatched part ends at what the tile has in use"
+                span id="tile-map-range" {}
+                " Each column is a tile. Stacked from the bottom, in the order of the legend, are the bytes of each category at addresses that one variable has alone; hatched above them are the addresses that several variables share, each at steps of its own. So the hatched part ends at what the tile has in use"
                 @if tiles.with_gaps.is_some() { ", and above it are gaps" }
                 ". The dashed line is the limit. "
                 span id="tile-map-thinned" { "Where tiles stand too close to tell them apart, the fullest of them is drawn: zoom in. " }

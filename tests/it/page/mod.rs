@@ -4,6 +4,7 @@
 //! Without a Chromium in the PATH these tests say that they are skipped.
 
 mod browser;
+mod tile_map;
 mod what_if;
 
 use std::path::{Path, PathBuf};

@@ -14,4 +14,4 @@ pub(super) const SCRIPT: &str = concat!(
 );
 
 /// The SHA-256 of the script, which a test compares.
-pub(super) const SCRIPT_HASH: &str = "J+rEhpceUXWzZQvsh7XE9BScI8H86eNfdV3otvEDd7Q=";
+pub(super) const SCRIPT_HASH: &str = "RkMFQMG/bOg0y40S5TBOehG/MLuQ9eIr3oFt0l/gK68=";

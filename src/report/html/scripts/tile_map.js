@@ -126,7 +126,7 @@
   const FEWEST = 8;
 
   // What is shown: tiles in an order, and the places of those that are visible.
-  const now = { ipu: -1, sorted: false, from: 0, to: 0, tile: data.fullest };
+  const now = { ipu: -1, sorted: false, isLow: false, from: 0, to: 0, tile: data.fullest };
   /** @type {number[]} */
   let order = [];
   /** By tile: its place in the order. @type {Map<number, number>} */
@@ -154,7 +154,9 @@
   /** What the whole height is, and the pixel from the top of some bytes. */
   const vertical = () => {
     let most = 1;
-    for (const tile of order) most = Math.max(most, total[tile], withGaps?.[tile] ?? 0, limitOf(tile).limit);
+    for (const tile of now.isLow ? order.slice(now.from, now.to) : order) {
+      most = Math.max(most, total[tile], withGaps?.[tile] ?? 0, now.isLow ? 0 : limitOf(tile).limit);
+    }
     most *= 9 / 8;
     /** @param {number} bytes */
     const y = (bytes) => Math.round((ABOVE + (HEIGHT - ABOVE - BELOW) * (1 - bytes / most)) * 10) / 10;
@@ -262,6 +264,9 @@
     const width = Math.max(svg.clientWidth, 1);
     svg.replaceChildren();
     drawPattern();
+    const values = ticks(most);
+    for (const bytes of values) draw(svg, 'line', { class: 'grid', x1: 0, x2: '100%', y1: y(bytes), y2: y(bytes) });
+    drawScale(values, y);
     const inner = draw(svg, 'svg', {
       class: 'tile-columns', width: '100%', height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`,
       preserveAspectRatio: 'none',
@@ -272,11 +277,8 @@
     }
     const inUse = shown.map((tile) => y(total[tile]));
     draw(inner, 'path', { class: 'tile-total', d: outline(inUse, width / shown.length) });
-    const values = ticks(most);
-    for (const bytes of values) draw(svg, 'line', { class: 'grid', x1: 0, x2: '100%', y1: y(bytes), y2: y(bytes) });
-    drawScale(values, y);
     drawBorders();
-    drawLimits(y);
+    if (!now.isLow) drawLimits(y);
     const ends = [order[now.from], order[now.to - 1]].map(grouped);
     draw(svg, 'text', { class: 'axis', x: 0, y: HEIGHT - 5 }, `tile ${ends[0]}`);
     draw(svg, 'text', { class: 'axis', x: '100%', y: HEIGHT - 5, 'text-anchor': 'end' }, ends[1]);
@@ -302,7 +304,7 @@
   /** The name of a tile; of several IPUs with its place there. @param {number} tile */
   const nameOf = (tile) => {
     const own = limitOf(tile);
-    return own.ipu === null ? `tile ${grouped(tile)}`
+    return data.ipus.length < 2 ? `tile ${grouped(tile)}`
       : `tile ${grouped(tile)}: tile ${grouped(tile - own.first)} of IPU ${own.ipu}`;
   };
 
@@ -491,7 +493,7 @@
   part('in').addEventListener('click', () => zoomBy(0.5));
   part('out').addEventListener('click', () => zoomBy(2));
   part('whole').addEventListener('click', () => zoom(order.length, 0));
-  const [ipu, by] = ['ipu', 'order'].map((name) => /** @type {HTMLSelectElement} */ (part(name)));
+  const [ipu, by, height] = ['ipu', 'order', 'height'].map((name) => /** @type {HTMLSelectElement} */ (part(name)));
   ipu.addEventListener('change', () => {
     now.ipu = Number(ipu.value);
     arrange();
@@ -503,6 +505,10 @@
   by.addEventListener('change', () => {
     now.sorted = by.value === 'fullest';
     arrange();
+    show();
+  });
+  height.addEventListener('change', () => {
+    now.isLow = height.value === 'tiles';
     show();
   });
   part('tile').addEventListener('input', () => {
@@ -518,6 +524,7 @@
   now.ipu = data.ipus.length > 1 ? ipuOf(now.tile) : -1;
   ipu.value = String(now.ipu);
   by.value = 'number';
+  height.value = 'limit';
   showLegend();
   arrange();
   show();
