@@ -41,7 +41,8 @@ const STYLE: &str = include_str!("style.css");
 /// The SHA-256 of the style, which a test compares.
 const STYLE_HASH: &str = "WIJ8V4ZhN5n8bsJsSJMGAmD58DVbjvzYLq6a2OLqVu4=";
 
-/// How large a page becomes at most by the numbers of what-if.
+/// How large a page becomes at most by the numbers of what-if, beside those of the map of
+/// tiles (`tile_map::MAX_DATA`).
 const MAX_PAGE: usize = 2_000_000;
 /// What a page has beside its sections, style and script.
 const FRAME: usize = 10_000;
@@ -64,8 +65,7 @@ pub fn text(report: &Report) -> String {
     let charts = charts.json();
     let tile_map = tile_map::data(report);
     let bodies = sections.iter().map(|section| section.body.0.len());
-    let of_tiles = tile_map.as_deref().unwrap_or_default();
-    let texts = [&header.0, &charts, of_tiles, STYLE, SCRIPT].map(str::len);
+    let texts = [&header.0, &charts, STYLE, SCRIPT].map(str::len);
     let used = FRAME + bodies.chain(texts).sum::<usize>();
     let page = html! {
         (DOCTYPE)

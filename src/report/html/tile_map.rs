@@ -80,7 +80,7 @@ pub(super) fn part(report: &Report) -> Option<Markup> {
     Some(html! {
         h3 id="tile-map" { "Map of all tiles" }
         p.soft id="tile-map-without" {
-            "The map cannot be shown: either the browser runs no scripts, or the numbers are too large for a page. The drawing and the table above do without."
+            "The map cannot be shown: either the browser runs no scripts, or the numbers are too many or too large for a page. The drawing and the table above do without."
         }
         div id="tile-map-tool" hidden {
             (controls(ipus, tiles))
@@ -173,6 +173,9 @@ fn without_variables(report: &Report) -> &'static str {
         None if files.saved_model => {
             "A saved model has no names of variables: make the page from profile.pop to see the largest variables of a tile."
         }
+        None if report.fit.is_some() => {
+            "With --fit single variables are not looked up, so the largest ones of a tile are not named here."
+        }
         None => "The largest variables of a tile are not known here.",
     }
 }
@@ -186,7 +189,7 @@ pub(super) fn data(report: &Report) -> Option<String> {
     if ipus.is_empty() || !is_exact(map, tiles, &ipus) {
         return None;
     }
-    Some(for_script(&Data::new(map, tiles, ipus, MAX_DATA)))
+    Some(for_script(&Data::new(map, tiles, ipus, MAX_DATA)?))
 }
 
 fn is_exact(map: &TileMap, tiles: &TileTotals, ipus: &[Ipu]) -> bool {
@@ -248,29 +251,15 @@ impl Above {
 
 impl Data {
     /// With as many categories, and then with the variables of as many tiles, as there is
-    /// room for.
-    fn new(map: &TileMap, tiles: &TileTotals, ipus: Vec<Ipu>, room: usize) -> Self {
-        let live = tiles.always_live.iter().zip(&tiles.not_always_live);
-        let live: Vec<u64> = live
-            .map(|(&own, &others)| own.saturating_add(others))
-            .collect();
-        let with_gaps = tiles.with_gaps.as_ref();
-        let mut data = Self {
-            fullest: tiles.fullest,
-            always_live: changes(tiles.always_live.iter().copied()),
-            not_always_live: changes(tiles.not_always_live.iter().copied()),
-            total: Above::new(&tiles.total, &live),
-            with_gaps: with_gaps.map(|own| Above::new(own, &tiles.total)),
-            ipus,
-            categories: Vec::new(),
-            left_out: map.left_out as usize + map.categories.len(),
-            variables: None,
-        };
+    /// room for; `None` where there is none for what tiles have in use.
+    fn new(map: &TileMap, tiles: &TileTotals, ipus: Vec<Ipu>, room: usize) -> Option<Self> {
+        let mut data = Self::of_totals(tiles, ipus);
+        data.left_out = map.left_out as usize + map.categories.len();
+        let mut used = data.narrow(tiles, room)?;
         let spare = map
             .variables
             .as_ref()
             .map_or(0, |_| FOR_VARIABLES.min(room / 4));
-        let mut used = for_script(&data).len() + ENTRY;
         for (place, own) in map.categories.iter().enumerate() {
             let category = Category::new(place, own);
             let size = category.size();
@@ -283,7 +272,42 @@ impl Data {
         let variables = map.variables.as_ref();
         let variables = variables.map(|own| Variables::new(own, room.saturating_sub(used)));
         data.variables = variables.filter(|own| !own.tiles.is_empty());
-        data
+        Some(data)
+    }
+
+    /// What all tiles have in use, and what of it is live.
+    fn of_totals(tiles: &TileTotals, ipus: Vec<Ipu>) -> Self {
+        let live = tiles.always_live.iter().zip(&tiles.not_always_live);
+        let live = live.map(|(&own, &others)| own.saturating_add(others));
+        let with_gaps = tiles.with_gaps.as_ref();
+        Self {
+            fullest: tiles.fullest,
+            always_live: changes(tiles.always_live.iter().copied()),
+            not_always_live: changes(tiles.not_always_live.iter().copied()),
+            total: Above::new(&tiles.total, &live.collect::<Vec<_>>()),
+            with_gaps: with_gaps.map(|own| Above::new(own, &tiles.total)),
+            ipus,
+            categories: Vec::new(),
+            left_out: 0,
+            variables: None,
+        }
+    }
+
+    /// Leaves out gaps, and then what is live, where there is no room for them, and says
+    /// how much all takes; `None` where even the rest has no room.
+    fn narrow(&mut self, tiles: &TileTotals, room: usize) -> Option<usize> {
+        let size = |own: &Self| Some(for_script(own).len() + ENTRY).filter(|&size| size <= room);
+        if let Some(used) = size(self) {
+            return Some(used);
+        }
+        self.with_gaps = None;
+        if let Some(used) = size(self) {
+            return Some(used);
+        }
+        self.total = Above::new(&tiles.total, &[]);
+        self.always_live.clear();
+        self.not_always_live.clear();
+        size(self)
     }
 }
 
@@ -426,6 +450,31 @@ mod tests {
         map.categories[0].overlapped[1] = MAX_NUMBER;
         assert_eq!(data(&report), None);
         assert!(part(&report).is_some());
+    }
+
+    #[test]
+    fn without_room_for_all_lists_the_bytes_in_use_are_left() {
+        let report = report();
+        let memory = &report.memory;
+        let (tiles, map) = (
+            memory.tiles.as_ref().unwrap(),
+            memory.tile_map.as_ref().unwrap(),
+        );
+        let data = |room| Data::new(map, tiles, ipus(&report, 2), room);
+        let whole = for_script(&data(MAX_DATA).unwrap()).len();
+        let found: Vec<Data> = (0..2 * whole).filter_map(data).collect();
+        assert!(found[0].with_gaps.is_none() && found[0].always_live.is_empty());
+        assert_eq!(read_changes(&found[0].total.numbers), tiles.total);
+        // Categories and variables come when all totals are there.
+        let lists = |own: &Data| {
+            let totals = [!own.always_live.is_empty(), own.with_gaps.is_some()];
+            let others = [!own.categories.is_empty(), own.variables.is_some()];
+            totals.into_iter().chain(others).collect::<Vec<bool>>()
+        };
+        let all = found.iter().map(lists);
+        assert!(all.clone().any(|own| own == [true, false, false, false]));
+        assert!(all.clone().any(|own| own == [true, true, false, false]));
+        assert_eq!(all.last().unwrap(), [true; 4]);
     }
 
     #[test]

@@ -63,8 +63,8 @@ fn with(bytes: &[u8], place: usize, part: &[u8]) -> Vec<u8> {
 #[test]
 fn other_versions_and_other_files_are_named() {
     let good = to_bytes(&full()).unwrap();
-    let newer = from_bytes(&with(&good, 8, &7u32.to_le_bytes())).unwrap_err();
-    let expected = SavedError::OtherVersion { found: 7 };
+    let newer = from_bytes(&with(&good, 8, &8u32.to_le_bytes())).unwrap_err();
+    let expected = SavedError::OtherVersion { found: 8 };
     assert_eq!(newer.to_string(), expected.to_string());
     assert!(newer.to_string().contains("--save-to-file"), "{newer}");
     let mut sqlite = b"SQLite format 3\0".to_vec();

@@ -14,4 +14,4 @@ pub(super) const SCRIPT: &str = concat!(
 );
 
 /// The SHA-256 of the script, which a test compares.
-pub(super) const SCRIPT_HASH: &str = "RkMFQMG/bOg0y40S5TBOehG/MLuQ9eIr3oFt0l/gK68=";
+pub(super) const SCRIPT_HASH: &str = "vRWEb2v2K98HLSj7CpF7FGthD5urzA1XG7tbYKaWw2Q=";

@@ -61,6 +61,7 @@
     return own.by ? numbers.map((number, tile) => number + base(tile)) : numbers;
   };
 
+  // Where there is no room for what is live, these are empty.
   const always = changed(data.always_live);
   const others = changed(data.not_always_live);
   const total = above(data.total, (tile) => always[tile] + others[tile]);
@@ -475,9 +476,8 @@
     return Math.min(Math.max(place, now.from), now.to - 1);
   };
 
-  svg.addEventListener('pointerdown', (event) => {
-    if (event.button === 0) choose(order[under(event)]);
-  });
+  // Not when a finger goes down: it may be about to scroll.
+  svg.addEventListener('click', (event) => choose(order[under(event)]));
   svg.addEventListener('pointermove', (event) => {
     const tile = order[under(event)];
     // What `hover.js` shows.
