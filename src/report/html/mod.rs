@@ -39,7 +39,7 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "WIJ8V4ZhN5n8bsJsSJMGAmD58DVbjvzYLq6a2OLqVu4=";
+const STYLE_HASH: &str = "s3JCTyaWsZQ16+MExZKF/D95UtwbGkbwcrvIw+p5yhw=";
 
 /// How large a page becomes at most by the numbers of what-if, beside those of the map of
 /// tiles (`tile_map::MAX_DATA`).

@@ -125,7 +125,7 @@ fn drawing(tiles: &TileTotals) -> Markup {
             ul.legend id="tile-map-legend" {}
             figcaption {
                 span id="tile-map-range" {}
-                " Each column is a tile. Stacked from the bottom, in the order of the legend, are the bytes of each category at addresses that one variable has alone; hatched above them are the addresses that several variables share, each at steps of its own. So the hatched part ends at what the tile has in use"
+                " Each column is a tile. Stacked from the bottom, in the order of the legend, are the bytes of each category that are not overlapped, at addresses that one variable has alone; hatched above them are the addresses that several variables share, each at steps of its own. So the hatched part ends at what the tile has in use"
                 @if tiles.with_gaps.is_some() { ", and above it are gaps" }
                 ". The dashed line is the limit. "
                 span id="tile-map-thinned" { "Where tiles stand too close to tell them apart, the fullest of them is drawn: zoom in. " }
@@ -136,7 +136,7 @@ fn drawing(tiles: &TileTotals) -> Markup {
 }
 
 fn tables() -> Markup {
-    let categories = ["Bytes", "At addresses of its own", "At shared addresses"];
+    let categories = ["Bytes", "Not overlapped", "Overlapped"];
     html! {
         div.scroll tabindex="0" role="region" aria-label="Bytes of the chosen tile" {
             table { tbody id="tile-map-bytes" {} }
