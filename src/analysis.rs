@@ -10,7 +10,9 @@ use crate::model::{
 };
 use crate::profile::{Profile, Programs};
 use crate::progress::{Progress, Unit};
-use crate::report::{Calibration, Detail, Files, Inputs, Peaks, Provenance, Report, printable};
+use crate::report::{
+    Calibration, Detail, Files, Inputs, Peaks, Provenance, Report, TileVariables, printable,
+};
 use crate::saved;
 use crate::search::{SearchRequest, SearchResult, search};
 use anyhow::{Context, Result};
@@ -247,7 +249,12 @@ impl Layers<'_> {
                 followed.with_context(|| self.analysis.shown())?;
             }
         }
+        let tile_variables = match lookup {
+            Some(lookup) if detail >= Detail::Page => TileVariables::find(lookup, model),
+            _ => Ok(None),
+        };
         Ok(Report::new(Inputs {
+            tile_variables: tile_variables.with_context(|| self.analysis.shown())?,
             model,
             layering: &self.layering,
             placement: &self.placement,

@@ -121,8 +121,8 @@ impl MemoryModel<'_> {
         let compared = CodeKind::ALL.into_iter().filter_map(|kind| {
             let names = self.categories(kind);
             let all = self.model.recorded.categories.iter();
-            let own = all.filter(|(name, _)| names.contains(&name.as_str()));
-            let own: Vec<&TileBytes> = own.map(|(_, bytes)| bytes).collect();
+            let own = all.filter(|own| names.contains(&own.name.as_str()));
+            let own: Vec<&TileBytes> = own.map(|own| &own.bytes).collect();
             let predicted = predicted.iter().map(|tile| tile[kind as usize]);
             (!own.is_empty()).then(|| compare(names[0], predicted.collect(), &own))
         });

@@ -25,6 +25,19 @@ pub struct LivePlace {
     pub step: u32,
 }
 
+/// One of the largest variables of a tile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LargeVariable {
+    /// Its name, such as `weights#0`.
+    pub name: String,
+    /// The name of its category, such as `variable`.
+    pub category: Box<str>,
+    /// Its size.
+    pub bytes: u32,
+    /// Is it live on every step?
+    pub always_live: bool,
+}
+
 /// What is live on a tile at a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveVariables {
@@ -154,16 +167,47 @@ impl ProfileLookup {
         self.name(found, most)
     }
 
+    /// For each of `tiles` its largest variables of all that are ever live, at most
+    /// `most`, in the same order.
+    ///
+    /// # Errors
+    /// As [`ProfileLookup::live_at`].
+    pub fn largest_of_tiles(
+        &self,
+        classes: &LiveClasses,
+        tiles: &[u32],
+        most: usize,
+    ) -> Result<Vec<Vec<LargeVariable>>, ProfileError> {
+        let has_bytes = |_, position: u32| self.variables.bytes[position as usize] > 0;
+        let mut lists = self.on_tiles(tiles, has_bytes);
+        self.keep_largest(&mut lists, most);
+        let named = self.name(lists.clone(), most)?;
+        let large = |(position, named): (u32, NamedVariable)| LargeVariable {
+            name: named.name.into(),
+            category: named.category,
+            bytes: named.bytes,
+            always_live: classes.is_always_live(self.variables.classes[position as usize]),
+        };
+        let lists = lists.into_iter().zip(named);
+        let lists = lists.map(|(list, named)| list.into_iter().zip(named).map(large).collect());
+        Ok(lists.collect())
+    }
+
+    /// Leaves the largest `most` of each list, the largest first.
+    fn keep_largest(&self, lists: &mut [Vec<u32>], most: usize) {
+        for list in lists {
+            list.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
+            list.truncate(most);
+        }
+    }
+
     /// The largest `most` of each list by name, the largest first.
     fn name(
         &self,
         mut lists: Vec<Vec<u32>>,
         most: usize,
     ) -> Result<Vec<Vec<NamedVariable>>, ProfileError> {
-        for list in &mut lists {
-            list.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
-            list.truncate(most);
-        }
+        self.keep_largest(&mut lists, most);
         let ids = lists.iter().flatten();
         let ids: Vec<u64> = ids.map(|&position| self.variables.id(position)).collect();
         let mut names = self.names.fetch(&ids)?.into_iter();

@@ -41,7 +41,7 @@ pub use liveness::{LiveClasses, Step};
 pub use names::VariableNames;
 pub use outline::Outline;
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
-pub use recorded::{Recorded, RecordedTile};
+pub use recorded::{Recorded, RecordedCategory, RecordedTile};
 pub use target::{FormatVersion, Target};
 pub use tile_bytes::{TileBytes, TileRun};
 pub use variable_lists::VariableLists;

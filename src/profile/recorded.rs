@@ -10,10 +10,22 @@ use serde::{Deserialize, Serialize};
 pub struct Recorded {
     /// By tile (`memory_by_tile`); empty when the profile lacks the table.
     pub tiles: Vec<RecordedTile>,
-    /// The name of each category and its bytes by tile, overlapped or not, in
-    /// all kinds of memory (`memory_by_category`). On a real profile these are
-    /// the sums of the lowered variables of the category (checked).
-    pub categories: Vec<(String, TileBytes)>,
+    /// By category of lowered variables (`memory_by_category`).
+    pub categories: Vec<RecordedCategory>,
+}
+
+/// One row of `memory_by_category`, in bytes by tile, in all kinds of memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedCategory {
+    /// The name, such as `vertexCode`.
+    pub name: String,
+    /// Overlapped or not. On a real profile these are the sums of the lowered
+    /// variables of the category (checked).
+    pub bytes: TileBytes,
+    /// Those of them that are overlapped. The others stand at addresses that only one
+    /// variable has, so those of all categories are no more than the total of a tile
+    /// (checked).
+    pub overlapped: TileBytes,
 }
 
 /// One row of `memory_by_tile`, in bytes.
@@ -136,7 +148,7 @@ pub(super) fn read_overflowed(
 pub(super) fn read_categories(
     database: &Database,
     target: &Target,
-) -> Result<Vec<(String, TileBytes)>, ProfileError> {
+) -> Result<Vec<RecordedCategory>, ProfileError> {
     let table = "memory_by_category";
     if !database.has_table(table) {
         return Ok(Vec::new());
@@ -151,17 +163,22 @@ pub(super) fn read_categories(
         "overflowed_overlapped",
     ];
     let tiles = target.num_tiles;
-    let mut categories: Vec<(String, TileBytes)> = Vec::new();
+    let mut categories: Vec<RecordedCategory> = Vec::new();
     database.scan(table, columns, |row| {
         let name = row.text(0)?;
-        row.check_first(categories.iter().all(|(known, _)| *known != name))?;
+        row.check_first(categories.iter().all(|known| known.name != name))?;
         if categories.len() > MAX_CATEGORIES {
             return Err(row.problem(0, "a profile has at most 256 categories"));
         }
         let kind =
             |column| TileBytes::from_list(row.blob(column)?, tiles).map_err(row.bad_blob(column));
         let kinds: Vec<TileBytes> = (1..columns.len()).map(kind).collect::<Result<_, _>>()?;
-        categories.push((name, row.sum(&kinds, tiles)?));
+        let overlapped: Vec<TileBytes> = kinds.iter().skip(1).step_by(2).cloned().collect();
+        categories.push(RecordedCategory {
+            name,
+            bytes: row.sum(&kinds, tiles)?,
+            overlapped: row.sum(&overlapped, tiles)?,
+        });
         Ok(())
     })?;
     Ok(categories)

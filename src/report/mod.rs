@@ -47,6 +47,7 @@ pub mod terminal;
 #[cfg(test)]
 pub(crate) mod testing;
 mod text;
+mod tile_map;
 mod units;
 mod what_if;
 
@@ -80,6 +81,7 @@ pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, S
 pub use table::{Format, Table};
 pub use tables::sweep as sweep_table;
 pub use text::printable;
+pub use tile_map::{TileCategory, TileMap, TileVariables, VariableKind};
 pub use units::Units;
 pub use what_if::{BestSplit, CheckedConstraint, CheckedRule, WhatIf};
 

@@ -1,6 +1,7 @@
 //! What the profile recorded of memory and cycles, and the memory of single
 //! layers.
 
+use super::TileMap;
 use crate::memory::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,10 @@ pub struct RecordedMemory {
     /// How much of the fullest tile the model explains; `null` when nothing
     /// was recorded.
     pub coverage: Option<CoverageFacts>,
+    /// What stands on each tile, when a page was requested and the bytes of tiles were
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tile_map: Option<TileMap>,
 }
 
 /// The recorded bytes of each tile: lists with one entry for each.

@@ -181,6 +181,7 @@ pub(crate) fn report() -> Report {
                 overhead: 100_001,
                 rest: -1,
             }),
+            tile_map: Some(tile_map()),
         },
         pseudo_layers: PseudoLayers::InAndOut,
         layers: vec![
@@ -248,6 +249,27 @@ pub(crate) fn report() -> Report {
         what_if: Some(what_if()),
         execution: Some(execution()),
         warnings: vec!["only 1 of 9 operations got a layer".into()],
+    }
+}
+
+fn tile_map() -> TileMap {
+    TileMap {
+        categories: vec![TileCategory {
+            name: "variable".into(),
+            bytes: vec![600_000, 1_200_000],
+            overlapped: vec![0, 300_000],
+        }],
+        left_out: 1,
+        variables: Some(TileVariables {
+            most: 10,
+            tiles: vec![1, 0],
+            kinds: vec![VariableKind {
+                name: "weights#0".into(),
+                category: "variable".into(),
+                always_live: true,
+            }],
+            largest: vec![vec![(0, 2000)], vec![(0, 1000)]],
+        }),
     }
 }
 
@@ -704,6 +726,14 @@ fn compiled_memory(ipus: &[IpuFit]) -> RecordedMemory {
             with_gaps: Some(tiles.clone().map(with_gaps).collect()),
             always_live: tiles.clone().map(always_live).collect(),
             not_always_live: tiles.map(others).collect(),
+        }),
+        tile_map: Some(TileMap {
+            categories: vec![TileCategory {
+                name: ipus[0].categories[0].name.clone(),
+                bytes: TOTALS.map(|total| total / 2).to_vec(),
+                overlapped: Vec::new(),
+            }],
+            ..TileMap::default()
         }),
         categories: (0..3).map(category).collect(),
         coverage: None,

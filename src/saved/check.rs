@@ -153,7 +153,8 @@ impl Referents<'_> {
 
     /// What the whole model has by tile.
     fn by_tile(&self) -> Checked {
-        let categories = self.0.recorded.categories.iter().map(|(_, bytes)| bytes);
+        let categories = self.0.recorded.categories.iter();
+        let categories = categories.flat_map(|own| [&own.bytes, &own.overlapped]);
         let code = self.0.vertex_code.iter().chain(&self.0.recorded_code);
         self.on_tiles(code.chain(categories))
     }

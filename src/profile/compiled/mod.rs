@@ -20,7 +20,9 @@ pub use variable_sums::{LiveOnTile, Named, VariableSums};
 use super::cycles::{or_warn, read_cycles_by_ipu};
 use super::database::Database;
 use super::recorded::{read_categories, read_overflowed, read_tiles};
-use super::{BuildInfo, FormatVersion, ProfileError, Programs, RecordedTile, Target, TileBytes};
+use super::{
+    BuildInfo, FormatVersion, ProfileError, Programs, RecordedCategory, RecordedTile, Target,
+};
 use crate::message::Warning;
 use crate::progress::Progress;
 use std::path::Path;
@@ -39,8 +41,8 @@ pub struct CompiledProfile {
     /// By tile: bytes beyond the memory of the tile, with the gaps between
     /// variables.
     pub overflowed: Vec<u64>,
-    /// The name of each category and its bytes by tile (`memory_by_category`).
-    pub categories: Vec<(String, TileBytes)>,
+    /// By category of lowered variables (`memory_by_category`).
+    pub categories: Vec<RecordedCategory>,
     /// What is not always live, by step; `None` when the profile does not say, or
     /// contradicts itself.
     pub live: Option<LiveByIpu>,

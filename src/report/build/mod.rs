@@ -6,11 +6,14 @@ mod peaks;
 mod pipeline;
 mod recorded;
 mod split;
+mod tile_map;
 mod what_if;
 
 pub use peaks::Peaks;
 
-use super::{DocumentFormat, LayerNames, Provenance, Report, TiedWeightFacts, VERSION};
+use super::{
+    DocumentFormat, LayerNames, Provenance, Report, TiedWeightFacts, TileVariables, VERSION,
+};
 use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::model::{Layering, Model, Placement, PositionName, WeightTie};
@@ -32,6 +35,8 @@ pub struct Inputs<'a> {
     pub search: Option<&'a SearchResult>,
     /// Curves, and the variables at their peaks.
     pub peaks: Peaks,
+    /// The largest variables of tiles, for a page.
+    pub tile_variables: Option<TileVariables>,
     /// Bytes that a stage may take on each tile: the maximum that any IPU
     /// allows.
     pub limit: u64,

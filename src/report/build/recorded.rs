@@ -1,12 +1,12 @@
 //! What the profile recorded of memory and cycles, and single layers.
 
-use super::Inputs;
+use super::{Detail, Inputs};
 use crate::memory;
 use crate::model::CycleSource;
-use crate::profile::{Recorded, RecordedTile, TileBytes};
+use crate::profile::{Recorded, RecordedCategory, RecordedTile};
 use crate::report::{
     Band, CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
-    RecordedMemory, StageCycles, TileTotals,
+    RecordedMemory, StageCycles, TileMap, TileTotals,
 };
 
 impl RecordedMemory {
@@ -14,16 +14,16 @@ impl RecordedMemory {
     pub(in crate::report) fn new(
         limit: u64,
         tiles: &[RecordedTile],
-        categories: &[(String, TileBytes)],
+        categories: &[RecordedCategory],
         coverage: Option<CoverageFacts>,
     ) -> Self {
         let tiles = || tiles.iter();
         let totals: Vec<u64> = tiles().map(|tile| tile.total).collect();
         let fullest = first_highest(&totals);
-        let category = |(name, bytes): &(String, TileBytes)| CategoryBytes {
-            name: name.clone(),
-            all_tiles: bytes.total(),
-            fullest_tile: fullest.map(|tile| u64::from(bytes.get(tile))),
+        let category = |own: &RecordedCategory| CategoryBytes {
+            name: own.name.clone(),
+            all_tiles: own.bytes.total(),
+            fullest_tile: fullest.map(|tile| u64::from(own.bytes.get(tile))),
         };
         Self {
             limit,
@@ -37,6 +37,7 @@ impl RecordedMemory {
             }),
             categories: categories.iter().map(category).collect(),
             coverage,
+            tile_map: None,
         }
     }
 }
@@ -45,7 +46,15 @@ impl Inputs<'_> {
     pub(super) fn recorded(&self) -> RecordedMemory {
         let Recorded { tiles, categories } = &self.model.recorded;
         let coverage = self.memory.coverage().map(CoverageFacts::from);
-        RecordedMemory::new(self.limit, tiles, categories, coverage)
+        let tile_map = if self.detail >= Detail::Page {
+            TileMap::new(tiles, categories, self.tile_variables.clone())
+        } else {
+            None
+        };
+        RecordedMemory {
+            tile_map,
+            ..RecordedMemory::new(self.limit, tiles, categories, coverage)
+        }
     }
 
     /// Every position alone.

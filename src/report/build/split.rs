@@ -86,8 +86,8 @@ impl Inputs<'_> {
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
             let mut categories = self.model.recorded.categories.iter();
-            let found = categories.find(|(name, _)| name == wanted);
-            found.map_or(0, |(_, bytes)| u64::from(bytes.get(tile as u32)))
+            let found = categories.find(|own| own.name == wanted);
+            found.map_or(0, |own| u64::from(own.bytes.get(tile as u32)))
         };
         Some(OverheadCode {
             vertex_code,

@@ -4,9 +4,10 @@ use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
 use crate::memory::LiveCurve;
 use crate::message::Warning;
 use crate::model::{LayersByIpu, PseudoLayers};
-use crate::profile::{CompiledProfile, LiveOnTile, TileBytes, VariableSums};
+use crate::profile::{CompiledProfile, LiveOnTile, RecordedCategory, VariableSums};
 use crate::report::{
-    CategoryBytes, Curve, DocumentFormat, Fullness, Provenance, RecordedMemory, Report, VERSION,
+    CategoryBytes, Curve, DocumentFormat, Fullness, Provenance, RecordedMemory, Report, TileMap,
+    VERSION,
 };
 use crate::search::free_bytes;
 
@@ -22,6 +23,8 @@ pub struct FitInputs<'a> {
     pub layers: Option<&'a LayersByIpu>,
     /// Bytes that a tile may take: one number, or one for each IPU that is listed.
     pub limits: Vec<u64>,
+    /// Is a page made of it?
+    pub for_page: bool,
     /// How the report is made.
     pub provenance: Provenance,
     /// What is unusual about the files.
@@ -38,7 +41,10 @@ impl Report {
         Self {
             format: DocumentFormat::PoplinerReport,
             version: VERSION,
-            memory: RecordedMemory::new(fit.limit, tiles, categories, None),
+            memory: RecordedMemory {
+                tile_map: inputs.tile_map(),
+                ..RecordedMemory::new(fit.limit, tiles, categories, None)
+            },
             fit: Some(fit),
             provenance: inputs.provenance,
             pseudo_layers: PseudoLayers::default(),
@@ -63,6 +69,18 @@ impl Report {
 }
 
 impl FitInputs<'_> {
+    /// What stands on each tile, where a page is made.
+    fn tile_map(&self) -> Option<TileMap> {
+        let CompiledProfile {
+            tiles, categories, ..
+        } = self.profile;
+        if self.for_page {
+            TileMap::new(tiles, categories, None)
+        } else {
+            None
+        }
+    }
+
     fn fit(&self) -> Fit {
         let CompiledProfile {
             ipus,
@@ -161,8 +179,8 @@ impl FitInputs<'_> {
     fn parts_of_categories(&self, tile: u32) -> TileParts {
         let own = &self.profile.tiles[tile as usize];
         let mut parts = TileParts::default();
-        for (name, bytes) in &self.profile.categories {
-            parts.add(name, None, bytes.get(tile).into());
+        for own in &self.profile.categories {
+            parts.add(&own.name, None, own.bytes.get(tile).into());
         }
         parts.gaps = own.beyond_variables();
         let rest = parts.total() - parts.variables;
@@ -172,10 +190,10 @@ impl FitInputs<'_> {
 
     fn categories(&self, ipu: u32, fullest: u32) -> Vec<CategoryBytes> {
         let range = self.profile.ipus.tiles(ipu);
-        let category = |(name, bytes): &(String, TileBytes)| CategoryBytes {
-            name: name.clone(),
-            all_tiles: bytes.total_of(range.start as u32..range.end as u32),
-            fullest_tile: Some(bytes.get(fullest).into()),
+        let category = |own: &RecordedCategory| CategoryBytes {
+            name: own.name.clone(),
+            all_tiles: own.bytes.total_of(range.start as u32..range.end as u32),
+            fullest_tile: Some(own.bytes.get(fullest).into()),
         };
         self.profile.categories.iter().map(category).collect()
     }

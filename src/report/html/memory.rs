@@ -1,6 +1,7 @@
 //! What the compiler recorded: by tile, by category, and what explains it.
 
 use super::chart_data::Charts;
+use super::tile_map;
 use super::tiles::{Block, TileDrawing};
 use super::widgets::{folded, legend, number, sentence, stacked, table};
 use crate::report::table::{Cell, Column, Kind, Table, cells};
@@ -19,6 +20,7 @@ pub(super) fn section(report: &Report, charts: &mut Charts) -> Option<Markup> {
         @if let Some(tiles) = &memory.tiles {
             (by_tile(tiles, report.provenance.target.bytes_per_tile, charts))
         }
+        @if let Some(map) = tile_map::part(report) { (map) }
         @if !memory.categories.is_empty() {
             (by_category(&memory.categories))
         }

@@ -10,6 +10,7 @@ mod chart_data;
 mod columns;
 mod curve;
 mod cuts;
+mod dense;
 mod execution;
 mod execution_strip;
 mod fit;
@@ -25,6 +26,7 @@ mod summary;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod tile_map;
 mod tiles;
 mod verdict;
 mod what_if;
@@ -39,7 +41,7 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "PWnOM98lTidGgCARYWOJaRTiJ0DYCxwnHtgNM5lKP8k=";
+const STYLE_HASH: &str = "xWZbEgdTx8cCoxXu0eJH9+bjnuRe3k07U2BS9hEfVMI=";
 
 /// How large a page becomes at most by the numbers for the script.
 const MAX_PAGE: usize = 2_400_000;
@@ -67,10 +69,6 @@ pub fn text(report: &Report) -> String {
     let bodies = sections.iter().map(|section| section.body.0.len());
     let texts = [&header.0, &charts, STYLE, SCRIPT].map(str::len);
     let used = FRAME + bodies.chain(texts).sum::<usize>();
-    let room = MAX_PAGE.saturating_sub(used);
-    let live_steps = live_steps::data(report, room / 2);
-    let room = room - live_steps.as_ref().map_or(0, String::len);
-    let what_if = what_if::data(report, room.min(MAX_WHAT_IF));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -97,13 +95,27 @@ pub fn text(report: &Report) -> String {
                 footer { "Made by PopLiner " (shown(&report.provenance.popliner)) ". All bytes are exact; steps and tiles count from 0." }
                 div id="tip" role="status" {}
                 (data_element("charts", Some(charts)))
-                (data_element("live-steps-data", live_steps))
-                (data_element("what-if-data", what_if))
+                (data_for_tools(report, MAX_PAGE.saturating_sub(used)))
                 script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     page.into_string() + "\n"
+}
+
+/// What the script needs where the reader tries something, in at most `room` bytes: the
+/// numbers of what-if, which can be as many as there is room for, come last.
+fn data_for_tools(report: &Report, room: usize) -> Markup {
+    let tile_map = tile_map::data(report);
+    let room = room.saturating_sub(tile_map.as_ref().map_or(0, String::len));
+    let live_steps = live_steps::data(report, room / 2);
+    let room = room - live_steps.as_ref().map_or(0, String::len);
+    let what_if = what_if::data(report, room.min(MAX_WHAT_IF));
+    html! {
+        (data_element("tile-map-data", tile_map))
+        (data_element("live-steps-data", live_steps))
+        (data_element("what-if-data", what_if))
+    }
 }
 
 /// A part of the page.

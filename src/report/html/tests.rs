@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::report::testing::{compiled, hostile, hostile_compiled, report};
-use crate::report::{Curve, LayerMemory, LiveVariable, TileTotals};
+use crate::report::{
+    Curve, LayerMemory, LiveVariable, TileCategory, TileMap, TileTotals, TileVariables,
+    VariableKind,
+};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
 
@@ -163,8 +166,39 @@ fn a_hundred_layers_and_twenty_thousand_steps_take_less_than_two_and_a_half_mega
         always_live: tiles.clone(),
         not_always_live: tiles,
     });
+    report.memory.tile_map = Some(tile_map());
     let size = text(&report).len();
     assert!((1_000_000..2_500_000).contains(&size), "{size} bytes");
+}
+
+/// Of 1472 tiles, none like the one before it.
+fn tile_map() -> TileMap {
+    let bytes = |category: u64| -> Vec<u64> {
+        let tiles = 0..1472;
+        let own = tiles.map(|tile: u64| (tile + category).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        own.map(|own| own >> 46).collect()
+    };
+    let category = |category: u64| TileCategory {
+        name: format!("category{category}"),
+        bytes: bytes(category),
+        overlapped: bytes(category + 1),
+    };
+    let kind = |kind: u32| VariableKind {
+        name: format!("bert/encoder/layer/{}/MatMul/Weight0#{kind}", kind % 100),
+        category: "variable".into(),
+        always_live: true,
+    };
+    let largest = |tile: u32| (0..10).map(|own| (tile * 10 + own, 20_000)).collect();
+    TileMap {
+        categories: (0..20).map(category).collect(),
+        left_out: 0,
+        variables: Some(TileVariables {
+            most: 10,
+            tiles: (0..1472).collect(),
+            kinds: (0..14_720).map(kind).collect(),
+            largest: (0..1472).map(largest).collect(),
+        }),
+    }
 }
 
 #[test]

@@ -229,7 +229,11 @@ fn positions_that_lead_nowhere_are_named() {
             "last tile",
         ),
         (
-            error_after(|m| m.recorded.categories[0].1 = five_tiles),
+            error_after(|m| m.recorded.categories[0].bytes = five_tiles.clone()),
+            "last tile",
+        ),
+        (
+            error_after(|m| m.recorded.categories[0].overlapped = five_tiles),
             "last tile",
         ),
         (

@@ -8,7 +8,8 @@ use crate::model::{
     Piece, Recording, TensorKind, UserSets, VariableGroup, VariableGroups,
 };
 use crate::profile::{
-    BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedTile, Target, TileBytes,
+    BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile,
+    Target, TileBytes,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -75,7 +76,11 @@ pub(super) fn full() -> Model {
         },
         recorded: Recorded {
             tiles: (0..4).map(recorded).collect(),
-            categories: vec![("variable".into(), by_tile(&[1, 2, 3, 4]))],
+            categories: vec![RecordedCategory {
+                name: "variable".into(),
+                bytes: by_tile(&[1, 2, 3, 4]),
+                overlapped: by_tile(&[0, 2, 1, 0]),
+            }],
         },
         cycles: Some(OperationCycles {
             source: CycleSource::Executed { runs: 3 },
@@ -496,7 +501,14 @@ fn any_recorded(tiles: u32) -> impl Strategy<Value = Recorded> {
         },
     );
     let all_tiles = option::of(vec(tile, tiles as usize));
-    let categories = vec(("[a-z]{0,5}", any_tile_bytes(tiles)), 0..3);
+    let bytes = || any_tile_bytes(tiles);
+    let category = ("[a-z]{0,5}", bytes(), bytes());
+    let category = category.prop_map(|(name, bytes, overlapped)| RecordedCategory {
+        name,
+        bytes,
+        overlapped,
+    });
+    let categories = vec(category, 0..3);
     (all_tiles, categories).prop_map(|(tiles, categories)| Recorded {
         tiles: tiles.unwrap_or_default(),
         categories,

@@ -11,7 +11,7 @@ use popliner::model::{
     DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions,
 };
 use popliner::profile::{CompiledProfile, NEVER_LIVE, Profile};
-use popliner::report::{Files, FitInputs, Provenance, Report};
+use popliner::report::{Files, FitInputs, Provenance, Report, TileCategory};
 use regex::Regex;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -223,9 +223,25 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
         profile: &profile,
         layers: None,
         limits: vec![target.bytes_per_tile],
+        for_page: true,
         provenance: Provenance::new(target, &profile.made, files, "recorded"),
         warnings: Vec::new(),
     });
+    let memory = report.memory;
+    let (tiles, map) = (
+        memory.tiles.expect("tiles"),
+        memory.tile_map.expect("a map"),
+    );
+    // What stands at addresses of its own is no more than a tile has in use, and shared
+    // addresses have at least one variable each.
+    for (tile, &total) in tiles.total.iter().enumerate() {
+        let sum = |list: fn(&TileCategory) -> &Vec<u64>| -> u64 {
+            let all = map.categories.iter().filter_map(|own| list(own).get(tile));
+            all.sum()
+        };
+        let (all, overlapped) = (sum(|own| &own.bytes), sum(|own| &own.overlapped));
+        assert!(all - overlapped <= total && total <= all, "tile {tile}");
+    }
     let fit = report.fit.expect("whether it fits");
     let tile = &fit.ipus[0].fullest_tile;
     assert_eq!((fit.fits, tile.tile, tile.bytes), (true, 0, 8281));

@@ -7,6 +7,7 @@ mod accessible;
 mod browser;
 mod execution;
 mod live_steps;
+mod tile_map;
 mod what_if;
 
 use std::path::{Path, PathBuf};

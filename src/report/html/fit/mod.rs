@@ -4,7 +4,7 @@ mod against;
 mod tiles;
 
 pub(super) use against::section as against;
-pub(super) use tiles::section as memory;
+pub(super) use tiles::{blocks, section as memory};
 
 use super::chart_data::Charts;
 use super::curve::Drawing;

@@ -2,6 +2,7 @@
 
 use super::super::chart_data::Charts;
 use super::super::memory::{fullest_of_all, largest_first, sums, tile_table, tiles_legend};
+use super::super::tile_map;
 use super::super::tiles::{Block, TileDrawing};
 use super::super::widgets::{folded, number, table};
 use crate::report::table::{Cell, Column, Kind, Table};
@@ -27,12 +28,13 @@ pub(in crate::report::html) fn section(report: &Report, charts: &mut Charts) -> 
             "Tiles are numbered through: each IPU has " (number("/fit/tiles_per_ipu", fit.tiles_per_ipu.into())) "."
         }
         @if let Some((tiles, blocks)) = &tiles { (by_tile(fit, tiles, blocks, charts)) }
+        @if let Some(map) = tile_map::part(report) { (map) }
         @if !categories.is_empty() { (by_category(fit, categories)) }
     })
 }
 
 /// The tiles of each IPU that has some among as many as were recorded.
-fn blocks(fit: &Fit, recorded: usize) -> Vec<Block> {
+pub(in crate::report::html) fn blocks(fit: &Fit, recorded: usize) -> Vec<Block> {
     let per_ipu = fit.tiles_per_ipu as usize;
     let block = |own: &IpuFit| {
         let start = (own.ipu as usize).saturating_mul(per_ipu).min(recorded);

@@ -12,7 +12,8 @@ pub(super) const SCRIPT: &str = concat!(
     include_str!("what_if.js"),
     include_str!("live_steps.js"),
     include_str!("execution.js"),
+    include_str!("tile_map.js"),
 );
 
 /// The SHA-256 of the script, which a test compares.
-pub(super) const SCRIPT_HASH: &str = "znYVl7kc1ucZsvd6ffQQbLWWOKUBjPLGE7yc7JzOG+o=";
+pub(super) const SCRIPT_HASH: &str = "/qz/OXBgL3r+a03TTnDo1oyO5zsL4ytYSJ5AM4gOQHM=";

@@ -170,10 +170,8 @@ impl Case {
     /// Host exchange code that the one IPU has on a tile.
     pub fn host_exchange_on(&self, tile: usize) -> u64 {
         let categories = &self.analysis.model.recorded.categories;
-        let found = categories
-            .iter()
-            .find(|(name, _)| name == "hostExchangeCode");
-        found.map_or(0, |(_, bytes)| u64::from(bytes.get(tile as u32)))
+        let found = categories.iter().find(|own| own.name == "hostExchangeCode");
+        found.map_or(0, |own| u64::from(own.bytes.get(tile as u32)))
     }
 }
 
@@ -243,6 +241,7 @@ impl Compiled {
             profile: &self.profile,
             layers: Some(&self.layers),
             limits: vec![target.bytes_per_tile],
+            for_page: false,
             provenance: Provenance::new(target, &self.profile.made, files, "recorded"),
             warnings: Vec::new(),
         });

@@ -1,0 +1,185 @@
+//! What stands on each tile, from what was recorded and from the lowered variables.
+
+use crate::model::{LargeVariable, Model, ProfileLookup};
+use crate::profile::{ProfileError, RecordedCategory, RecordedTile};
+use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// A report has at most this many numbers of bytes by tile and category: some 4 MB of
+/// JSON. The categories of 16 IPUs are fewer.
+const MAX_NUMBERS: usize = 1_000_000;
+/// How many variables of a tile are listed.
+const MAX_VARIABLES: usize = 10;
+/// Of how many tiles variables are listed: all of one IPU, and the fullest of several.
+const MAX_TILES: usize = 2_000;
+
+impl TileMap {
+    /// The map of all `tiles`; `None` without any. `variables` are their largest ones,
+    /// where they are known.
+    pub(in crate::report) fn new(
+        tiles: &[RecordedTile],
+        categories: &[RecordedCategory],
+        variables: Option<TileVariables>,
+    ) -> Option<Self> {
+        Self::with_most(tiles, categories, variables, MAX_NUMBERS)
+    }
+
+    fn with_most(
+        tiles: &[RecordedTile],
+        categories: &[RecordedCategory],
+        variables: Option<TileVariables>,
+        most: usize,
+    ) -> Option<Self> {
+        let all = 0..u32::try_from(tiles.len()).ok().filter(|&tiles| tiles > 0)?;
+        let mut used: Vec<_> = categories
+            .iter()
+            .map(|own| (own.bytes.total(), own))
+            .collect();
+        used.retain(|&(total, _)| total > 0);
+        used.sort_by_key(|&(total, _)| Reverse(total));
+        let by_tile = |own: &RecordedCategory| {
+            let bytes = all.clone().map(|tile| own.bytes.get(tile).into());
+            let overlapped = all.clone().map(|tile| own.overlapped.get(tile).into());
+            TileCategory {
+                name: own.name.clone(),
+                bytes: bytes.collect(),
+                overlapped: if own.overlapped.end() > 0 {
+                    overlapped.collect()
+                } else {
+                    Vec::new()
+                },
+            }
+        };
+        let lists = |own: &RecordedCategory| if own.overlapped.end() > 0 { 2 } else { 1 };
+        let mut room = most;
+        let kept = used.iter().take_while(|(_, own)| {
+            let left = room.checked_sub(tiles.len() * lists(own));
+            room = left.unwrap_or(0);
+            left.is_some()
+        });
+        let kept: Vec<TileCategory> = kept.map(|(_, own)| by_tile(own)).collect();
+        Some(Self {
+            left_out: (used.len() - kept.len()) as u32,
+            categories: kept,
+            variables,
+        })
+    }
+}
+
+impl TileVariables {
+    /// Looks up the largest variables of the fullest tiles; `None` where no tile was
+    /// recorded.
+    ///
+    /// # Errors
+    /// When the profile cannot be read again, or is not what it was.
+    pub(crate) fn find(
+        lookup: &ProfileLookup,
+        model: &Model,
+    ) -> Result<Option<Self>, ProfileError> {
+        let recorded = &model.recorded.tiles;
+        if recorded.is_empty() {
+            return Ok(None);
+        }
+        let tiles = fullest(recorded, MAX_TILES);
+        let found = lookup.largest_of_tiles(&model.classes, &tiles, MAX_VARIABLES)?;
+        Ok(Some(Self::new(tiles, found)))
+    }
+
+    /// Puts the names of the variables `found`, by tile of `tiles`, into one list.
+    pub(in crate::report) fn new(tiles: Vec<u32>, found: Vec<Vec<LargeVariable>>) -> Self {
+        let mut kinds = Vec::new();
+        let mut places = FxHashMap::default();
+        let mut place = |own: LargeVariable| {
+            let kind = VariableKind {
+                name: own.name,
+                category: own.category.to_string(),
+                always_live: own.always_live,
+            };
+            let next = kinds.len() as u32;
+            let place = *places.entry(kind.clone()).or_insert(next);
+            if place == next {
+                kinds.push(kind);
+            }
+            (place, own.bytes.into())
+        };
+        let largest = found.into_iter();
+        let largest = largest
+            .map(|own| own.into_iter().map(&mut place).collect())
+            .collect();
+        Self {
+            most: MAX_VARIABLES as u32,
+            tiles,
+            kinds,
+            largest,
+        }
+    }
+}
+
+/// At most `most` tiles, the fullest first and equal ones by number.
+fn fullest(recorded: &[RecordedTile], most: usize) -> Vec<u32> {
+    let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
+    tiles.sort_by_key(|&tile| Reverse(recorded[tile as usize].total));
+    tiles.truncate(most);
+    tiles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn category(name: &str, bytes: [u32; 3], overlapped: [u32; 3]) -> RecordedCategory {
+        RecordedCategory {
+            name: name.into(),
+            bytes: bytes.into_iter().collect(),
+            overlapped: overlapped.into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn categories_have_their_bytes_by_tile_and_the_smallest_are_left_out() {
+        let tiles = [RecordedTile::default(); 3];
+        let categories = [
+            category("none", [0; 3], [0; 3]),
+            category("small", [1, 0, 0], [0; 3]),
+            category("large", [9, 0, 7], [0, 0, 6]),
+        ];
+        let map = |most| TileMap::with_most(&tiles, &categories, None, most).unwrap();
+        let whole = map(9);
+        let names: Vec<&str> = whole.categories.iter().map(|own| &*own.name).collect();
+        assert_eq!((names, whole.left_out), (vec!["large", "small"], 0));
+        assert_eq!(whole.categories[0].bytes, [9, 0, 7]);
+        assert_eq!(whole.categories[0].overlapped, [0, 0, 6]);
+        assert_eq!(whole.categories[1].bytes, [1, 0, 0]);
+        assert!(whole.categories[1].overlapped.is_empty());
+        let kept = |most| (map(most).categories.len(), map(most).left_out);
+        assert_eq!([kept(8), kept(5)], [(1, 1), (0, 2)]);
+        assert_eq!(TileMap::with_most(&[], &categories, None, 9), None);
+    }
+
+    #[test]
+    fn variables_of_one_name_are_one_kind() {
+        let variable = |name: &str, always_live| LargeVariable {
+            name: name.into(),
+            category: "variable".into(),
+            bytes: 8,
+            always_live,
+        };
+        let found = vec![
+            vec![variable("a", true), variable("b", true)],
+            vec![variable("b", false), variable("a", true)],
+        ];
+        let own = TileVariables::new(vec![1, 0], found);
+        assert_eq!(own.kinds.len(), 3);
+        assert_eq!(own.largest, [[(0, 8), (1, 8)], [(2, 8), (0, 8)]]);
+    }
+
+    #[test]
+    fn the_fullest_tiles_come_first() {
+        let tile = |total| RecordedTile {
+            total,
+            ..RecordedTile::default()
+        };
+        assert_eq!(fullest(&[3, 5, 5, 4].map(tile), 3), [1, 2, 3]);
+    }
+}
