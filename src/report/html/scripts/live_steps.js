@@ -126,11 +126,9 @@
     const scale = part('scale');
     scale.replaceChildren();
     const svg = draw(scale, 'svg', { height: HEIGHT });
-    for (const share of [0, 0.25, 0.5, 0.75, 1]) {
-      const own = Math.round((highest / 1.1) * share);
+    for (const own of ticks(highest)) {
       draw(chart, 'line', { class: 'grid', x1: 0, x2: '100%', y1: y(own), y2: y(own) });
-      const text = own < 10000 ? grouped(own) : `${grouped(Math.round(own / 1000))} kB`;
-      draw(svg, 'text', { x: '100%', y: y(own) + 4, 'text-anchor': 'end' }, text);
+      draw(svg, 'text', { x: '100%', y: y(own) + 4, 'text-anchor': 'end' }, rounded(own));
     }
   };
 

@@ -18,6 +18,24 @@ const dataOf = (id) => {
 /** @param {number} number */
 const grouped = (number) => number.toLocaleString('en-US');
 
+/** Bytes with few digits. @param {number} bytes */
+const rounded = (bytes) => {
+  const units = ['B', 'KiB', 'MiB', 'GiB'];
+  let unit = 0;
+  while (bytes >= 1024 && unit < 3) {
+    bytes /= 1024;
+    unit++;
+  }
+  return `${Math.round(bytes * 10) / 10} ${units[unit]}`;
+};
+
+/** Round values for the scale: at most five, above 0. @param {number} most */
+const ticks = (most) => {
+  let step = 1;
+  while (most / step >= 5) step *= 2;
+  return Array.from({ length: Math.floor(most / step) }, (_, at) => (at + 1) * step);
+};
+
 /** Numbers from a text of them in base 36, each less the one before. @param {string} text */
 const unpacked = (text) => {
   let sum = 0;

@@ -164,17 +164,6 @@
     return { most, y };
   };
 
-  /** Bytes with few digits. @param {number} bytes */
-  const rounded = (bytes) => {
-    const units = ['B', 'KiB', 'MiB', 'GiB'];
-    let unit = 0;
-    while (bytes >= 1024 && unit < 3) {
-      bytes /= 1024;
-      unit++;
-    }
-    return `${Math.round(bytes * 10) / 10} ${units[unit]}`;
-  };
-
   /** The tile of each column: the fullest of those that are of it. */
   const columns = () => {
     const count = now.to - now.from;
@@ -205,13 +194,6 @@
       before = top;
     });
     return `${path}H${Math.round(tops.length * width * 100) / 100}V${base}Z`;
-  };
-
-  /** Round values for the scale: at most five, above 0. @param {number} most */
-  const ticks = (most) => {
-    let step = 1;
-    while (most / step >= 5) step *= 2;
-    return Array.from({ length: Math.floor(most / step) }, (_, at) => (at + 1) * step);
   };
 
   const drawPattern = () => {
