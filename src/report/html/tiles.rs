@@ -124,7 +124,7 @@ impl TileDrawing<'_> {
 
     /// The bytes of each column.
     fn highest(&self, bytes: &[u64]) -> Vec<u64> {
-        let of_tiles = |tiles| bytes.get(tiles).into_iter().flatten().copied();
+        let of_tiles = |tiles: Range<usize>| bytes.get(tiles).into_iter().flatten().copied();
         let columns = self.columns();
         columns
             .map(|tiles| of_tiles(tiles).max().unwrap_or(0))
