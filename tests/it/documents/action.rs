@@ -218,7 +218,7 @@ fn a_compiled_pipeline_is_judged_with_and_without_a_prediction() {
 #[test]
 fn no_value_runs_as_a_command() {
     let folder = with_files("popart-bert-inference");
-    let hostile = "$(touch ran) `touch ran`; touch ran #\" ' * \\";
+    let hostile = "./$(touch ran) `touch ran` && touch ran & touch ran #\" ' * \\";
     for name in [
         "profile", "debug", "num-ipus", "against", "options", "report",
     ] {
