@@ -1,11 +1,16 @@
 //! The example of a CI job: YAML that can be read, steps that are whole, options
-//! that the command has; and its scripts are run on the fixtures.
+//! that the command has; and its scripts and the action are run on the fixtures.
 
-use crate::support::{copy, piped, root, run_fixture, skip, try_finish};
+use super::action::{Values, filled_in, outputs, run_action, run_script};
+use crate::support::{copy, root, run_fixture};
 use clap::CommandFactory;
 use popliner::app::Options;
+use regex::Regex;
 use serde_yaml_ng::Value;
 use std::path::{Path, PathBuf};
+
+/// The action of this repository, as the example names it.
+const ACTION: &str = concat!("OWNER/popliner@v", env!("CARGO_PKG_VERSION"));
 
 fn workflow() -> Value {
     let path = root().join("examples/ci/github-actions.yml");
@@ -55,8 +60,34 @@ fn every_job_and_step_says_what_it_does() {
         assert!(has("uses") != has("run"), "{step:?}");
         let action = step["uses"].as_str();
         let is_pinned = |action: &str| action.starts_with("actions/") && action.contains("@v");
-        assert!(action.is_none_or(is_pinned), "{step:?}");
+        assert!(
+            action.is_none_or(|it| it == ACTION || is_pinned(it)),
+            "{step:?}"
+        );
     }
+}
+
+/// The options of popliner in the scripts and in what the action is given, and those
+/// that the action has itself.
+fn options_used(workflow: &Value) -> Vec<String> {
+    let quoted = Regex::new(r#"(?m)(?:["'(]|^)--([a-z][a-z0-9-]*)"#).expect("a regex");
+    let mut used = Vec::new();
+    let mut take = |text: &str| {
+        let found = quoted.captures_iter(text).map(|found| found[1].to_owned());
+        used.extend(found);
+    };
+    for (_, script) in scripts(workflow) {
+        take(script);
+        for command in commands(script) {
+            command.split_whitespace().for_each(&mut take);
+        }
+    }
+    for step in steps(workflow) {
+        take(step["with"]["options"].as_str().unwrap_or_default());
+    }
+    let own = std::fs::read_to_string(root().join("action/run.sh")).expect("a script");
+    take(&own);
+    used
 }
 
 #[test]
@@ -66,18 +97,7 @@ fn popliner_has_every_option_that_is_used() {
         .get_arguments()
         .filter_map(|a| a.get_long())
         .collect();
-    let workflow = workflow();
-    let mut used = Vec::new();
-    for (_, script) in scripts(&workflow) {
-        for command in commands(script) {
-            let words = command.split_whitespace();
-            used.extend(words.filter_map(|w| Some(w.strip_prefix("--")?.to_string())));
-        }
-        // Options that are kept in a variable until they are used.
-        let kept = script.split("=(--").skip(1);
-        let option = |own: &str| own.split([' ', ')']).next().map(String::from);
-        used.extend(kept.filter_map(option));
-    }
+    let used = options_used(&workflow());
     for option in &used {
         assert!(known.contains(&option.as_str()), "--{option} is no option");
     }
@@ -110,31 +130,50 @@ fn the_variables_that_scripts_use_are_set() {
         for part in parts.filter(|part| !part.starts_with('{')) {
             let variable = part.split('"').next().expect("a part");
             let is_set = set.contains_key(variable) || variable.starts_with("GITHUB_");
-            assert!(is_set || variable == "profile", "{variable} in {name}");
+            let is_of_step = variable == "PULL_REQUEST";
+            assert!(is_set || is_of_step, "{variable} in {name}");
         }
     }
 }
 
-/// Runs a script as GitHub does, with popliner in the path; the exit code.
-/// `None` after saying that the test is skipped.
-fn run_step(script: &str, folder: &Path, ipus: &str) -> Option<i32> {
+/// Runs a step as GitHub does, a script or the action; the exit code. `None` after
+/// saying that the test is skipped.
+fn run_step(step: &Value, folder: &Path, ipus: &str) -> Option<i32> {
     let workflow = workflow();
     let set = workflow["env"].as_mapping().expect("variables").iter();
     let set = set.filter_map(|(name, value)| Some((name.as_str()?, value.as_str()?)));
-    let binary = Path::new(env!("CARGO_BIN_EXE_popliner"));
-    let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{path}", binary.parent().expect("a folder").display());
-    let mut bash = piped("bash");
-    bash.args(["-eo", "pipefail", "-c", script])
-        .current_dir(folder);
-    bash.envs(set).env("NUM_IPUS", ipus).env("PATH", path);
-    bash.env("GITHUB_STEP_SUMMARY", folder.join("summary.md"));
-    let Some(run) = try_finish(&mut bash) else {
-        skip("there is no bash");
-        return None;
+    let mut set: Values = set.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+    set.insert("NUM_IPUS".to_owned(), ipus.to_owned());
+    let run = match step["run"].as_str() {
+        None => run_action(&given_to_action(step, folder, &set), folder)?,
+        Some(script) => {
+            let file = format!("outputs-{}", step["id"].as_str().unwrap_or_default());
+            let file = folder.join(file);
+            let _ = std::fs::remove_file(&file);
+            set.insert("GITHUB_OUTPUT".to_owned(), file.display().to_string());
+            run_script(script, folder, &set)?
+        }
     };
-    assert!(!run.err.contains("error:"), "{}", run.err);
+    let is_refused = run.code > 1;
+    assert_eq!(run.err.contains("error:"), is_refused, "{}", run.err);
     Some(run.code)
+}
+
+/// The inputs of the action, with variables and the outputs of earlier steps.
+fn given_to_action(step: &Value, folder: &Path, set: &Values) -> Values {
+    assert_eq!(step["uses"], ACTION);
+    let known = |expression: &str| match expression.split('.').collect::<Vec<_>>()[..] {
+        ["env", name] => set[name].clone(),
+        ["steps", id, "outputs", name] => {
+            let outputs = outputs(&folder.join(format!("outputs-{id}")));
+            outputs[name].clone()
+        }
+        _ => panic!("{expression}"),
+    };
+    let given = step["with"].as_mapping().expect("inputs").iter();
+    let given = given.map(|(name, value)| (name.as_str().unwrap(), value.as_str().unwrap()));
+    let given = given.map(|(name, value)| (name.to_owned(), filled_in(value, known)));
+    given.collect()
 }
 
 /// A folder as it is after a profile was downloaded.
@@ -146,30 +185,35 @@ fn downloaded(fixture: &str) -> tempfile::TempDir {
     folder
 }
 
-fn script<'a>(workflow: &'a Value, name: &str) -> &'a str {
-    let mut scripts = scripts(workflow).into_iter();
-    let found = scripts.find(|(step, _)| *step == name);
-    found.expect("a step of this name").1
+fn step<'a>(workflow: &'a Value, name: &str) -> &'a Value {
+    let mut steps = steps(workflow).into_iter();
+    steps.find(|step| step["name"] == name).expect("a step")
+}
+
+/// Chooses the options and checks the model with them, as the job does.
+fn check(workflow: &Value, folder: &Path, ipus: &str) -> Option<i32> {
+    let choose = "Choose what to keep free and what to compare with";
+    assert_eq!(run_step(step(workflow, choose), folder, ipus)?, 0);
+    run_step(step(workflow, "Check that the model fits"), folder, ipus)
 }
 
 #[test]
 fn the_job_passes_when_the_model_fits_and_posts_the_report() {
     let workflow = workflow();
     let folder = downloaded("popart-bert-inference");
-    let run = |step: &str| run_step(script(&workflow, step), folder.path(), "5");
-    let Some(code) = run("Check that the model fits") else {
+    let run = |name: &str| run_step(step(&workflow, name), folder.path(), "5");
+    let Some(code) = check(&workflow, folder.path(), "5") else {
         return;
     };
     assert_eq!(code, 0);
     assert_eq!(run("Print the split as configuration"), Some(0));
-    assert_eq!(run("Post the report to the summary"), Some(0));
     let summary = std::fs::read_to_string(folder.path().join("summary.md")).expect("a summary");
     let report = std::fs::read_to_string(folder.path().join("report.md")).expect("a report");
     assert!(summary == report && summary.contains('|'), "{summary}");
     // The next run compares with this one.
     assert_eq!(run("Keep the report of the main branch"), Some(0));
-    assert_eq!(run("Check that the model fits"), Some(0));
-    let results = std::fs::read_to_string(folder.path().join("results.txt")).expect("results");
+    assert_eq!(check(&workflow, folder.path(), "5"), Some(0));
+    let results = std::fs::read_to_string(folder.path().join("report.txt")).expect("results");
     assert!(results.contains("# compare-layers\n"), "{results}");
 }
 
@@ -177,15 +221,23 @@ fn the_job_passes_when_the_model_fits_and_posts_the_report() {
 fn the_job_fails_when_the_model_does_not_fit_and_still_has_a_report() {
     let workflow = workflow();
     let folder = downloaded("impossible");
-    let check = script(&workflow, "Check that the model fits");
-    let Some(code) = run_step(check, folder.path(), "4") else {
+    let Some(code) = check(&workflow, folder.path(), "4") else {
         return;
     };
     assert_eq!(code, 1);
     assert!(folder.path().join("report.md").is_file());
     let empty = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(empty.path().join("report")).expect("a folder");
-    assert_eq!(run_step(check, empty.path(), "4"), Some(3));
+    assert_eq!(check(&workflow, empty.path(), "4"), Some(3));
+}
+
+/// A step of the example with no tenth of a tile kept free: a tile of this model has
+/// none to spare.
+fn without_reserve(workflow: &Value, name: &str) -> Value {
+    let mut step = step(workflow, name).clone();
+    let script = step["run"].as_str().expect("a script");
+    step["run"] = script.replace("$RESERVE", "0").into();
+    step
 }
 
 /// What the jobs hand over by way of artifacts, from one folder to the next.
@@ -194,15 +246,15 @@ fn the_compiled_pipeline_is_checked_and_learnt_from() {
     let workflow = workflow();
     let folder = downloaded("training-pipeline");
     let path = |name: &str| folder.path().join(name);
-    let run = |step: &str| run_step(script(&workflow, step), folder.path(), "4");
-    // A tile of this model has no tenth to spare.
-    let without_reserve = |step: &str| script(&workflow, step).replace("\"$RESERVE\"", "0");
-    let predict = without_reserve("Check that the model fits");
-    let Some(code) = run_step(&predict, folder.path(), "4") else {
+    let run = |name: &str| run_step(step(&workflow, name), folder.path(), "4");
+    let choose = "Choose what to keep free and what to compare with";
+    let choose = without_reserve(&workflow, choose);
+    if run_step(&choose, folder.path(), "4").is_none() {
         return;
-    };
-    assert_eq!(code, 0);
-    let split = without_reserve("Print the split as configuration");
+    }
+    assert_eq!(run("Check that the model fits"), Some(0));
+    std::fs::remove_file(path("summary.md")).expect("a summary");
+    let split = without_reserve(&workflow, "Print the split as configuration");
     assert_eq!(run_step(&split, folder.path(), "4"), Some(0));
     let split = std::fs::read_to_string(path("split.yml")).expect("a split");
     assert!(split.contains("layers_per_ipu: [1, 2, 2, 1]"), "{split}");
@@ -212,7 +264,6 @@ fn the_compiled_pipeline_is_checked_and_learnt_from() {
     copy("training-pipelined", &path("pipeline/training"));
     std::fs::rename(path("report.json"), path("prediction/report.json")).expect("a report");
     assert_eq!(run("Check that the compiled pipeline fits"), Some(0));
-    assert_eq!(run("Post the verdict to the summary"), Some(0));
     let summary = std::fs::read_to_string(path("summary.md")).expect("a summary");
     assert!(
         summary.contains("## The compiled model fits on 4 IPUs"),
@@ -221,7 +272,7 @@ fn the_compiled_pipeline_is_checked_and_learnt_from() {
     assert!(summary.contains("Against the prediction:"), "{summary}");
     assert_eq!(run("Keep what the prediction lacked"), Some(0));
     // The next prediction takes it in place of the reserve.
-    assert_eq!(run("Check that the model fits"), Some(0));
+    assert_eq!(check(&workflow, folder.path(), "4"), Some(0));
     let report = std::fs::read_to_string(path("report.json")).expect("a report");
     assert!(report.contains("\"is_calibrated\": true"), "{report}");
 }
@@ -239,7 +290,7 @@ fn a_compiled_pipeline_that_does_not_fit_fails_the_job() {
     let [profile, _] = copy("training-pipelined", &path("pipeline"));
     let options = ["--layers-per-ipu=1,2,2,1", "-q", "--export-json", report];
     assert_eq!(run_fixture("training-pipeline", &options).code, 0);
-    let check = script(&workflow, "Check that the compiled pipeline fits");
+    let check = step(&workflow, "Check that the compiled pipeline fits");
     let overflow = "UPDATE memory_by_tile SET overflowed_including_gaps = 8 WHERE tile = 20";
     let connection = rusqlite::Connection::open(profile).expect("a profile");
     connection.execute_batch(overflow).expect("an update");
@@ -249,7 +300,7 @@ fn a_compiled_pipeline_that_does_not_fit_fails_the_job() {
     };
     assert_eq!(code, 1);
     assert!(path("fit.md").is_file());
-    let keep = script(&workflow, "Keep what the prediction lacked");
+    let keep = step(&workflow, "Keep what the prediction lacked");
     assert_eq!(run_step(keep, folder.path(), "4"), Some(0));
     assert!(path("calibration.json").is_file());
 }

@@ -1,7 +1,9 @@
 //! What is written for people, held against the tool.
 
+mod action;
 mod ci_example;
 mod floor_tables;
 mod messages;
 mod pages;
+mod release;
 mod security;

@@ -1,0 +1,95 @@
+"""Pipeline split points for models on Graphcore IPUs, from Python.
+
+This module runs the command ``popliner`` and gives what it found as plain,
+typed data. It computes nothing itself::
+
+    import popliner
+
+    report = popliner.split("profile.pop", num_ipus=4)
+    if report.fits:
+        for stage in report.stages:
+            print(stage.layers, stage.fullest_tile.bytes)
+    else:
+        print(report.refusal)
+
+    compiled = popliner.fit("pipeline/profile.pop", against=report)
+    print(compiled.fits, [ipu.fullest_tile.free for ipu in compiled.ipus])
+
+A model that does not fit is an answer, not an error: ``fits`` is ``False`` then.
+What the command refuses (wrong usage, files that cannot be read) raises
+:class:`Error` with its message.
+
+Options
+-------
+
+Every option of the command can be given by keyword; ``popliner --help`` explains
+them all. Underscores stand for hyphens:
+
+=========================================  ====================================
+``num_ipus=4``                             ``--num-ipus=4``
+``num_ipus="auto"``                        ``--num-ipus=auto``
+``explain=True``                           ``--explain``
+``explain=False``, ``reserve=None``        left out
+``mem_per_tile=[600000, 638976]``          ``--mem-per-tile=600000,638976``
+``check_splits=["In", "3", "7"]``          ``--check-splits=In,3,7``
+``pin={"0": 0, "7": 3}``                   ``--pin=0=0 --pin=7=3``
+``together=[("0", "1"), ("4", "5")]``      ``--together=0,1 --together=4,5``
+``cut_after=["3", "7"]``                   ``--cut-after=3 --cut-after=7``
+``compare=report``                         ``--compare`` with the report's JSON
+=========================================  ====================================
+
+A list is one value with commas, and a comma in a name is escaped. For the options
+that may be given several times (:data:`REPEATED`), each element of a list is one
+of them.
+
+The command is found beside the scripts of this Python, where ``pip`` puts it, or
+else on the ``PATH``. The environment variable ``POPLINER`` names another one.
+"""
+
+from ._command import Completed, Error, Option, REPEATED, fit, run, split
+from ._report import (
+    Against,
+    Bytes,
+    Cut,
+    FitReport,
+    FullestTile,
+    IpuFit,
+    LayerMemory,
+    OverLimit,
+    Parts,
+    RecordedTile,
+    Refusal,
+    Relaxation,
+    Report,
+    SplitReport,
+    Stage,
+    StageAgainst,
+    TileParts,
+)
+
+__all__ = [
+    "Against",
+    "Bytes",
+    "Completed",
+    "Cut",
+    "Error",
+    "FitReport",
+    "FullestTile",
+    "IpuFit",
+    "LayerMemory",
+    "Option",
+    "OverLimit",
+    "Parts",
+    "REPEATED",
+    "RecordedTile",
+    "Refusal",
+    "Relaxation",
+    "Report",
+    "SplitReport",
+    "Stage",
+    "StageAgainst",
+    "TileParts",
+    "fit",
+    "run",
+    "split",
+]
