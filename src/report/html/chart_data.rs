@@ -64,33 +64,6 @@ pub(super) fn for_script(data: &impl Serialize) -> String {
         .collect()
 }
 
-/// Up to here a browser adds up exactly: 2^53.
-pub(super) const MAX_EXACT: u64 = 1 << 53;
-
-/// Each number less the one before, in base 36, with commas between them.
-pub(super) fn in_base_36<N: Copy + Into<u64>>(numbers: &[N]) -> String {
-    let mut before = 0;
-    let change = |&number: &N| {
-        let number = number.into();
-        let change = i128::from(number) - i128::from(before);
-        before = number;
-        base_36(change)
-    };
-    numbers.iter().map(change).collect::<Vec<_>>().join(",")
-}
-
-fn base_36(number: i128) -> String {
-    let mut digits = Vec::new();
-    let mut rest = number.unsigned_abs();
-    while rest > 0 || digits.is_empty() {
-        // Below 36.
-        digits.extend(char::from_digit((rest % 36) as u32, 36));
-        rest /= 36;
-    }
-    digits.extend((number < 0).then_some('-'));
-    digits.iter().rev().collect()
-}
-
 /// What a chart needs, for the script; nothing where there is none.
 pub(super) fn data_element(id: &str, json: Option<String>) -> Markup {
     html! {

@@ -1,7 +1,8 @@
 //! What is live step by step: the numbers for the script, what it fills in, and the
 //! table for those who read without it.
 
-use super::chart_data::{MAX_EXACT, for_script, in_base_36};
+use super::chart_data::for_script;
+use super::dense::{MAX_NUMBER, changes};
 use super::widgets::{filled, legend, long, number, table};
 use crate::report::table::{Cell, Column, Kind, Table, cells};
 use crate::report::text::shown;
@@ -10,7 +11,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// What the script needs. Lists by chosen step are packed ([`in_base_36`]).
+/// What the script needs. Lists by chosen step are packed ([`changes`]).
 #[derive(Serialize)]
 struct Data {
     first: u32,
@@ -186,7 +187,8 @@ fn is_whole(own: &LiveSteps) -> bool {
     let mut lists = lists.into_iter().chain(categories).chain(layers);
     let count = own.steps.len();
     let texts = [own.programs.len(), own.operations.len()];
-    let is_whole = |list: &Vec<u64>| list.len() == count && list.iter().all(|&own| own < MAX_EXACT);
+    let is_whole =
+        |list: &Vec<u64>| list.len() == count && list.iter().all(|&own| own < MAX_NUMBER);
     count > 0 && texts == [count; 2] && lists.all(is_whole)
 }
 
@@ -207,25 +209,25 @@ impl Data {
             limit: report.provenance.target.bytes_per_tile,
             on_tile: Line::new(curve),
             all_tiles: Line::new(&liveness.all_tiles),
-            steps: in_base_36(&own.steps),
+            steps: changes(own.steps.iter().copied()),
             texts: texts.all,
             programs,
             operations,
-            counts: in_base_36(&own.counts),
-            bytes: in_base_36(&own.bytes),
-            not_always_live: in_base_36(&own.not_always_live),
+            counts: changes(own.counts.iter().copied()),
+            bytes: changes(own.bytes.iter().copied()),
+            not_always_live: changes(own.not_always_live.iter().copied()),
             categories: categories
-                .map(|own| (shown(&own.name), in_base_36(&own.bytes)))
+                .map(|own| (shown(&own.name), changes(own.bytes.iter().copied())))
                 .collect(),
             layers: layers
                 .map(|own| {
                     (
                         report.pseudo_layers.shown(&own.name),
-                        in_base_36(&own.bytes),
+                        changes(own.bytes.iter().copied()),
                     )
                 })
                 .collect(),
-            in_every_stage: in_base_36(&own.in_every_stage),
+            in_every_stage: changes(own.in_every_stage.iter().copied()),
             variables: own
                 .variables
                 .iter()
@@ -240,8 +242,8 @@ impl Line {
         Self {
             fixed: curve.fixed,
             always_live: curve.always_live,
-            at: in_base_36(&curve.steps),
-            bytes: in_base_36(&curve.bytes),
+            at: changes(curve.steps.iter().copied()),
+            bytes: changes(curve.bytes.iter().copied()),
         }
     }
 }
@@ -283,6 +285,7 @@ impl<'a> Texts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::html::dense::tests::read_changes;
     use crate::report::testing::report;
 
     #[test]
@@ -296,7 +299,7 @@ mod tests {
         );
         assert_eq!(data["programs"], serde_json::json!([0, 1, 1]));
         assert_eq!(data["operations"], serde_json::json!([2, null, 2]));
-        assert_eq!(data["steps"], "0,3,2");
+        assert_eq!(read_changes(data["steps"].as_str().unwrap()), [0, 3, 5]);
         let largest = serde_json::json!(["weights#0", 0, 649_988, [1], true, [[0, 2]]]);
         assert_eq!(data["variables"][0], largest);
         let moving = serde_json::json!(["activations#1", 1, 649_988, [1, 2], false, [[1, 1]]]);
@@ -314,7 +317,7 @@ mod tests {
         assert!(with(&|_| {}).is_some());
         assert_eq!(with(&|own| own.counts.truncate(1)), None);
         assert_eq!(with(&|own| own.layers[0].bytes.clear()), None);
-        assert_eq!(with(&|own| own.bytes[0] = MAX_EXACT), None);
+        assert_eq!(with(&|own| own.bytes[0] = MAX_NUMBER), None);
         assert_eq!(with(&|own| own.programs.push("x".into())), None);
         assert_eq!(data(&report(), 100), None);
     }

@@ -4,6 +4,8 @@ use super::chart_data::for_script;
 use super::dense::{MAX_NUMBER, changes, plain};
 use super::fit;
 use super::tiles::Block;
+use super::widgets::filled;
+use crate::report::table::{Column, Kind};
 use crate::report::text::shown;
 use crate::report::{Report, TileCategory, TileMap, TileTotals, TileVariables};
 use maud::{Markup, html};
@@ -135,31 +137,28 @@ fn drawing(tiles: &TileTotals) -> Markup {
     }
 }
 
+const CATEGORIES: [Column; 4] = [
+    Column::text("Category"),
+    Column::new("Bytes", Kind::Bytes, ""),
+    Column::new("Not overlapped", Kind::Bytes, ""),
+    Column::new("Overlapped", Kind::Bytes, ""),
+];
+
+const VARIABLES: [Column; 4] = [
+    Column::new("Largest variables", Kind::Name, ""),
+    Column::text("Category"),
+    Column::text("Live"),
+    Column::new("Bytes", Kind::Bytes, ""),
+];
+
 fn tables() -> Markup {
-    let categories = ["Bytes", "Not overlapped", "Overlapped"];
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Bytes of the chosen tile" {
+        div.scroll tabindex="0" role="group" aria-label="Bytes of the chosen tile" {
             table { tbody id="tile-map-bytes" {} }
         }
-        div.scroll tabindex="0" role="region" aria-label="Categories of the chosen tile" {
-            table {
-                thead { tr {
-                    th scope="col" { "Category" }
-                    @for name in categories { th.n scope="col" { (name) } }
-                } }
-                tbody id="tile-map-categories" {}
-            }
-        }
-        div.scroll id="tile-map-variables" tabindex="0" role="region" aria-label="Largest variables of the chosen tile" {
-            table {
-                thead { tr {
-                    th scope="col" { "Largest variables" }
-                    th scope="col" { "Category" }
-                    th scope="col" { "Live" }
-                    th.n scope="col" { "Bytes" }
-                } }
-                tbody id="tile-map-largest" {}
-            }
+        (filled("tile-map-categories", "Categories of the chosen tile", &CATEGORIES))
+        div id="tile-map-variables" {
+            (filled("tile-map-largest", "Largest variables of the chosen tile", &VARIABLES))
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The split whose cuts the reader moves: the numbers for the script, and what it
 //! fills in.
 
-use super::chart_data::{MAX_EXACT, for_script, in_base_36};
+use super::chart_data::for_script;
+use super::dense::{MAX_NUMBER, changes};
 use crate::model::PseudoLayers;
 use crate::report::text::{is_obeyed, shown};
 use crate::report::{BestSplit, CheckedConstraint, Report, Split, WhatIf};
@@ -19,7 +20,7 @@ struct Data<'a> {
     boundaries: &'a [u32],
     max_stages: u32,
     by_stages_after: bool,
-    /// Each less the one before, in base 36: a third of the digits.
+    /// Packed ([`changes`]).
     bytes: String,
     cut_bytes: &'a [u64],
     cycles: Option<Vec<u64>>,
@@ -149,7 +150,7 @@ fn is_exact(report: &Report, what_if: &WhatIf) -> bool {
         sum(&mut cycles.map(|own| own.cycles)),
         split.map(|own| own.limit).max().unwrap_or(0),
     ];
-    highest.into_iter().all(|number| number < MAX_EXACT)
+    highest.into_iter().all(|number| number < MAX_NUMBER)
 }
 
 impl<'a> Data<'a> {
@@ -171,7 +172,7 @@ impl<'a> Data<'a> {
             boundaries: &what_if.boundaries,
             max_stages: what_if.max_stages,
             by_stages_after: what_if.by_stages_after,
-            bytes: in_base_36(&what_if.bytes),
+            bytes: changes(what_if.bytes.iter().copied()),
             cut_bytes: &what_if.cut_bytes,
             cycles,
             layers: named.collect(),
@@ -197,7 +198,7 @@ fn memories(split: &Split, what_if: &WhatIf) -> Vec<(u64, u64)> {
         // The same for each IPU.
         said.dedup();
     }
-    let is_exact = |&(memory, _): &(u64, u64)| memory < MAX_EXACT;
+    let is_exact = |&(memory, _): &(u64, u64)| memory < MAX_NUMBER;
     let rest = said.iter().map(|(memory, own)| memory.checked_sub(*own));
     match said.iter().all(is_exact) && rest.eq(limits.iter().map(|&limit| Some(limit))) {
         true => said,
@@ -244,30 +245,16 @@ fn with_shown_name(constraint: &CheckedConstraint) -> CheckedConstraint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::html::dense::tests::read_changes;
     use crate::report::testing::report;
 
-    /// As the script reads it.
-    fn numbers(text: &str) -> Vec<i128> {
-        let mut sum = 0;
-        let changes = text.split(',').map(|own| i128::from_str_radix(own, 36));
-        changes
-            .map(|change| {
-                sum += change.unwrap();
-                sum
-            })
-            .collect()
-    }
-
     #[test]
-    fn numbers_read_back() {
-        let some = [0, 35, 36, 7, 638_976, 0, u64::MAX, 1];
-        assert_eq!(numbers(&in_base_36(&some)), some.map(i128::from));
+    fn the_script_gets_the_bytes_of_all_ranges() {
         let report = report();
         let data: serde_json::Value =
             serde_json::from_str(&data(&report, 1 << 20).unwrap()).unwrap();
-        let expected = report.what_if.as_ref().unwrap().bytes.iter();
-        let expected: Vec<i128> = expected.map(|&own| own.into()).collect();
-        assert_eq!(numbers(data["bytes"].as_str().unwrap()), expected);
+        let expected = &report.what_if.as_ref().unwrap().bytes;
+        assert_eq!(read_changes(data["bytes"].as_str().unwrap()), *expected);
         assert_eq!(data["ends"], serde_json::json!([2, 5]));
         assert_eq!(
             data["command"]["names"],
@@ -314,7 +301,7 @@ mod tests {
             assert_eq!(said(&memories, &reserves, None), [(900, 0)]);
         }
         assert_eq!(said(&[1000], &[100], several), [(900, 0), (950, 0)]);
-        let far = [MAX_EXACT, MAX_EXACT - 900];
+        let far = [MAX_NUMBER, MAX_NUMBER - 900];
         assert_eq!(said(&far[..1], &far[1..], None), [(900, 0)]);
     }
 
@@ -328,7 +315,7 @@ mod tests {
     #[test]
     fn numbers_that_a_browser_does_not_hold_are_left_out() {
         let mut report = report();
-        report.execution.as_mut().unwrap().layers[1].cycles = MAX_EXACT;
+        report.execution.as_mut().unwrap().layers[1].cycles = MAX_NUMBER;
         assert_eq!(data(&report, 1 << 20), None);
         assert!(section(&report).is_some());
     }

@@ -36,10 +36,44 @@ const ticks = (most) => {
   return Array.from({ length: Math.floor(most / step) }, (_, at) => (at + 1) * step);
 };
 
-/** Numbers from a text of them in base 36, each less the one before. @param {string} text */
+/** By the code of a character: the digit that it is (`dense.rs`). */
+const DIGITS = new Uint8Array(127);
+{
+  let digit = 0;
+  for (let code = 32; code < 127; code++) {
+    if (!'"&<>\\'.includes(String.fromCharCode(code))) DIGITS[code] = digit++;
+  }
+}
+
+/** Numbers of which each ends with a digit of 45 or more. @param {string} text */
+const plain = (text) => {
+  /** @type {number[]} */
+  const numbers = [];
+  let sum = 0, scale = 1;
+  for (let place = 0; place < text.length; place++) {
+    const digit = DIGITS[text.charCodeAt(place)];
+    sum += (digit % 45) * scale;
+    scale *= 45;
+    if (digit < 45) continue;
+    numbers.push(sum);
+    sum = 0;
+    scale = 1;
+  }
+  return numbers;
+};
+
+/** Numbers as changes, of which 0 is for several. @param {string} text */
 const unpacked = (text) => {
-  let sum = 0;
-  return text ? text.split(',').map((change) => (sum += parseInt(change, 36))) : [];
+  const all = plain(text);
+  /** @type {number[]} */
+  const numbers = [];
+  let last = 0;
+  for (let at = 0; at < all.length; at++) {
+    last += all[at] % 2 ? -(all[at] + 1) / 2 : all[at] / 2;
+    numbers.push(last);
+    if (all[at] === 0) for (let more = all[++at]; more > 0; more--) numbers.push(last);
+  }
+  return numbers;
 };
 
 /**

@@ -23,54 +23,22 @@
   /** @param {string} name */
   const part = (name) => byId('tile-map-' + name);
 
-  /** Numbers that have nothing to do with each other. @param {string} text */
-  const plain = (text) => {
-    const numbers = [];
-    let sum = 0, scale = 1;
-    for (const one of text) {
-      let digit = one.charCodeAt(0) - 32;
-      for (const skipped of ['\\', '>', '<', '&', '"']) if (one > skipped) digit--;
-      sum += (digit % 45) * scale;
-      scale *= 45;
-      if (digit >= 45) {
-        numbers.push(sum);
-        sum = 0;
-        scale = 1;
-      }
-    }
-    return numbers;
-  };
-
-  /** Numbers as changes, of which 0 stands for several. @param {string} text */
-  const changed = (text) => {
-    const all = plain(text);
-    /** @type {number[]} */
-    const numbers = [];
-    let last = 0;
-    for (let at = 0; at < all.length; at++) {
-      last += all[at] % 2 ? -(all[at] + 1) / 2 : all[at] / 2;
-      numbers.push(last);
-      if (all[at] === 0) for (let more = all[++at]; more > 0; more--) numbers.push(last);
-    }
-    return numbers;
-  };
-
   /** @param {Above} own @param {(tile: number) => number} base */
   const above = (own, base) => {
-    const numbers = changed(own.numbers);
+    const numbers = unpacked(own.numbers);
     return own.by ? numbers.map((number, tile) => number + base(tile)) : numbers;
   };
 
   // Where there is no room for what is live, these are empty.
-  const always = changed(data.always_live);
-  const others = changed(data.not_always_live);
+  const always = unpacked(data.always_live);
+  const others = unpacked(data.not_always_live);
   const total = above(data.total, (tile) => always[tile] + others[tile]);
   const withGaps = data.with_gaps && above(data.with_gaps, (tile) => total[tile]);
   const categories = data.categories.map((own) => ({
     name: own.name,
     at: `/memory/tile_map/categories/${own.place}`,
-    bytes: changed(own.bytes),
-    overlapped: changed(own.overlapped),
+    bytes: unpacked(own.bytes),
+    overlapped: unpacked(own.overlapped),
   }));
   const last = data.ipus[data.ipus.length - 1].end - 1;
 

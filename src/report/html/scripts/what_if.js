@@ -9,7 +9,7 @@
    * @property {number[]} boundaries positions at which a stage may begin or end
    * @property {number} max_stages
    * @property {boolean} by_stages_after
-   * @property {string} bytes by range, each less the one before, in base 36
+   * @property {string} bytes by range, packed
    * @property {number[]} cut_bytes by boundary but the first and the last
    * @property {?number[]} cycles by position
    * @property {string[]} layers shown names by position
