@@ -123,15 +123,6 @@ impl Browser {
         }
     }
 
-    /// Lets pages use the clipboard, which a reader of one is asked for.
-    pub fn allow_clipboard(&mut self) {
-        let permissions = json!({"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
-        // The browser itself has these, not the session of its page.
-        let session = self.session.take();
-        self.send("Browser.grantPermissions", permissions);
-        self.session = session;
-    }
-
     /// Presses a key where the focus is.
     pub fn press(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
