@@ -42,39 +42,46 @@ impl Whole<'_> {
         let variables = lookup.on_tile(self.tile);
         let (steps, spans, listed) = self.chosen(&variables);
         let names = lookup.named_all(&listed)?;
-        let variable = |(variable, name): (&TileVariable, String)| {
-            let layers = self.memory.layers_of(variable.set).iter();
-            let layers = layers.map(|&layer| layer as usize);
-            let spans = spans.of(variable).iter();
-            VariableAtSteps {
-                name,
-                category: category(lookup, variable.category),
-                bytes: variable.bytes,
-                layers: layer_names(self.positions, layers),
-                is_always_live: self.model.classes.is_always_live(variable.class),
-                live: spans
-                    .map(|&(from, to)| (steps[from], steps[to - 1]))
-                    .collect(),
-            }
-        };
         let runs = steps.iter().map(|&step| lookup.programs.at(step));
-        let operation = |own: &StepProgram| {
-            let operation = self.model.operations.get(own.operation? as usize)?;
-            Some(operation.name.to_string())
-        };
+        let moving = |&step: &u32| self.curves.all_tiles.moving(step);
         let found = LiveSteps {
             tile: self.tile,
             programs: runs.clone().map(program).collect(),
-            operations: runs.map(|own| own.and_then(operation)).collect(),
-            not_always_live: steps
-                .iter()
-                .map(|&step| self.curves.all_tiles.moving(step))
+            operations: runs.map(|own| self.operation(own?)).collect(),
+            not_always_live: steps.iter().map(moving).collect(),
+            variables: (listed.iter().zip(names))
+                .map(|(own, name)| VariableAtSteps {
+                    name,
+                    category: category(lookup, own.category),
+                    ..self.variable(own, &steps, &spans)
+                })
                 .collect(),
-            variables: listed.iter().zip(names).map(variable).collect(),
             steps,
             ..LiveSteps::default()
         };
         Ok(self.with_sums(found, lookup, &variables, &spans))
+    }
+
+    /// A variable without its name and category.
+    fn variable(&self, own: &TileVariable, steps: &[u32], spans: &Spans) -> VariableAtSteps {
+        let layers = self.memory.layers_of(own.set).iter();
+        let layers = layers.map(|&layer| layer as usize);
+        let spans = spans.of(own).iter();
+        VariableAtSteps {
+            bytes: own.bytes,
+            layers: layer_names(self.positions, layers),
+            is_always_live: self.model.classes.is_always_live(own.class),
+            live: spans
+                .map(|&(from, to)| (steps[from], steps[to - 1]))
+                .collect(),
+            ..VariableAtSteps::default()
+        }
+    }
+
+    /// The operation that a program belongs to, by name.
+    fn operation(&self, own: &StepProgram) -> Option<String> {
+        let operation = self.model.operations.get(own.operation? as usize)?;
+        Some(operation.name.to_string())
     }
 
     /// The chosen steps, when each variable is live, and which ones are listed: fewer

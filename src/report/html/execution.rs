@@ -120,12 +120,11 @@ fn by_stage(execution: &Execution) -> Markup {
 
 /// Without the columns that nothing is known of.
 fn known(table: Table, is_divided: bool) -> Table {
-    let unknown: &[&str] = match is_divided {
-        true => &[],
-        false => &["Compute", "Exchange", "Exchange share"],
-    };
-    let unknown = unknown.iter();
-    unknown.fold(table, |table, name| table.without(name))
+    if is_divided {
+        return table;
+    }
+    let unknown = ["Compute", "Exchange", "Exchange share"].into_iter();
+    unknown.fold(table, Table::without)
 }
 
 /// What of the cycles exchanges take.

@@ -141,9 +141,10 @@ impl Strip {
 
     pub(super) fn drawing(&self) -> Markup {
         let rows = if self.has_stages() { 3 } else { 2 };
-        let label = match self.has_stages() {
-            true => "Cycles: all, below them those of each stage, below each stage its layers",
-            false => "Cycles: all, and below them those of each layer",
+        let label = if self.has_stages() {
+            "Cycles: all, below them those of each stage, below each stage its layers"
+        } else {
+            "Cycles: all, and below them those of each layer"
         };
         let whole = self.whole.amount.cycles;
         let mut from = 0u64;
@@ -186,7 +187,7 @@ fn amounts(execution: &Execution, layers: Range<usize>) -> Amount {
     Amount::sum(layers.map(|own| Amount::new(own.cycles, own.exchange)))
 }
 
-/// What is in no layer: what the report says of it, and what misses of its total.
+/// What is in no layer: what the report says of it, and what its total has beyond that.
 fn beside(execution: &Execution, in_layers: u64) -> Vec<Boxed> {
     let unplaced = execution.unplaced.unwrap_or(0);
     let other = execution.other.unwrap_or(0);

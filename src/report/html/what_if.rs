@@ -200,9 +200,10 @@ fn memories(split: &Split, what_if: &WhatIf) -> Vec<(u64, u64)> {
     }
     let is_exact = |&(memory, _): &(u64, u64)| memory < MAX_NUMBER;
     let rest = said.iter().map(|(memory, own)| memory.checked_sub(*own));
-    match said.iter().all(is_exact) && rest.eq(limits.iter().map(|&limit| Some(limit))) {
-        true => said,
-        false => limits.iter().map(|&limit| (limit, 0)).collect(),
+    if said.iter().all(is_exact) && rest.eq(limits.iter().map(|&limit| Some(limit))) {
+        said
+    } else {
+        limits.iter().map(|&limit| (limit, 0)).collect()
     }
 }
 
