@@ -11,7 +11,7 @@ use crate::model::{
 use crate::profile::{Profile, Programs};
 use crate::progress::{Progress, Unit};
 use crate::report::{
-    Calibration, Detail, Files, Inputs, Peaks, Provenance, Report, TileVariables, printable,
+    Calibration, Detail, Files, Inputs, PageVariables, Peaks, Provenance, Report, printable,
 };
 use crate::saved;
 use crate::search::{SearchRequest, SearchResult, search};
@@ -244,17 +244,17 @@ impl Layers<'_> {
         if let Some(lookup) = lookup {
             let named = peaks.name_variables(lookup, model, memory, found);
             named.with_context(|| self.analysis.shown())?;
-            if detail == Detail::Page {
-                let followed = peaks.follow_steps(lookup, model, memory, &self.placement.positions);
-                followed.with_context(|| self.analysis.shown())?;
-            }
         }
-        let tile_variables = match lookup {
-            Some(lookup) if detail >= Detail::Page => TileVariables::find(lookup, model),
-            _ => Ok(None),
+        let page = match lookup {
+            Some(lookup) if detail == Detail::Page => {
+                let positions = &self.placement.positions;
+                PageVariables::find(lookup, model, memory, positions, &peaks)
+                    .with_context(|| self.analysis.shown())?
+            }
+            _ => PageVariables::default(),
         };
         Ok(Report::new(Inputs {
-            tile_variables: tile_variables.with_context(|| self.analysis.shown())?,
+            page,
             model,
             layering: &self.layering,
             placement: &self.placement,

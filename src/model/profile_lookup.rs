@@ -25,19 +25,6 @@ pub struct LivePlace {
     pub step: u32,
 }
 
-/// One of the largest variables of a tile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LargeVariable {
-    /// Its name, such as `weights#0`.
-    pub name: String,
-    /// The name of its category, such as `variable`.
-    pub category: Box<str>,
-    /// Its size.
-    pub bytes: u32,
-    /// Is it live on every step?
-    pub always_live: bool,
-}
-
 /// What is live on a tile at a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveVariables {
@@ -81,10 +68,11 @@ impl ProfileLookup {
         }
     }
 
-    /// The variables of a tile that are ever live, the largest first. Equal ones
-    /// are in the order of the profile.
-    pub fn on_tile(&self, tile: u32) -> Vec<TileVariable> {
-        let positions = self.on_tiles(&[tile], |_, _| true).into_iter().flatten();
+    /// By tile of `tiles`: its variables that are ever live, the largest first and at most
+    /// `most`. Equal ones are in the order of the profile.
+    pub fn of_tiles(&self, tiles: &[u32], most: usize) -> Vec<Vec<TileVariable>> {
+        let mut lists = self.on_tiles(tiles, |_, _| true);
+        self.keep_largest(&mut lists, most);
         let variable = |position: u32| TileVariable {
             position,
             class: self.variables.classes[position as usize],
@@ -92,22 +80,31 @@ impl ProfileLookup {
             bytes: u64::from(self.variables.bytes[position as usize]),
             category: self.variables.categories[position as usize],
         };
-        let mut found: Vec<_> = positions.map(variable).collect();
-        found.sort_by_key(|variable| Reverse(variable.bytes));
-        found
+        let lists = lists.into_iter();
+        lists
+            .map(|list| list.into_iter().map(variable).collect())
+            .collect()
     }
 
-    /// The names of the categories, by their positions in [`TileVariable`].
+    /// The name of the category of a variable.
+    pub fn category_of(&self, variable: &TileVariable) -> &str {
+        self.category(variable.position)
+    }
+
+    /// The names of all categories, by their positions in [`TileVariable`].
     pub fn category_names(&self) -> &[String] {
         &self.variables.category_names
     }
 
-    /// These variables by name, in the same order.
+    /// The names of these variables, in the same order.
     ///
     /// # Errors
     /// As [`ProfileLookup::live_at`].
-    pub fn named_all(&self, all: &[TileVariable]) -> Result<Vec<String>, ProfileError> {
-        let ids = all.iter().map(|own| self.variables.id(own.position));
+    pub fn names<'a>(
+        &self,
+        all: impl Iterator<Item = &'a TileVariable>,
+    ) -> Result<Vec<String>, ProfileError> {
+        let ids = all.map(|own| self.variables.id(own.position));
         self.names.fetch(&ids.collect::<Vec<_>>())
     }
 
@@ -165,32 +162,6 @@ impl ProfileLookup {
             counts(number, class, self.set_of[position as usize])
         });
         self.name(found, most)
-    }
-
-    /// For each of `tiles` its largest variables of all that are ever live, at most
-    /// `most`, in the same order.
-    ///
-    /// # Errors
-    /// As [`ProfileLookup::live_at`].
-    pub fn largest_of_tiles(
-        &self,
-        classes: &LiveClasses,
-        tiles: &[u32],
-        most: usize,
-    ) -> Result<Vec<Vec<LargeVariable>>, ProfileError> {
-        let has_bytes = |_, position: u32| self.variables.bytes[position as usize] > 0;
-        let mut lists = self.on_tiles(tiles, has_bytes);
-        self.keep_largest(&mut lists, most);
-        let named = self.name(lists.clone(), most)?;
-        let large = |(position, named): (u32, NamedVariable)| LargeVariable {
-            name: named.name.into(),
-            category: named.category,
-            bytes: named.bytes,
-            always_live: classes.is_always_live(self.variables.classes[position as usize]),
-        };
-        let lists = lists.into_iter().zip(named);
-        let lists = lists.map(|(list, named)| list.into_iter().zip(named).map(large).collect());
-        Ok(lists.collect())
     }
 
     /// Leaves the largest `most` of each list, the largest first.

@@ -56,7 +56,7 @@ pub use answer::{
     RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow, TiedWeightFacts,
 };
 pub use breakdown::{affinity, communication, layers, operations, totals};
-pub use build::{Detail, Inputs, Peaks};
+pub use build::{Detail, Inputs, PageVariables, Peaks};
 pub use csv::write as write_csv;
 pub use diagnosis::tables as diagnosis;
 pub use fit::tables::all as fit_tables;

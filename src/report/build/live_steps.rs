@@ -2,7 +2,7 @@
 
 use crate::memory::{LiveCurve, LiveCurves, MemoryModel};
 use crate::model::{Model, Positions, ProfileLookup, StepProgram, TileVariable};
-use crate::profile::{LiveClasses, ProfileError};
+use crate::profile::LiveClasses;
 use crate::report::downsample::thin;
 use crate::report::layer_names::{layer_name, layer_names};
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
@@ -33,15 +33,32 @@ pub(super) struct Whole<'a> {
     pub(super) stages: &'a [Option<LiveCurves>],
 }
 
+/// Chosen steps, and the variables of the tile at them.
+pub(super) struct ChosenSteps {
+    steps: Vec<u32>,
+    spans: Spans,
+    /// All of the tile, the largest first.
+    variables: Vec<TileVariable>,
+    /// Those of them that are listed.
+    listed: Vec<TileVariable>,
+}
+
+impl ChosenSteps {
+    /// The variables that need names.
+    pub(super) fn listed(&self) -> &[TileVariable] {
+        &self.listed
+    }
+}
+
 impl Whole<'_> {
-    /// What is live at chosen steps.
-    ///
-    /// # Errors
-    /// When the profile cannot be read again for names, or is not what it was.
-    pub(super) fn live_steps(&self, lookup: &ProfileLookup) -> Result<LiveSteps, ProfileError> {
-        let variables = lookup.on_tile(self.tile);
-        let (steps, spans, listed) = self.chosen(&variables);
-        let names = lookup.named_all(&listed)?;
+    /// What is live at the chosen steps. `names` are those of the variables listed.
+    pub(super) fn live_steps(
+        &self,
+        lookup: &ProfileLookup,
+        chosen: &ChosenSteps,
+        names: &mut impl Iterator<Item = String>,
+    ) -> LiveSteps {
+        let steps = &chosen.steps;
         let runs = steps.iter().map(|&step| lookup.programs.at(step));
         let moving = |&step: &u32| self.curves.all_tiles.moving(step);
         let found = LiveSteps {
@@ -49,24 +66,25 @@ impl Whole<'_> {
             programs: runs.clone().map(program).collect(),
             operations: runs.map(|own| self.operation(own?)).collect(),
             not_always_live: steps.iter().map(moving).collect(),
-            variables: (listed.iter().zip(names))
+            variables: (chosen.listed.iter().zip(names))
                 .map(|(own, name)| VariableAtSteps {
                     name,
-                    category: category(lookup, own.category),
-                    ..self.variable(own, &steps, &spans)
+                    category: lookup.category_of(own).into(),
+                    ..self.variable(own, chosen)
                 })
                 .collect(),
-            steps,
+            steps: steps.clone(),
             ..LiveSteps::default()
         };
-        Ok(self.with_sums(found, lookup, &variables, &spans))
+        self.with_sums(found, lookup, chosen)
     }
 
     /// A variable without its name and category.
-    fn variable(&self, own: &TileVariable, steps: &[u32], spans: &Spans) -> VariableAtSteps {
+    fn variable(&self, own: &TileVariable, chosen: &ChosenSteps) -> VariableAtSteps {
+        let steps = &chosen.steps;
         let layers = self.memory.layers_of(own.set).iter();
         let layers = layers.map(|&layer| layer as usize);
-        let spans = spans.of(own).iter();
+        let spans = chosen.spans.of(own).iter();
         VariableAtSteps {
             bytes: own.bytes,
             layers: layer_names(self.positions, layers),
@@ -84,16 +102,23 @@ impl Whole<'_> {
         Some(operation.name.to_string())
     }
 
-    /// The chosen steps, when each variable is live, and which ones are listed: fewer
-    /// steps where too many would be.
-    fn chosen(&self, variables: &[TileVariable]) -> (Vec<u32>, Spans, Vec<TileVariable>) {
+    /// Chooses the steps: fewer where too many variables would be listed.
+    pub(super) fn chosen(&self, lookup: &ProfileLookup) -> ChosenSteps {
+        let variables: Vec<_> = (lookup.of_tiles(&[self.tile], usize::MAX).into_iter())
+            .flatten()
+            .collect();
         let mut most = MAX_STEPS;
         loop {
             let steps = self.steps(most);
-            let spans = Spans::new(&self.model.classes, &steps, variables);
-            let listed = self.listed(variables, &spans);
+            let spans = Spans::new(&self.model.classes, &steps, &variables);
+            let listed = self.listed(&variables, &spans);
             if listed.len() <= MAX_LISTED || most <= MIN_STEPS {
-                return (steps, spans, listed);
+                return ChosenSteps {
+                    steps,
+                    spans,
+                    variables,
+                    listed,
+                };
             }
             most /= 2;
         }
@@ -167,14 +192,14 @@ impl Whole<'_> {
         &self,
         found: LiveSteps,
         lookup: &ProfileLookup,
-        variables: &[TileVariable],
-        spans: &Spans,
+        chosen: &ChosenSteps,
     ) -> LiveSteps {
-        let none = || Sums::new(spans.steps);
+        let spans = &chosen.spans;
+        let none = || StepSums::new(spans.steps);
         let mut categories = vec![none(); lookup.category_names().len()];
         let mut layers = vec![none(); self.positions.len()];
         let (mut all, mut counts, mut everywhere) = (none(), none(), none());
-        for variable in variables {
+        for variable in &chosen.variables {
             let own = spans.of(variable);
             all.add(own, variable.bytes);
             counts.add(own, 1);
@@ -186,16 +211,16 @@ impl Whole<'_> {
                     .for_each(|&layer| layers[layer as usize].add(own, variable.bytes)),
             }
         }
-        let category = |(number, sums): (u8, Sums)| CategoryAtSteps {
-            name: category(lookup, number),
+        let category = |(name, sums): (&String, StepSums)| CategoryAtSteps {
+            name: name.clone(),
             bytes: sums.by_step(),
         };
-        let categories = (0..).zip(categories).map(category);
+        let categories = lookup.category_names().iter().zip(categories).map(category);
         let mut categories: Vec<_> = categories
             .filter(|own| own.bytes.iter().any(|&own| own > 0))
             .collect();
         categories.sort_by_key(|own| Reverse(own.bytes.iter().max().copied()));
-        let layer = |(position, sums): (usize, Sums)| LayerAtSteps {
+        let layer = |(position, sums): (usize, StepSums)| LayerAtSteps {
             name: layer_name(self.positions, position),
             bytes: sums.by_step(),
         };
@@ -208,11 +233,6 @@ impl Whole<'_> {
             ..found
         }
     }
-}
-
-fn category(lookup: &ProfileLookup, number: u8) -> String {
-    let name = lookup.category_names().get(usize::from(number));
-    name.cloned().unwrap_or_default()
 }
 
 /// What a step runs, in one line.
@@ -277,11 +297,11 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// Sums by step, made of ranges.
+/// StepSums by step, made of ranges.
 #[derive(Clone)]
-struct Sums(Vec<u64>);
+struct StepSums(Vec<u64>);
 
-impl Sums {
+impl StepSums {
     fn new(steps: usize) -> Self {
         Self(vec![0; steps + 1])
     }
@@ -321,7 +341,7 @@ mod tests {
 
     #[test]
     fn sums_are_by_step() {
-        let mut sums = Sums::new(4);
+        let mut sums = StepSums::new(4);
         sums.add(&[(0, 2), (3, 4)], 7);
         sums.add(&[(1, 4)], 10);
         assert_eq!(sums.by_step(), [7, 17, 10, 17]);

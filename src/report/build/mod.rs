@@ -2,6 +2,7 @@
 
 mod answer;
 mod live_steps;
+mod page_variables;
 mod peaks;
 mod pipeline;
 mod recorded;
@@ -9,11 +10,10 @@ mod split;
 mod tile_map;
 mod what_if;
 
+pub use page_variables::PageVariables;
 pub use peaks::Peaks;
 
-use super::{
-    DocumentFormat, LayerNames, Provenance, Report, TiedWeightFacts, TileVariables, VERSION,
-};
+use super::{DocumentFormat, LayerNames, Provenance, Report, TiedWeightFacts, VERSION};
 use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::model::{Layering, Model, Placement, PositionName, WeightTie};
@@ -35,8 +35,8 @@ pub struct Inputs<'a> {
     pub search: Option<&'a SearchResult>,
     /// Curves, and the variables at their peaks.
     pub peaks: Peaks,
-    /// The largest variables of tiles, for a page.
-    pub tile_variables: Option<TileVariables>,
+    /// What only a page shows of single variables.
+    pub page: PageVariables,
     /// Bytes that a stage may take on each tile: the maximum that any IPU
     /// allows.
     pub limit: u64,
@@ -64,8 +64,7 @@ pub enum Detail {
 impl Report {
     /// Makes the report. No file is read here.
     pub fn new(mut inputs: Inputs<'_>) -> Self {
-        let mut peaks = std::mem::take(&mut inputs.peaks);
-        let live_steps = peaks.live_steps.take();
+        let peaks = std::mem::take(&mut inputs.peaks);
         let (liveness, stages) = peaks.into_sections(&inputs);
         let warnings = inputs.warnings.iter().map(Warning::to_string).collect();
         let search = inputs.search;
@@ -86,7 +85,7 @@ impl Report {
             proof: split.map(answer::proof),
             split: split.map(|found| inputs.split(found, stages)),
             liveness,
-            live_steps,
+            live_steps: inputs.page.live_steps.take(),
             refusal: search.and_then(|found| inputs.refusal(found)),
             given: search.and_then(|found| inputs.given(found)),
             constraints: search.map_or(Vec::new(), answer::constraints),

@@ -13,7 +13,7 @@ use crate::model::{
 use crate::profile::ProfileError;
 use crate::report::downsample::thin;
 use crate::report::{
-    CategorySum, Curve, LiveSteps, LiveVariable, Liveness, Peak, PeakVariables, StashedVariable,
+    CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables, StashedVariable,
 };
 use crate::search::SearchResult;
 
@@ -39,8 +39,6 @@ pub struct Peaks {
     live_in_stages: Vec<Option<(LivePlace, LiveVariables)>>,
     /// By stage: the largest variables that it stashes on its fullest tile.
     stashed: Vec<Vec<NamedVariable>>,
-    /// What is live at chosen steps, when a page is made.
-    pub(super) live_steps: Option<LiveSteps>,
 }
 
 /// The sections of a stage.
@@ -127,29 +125,22 @@ impl Peaks {
         Ok(())
     }
 
-    /// Finds what is live at chosen steps.
-    ///
-    /// # Errors
-    /// As [`Peaks::name_variables`].
-    pub fn follow_steps(
-        &mut self,
-        lookup: &ProfileLookup,
-        model: &Model,
-        memory: &MemoryModel<'_>,
-        positions: &Positions,
-    ) -> Result<(), ProfileError> {
-        if let Some((tile, curves)) = &self.whole {
-            let whole = Whole {
-                model,
-                memory,
-                positions,
-                tile: *tile,
-                curves,
-                stages: &self.stages,
-            };
-            self.live_steps = Some(whole.live_steps(lookup)?);
-        }
-        Ok(())
+    /// The whole model on its fullest tile; `None` without steps.
+    pub(super) fn whole<'a>(
+        &'a self,
+        model: &'a Model,
+        memory: &'a MemoryModel<'a>,
+        positions: &'a Positions,
+    ) -> Option<Whole<'a>> {
+        let (tile, curves) = self.whole.as_ref()?;
+        Some(Whole {
+            model,
+            memory,
+            positions,
+            tile: *tile,
+            curves,
+            stages: &self.stages,
+        })
     }
 
     pub(super) fn into_sections(

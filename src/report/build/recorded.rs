@@ -47,7 +47,7 @@ impl Inputs<'_> {
         let Recorded { tiles, categories } = &self.model.recorded;
         let coverage = self.memory.coverage().map(CoverageFacts::from);
         let tile_map = if self.detail >= Detail::Page {
-            TileMap::new(tiles, categories, self.tile_variables.clone())
+            TileMap::new(tiles, categories, self.page.of_tiles.clone())
         } else {
             None
         };

@@ -1,7 +1,7 @@
 //! What stands on each tile, from what was recorded and from the lowered variables.
 
-use crate::model::{LargeVariable, Model, ProfileLookup};
-use crate::profile::{ProfileError, RecordedCategory, RecordedTile};
+use crate::model::{Model, ProfileLookup, TileVariable};
+use crate::profile::{LiveClasses, RecordedCategory, RecordedTile};
 use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -68,40 +68,51 @@ impl TileMap {
 }
 
 impl TileVariables {
-    /// Looks up the largest variables of the fullest tiles; `None` where no tile was
-    /// recorded.
-    ///
-    /// # Errors
-    /// When the profile cannot be read again, or is not what it was.
-    pub(crate) fn find(
-        lookup: &ProfileLookup,
-        model: &Model,
-    ) -> Result<Option<Self>, ProfileError> {
-        let recorded = &model.recorded.tiles;
-        if recorded.is_empty() {
-            return Ok(None);
-        }
-        let tiles = fullest(recorded, MAX_TILES);
-        let found = lookup.largest_of_tiles(&model.classes, &tiles, MAX_VARIABLES)?;
-        Ok(Some(Self::new(tiles, found)))
+    /// The tiles whose variables are listed: the fullest that were recorded.
+    pub(super) fn tiles(model: &Model) -> Vec<u32> {
+        fullest(&model.recorded.tiles, MAX_TILES)
     }
 
-    /// Puts the names of the variables `found`, by tile of `tiles`, into one list.
-    pub(in crate::report) fn new(tiles: Vec<u32>, found: Vec<Vec<LargeVariable>>) -> Self {
+    /// The largest variables of `tiles` that have bytes.
+    pub(super) fn find(lookup: &ProfileLookup, tiles: &[u32]) -> Vec<Vec<TileVariable>> {
+        let mut found = lookup.of_tiles(tiles, MAX_VARIABLES);
+        found
+            .iter_mut()
+            .for_each(|own| own.retain(|own| own.bytes > 0));
+        found
+    }
+
+    /// With the `names` of the variables that were found, tile after tile.
+    pub(super) fn named(
+        lookup: &ProfileLookup,
+        classes: &LiveClasses,
+        tiles: Vec<u32>,
+        found: &[Vec<TileVariable>],
+        mut names: impl Iterator<Item = String>,
+    ) -> Self {
+        let variable = |(own, name): (&TileVariable, String)| {
+            let kind = VariableKind {
+                name,
+                category: lookup.category_of(own).into(),
+                always_live: classes.is_always_live(own.class),
+            };
+            (kind, own.bytes)
+        };
+        let of_tile = |own: &Vec<TileVariable>| own.iter().zip(&mut names).map(variable).collect();
+        Self::new(tiles, found.iter().map(of_tile).collect())
+    }
+
+    /// Puts the kinds of the variables `found`, by tile of `tiles`, into one list.
+    fn new(tiles: Vec<u32>, found: Vec<Vec<(VariableKind, u64)>>) -> Self {
         let mut kinds = Vec::new();
         let mut places = FxHashMap::default();
-        let mut place = |own: LargeVariable| {
-            let kind = VariableKind {
-                name: own.name,
-                category: own.category.to_string(),
-                always_live: own.always_live,
-            };
+        let mut place = |(kind, bytes): (VariableKind, u64)| {
             let next = kinds.len() as u32;
             let place = *places.entry(kind.clone()).or_insert(next);
             if place == next {
                 kinds.push(kind);
             }
-            (place, own.bytes.into())
+            (place, bytes)
         };
         let largest = found.into_iter();
         let largest = largest
@@ -159,11 +170,13 @@ mod tests {
 
     #[test]
     fn variables_of_one_name_are_one_kind() {
-        let variable = |name: &str, always_live| LargeVariable {
-            name: name.into(),
-            category: "variable".into(),
-            bytes: 8,
-            always_live,
+        let variable = |name: &str, always_live| {
+            let kind = VariableKind {
+                name: name.into(),
+                category: "variable".into(),
+                always_live,
+            };
+            (kind, 8)
         };
         let found = vec![
             vec![variable("a", true), variable("b", true)],

@@ -5,7 +5,7 @@
 //! the script shows one over the whole width by changing that drawing alone.
 
 use super::short;
-use super::widgets::percent;
+use super::widgets::{percent, starts};
 use crate::report::text::{grouped, share, shown};
 use crate::report::{Execution, Report};
 use maud::{Markup, html};
@@ -147,12 +147,7 @@ impl Strip {
             "Cycles: all, and below them those of each layer"
         };
         let whole = self.whole.amount.cycles;
-        let mut from = 0u64;
-        let mut next = |cycles: u64| {
-            let start = from;
-            from = from.saturating_add(cycles);
-            start
-        };
+        let mut next = starts();
         html! {
             svg.flame id="execution-strip" height=(rows * ROW) role="img" aria-label=(label) {
                 (hatch())
@@ -260,12 +255,7 @@ impl Group {
 
     /// The stage with its layers, from `from` on; nothing where they take no cycles.
     fn drawing(&self, from: u64, whole: u64, rows: u32) -> Markup {
-        let mut start = 0u64;
-        let mut next = |cycles: u64| {
-            let from = start;
-            start = start.saturating_add(cycles);
-            from
-        };
+        let mut next = starts();
         html! {
             @if self.cycles > 0 {
                 svg.group x=(percent(from, whole)) y=(ROW) width=(percent(self.cycles, whole))
@@ -285,13 +275,10 @@ impl Boxed {
     /// `whole`; nothing where it takes no cycles.
     fn drawing(&self, y: u32, from: u64, outer: u64, whole: u64) -> Markup {
         let cycles = self.amount.cycles;
-        let mut start = 0u64;
+        let mut start = starts();
         let parts = self.amount.parts().into_iter();
-        let parts = parts.filter(|own| own.2 > 0).map(|(class, _, part)| {
-            let from = start;
-            start = start.saturating_add(part);
-            (class, from, part)
-        });
+        let parts = parts.filter(|own| own.2 > 0);
+        let parts = parts.map(|(class, _, part)| (class, start(part), part));
         html! {
             @if cycles > 0 {
                 svg.box data-box=(self.at) x=(percent(from, outer)) y=(y)

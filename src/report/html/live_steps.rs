@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 /// What the script needs. Lists by chosen step are packed ([`changes`]).
 #[derive(Serialize)]
-struct Data {
+struct LiveStepsData {
     first: u32,
     last: u32,
     turn: Option<u32>,
@@ -68,7 +68,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
             (controls(report, own))
             (legend(&[("variables", "Live at the step"), ("always", "Always live"), ("overhead", "Code and the like"), ("chosen", "What the filter leaves")]))
             div.plot {
-                div.scale id="live-steps-scale" aria-hidden="true" {}
+                svg.scale id="live-steps-scale" height="260" aria-hidden="true" {}
                 svg id="live-steps-chart" height="260" tabindex="0" role="slider" aria-label="Step of the program" {}
             }
             p.soft.hint { "Move the pointer over the chart, or give it the focus and press the arrow keys, Page Up, Page Down, Home or End. A click holds a step and lets it go; dragging, or + and -, changes the steps that are shown, and 0 shows all." }
@@ -170,7 +170,7 @@ fn chosen(report: &Report, own: &LiveSteps) -> Markup {
 pub(super) fn data(report: &Report, room: usize) -> Option<String> {
     let own = report.live_steps.as_ref().filter(|own| is_whole(own))?;
     let liveness = report.liveness.as_ref()?;
-    let text = for_script(&Data::new(report, own, liveness));
+    let text = for_script(&LiveStepsData::new(report, own, liveness));
     (text.len() <= room).then_some(text)
 }
 
@@ -192,9 +192,9 @@ fn is_whole(own: &LiveSteps) -> bool {
     count > 0 && texts == [count; 2] && lists.all(is_whole)
 }
 
-impl Data {
+impl LiveStepsData {
     fn new(report: &Report, own: &LiveSteps, liveness: &Liveness) -> Self {
-        let mut texts = Texts::default();
+        let mut texts = DistinctTexts::default();
         let programs = own.programs.iter().map(|text| texts.place(text)).collect();
         let operations = own.operations.iter();
         let operations = operations.map(|text| Some(texts.place(text.as_ref()?)));
@@ -268,12 +268,12 @@ fn packed(steps: &LiveSteps, own: &VariableAtSteps) -> Variable {
 
 /// Texts, each once.
 #[derive(Default)]
-struct Texts<'a> {
+struct DistinctTexts<'a> {
     all: Vec<String>,
     places: HashMap<&'a str, usize>,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> DistinctTexts<'a> {
     fn place(&mut self, text: &'a str) -> usize {
         *self.places.entry(text).or_insert_with(|| {
             self.all.push(shown(text));

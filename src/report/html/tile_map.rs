@@ -21,7 +21,7 @@ const ENTRY: usize = 100;
 
 /// What the script needs. It names the fields again.
 #[derive(Serialize)]
-struct Data {
+struct TileMapData {
     fullest: u32,
     always_live: String,
     not_always_live: String,
@@ -30,7 +30,7 @@ struct Data {
     ipus: Vec<Ipu>,
     categories: Vec<Category>,
     left_out: usize,
-    variables: Option<Variables>,
+    variables: Option<PackedVariables>,
 }
 
 /// Numbers that are never below those of another list, or seldom.
@@ -64,7 +64,7 @@ struct Category {
 
 /// The largest variables of some tiles.
 #[derive(Serialize)]
-struct Variables {
+struct PackedVariables {
     most: u32,
     tiles: String,
     /// The name without digits at its end, the category, and whether it is always live.
@@ -188,7 +188,7 @@ pub(super) fn data(report: &Report) -> Option<String> {
     if ipus.is_empty() || !is_exact(map, tiles, &ipus) {
         return None;
     }
-    Some(for_script(&Data::new(map, tiles, ipus, MAX_DATA)?))
+    Some(for_script(&TileMapData::new(map, tiles, ipus, MAX_DATA)?))
 }
 
 fn is_exact(map: &TileMap, tiles: &TileTotals, ipus: &[Ipu]) -> bool {
@@ -248,7 +248,7 @@ impl Above {
     }
 }
 
-impl Data {
+impl TileMapData {
     /// With as many categories, and then with the variables of as many tiles, as there is
     /// room for; `None` where there is none for what tiles have in use.
     fn new(map: &TileMap, tiles: &TileTotals, ipus: Vec<Ipu>, room: usize) -> Option<Self> {
@@ -269,7 +269,7 @@ impl Data {
             }
         }
         let variables = map.variables.as_ref();
-        let variables = variables.map(|own| Variables::new(own, room.saturating_sub(used)));
+        let variables = variables.map(|own| PackedVariables::new(own, room.saturating_sub(used)));
         data.variables = variables.filter(|own| !own.tiles.is_empty());
         Some(data)
     }
@@ -326,7 +326,7 @@ impl Category {
     }
 }
 
-impl Variables {
+impl PackedVariables {
     /// Those of the first tiles, as many as there is room for.
     fn new(variables: &TileVariables, room: usize) -> Self {
         let names: Vec<_> = variables.kinds.iter().map(|own| shown(&own.name)).collect();
@@ -459,13 +459,13 @@ mod tests {
             memory.tiles.as_ref().unwrap(),
             memory.tile_map.as_ref().unwrap(),
         );
-        let data = |room| Data::new(map, tiles, ipus(&report, 2), room);
+        let data = |room| TileMapData::new(map, tiles, ipus(&report, 2), room);
         let whole = for_script(&data(MAX_DATA).unwrap()).len();
-        let found: Vec<Data> = (0..2 * whole).filter_map(data).collect();
+        let found: Vec<TileMapData> = (0..2 * whole).filter_map(data).collect();
         assert!(found[0].with_gaps.is_none() && found[0].always_live.is_empty());
         assert_eq!(read_changes(&found[0].total.numbers), tiles.total);
         // Categories and variables come when all totals are there.
-        let lists = |own: &Data| {
+        let lists = |own: &TileMapData| {
             let totals = [!own.always_live.is_empty(), own.with_gaps.is_some()];
             let others = [!own.categories.is_empty(), own.variables.is_some()];
             totals.into_iter().chain(others).collect::<Vec<bool>>()

@@ -16,7 +16,7 @@ const MAX_MEMORY: u64 = 1 << 40;
 
 /// What the script needs. It names the fields again.
 #[derive(Serialize)]
-struct Data<'a> {
+struct WhatIfData<'a> {
     boundaries: &'a [u32],
     max_stages: u32,
     by_stages_after: bool,
@@ -127,7 +127,7 @@ pub(super) fn data(report: &Report, room: usize) -> Option<String> {
     }
     let ends: Vec<u32> = split.stages.iter().map(|own| own.positions.end).collect();
     loop {
-        let text = for_script(&Data::new(report, split, &what_if, &ends)?);
+        let text = for_script(&WhatIfData::new(report, split, &what_if, &ends)?);
         if text.len() <= room {
             return Some(text);
         }
@@ -153,7 +153,7 @@ fn is_exact(report: &Report, what_if: &WhatIf) -> bool {
     highest.into_iter().all(|number| number < MAX_NUMBER)
 }
 
-impl<'a> Data<'a> {
+impl<'a> WhatIfData<'a> {
     fn new(
         report: &'a Report,
         split: &'a Split,

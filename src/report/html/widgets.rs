@@ -193,6 +193,16 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     format!("{text}%")
 }
 
+/// Where each of parts that follow one another begins, from 0 on, by how long it is.
+pub(super) fn starts() -> impl FnMut(u64) -> u64 {
+    let mut end = 0u64;
+    move |length| {
+        let start = end;
+        end = end.saturating_add(length);
+        start
+    }
+}
+
 /// A bar of stacked parts, each (class, name, bytes or cycles), against `whole`, with a
 /// line at `limit`.
 pub(super) fn stacked(
@@ -201,14 +211,10 @@ pub(super) fn stacked(
     limit: Option<u64>,
     height: u32,
 ) -> Markup {
-    let mut start = 0u64;
+    let mut start = starts();
     let placed: Vec<_> = parts
         .iter()
-        .map(|&(class, name, bytes)| {
-            let from = start;
-            start = start.saturating_add(bytes);
-            (class, name, bytes, from)
-        })
+        .map(|&(class, name, bytes)| (class, name, bytes, start(bytes)))
         .collect();
     html! {
         svg.draw height=(height) aria-hidden="true" {

@@ -53,9 +53,7 @@
   /** @param {SVGElement} svg @param {PointerEvent} event */
   const overChart = (svg, event) => {
     const chart = data.charts[Number(svg.dataset.chart)];
-    const box = svg.getBoundingClientRect();
-    const share = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
-    const at = Math.min(chart.first + Math.floor(share * (chart.last - chart.first + 1)), chart.last);
+    const at = Math.min(chart.first + Math.floor(shareOf(svg, event) * (chart.last - chart.first + 1)), chart.last);
     const middle = (at - chart.first + 0.5) / (chart.last - chart.first + 1) * 100;
     const line = svg.querySelector('.cursor');
     line?.setAttribute('x1', middle + '%');

@@ -122,20 +122,10 @@
     });
   };
 
-  const drawScale = () => {
-    const scale = part('scale');
-    scale.replaceChildren();
-    const svg = draw(scale, 'svg', { height: HEIGHT });
-    for (const own of ticks(highest)) {
-      draw(chart, 'line', { class: 'grid', x1: 0, x2: '100%', y1: y(own), y2: y(own) });
-      draw(svg, 'text', { x: '100%', y: y(own) + 4, 'text-anchor': 'end' }, rounded(own));
-    }
-  };
-
   const drawChart = () => {
     chart.replaceChildren();
     drawBands();
-    drawScale();
+    drawScale(chart, part('scale'), ticks(highest), y);
     const base = HEIGHT - BELOW;
     const [fixed, always] = [y(data.on_tile.fixed), y(below)];
     draw(chart, 'rect', { class: 'overhead', width: '100%', y: fixed, height: base - fixed });
@@ -279,7 +269,7 @@
 
   /** Chooses a step; the chart follows where it is not drawn. @param {number} place */
   const choose = (place) => {
-    now.place = Math.min(Math.max(place, 0), steps.length - 1);
+    now.place = place;
     const step = steps[now.place];
     if (step < now.from || step > now.to) {
       const half = Math.floor((now.to - now.from) / 2);
@@ -297,9 +287,7 @@
 
   /** The step under the pointer. @param {PointerEvent} event */
   const stepAt = (event) => {
-    const box = chart.getBoundingClientRect();
-    const share = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
-    return Math.min(now.from + Math.floor(share * (now.to - now.from + 1)), now.to);
+    return Math.min(now.from + Math.floor(shareOf(chart, event) * (now.to - now.from + 1)), now.to);
   };
 
   /** Where the pointer went down, if it is. */
@@ -325,17 +313,14 @@
     choose(nearest(stepAt(event)));
   });
   chart.addEventListener('keydown', (event) => {
-    /** @type {Record<string, () => void>} */
-    const keys = {
-      ArrowLeft: () => choose(now.place - 1), ArrowDown: () => choose(now.place - 1),
-      ArrowRight: () => choose(now.place + 1), ArrowUp: () => choose(now.place + 1),
-      PageDown: () => choose(now.place - 10), PageUp: () => choose(now.place + 10),
-      Home: () => choose(0), End: () => choose(steps.length - 1),
-      '+': () => zoomBy(0.5), '-': () => zoomBy(2), 0: () => zoom(data.first, data.last),
-    };
-    if (!isPlain(event) || !keys[event.key]) return;
+    if (!isPlain(event)) return;
+    const goal = goalOf(event, now.place, 10, 0, steps.length - 1);
+    if (goal !== undefined) choose(goal);
+    else if (event.key === '+') zoomBy(0.5);
+    else if (event.key === '-') zoomBy(2);
+    else if (event.key === '0') zoom(data.first, data.last);
+    else return;
     event.preventDefault();
-    keys[event.key]();
   });
   for (const input of [layer, name, changing]) {
     input.addEventListener('input', () => { drawChart(); showVariables(); });

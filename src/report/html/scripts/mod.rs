@@ -16,4 +16,4 @@ pub(super) const SCRIPT: &str = concat!(
 );
 
 /// The SHA-256 of the script, which a test compares.
-pub(super) const SCRIPT_HASH: &str = "Mqswip+xq56VW6ueoN0peFvD3tPBwuRwslSBqPY5M8s=";
+pub(super) const SCRIPT_HASH: &str = "wBRIUFlKETnZ/vbVARbT3eQy7CFNfOtS4bEbke9DyD0=";

@@ -112,3 +112,33 @@ const placeOf = (list, value) => {
 /** Was a key pressed without those that make it a command of the browser?
  * @param {KeyboardEvent} event */
 const isPlain = (event) => !event.ctrlKey && !event.altKey && !event.metaKey;
+
+/** To which of the places `first` to `last` a key moves from one of them: to the next, or
+ * `far` away; nothing where it moves nowhere. @param {KeyboardEvent} event
+ * @param {number} place @param {number} far @param {number} first @param {number} last */
+const goalOf = (event, place, far, first, last) => {
+  /** @type {Record<string, number>} */
+  const goals = {
+    ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1,
+    PageDown: place - far, PageUp: place + far, Home: first, End: last,
+  };
+  const goal = goals[event.key];
+  return goal === undefined ? undefined : Math.min(Math.max(goal, first), last);
+};
+
+/** Where the pointer is in the width of an element, from 0 to 1. @param {Element} element
+ * @param {MouseEvent} event */
+const shareOf = (element, event) => {
+  const box = element.getBoundingClientRect();
+  return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+};
+
+/** Draws the lines of a scale into a chart, and its numbers beside it. @param {Element} chart
+ * @param {Element} scale @param {number[]} values @param {(bytes: number) => number} y */
+const drawScale = (chart, scale, values, y) => {
+  scale.replaceChildren();
+  for (const bytes of values) {
+    draw(chart, 'line', { class: 'grid', x1: 0, x2: '100%', y1: y(bytes), y2: y(bytes) });
+    draw(scale, 'text', { class: 'axis', x: '100%', y: y(bytes) + 4, 'text-anchor': 'end' }, rounded(bytes));
+  }
+};

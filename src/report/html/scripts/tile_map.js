@@ -200,14 +200,6 @@
     }
   };
 
-  const drawScale = (/** @type {number[]} */ values, /** @type {(bytes: number) => number} */ y) => {
-    const scale = part('scale');
-    scale.replaceChildren();
-    for (const bytes of values) {
-      draw(scale, 'text', { class: 'axis', x: '100%', y: y(bytes) + 4, 'text-anchor': 'end' }, rounded(bytes));
-    }
-  };
-
   const show = () => {
     const { most, y } = vertical();
     const shown = columns();
@@ -215,9 +207,7 @@
     const width = Math.max(svg.clientWidth, 1);
     svg.replaceChildren();
     drawPattern();
-    const values = ticks(most);
-    for (const bytes of values) draw(svg, 'line', { class: 'grid', x1: 0, x2: '100%', y1: y(bytes), y2: y(bytes) });
-    drawScale(values, y);
+    drawScale(svg, part('scale'), ticks(most), y);
     const inner = draw(svg, 'svg', {
       class: 'tile-columns', width: '100%', height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`,
       preserveAspectRatio: 'none',
@@ -401,17 +391,11 @@
   };
 
   svg.addEventListener('keydown', (event) => {
-    const place = chosen();
-    const far = Math.max(Math.round((now.to - now.from) / 10), 1);
-    /** @type {Record<string, number>} */
-    const goals = {
-      ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1,
-      PageDown: place - far, PageUp: place + far, Home: 0, End: order.length - 1,
-    };
     if (!isPlain(event)) return;
-    if (event.key in goals) {
-      choose(order[Math.min(Math.max(goals[event.key], 0), order.length - 1)]);
-    } else if (event.key === '+' || event.key === '=') zoomBy(0.5);
+    const far = Math.max(Math.round((now.to - now.from) / 10), 1);
+    const goal = goalOf(event, chosen(), far, 0, order.length - 1);
+    if (goal !== undefined) choose(order[goal]);
+    else if (event.key === '+' || event.key === '=') zoomBy(0.5);
     else if (event.key === '-') zoomBy(2);
     else if (event.key === '0') zoom(order.length, 0);
     else return;
@@ -420,10 +404,8 @@
 
   /** The place of the tile under the pointer. @param {MouseEvent} event */
   const under = (event) => {
-    const box = svg.getBoundingClientRect();
-    const share = (event.clientX - box.left) / box.width;
-    const place = now.from + Math.floor(share * (now.to - now.from));
-    return Math.min(Math.max(place, now.from), now.to - 1);
+    const place = now.from + Math.floor(shareOf(svg, event) * (now.to - now.from));
+    return Math.min(place, now.to - 1);
   };
 
   // Not when a finger goes down: it may be about to scroll.

@@ -370,27 +370,22 @@
   const press = (event, cut) => {
     const place = now.cuts[cut];
     const [from, to] = room(cut);
-    /** @type {Record<string, number>} */
-    const goals = {
-      ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1,
-      PageDown: place - 5, PageUp: place + 5, Home: from, End: to,
-    };
+    const goal = goalOf(event, place, 5, from, to);
     if (!isPlain(event)) return;
     if (event.key === 'Delete' || event.key === 'Backspace') {
       event.preventDefault();
       removeCut(cut);
       (chosenCut === null ? part('add') : drawn.handles[chosenCut]).focus();
-    } else if (event.key in goals) {
+    } else if (goal !== undefined) {
       event.preventDefault();
-      move(cut, goals[event.key]);
+      move(cut, goal);
     }
   };
 
   /** Of some boundaries that which is nearest to the pointer.
    * @param {MouseEvent} event @param {number[]} all */
   const nearest = (event, all) => {
-    const box = part('strip').getBoundingClientRect();
-    const at = ((event.clientX - box.left) / box.width) * positions;
+    const at = shareOf(part('strip'), event) * positions;
     /** @param {number} place */
     const far = (place) => Math.abs(data.boundaries[place] - at);
     return all.reduce((near, place) => far(place) < far(near) ? place : near);
