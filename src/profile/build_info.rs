@@ -1,8 +1,9 @@
 //! How a profile came about: versions, time, machine and options.
 
 use super::ProfileError;
+use super::cells::Cells;
 use super::cycles::or_warn;
-use super::database::{Cells, Database};
+use super::database::Database;
 use crate::message::Warning;
 use serde::{Deserialize, Serialize};
 

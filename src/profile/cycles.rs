@@ -8,7 +8,8 @@
 //! `runs`, `steps` and `steps_by_ipu` are there without rows. What is said below
 //! of those rows is what the schema says of them, and assumed.
 
-use super::database::{Cells, Database};
+use super::cells::Cells;
+use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
 use super::ids::{Ids, of_ipu};
 use super::{ProfileError, ProgramKind, Programs, Target};

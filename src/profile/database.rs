@@ -1,13 +1,14 @@
 //! SQLite, strictly read-only, as scans over one table each.
 
+use super::FormatVersion;
+use super::cells::{AnyRow, Cells};
 use super::error::ProfileError;
 use super::open::Source;
 use super::schema::Schema;
-use super::{FormatVersion, TileBytes, encoding::BlobError};
+use super::stored_rows::StoredRows;
 use crate::progress::{Progress, Rows, Task, Unit};
 use rayon::prelude::*;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 use std::cell::Cell;
 use std::path::Path;
 
@@ -106,36 +107,77 @@ impl Database {
         scan(&self.connection, table, columns, condition, most, visit)
     }
 
-    /// Scans a large table in chunks, each on a connection of its own, as many
-    /// at a time as there are threads. `visit` fills one `T` for each chunk;
-    /// they come back in rowid order.
-    pub(super) fn scan_chunks<T: Default + Send>(
+    /// Scans a large table in chunks, as many at a time as there are threads. What
+    /// `visitor` makes fills one `T` for each chunk; they come back in rowid order. The
+    /// table may be scanned twice, each time with a visitor of its own: from the pages of
+    /// the file, and when anything is unusual there, through SQLite, which then tells what
+    /// is wrong.
+    pub(super) fn scan_chunks<T, V>(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        visitor: impl Fn() -> V,
+    ) -> Result<Vec<T>, ProfileError>
+    where
+        T: Default + Send,
+        V: Fn(Cells<'_>, &mut T) -> Result<(), ProfileError> + Sync,
+    {
+        self.require(table, columns)?;
+        match self.scan_stored(table, columns, visitor()) {
+            Some(parts) => Ok(parts),
+            None => self.scan_by_sqlite(table, columns, visitor()),
+        }
+    }
+
+    fn scan_stored<T: Default + Send>(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError> + Sync,
+    ) -> Option<Vec<T>> {
+        let (root, stored) = self.schema.stored(table, columns)?;
+        let rows = StoredRows::of(&self.source, root, &stored)?;
+        // The connection itself belongs to one thread.
+        let (most, task) = (self.source.most_payload(), &self.rows);
+        rows.chunks(|chunk| {
+            let mut filled = T::default();
+            let payload_left = Cell::new(most);
+            let mut counted = Rows::new(task);
+            chunk.visit(|record| {
+                counted.next();
+                let row = Cells {
+                    row: AnyRow::Stored(record),
+                    table,
+                    columns,
+                    payload_left: &payload_left,
+                };
+                visit(row, &mut filled).ok()
+            })?;
+            Some(filled)
+        })
+    }
+
+    /// Each chunk on a connection of its own.
+    fn scan_by_sqlite<T: Default + Send>(
         &self,
         table: &'static str,
         columns: &'static [&'static str],
         visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError> + Sync,
     ) -> Result<Vec<T>, ProfileError> {
-        self.require(table, columns)?;
         let Some((first, last)) = self.rowid_bounds(table)? else {
             return Ok(Vec::new());
         };
         let (source, task) = (&self.source, &self.rows);
+        let most = source.most_payload();
         let chunk = |(from, to): (i64, i64)| {
             let mut filled = T::default();
             let between = format!("WHERE rowid BETWEEN {from} AND {to}");
             let connection = source.connect()?;
             let mut rows = Rows::new(task);
-            scan(
-                &connection,
-                table,
-                columns,
-                &between,
-                source.most_payload(),
-                |row| {
-                    rows.next();
-                    visit(row, &mut filled)
-                },
-            )?;
+            scan(&connection, table, columns, &between, most, |row| {
+                rows.next();
+                visit(row, &mut filled)
+            })?;
             Ok(filled)
         };
         let large = LARGE_TABLES.iter().find(|&&(name, _)| name == table);
@@ -198,7 +240,7 @@ fn scan(
     let mut rows = statement.query([]).map_err(&failed)?;
     while let Some(row) = rows.next().map_err(&failed)? {
         visit(Cells {
-            row,
+            row: AnyRow::Sqlite(row),
             table,
             columns,
             payload_left: &payload_left,
@@ -225,146 +267,6 @@ fn chunks(first: i64, last: i64, small: i128) -> Vec<(i64, i64)> {
             )
         })
         .collect()
-}
-
-/// One row of a scan. Columns are given by their place in the scan's list.
-#[derive(Clone, Copy)]
-pub(super) struct Cells<'r> {
-    row: &'r Row<'r>,
-    table: &'static str,
-    columns: &'static [&'static str],
-    /// How many more bytes of texts and blobs the table can hold.
-    payload_left: &'r Cell<u64>,
-}
-
-impl<'r> Cells<'r> {
-    #[inline]
-    fn value(&self, column: usize) -> Result<ValueRef<'r>, ProfileError> {
-        let value = self.row.get_ref(column);
-        value.map_err(ProfileError::sqlite(self.table))
-    }
-
-    /// Counts bytes that were read, so that rows which share their pages end
-    /// in an error and not in memory without bound.
-    fn count(&self, bytes: &'r [u8]) -> Result<&'r [u8], ProfileError> {
-        let left = self.payload_left.get().checked_sub(bytes.len() as u64);
-        self.payload_left
-            .set(left.ok_or(ProfileError::Overlapping { table: self.table })?);
-        Ok(bytes)
-    }
-
-    /// An integer that may be NULL.
-    pub(super) fn signed(&self, column: usize) -> Result<Option<i64>, ProfileError> {
-        match self.value(column)? {
-            ValueRef::Integer(value) => Ok(Some(value)),
-            ValueRef::Null => Ok(None),
-            other => Err(self.wrong(column, other, "an integer")),
-        }
-    }
-
-    /// An integer from 0 on, or NULL.
-    pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, ProfileError> {
-        self.signed(column)?
-            .map(|value| {
-                u64::try_from(value)
-                    .map_err(|_| self.problem(column, format!("{value} is negative")))
-            })
-            .transpose()
-    }
-
-    /// An integer from 0 on.
-    #[inline]
-    pub(super) fn unsigned(&self, column: usize) -> Result<u64, ProfileError> {
-        match self.value(column)? {
-            ValueRef::Integer(value) if value >= 0 => Ok(value as u64),
-            _ => self
-                .optional(column)?
-                .ok_or_else(|| self.problem(column, "it is NULL where a number belongs")),
-        }
-    }
-
-    /// An integer from 0 to `u32::MAX`.
-    #[inline]
-    pub(super) fn small(&self, column: usize) -> Result<u32, ProfileError> {
-        let value = self.unsigned(column)?;
-        u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
-    }
-
-    /// An integer from 0 to `u32::MAX`, or NULL.
-    pub(super) fn optional_small(&self, column: usize) -> Result<Option<u32>, ProfileError> {
-        match self.value(column)? {
-            ValueRef::Null => Ok(None),
-            _ => self.small(column).map(Some),
-        }
-    }
-
-    /// A blob; NULL counts as empty.
-    pub(super) fn blob(&self, column: usize) -> Result<&'r [u8], ProfileError> {
-        match self.value(column)? {
-            ValueRef::Blob(bytes) => self.count(bytes),
-            ValueRef::Null => Ok(&[]),
-            other => Err(self.wrong(column, other, "a blob")),
-        }
-    }
-
-    /// A text; NULL counts as empty, bytes that are not UTF-8 are replaced.
-    pub(super) fn text(&self, column: usize) -> Result<String, ProfileError> {
-        match self.value(column)? {
-            ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.count(bytes)?).into_owned()),
-            ValueRef::Null => Ok(String::new()),
-            other => Err(self.wrong(column, other, "a text")),
-        }
-    }
-
-    /// An error that names this row and `column`.
-    pub(super) fn problem(&self, column: usize, problem: impl ToString) -> ProfileError {
-        let key = match self.value(0) {
-            Ok(ValueRef::Integer(key)) => key.to_string(),
-            Ok(ValueRef::Text(key)) => shortened(&String::from_utf8_lossy(key)),
-            _ => "without a key".to_string(),
-        };
-        let column = self.columns[column];
-        ProfileError::cell(self.table, column, key, problem)
-    }
-
-    /// The same for a blob that could not be decoded.
-    pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> ProfileError + '_ {
-        move |error| self.problem(column, error)
-    }
-
-    /// Is it the first row of its key? A duplicate id is an error: it would not
-    /// be clear which of the two counts.
-    pub(super) fn check_first(&self, is_first: bool) -> Result<(), ProfileError> {
-        if is_first {
-            Ok(())
-        } else {
-            Err(self.problem(0, DUPLICATE))
-        }
-    }
-
-    /// The sum of `parts`, those of the columns from 1 on.
-    pub(super) fn sum(&self, parts: &[TileBytes], tiles: u32) -> Result<TileBytes, ProfileError> {
-        let sum = TileBytes::sum(parts.iter().map(|part| (part, 1)), tiles);
-        sum.map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
-    }
-
-    fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> ProfileError {
-        let found = found.data_type();
-        self.problem(
-            column,
-            format!("it holds a value of type {found} where {expected} belongs"),
-        )
-    }
-}
-
-/// The maximum number of characters of a text that an error shows.
-const SHOWN: usize = 60;
-
-/// A text in quotes, without control characters, and cut where it is long.
-fn shortened(text: &str) -> String {
-    let shown: String = text.chars().take(SHOWN).collect();
-    let more = if shown.len() < text.len() { "..." } else { "" };
-    format!("'{}'{more}", shown.escape_debug())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! From the ids of a table to positions in an array.
 
 use super::ProfileError;
-use super::database::{Cells, DUPLICATE};
+use super::cells::Cells;
+use super::database::DUPLICATE;
 use rustc_hash::FxHashMap;
 
 /// Positions of the rows of a table by their ids.

@@ -1,6 +1,7 @@
 //! Liveness: the steps of the compiled program and where classes are live.
 
-use super::database::{Cells, Database};
+use super::cells::Cells;
+use super::database::Database;
 use super::ids::Ids;
 use super::{ProfileError, Programs};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

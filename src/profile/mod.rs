@@ -7,6 +7,7 @@
 //! notes on the format; what was checked there was checked on a real profile.
 
 mod build_info;
+mod cells;
 mod compiled;
 mod cycles;
 mod database;
@@ -15,6 +16,7 @@ mod error;
 mod ids;
 mod labels;
 mod liveness;
+mod members;
 mod names;
 mod open;
 mod outline;
@@ -23,6 +25,7 @@ mod programs;
 mod read_programs;
 mod recorded;
 mod schema;
+mod stored_rows;
 mod target;
 mod tile_bytes;
 mod variable_lists;
@@ -112,8 +115,8 @@ impl Profile {
         let steps = liveness::read_steps(&database, &programs)?;
         let (classes, class_ids) = LiveClasses::read(&database, &steps)?;
         let variables = Variables::read(&database, &target, (&classes, &class_ids))?;
-        let region_variables = variables::read_regions(&database, &variables)?;
-        let compute_set_variables = variables::read_compute_sets(&database, &variables)?;
+        let region_variables = members::read_regions(&database, &variables)?;
+        let compute_set_variables = members::read_compute_sets(&database, &variables)?;
         let recorded = Recorded::read(&database, &target)?;
         database.check_unchanged()?;
         Ok(Self {

@@ -2,6 +2,7 @@
 
 use super::FormatVersion;
 use super::error::ProfileError;
+use super::stored_rows::StoredColumn;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
@@ -11,8 +12,44 @@ pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 struct SchemaEntry {
     /// What it is instead of a table, with its article.
     instead: Option<&'static str>,
-    /// Name in lower case, and whether it is computed when it is read.
-    columns: Vec<(String, bool)>,
+    columns: Vec<Column>,
+    /// The first page of its tree.
+    root: u32,
+    /// Has its key an index of its own? Then no column is another name of the rowid.
+    has_key_index: bool,
+}
+
+struct Column {
+    /// In lower case.
+    name: String,
+    /// In upper case.
+    declared_type: String,
+    /// Is it computed when it is read?
+    is_computed: bool,
+    /// Is it part of the table's key?
+    is_key: bool,
+}
+
+impl Column {
+    /// Are its values stored as they are read? Integers of a column of floats are not.
+    fn is_plain(&self) -> bool {
+        let is = |part| self.declared_type.contains(part);
+        is("INT") || !(is("REAL") || is("FLOA") || is("DOUB"))
+    }
+}
+
+impl SchemaEntry {
+    /// Where a column is in the records of the table, if they are made in the usual way.
+    fn stored(&self, name: &str) -> Option<StoredColumn> {
+        let mut columns = self.columns.iter();
+        let place = columns.position(|column| column.name == name)?;
+        let column = &self.columns[place];
+        let is_whole_key = column.is_key && self.columns.iter().filter(|c| c.is_key).count() == 1;
+        column.is_plain().then_some(StoredColumn {
+            place,
+            is_rowid: is_whole_key && column.declared_type == "INTEGER" && !self.has_key_index,
+        })
+    }
 }
 
 impl Schema {
@@ -26,27 +63,39 @@ impl Schema {
     /// Views and virtual tables have no page of their own. Their columns are
     /// not queried: that would run what defines them.
     fn fill(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        let sql = "SELECT t.name, t.type, t.rootpage > 0, c.name, c.hidden FROM sqlite_schema t \
-                   LEFT JOIN pragma_table_xinfo(iif(t.rootpage > 0, t.name, NULL)) c \
+        let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden, c.type, c.pk, EXISTS \
+                   (SELECT 1 FROM pragma_index_list(iif(t.rootpage > 0, t.name, NULL)) \
+                   WHERE origin = 'pk') FROM sqlite_schema t LEFT JOIN pragma_table_xinfo(iif(t.rootpage > 0, t.name, NULL)) c \
                    WHERE t.type IN ('table', 'view')";
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let name = |column| -> rusqlite::Result<String> {
+            let text = |column| -> rusqlite::Result<String> {
                 let bytes = row.get_ref(column)?.as_bytes_or_null()?.unwrap_or_default();
-                Ok(String::from_utf8_lossy(bytes).to_lowercase())
+                Ok(String::from_utf8_lossy(bytes).into_owned())
             };
-            let instead = match (name(1)?.as_str(), row.get(2)?) {
+            let is_set = |column| -> rusqlite::Result<bool> {
+                Ok(row.get::<_, Option<i64>>(column)?.unwrap_or(0) != 0)
+            };
+            let root: Option<i64> = row.get(2)?;
+            let instead = match (text(1)?.as_str(), root) {
                 ("view", _) => Some("a view"),
-                (_, Some(true)) => None,
+                (_, Some(1..)) => None,
                 _ => Some("a virtual table"),
             };
-            let entry = self.0.entry(name(0)?).or_insert(SchemaEntry {
+            let name = text(0)?.to_lowercase();
+            let entry = self.0.entry(name).or_insert(SchemaEntry {
                 instead,
                 columns: Vec::new(),
+                root: root.and_then(|root| root.try_into().ok()).unwrap_or(0),
+                has_key_index: is_set(7)?,
             });
-            let hidden: Option<i64> = row.get(4)?;
-            entry.columns.push((name(3)?, hidden.unwrap_or(0) != 0));
+            entry.columns.push(Column {
+                name: text(3)?.to_lowercase(),
+                declared_type: text(5)?.to_uppercase(),
+                is_computed: is_set(4)?,
+                is_key: is_set(6)?,
+            });
         }
         Ok(())
     }
@@ -54,6 +103,18 @@ impl Schema {
     /// Is there anything of this name?
     pub(super) fn has(&self, table: &str) -> bool {
         self.0.contains_key(table)
+    }
+
+    /// The first page of a table, and where its records have these columns; `None` when
+    /// only SQLite can tell.
+    pub(super) fn stored(&self, table: &str, columns: &[&str]) -> Option<(u32, Vec<StoredColumn>)> {
+        let entry = self.0.get(table)?;
+        // What is computed may be stored or not.
+        if entry.instead.is_some() || entry.columns.iter().any(|column| column.is_computed) {
+            return None;
+        }
+        let stored = columns.iter().map(|column| entry.stored(column));
+        Some((entry.root, stored.collect::<Option<_>>()?))
     }
 
     /// Checks that it is a table with these columns.
@@ -70,10 +131,10 @@ impl Schema {
             return Err(ProfileError::NoTable { table, found });
         }
         for &column in columns {
-            let found = entry.columns.iter().find(|(name, _)| name == column);
-            match found {
-                Some((_, false)) => {}
-                Some((_, true)) => return Err(ProfileError::Computed { table, column }),
+            let found = entry.columns.iter().find(|found| found.name == column);
+            match found.map(|found| found.is_computed) {
+                Some(false) => {}
+                Some(true) => return Err(ProfileError::Computed { table, column }),
                 None => {
                     return Err(ProfileError::MissingColumn {
                         table,

@@ -1,13 +1,10 @@
 //! Lowered variables: a piece of memory on one tile each.
 
+use super::cells::Cells;
 use super::database::Database;
-use super::encoding::{BlobError, Run, Runs};
 use super::ids::Ids;
 use super::labels::{LabelKeys, VariableLabel};
-use super::variable_lists::{ListsBuilder, VariableLists};
 use super::{LiveClasses, ProfileError, Target};
-use crate::limits;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The class of a variable that was never allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
@@ -86,7 +83,7 @@ fn join_ids(parts: Vec<Vec<u64>>) -> Result<(Ids, Vec<u64>), ProfileError> {
     Ok((Ids::of(TABLE, "var_id", &var_ids)?, var_ids))
 }
 
-const TABLE: &str = "vars_info";
+pub(super) const TABLE: &str = "vars_info";
 const COLUMNS: &[&str] = &[
     "var_id",
     "tile",
@@ -122,7 +119,7 @@ impl Variables {
         let (category_ids, category_names) = read_categories(database)?;
         let lasting = lasting(classes);
         let labelled = category_names.iter().position(|name| name == LABELLED);
-        let parts = database.scan_chunks(TABLE, columns, |row, part: &mut VariableColumns| {
+        let visit = |row: Cells<'_>, part: &mut VariableColumns| {
             let tile = row.unsigned(1)?;
             if tile >= u64::from(target.num_tiles) {
                 return Err(row.problem(1, format!("there is no tile {tile}")));
@@ -146,7 +143,8 @@ impl Variables {
                 part.label_of.push(label);
             }
             Ok(())
-        })?;
+        };
+        let parts = database.scan_chunks(TABLE, columns, || &visit)?;
         Self::join(parts, category_names, database)
     }
 
@@ -227,73 +225,4 @@ pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>),
     })?;
     let ids = Ids::of(table, "id", &ids)?;
     Ok((ids, names))
-}
-
-/// The variables of each compute set (`compute_sets.var_ids_diff_rle`).
-pub(super) fn read_compute_sets(
-    database: &Database,
-    variables: &Variables,
-) -> Result<VariableLists, ProfileError> {
-    let members = AtomicUsize::new(0);
-    let most = limits::MEMBERS.of(variables.len());
-    let columns = &["compute_set", "var_ids_diff_rle"];
-    let parts = database.scan_chunks("compute_sets", columns, |row, lists: &mut ListsBuilder| {
-        let id = row.unsigned(0)?;
-        let too_many = || {
-            let problem = format!(
-                "with this row, compute sets have more than {most} variables together, more than \
-                 any real model has"
-            );
-            row.problem(1, problem)
-        };
-        let before = lists.len();
-        let mut var_id = 0u64;
-        let mut left = variables.len() as u64;
-        for run in Runs::new(row.blob(1)?) {
-            let Run { count, value } = run.map_err(row.bad_blob(1))?;
-            let limit = variables.len();
-            left = left
-                .checked_sub(count)
-                .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong { limit }))?;
-            // Equal ids in a row are one variable.
-            let count = if value == 0 { count.min(1) } else { count };
-            for _ in 0..count {
-                var_id = var_id
-                    .checked_add(value)
-                    .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
-                lists.push(id, known(variables, var_id).map_err(|p| row.problem(1, p))?);
-            }
-            let own = lists.len() - before;
-            if members.load(Ordering::Relaxed).saturating_add(own) > most {
-                return Err(too_many());
-            }
-        }
-        // Other threads may have added theirs in the meantime.
-        let own = lists.len() - before;
-        if members.fetch_add(own, Ordering::Relaxed).saturating_add(own) > most {
-            return Err(too_many());
-        }
-        Ok(())
-    })?;
-    Ok(ListsBuilder::join(parts).finish())
-}
-
-/// The variables of each region set (`exchange_regions`).
-pub(super) fn read_regions(
-    database: &Database,
-    variables: &Variables,
-) -> Result<VariableLists, ProfileError> {
-    let columns = &["id", "var_id"];
-    let table = "exchange_regions";
-    let parts = database.scan_chunks(table, columns, |row, lists: &mut ListsBuilder| {
-        let member = known(variables, row.unsigned(1)?).map_err(|p| row.problem(1, p))?;
-        lists.push(row.unsigned(0)?, member);
-        Ok(())
-    })?;
-    Ok(ListsBuilder::join(parts).finish())
-}
-
-fn known(variables: &Variables, var_id: u64) -> Result<u32, String> {
-    let unknown = || format!("no row of `{TABLE}` has the variable id {var_id}");
-    variables.position(var_id).ok_or_else(unknown)
 }

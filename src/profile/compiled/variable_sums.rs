@@ -1,6 +1,7 @@
 //! What the lowered variables say of tiles, in one pass that keeps few of them.
 
-use super::super::database::{Cells, Database};
+use super::super::cells::Cells;
+use super::super::database::Database;
 use super::super::ids::Ids;
 use super::super::liveness::{RANGE_COLUMNS, RANGES, push_range, read_classes, span};
 use super::super::{ProfileError, RecordedTile};
@@ -115,7 +116,8 @@ pub(super) fn read(
     } else {
         &COLUMNS[..REQUIRED]
     };
-    let parts = database.scan_chunks(TABLE, columns, |row, sums| scan.add(&row, sums))?;
+    let visitor = || |row: Cells<'_>, sums: &mut Sums| scan.add(&row, sums);
+    let parts = database.scan_chunks(TABLE, columns, visitor)?;
     let sums = scan.join(parts);
     let ranges = classes.ranges_of(database, &sums.chosen)?;
     let of_tile = |&tile: &u32| {

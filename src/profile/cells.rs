@@ -1,0 +1,163 @@
+//! The values of one row, checked for what belongs there.
+
+use super::database::DUPLICATE;
+use super::encoding::BlobError;
+use super::error::ProfileError;
+use super::stored_rows::Record;
+use super::tile_bytes::TileBytes;
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+use std::cell::Cell;
+
+/// One row of a scan. Columns are given by their place in the scan's list.
+#[derive(Clone, Copy)]
+pub(super) struct Cells<'r> {
+    pub(super) row: AnyRow<'r>,
+    pub(super) table: &'static str,
+    pub(super) columns: &'static [&'static str],
+    /// How many more bytes of texts and blobs the table can hold.
+    pub(super) payload_left: &'r Cell<u64>,
+}
+
+/// Where the values of a row come from.
+#[derive(Clone, Copy)]
+pub(super) enum AnyRow<'r> {
+    /// A row that SQLite stands at.
+    Sqlite(&'r Row<'r>),
+    /// A row on a page of the file.
+    Stored(&'r Record<'r>),
+}
+
+impl<'r> Cells<'r> {
+    #[inline]
+    fn value(&self, column: usize) -> Result<ValueRef<'r>, ProfileError> {
+        match self.row {
+            AnyRow::Sqlite(row) => row
+                .get_ref(column)
+                .map_err(ProfileError::sqlite(self.table)),
+            AnyRow::Stored(record) => Ok(record.value(column)),
+        }
+    }
+
+    /// Counts bytes that were read, so that rows which share their pages end
+    /// in an error and not in memory without bound.
+    fn count(&self, bytes: &'r [u8]) -> Result<&'r [u8], ProfileError> {
+        let left = self.payload_left.get().checked_sub(bytes.len() as u64);
+        self.payload_left
+            .set(left.ok_or(ProfileError::Overlapping { table: self.table })?);
+        Ok(bytes)
+    }
+
+    /// An integer that may be NULL.
+    pub(super) fn signed(&self, column: usize) -> Result<Option<i64>, ProfileError> {
+        match self.value(column)? {
+            ValueRef::Integer(value) => Ok(Some(value)),
+            ValueRef::Null => Ok(None),
+            other => Err(self.wrong(column, other, "an integer")),
+        }
+    }
+
+    /// An integer from 0 on, or NULL.
+    pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, ProfileError> {
+        self.signed(column)?
+            .map(|value| {
+                u64::try_from(value)
+                    .map_err(|_| self.problem(column, format!("{value} is negative")))
+            })
+            .transpose()
+    }
+
+    /// An integer from 0 on.
+    #[inline]
+    pub(super) fn unsigned(&self, column: usize) -> Result<u64, ProfileError> {
+        match self.value(column)? {
+            ValueRef::Integer(value) if value >= 0 => Ok(value as u64),
+            _ => self
+                .optional(column)?
+                .ok_or_else(|| self.problem(column, "it is NULL where a number belongs")),
+        }
+    }
+
+    /// An integer from 0 to `u32::MAX`.
+    #[inline]
+    pub(super) fn small(&self, column: usize) -> Result<u32, ProfileError> {
+        let value = self.unsigned(column)?;
+        u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
+    }
+
+    /// An integer from 0 to `u32::MAX`, or NULL.
+    pub(super) fn optional_small(&self, column: usize) -> Result<Option<u32>, ProfileError> {
+        match self.value(column)? {
+            ValueRef::Null => Ok(None),
+            _ => self.small(column).map(Some),
+        }
+    }
+
+    /// A blob; NULL counts as empty.
+    pub(super) fn blob(&self, column: usize) -> Result<&'r [u8], ProfileError> {
+        match self.value(column)? {
+            ValueRef::Blob(bytes) => self.count(bytes),
+            ValueRef::Null => Ok(&[]),
+            other => Err(self.wrong(column, other, "a blob")),
+        }
+    }
+
+    /// A text; NULL counts as empty, bytes that are not UTF-8 are replaced.
+    pub(super) fn text(&self, column: usize) -> Result<String, ProfileError> {
+        match self.value(column)? {
+            ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.count(bytes)?).into_owned()),
+            ValueRef::Null => Ok(String::new()),
+            other => Err(self.wrong(column, other, "a text")),
+        }
+    }
+
+    /// An error that names this row and `column`.
+    pub(super) fn problem(&self, column: usize, problem: impl ToString) -> ProfileError {
+        let key = match self.value(0) {
+            Ok(ValueRef::Integer(key)) => key.to_string(),
+            Ok(ValueRef::Text(key)) => shortened(&String::from_utf8_lossy(key)),
+            _ => "without a key".to_string(),
+        };
+        let column = self.columns[column];
+        ProfileError::cell(self.table, column, key, problem)
+    }
+
+    /// The same for a blob that could not be decoded.
+    pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> ProfileError + '_ {
+        move |error| self.problem(column, error)
+    }
+
+    /// Is it the first row of its key? A duplicate id is an error: it would not
+    /// be clear which of the two counts.
+    pub(super) fn check_first(&self, is_first: bool) -> Result<(), ProfileError> {
+        if is_first {
+            Ok(())
+        } else {
+            Err(self.problem(0, DUPLICATE))
+        }
+    }
+
+    /// The sum of `parts`, those of the columns from 1 on.
+    pub(super) fn sum(&self, parts: &[TileBytes], tiles: u32) -> Result<TileBytes, ProfileError> {
+        let sum = TileBytes::sum(parts.iter().map(|part| (part, 1)), tiles);
+        sum.map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
+    }
+
+    fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> ProfileError {
+        let found = found.data_type();
+        self.problem(
+            column,
+            format!("it holds a value of type {found} where {expected} belongs"),
+        )
+    }
+}
+
+/// The maximum number of characters of a text that an error shows.
+const SHOWN: usize = 60;
+
+/// A text in quotes, without control characters, and cut where it is long.
+fn shortened(text: &str) -> String {
+    let shown: String = text.chars().take(SHOWN).collect();
+    let more = if shown.len() < text.len() { "..." } else { "" };
+    format!("'{}'{more}", shown.escape_debug())
+}

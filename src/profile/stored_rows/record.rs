@@ -1,0 +1,148 @@
+//! The format of a row: the types of all values, then the values.
+
+use super::StoredColumn;
+use rusqlite::types::ValueRef;
+
+/// Where the wanted columns are in the records of a table.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// By place, up to the last wanted one: which of the wanted it is.
+    wanted: Vec<Option<u8>>,
+    /// By wanted column.
+    is_rowid: Vec<bool>,
+}
+
+/// A value of a record.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Field {
+    /// SQLite's number for its type and length.
+    kind: u64,
+    /// Where in the payload it is.
+    start: usize,
+    is_rowid: bool,
+}
+
+impl Shape {
+    pub(super) fn of(columns: &[StoredColumn]) -> Self {
+        let last = columns.iter().map(|column| column.place).max();
+        let mut wanted = vec![None; last.map_or(0, |last| last + 1)];
+        for (number, column) in (0..).zip(columns) {
+            wanted[column.place] = Some(number);
+        }
+        Self {
+            wanted,
+            is_rowid: columns.iter().map(|column| column.is_rowid).collect(),
+        }
+    }
+
+    /// Room for the fields of a record.
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let field = |&is_rowid| Field {
+            is_rowid,
+            ..Field::default()
+        };
+        self.is_rowid.iter().map(field).collect()
+    }
+
+    /// Finds the wanted columns in a payload. A record may be shorter than its table, when
+    /// columns were added later: that is left to SQLite.
+    #[inline]
+    pub(super) fn find(&self, payload: &[u8], fields: &mut [Field]) -> Option<()> {
+        let (head, mut at) = varint(payload)?;
+        let mut start = usize::try_from(head).ok()?;
+        let head = payload.get(..start)?;
+        for wanted in &self.wanted {
+            let (kind, used) = varint(head.get(at..)?)?;
+            at += used;
+            if let Some(number) = wanted {
+                let field = &mut fields[usize::from(*number)];
+                (field.kind, field.start) = (kind, start);
+            }
+            start = start.checked_add(length(kind)?)?;
+        }
+        (start <= payload.len()).then_some(())
+    }
+}
+
+/// Bytes of a value; `None` for the kinds that are reserved.
+#[inline]
+fn length(kind: u64) -> Option<usize> {
+    const SHORT: [u8; 10] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0];
+    match kind {
+        0..=9 => Some(SHORT[kind as usize].into()),
+        10 | 11 => None,
+        _ => usize::try_from((kind - 12) / 2).ok(),
+    }
+}
+
+/// A row whose fields were found.
+pub(crate) struct Record<'r> {
+    rowid: i64,
+    payload: &'r [u8],
+    fields: &'r [Field],
+}
+
+impl<'r> Record<'r> {
+    #[inline]
+    pub(super) fn new(rowid: i64, payload: &'r [u8], fields: &'r [Field]) -> Self {
+        Self {
+            rowid,
+            payload,
+            fields,
+        }
+    }
+
+    /// The value of a wanted column, by its number among them.
+    #[inline]
+    pub(crate) fn value(&self, column: usize) -> ValueRef<'r> {
+        let Field {
+            kind,
+            start,
+            is_rowid,
+        } = self.fields[column];
+        let own = |length: usize| &self.payload[start..start + length];
+        match kind {
+            0 if is_rowid => ValueRef::Integer(self.rowid),
+            0 => ValueRef::Null,
+            1..=6 => ValueRef::Integer(integer(own(length(kind).unwrap_or(0)))),
+            7 => ValueRef::Real(f64::from_bits(integer(own(8)) as u64)),
+            8 | 9 => ValueRef::Integer(kind as i64 - 8),
+            _ if kind % 2 == 0 => ValueRef::Blob(own((kind as usize - 12) / 2)),
+            _ => ValueRef::Text(own((kind as usize - 13) / 2)),
+        }
+    }
+}
+
+/// A big-endian integer with its sign.
+#[inline]
+fn integer(bytes: &[u8]) -> i64 {
+    let sign = match bytes.first() {
+        Some(first) if first & 0x80 != 0 => -1,
+        _ => 0,
+    };
+    bytes
+        .iter()
+        .fold(sign, |value, &byte| value << 8 | i64::from(byte))
+}
+
+/// The number at the start of `bytes`, and of how many bytes it is: groups of seven bits,
+/// all but the last with the high bit set, and a ninth byte of eight bits.
+#[inline]
+pub(super) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let &first = bytes.first()?;
+    if first < 0x80 {
+        return Some((first.into(), 1));
+    }
+    long_varint(bytes)
+}
+
+fn long_varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (index, &byte) in bytes.iter().enumerate().take(8) {
+        value = value << 7 | u64::from(byte & 0x7f);
+        if byte < 0x80 {
+            return Some((value, index + 1));
+        }
+    }
+    bytes.get(8).map(|&last| (value << 8 | u64::from(last), 9))
+}
