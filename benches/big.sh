@@ -2,17 +2,21 @@
 # Writes the case `big` if it is not there, measures how long PopLiner takes on
 # it as multiples of the floor, and holds the figures against what is promised.
 #
-#   benches/big.sh [--growth | --fit] [FOLDER]
+#   benches/big.sh [--growth | --fit] [--before POPLINER] [FOLDER]
 #
 # FOLDER (default: target/big) gets the files: 1.3 GB for `big`, which takes a
 # minute to write, and 5 GB more with --growth, which also measures how time
 # grows with variables and layers. The files stay there for the next time. With
-# --fit only a compiled pipeline of 16 IPUs is measured (0.5 GB more).
+# --fit only a compiled pipeline of 16 IPUs is measured (0.5 GB more). With
+# --before another binary, such as that of an earlier commit, is measured too.
 #
 # The floor (examples/floor) is one pass over the rows and columns that the
 # analysis needs, through SQLite, and then one of a CBOR decoder over the debug
-# file, both keeping nothing. Floor, whole and saved are run alternately, after
-# one run of each that does not count; the medians are compared.
+# file, both keeping nothing. All of them are run alternately, after one run of
+# each that does not count; the medians are compared.
+#
+# The serial part of a stage is what Amdahl's law makes of its times with one
+# thread and with two: t(n) = serial + (t(1) - serial) / n.
 #
 # RUNS is the number of runs (default 5). Peak memory is measured when GNU time
 # is in /usr/bin/time. Each line ends with PASS or MISS; the exit code is 0 when
@@ -24,14 +28,18 @@ export LC_ALL=C
 RUNS=${RUNS:-5}
 GROWTH=no
 ONLY_FIT=no
+BEFORE=
 FOLDER=target/big
-for argument in "$@"; do
-    case $argument in
+while [ $# -gt 0 ]; do
+    case $1 in
         --growth) GROWTH=yes ;;
         --fit) ONLY_FIT=yes ;;
-        -*) echo "usage: benches/big.sh [--growth | --fit] [FOLDER]" >&2; exit 2 ;;
-        *) FOLDER=$argument ;;
+        --before) shift; BEFORE=${1:?--before needs the path of a popliner} ;;
+        -*) echo "usage: benches/big.sh [--growth | --fit] [--before POPLINER] [FOLDER]" >&2
+            exit 2 ;;
+        *) FOLDER=$1 ;;
     esac
+    shift
 done
 
 TARGET=${CARGO_TARGET_DIR:-target}/release
@@ -101,14 +109,18 @@ floor() { measure floor "$TARGET/examples/floor" "$1/profile.pop" "$1/debug.cbor
 whole() {
     local name=$1 folder=$2 ipus=$3
     shift 3
-    measure "$name" "$TARGET/popliner" "$folder/profile.pop" "$folder/debug.cbor" \
+    measure "$name" "${POPLINER:-$TARGET/popliner}" "$folder/profile.pop" "$folder/debug.cbor" \
         --solve --num-ipus "$ipus" -vv "$@"
 }
 
+# saved NAME FILE: the same from a saved file.
 saved() {
-    measure saved "$TARGET/popliner" --load-from-file "$1/saved" --solve --num-ipus 16 \
+    measure "$1" "${POPLINER:-$TARGET/popliner}" --load-from-file "$2" --solve --num-ipus 16 \
         "${FITTING[@]}" -vv
 }
+
+# save POPLINER FOLDER FILE
+save() { measure save "$1" "$2/profile.pop" "$2/debug.cbor" --save-to-file "$3"; }
 
 # The same with a row for each number of IPUs, which needs every range.
 swept() {
@@ -127,7 +139,8 @@ forget_first() {
 
 # --- Figures ---
 
-calculate() { awk "BEGIN { printf \"%.3f\", $1 }"; }
+# calculate [STATEMENT; ...] EXPRESSION, in the language of awk.
+calculate() { awk "BEGIN { ${1%;*}; printf \"%.3f\", ${1##*;} }"; }
 
 # The median of the numbers on standard input.
 median() {
@@ -175,41 +188,93 @@ machine() {
     echo
 }
 
+# What is run of `big` besides the floor, in the order of the table.
+KINDS=(whole unpipelined refused saved swept)
+
+# kind KIND FOLDER FILE NAME: one run, with the file that was saved.
+kind() {
+    case $1 in
+        whole) whole "$4" "$2" 16 "${FITTING[@]}" ;;
+        unpipelined) whole "$4" "$2" 16 "${FITTING[@]}" --schedule none ;;
+        refused) whole "$4" "$2" 16 ;;
+        saved) saved "$4" "$3" ;;
+        swept) swept "$2" ;;
+    esac
+}
+
+# The same with another number of threads than there are cores.
+threads() { RAYON_NUM_THREADS=$1 whole "threads-$1" "$2" 16 "${FITTING[@]}"; }
+
 measure_big() {
-    local folder=$FOLDER/48-layers-10M
+    local folder=$FOLDER/48-layers-10M kind count
     synthesize "$folder" --preset big
-    measure save "$TARGET/popliner" "$folder/profile.pop" "$folder/debug.cbor" \
-        --save-to-file "$folder/saved"
+    save "$TARGET/popliner" "$folder" "$folder/saved"
+    if [ -n "$BEFORE" ]; then save "$BEFORE" "$folder" "$RESULTS/saved"; fi
     for _ in $(seq 0 "$RUNS"); do
         floor "$folder"
-        whole whole "$folder" 16 "${FITTING[@]}"
-        whole unpipelined "$folder" 16 "${FITTING[@]}" --schedule none
-        whole refused "$folder" 16
-        saved "$folder"
-        swept "$folder"
+        for kind in "${KINDS[@]}"; do
+            kind "$kind" "$folder" "$folder/saved" "$kind"
+            if [ -n "$BEFORE" ] && [ "$kind" != swept ]; then
+                POPLINER=$BEFORE kind "$kind" "$folder" "$RESULTS/saved" "$kind-before"
+            fi
+        done
+        for count in 1 2 4 8; do threads "$count" "$folder"; done
     done
-    for name in floor whole unpipelined refused saved swept; do forget_first "$name"; done
+    for kind in "$RESULTS"/*.runs; do
+        kind=$(basename "$kind" .runs)
+        if [ "$kind" != save ]; then forget_first "$kind"; fi
+    done
+}
+
+# row NAME FLOOR: a line of the table.
+row() {
+    printf '%-18s %8.2f %10.2f %10s\n' "$1" "$(seconds "$1")" \
+        "$(calculate "$(seconds "$1") / $2")" "$(peak "$1")"
 }
 
 report_big() {
-    local floor whole saved
+    local floor whole saved name
     floor=$(seconds floor) whole=$(seconds whole) saved=$(seconds saved)
-    printf '%-11s %8s %10s %10s\n' run seconds "x floor" "peak GB"
-    for name in floor whole unpipelined refused saved swept; do
-        printf '%-11s %8.2f %10.2f %10s\n' "$name" "$(seconds $name)" \
-            "$(calculate "$(seconds $name) / $floor")" "$(peak $name)"
+    printf '%-18s %8s %10s %10s\n' run seconds "x floor" "peak GB"
+    row floor "$floor"
+    for name in "${KINDS[@]}"; do
+        row "$name" "$floor"
+        if [ -f "$RESULTS/$name-before.runs" ]; then row "$name-before" "$floor"; fi
     done
+    for name in 1 2 4 8; do row "threads-$name" "$floor"; done
     echo
-    line "whole / floor" "$(calculate "$whole / $floor")" 2 x
+    line "whole / floor" "$(calculate "$whole / $floor")" 0.9 x
     line "whole / without a schedule" "$(calculate "$whole / $(seconds unpipelined)")" 1.25 x
-    line "from a saved file / floor" "$(calculate "$saved / $floor")" 0.2 x
-    memory_line "peak memory, whole" whole 1.2
-    memory_line "peak memory, from a saved file" saved 0.5
+    line "from a saved file / floor" "$(calculate "$saved / $floor")" 0.15 x
+    memory_line "peak memory, whole" whole 0.45
+    memory_line "peak memory, from a saved file" saved 0.2
     line "a sweep of 64 IPUs, from a saved file, beyond one split" \
         "$(calculate "$(seconds swept) - $saved")" 1 s
     line "range costs and solving (reading is the limit)" \
         "$(calculate "$(duration whole 'weighing ranges of layers took') + $(duration whole 'solving took')")" \
         "$(duration whole 'reading profile.pop took')" s
+    report_serial
+}
+
+# serial STAGE ONE TWO WHOLE: of a stage that takes so long with one thread and
+# with two, the serial part against the whole with one thread.
+serial() {
+    line "$1: $2 s by one thread, $3 s by two; serial" \
+        "$(calculate "s = (2 * $3 - $2) / $4; (s > 0 ? s : 0)")" 0.1 x
+}
+
+# The two files are read side by side where there are threads for both.
+report_serial() {
+    local one two stage
+    one=$(seconds threads-1)
+    stages_of() { duration "threads-$1" "$2 took"; }
+    serial "reading" \
+        "$(calculate "$(stages_of 1 'reading profile.pop') + $(stages_of 1 'reading debug.cbor')")" \
+        "$(calculate "a = $(stages_of 2 'reading profile.pop'); b = $(stages_of 2 'reading debug.cbor'); (a > b ? a : b)")" "$one"
+    for stage in 'joining programs and variables' 'weighing ranges of layers' 'weighing stages'; do
+        serial "$stage" "$(calculate "$(stages_of 1 "$stage")")" \
+            "$(calculate "$(stages_of 2 "$stage")")" "$one"
+    done
 }
 
 # A compiled pipeline of 16 IPUs with 12 million variables, judged by --fit.
@@ -240,10 +305,11 @@ measure_layers() {
         "$(duration layers 'solving took')" 2 s
 }
 
-# A small file that asks for much: the slowest of the tests of hostile files.
+# A small file that asks for much, since no split fits: all are weighed for each
+# pipeline that is tried.
 measure_thousand() {
-    local folder=$FOLDER/1000-layers times
-    synthesize "$folder" --layers 1000 --tiles 4 --vars-per-layer-tile 1
+    local tiles=$1 limit=$2 folder=$FOLDER/1000-layers-$1-tiles times
+    synthesize "$folder" --layers 1000 --tiles "$tiles" --vars-per-layer-tile 1
     times=$(
         TIMEFORMAT='%U %S'
         {
@@ -251,7 +317,7 @@ measure_thousand() {
                 > /dev/null 2> "$RESULTS/thousand.log" || an_answer $? || failed thousand popliner
         } 2>&1
     )
-    line "processor time of 1,000 layers on 4 tiles" "$(calculate "${times/ / + }")" 10 s
+    line "processor time of 1,000 layers on $tiles tiles" "$(calculate "${times/ / + }")" "$limit" s
 }
 
 variables() { sed -n 's/^read \([0-9]*\) variables.*/\1/p' "$RESULTS/$1.log"; }
@@ -300,7 +366,8 @@ if [ "$ONLY_FIT" = no ]; then
     measure_big
     report_big
     measure_layers
-    measure_thousand
+    measure_thousand 4 3
+    measure_thousand 64 5
 fi
 measure_fit
 if [ "$GROWTH" = yes ]; then measure_growth; fi

@@ -1,9 +1,9 @@
-//! Solving by the number of layers and of stages, the integer and the dynamic
-//! program together.
+//! Solving by the number of layers and of stages, and by the goal; the integer and
+//! the dynamic program together.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use popliner::memory::RangeCosts;
-use popliner::solve::{Problem, solve};
+use popliner::solve::{Goal, Problem, solve};
 
 /// Memory of a tile, in bytes.
 const LIMIT: u64 = 638_976;
@@ -57,5 +57,27 @@ fn solving(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, solving);
+/// The same question with each goal.
+fn goals(criterion: &mut Criterion) {
+    let (layers, stages) = (100, 16);
+    let costs = costs(layers, stages);
+    let cut_bytes: Vec<u64> = (1..layers as u64).map(|n| random(n, 1 << 24)).collect();
+    let cycles: Vec<u64> = (0..layers as u64).map(|n| random(n, 1 << 20)).collect();
+    let mut group = criterion.benchmark_group("goals");
+    group.sample_size(10);
+    for goal in Goal::ALL {
+        let problem = Problem {
+            cycles: Some(&cycles),
+            goal,
+            ..Problem::new(&costs, &cut_bytes, stages, LIMIT)
+        };
+        let solution = solve(&problem).expect("both programs agree");
+        assert!(solution.is_some(), "{goal:?} has a split");
+        let name = format!("{goal:?}").to_lowercase();
+        group.bench_function(name, |bencher| bencher.iter(|| solve(&problem)));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, solving, goals);
 criterion_main!(benches);

@@ -1,14 +1,16 @@
 //! The peaks of all ranges of layers, by the sweep and by rebuilding each
-//! range from its operations.
+//! range from its operations; and in the pipeline of every schedule.
 
 mod common;
 
+use clap::ValueEnum;
 use common::Files;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use popliner::debug_info::DebugInfo;
-use popliner::memory::{MemoryModel, RangeCosts};
+use popliner::memory::{MemoryModel, Pipeline, RangeCosts, Recompute, Schedule};
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
+    Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -60,5 +62,28 @@ fn sweep(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, sweep);
+/// What the copies, accumulators and recomputation of each pipeline add.
+fn schedules(criterion: &mut Criterion) {
+    let (model, layering) = model(24);
+    let options = PlacementOptions::default();
+    let placement = Placement::full(&model, &layering, &options).expect("few sets");
+    let memory = MemoryModel::new(&model, &placement).expect("few sets");
+    let mut group = criterion.benchmark_group("schedules");
+    group.sample_size(10);
+    for schedule in Schedule::value_variants() {
+        let pipeline = Pipeline {
+            schedule: *schedule,
+            recompute: Recompute::Stage,
+            ..Pipeline::default()
+        };
+        let memory = memory.in_pipeline(pipeline).expect("few sets");
+        let name = format!("{schedule:?}").to_lowercase();
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| memory.range_costs(NO_LIMIT));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, sweep, schedules);
 criterion_main!(benches);

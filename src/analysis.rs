@@ -94,7 +94,7 @@ impl Analysis {
         let of_debug = check_debug(&read.programs, of_debug, options.trust_debug_info)?;
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
-        let built = Model::build_with_lookup(read, &debug_info, options.memory_peak);
+        let built = Model::build_with_lookup(read, debug_info, options.memory_peak);
         let (model, lookup) = built.with_context(|| shown(profile))?;
         let of_model = model.warnings.iter();
         let of_model = of_model.map(|warning| (shown(profile), warning.clone()));

@@ -11,7 +11,8 @@
 //!
 //! * [`profile`] reads `profile.pop` (SQLite, strictly read-only) into plain
 //!   data: programs, compute sets, exchanges, liveness steps and classes, and
-//!   every lowered variable.
+//!   every lowered variable. The rows of the largest tables come straight from the
+//!   pages of the file.
 //! * [`debug_info`] reads `debug.cbor` as a stream: contexts, their chains and
 //!   names.
 //! * [`model`] joins both: it walks the program, sorts programs into

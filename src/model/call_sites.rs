@@ -2,7 +2,7 @@
 
 use super::operations::{Found, NO_OPERATION};
 use super::variables::members;
-use super::walk::{NO_CALL as NO_PATH, Path};
+use super::walk::Path;
 use super::{Operation, UserSets};
 use crate::profile::{Profile, ProgramKind};
 use rustc_hash::FxHashMap;
@@ -45,7 +45,6 @@ pub(super) fn find(
     let (sites, site_of) = sites(profile, found, has_pairs);
     let mut functions_of: FxHashMap<u32, u32> = FxHashMap::default();
     for (operation, own) in operations.iter_mut().zip(&found.operations) {
-        operation.is_nested = own.path != NO_PATH;
         if let Some(&site) = site_of.get(&own.path) {
             operation.call = site;
             functions_of.insert(own.group, sites[site as usize].1.function);

@@ -18,6 +18,7 @@ mod layer_warnings;
 mod layers;
 mod layers_by_ipu;
 mod memory_peak;
+mod named;
 mod names;
 mod nearly_always_live;
 mod operations;
@@ -46,6 +47,7 @@ pub use layers::{
 };
 pub use layers_by_ipu::LayersByIpu;
 pub use memory_peak::{MemoryPeak, NamedVariable};
+use named::Named;
 pub use operations::{OwnedKind, OwnedProgram};
 pub use passes::Pass;
 pub(crate) use placement::UsedBytes;
@@ -57,7 +59,7 @@ pub use placement::{
 pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileVariable};
 pub use recording::{Framework, Recording};
 pub use step_programs::{StepProgram, StepPrograms};
-use variables::{LoweredVariables, Users};
+use variables::Users;
 pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 use windows::StepIndex;
 
@@ -67,6 +69,7 @@ use crate::profile::{
     BuildInfo, FormatVersion, LiveClasses, Profile, Programs, Recorded, Target, TileBytes,
 };
 use serde::{Deserialize, Serialize};
+use std::borrow::Borrow;
 
 /// A model as it was compiled: operations and what each costs.
 ///
@@ -198,33 +201,35 @@ impl Model {
     }
 
     /// The same, keeping what finds single variables and programs by name: some
-    /// 20 bytes for each lowered variable.
+    /// 20 bytes for each lowered variable. Contexts that are given away are freed as
+    /// soon as they are no longer needed.
     ///
     /// # Errors
     /// As [`Model::build`].
     pub fn build_with_lookup(
-        profile: Profile,
-        debug_info: &DebugInfo,
+        mut profile: Profile,
+        debug_info: impl Borrow<DebugInfo>,
         with_memory_peak: bool,
     ) -> Result<(Self, ProfileLookup), ModelError> {
-        let contexts = contexts::OperationContexts::new(debug_info);
-        let found = operations::find(&profile.programs, contexts)?;
-        let (mut operations, with_pairs) = names::name_all(&found, &profile.programs, debug_info)?;
+        let named = Named::new(&profile, debug_info.borrow())?;
+        drop(debug_info);
+        let Named {
+            found,
+            mut operations,
+            turn,
+            ..
+        } = named;
         let steps = StepIndex::new(&profile.programs, &profile.steps);
-        let windows = steps.windows(&found);
-        let turn = passes::find(&found, &windows, &mut operations);
-        let (operation_groups, users, collected) = Self::groups(&profile, &found, &steps)?;
-        let (set_of, user_sets) = users;
-        let has_pairs = |path| with_pairs.contains(&path);
+        let (operation_groups, (set_of, user_sets)) = Self::groups(&profile, &found, &steps)?;
+        let has_pairs = |path| named.with_pairs.contains(&path);
         let sets = (&set_of[..], &user_sets);
         let calls = call_sites::find(&profile, &found, sets, has_pairs, &mut operations);
-        let labels = profile.variables.labels.iter();
-        let labels: Vec<Label> = labels.map(|label| Label::new(label, debug_info)).collect();
-        let recording = Recording::new(debug_info, &found, &operations, &labels);
+        profile.forget_users();
+        let collected = variables::collect(&profile, &set_of)?;
         let mut memory_peak =
             with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));
         let mut disagreements = consistency::warnings(&profile, &collected);
-        disagreements.extend(recording::disagreement(debug_info, &found, &operations));
+        disagreements.extend(named.disagreement);
         let is_training = turn.is_some();
         let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
         disagreements.extend(nearly);
@@ -249,12 +254,12 @@ impl Model {
             code_variables: collected.code.used(),
             recorded_code: collected.recorded_code,
             user_sets,
-            labels,
+            labels: named.labels,
             calls,
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
             programs,
             turn,
-            recording,
+            recording: named.recording,
             recorded: profile.recorded,
             cycles,
             version: profile.version,
@@ -265,13 +270,12 @@ impl Model {
         Ok((model, lookup))
     }
 
-    /// What operations own, the users of each variable, and all variables by
-    /// what they hold.
+    /// What operations own, and the users of each variable.
     fn groups(
         profile: &Profile,
         found: &operations::Found,
         steps: &StepIndex,
-    ) -> Result<(Vec<OperationGroup>, Users, LoweredVariables), ModelError> {
+    ) -> Result<(Vec<OperationGroup>, Users), ModelError> {
         let programs = &profile.programs;
         let windows = steps.windows(found);
         let mut budget = code::Budget::new(programs);
@@ -291,13 +295,11 @@ impl Model {
         let mut users = variables::sets_of_variables(profile, &found.groups)?;
         let computes: Vec<bool> = groups.iter().map(OperationGroup::computes).collect();
         let index = refine::refine(profile, &found.groups, &computes, &mut users);
-        let collect = || variables::collect(profile, &users.0);
-        let pieces = || code::pieces(profile, &found.groups, &index, &mut budget);
-        let (collected, pieces) = rayon::join(collect, pieces);
-        for (group, pieces) in groups.iter_mut().zip(pieces?) {
+        let pieces = code::pieces(profile, &found.groups, &index, &mut budget)?;
+        for (group, pieces) in groups.iter_mut().zip(pieces) {
             group.pieces = pieces;
         }
-        Ok((groups, users, collected?))
+        Ok((groups, users))
     }
 
     /// What the variables of a user set are called.

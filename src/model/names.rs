@@ -2,7 +2,7 @@
 
 use super::contexts::operation_layer;
 use super::operations::{Found, FoundOperation};
-use super::walk::Path;
+use super::walk::{NO_CALL as NO_PATH, Path};
 use super::{ModelError, NO_CALL, Operation, Pass};
 use crate::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
 use crate::limits;
@@ -90,7 +90,7 @@ impl Namer<'_> {
             is_backward: self.is_backward(context, &shown_name),
             is_update: self.is_update(context, &shown_name),
             pass: Pass::default(),
-            is_nested: false,
+            is_nested: operation.path != NO_PATH,
             call: NO_CALL,
         }
     }

@@ -70,23 +70,8 @@ fn apart(set_of: &mut [u32], sets: &mut UserSets, label: impl Fn(usize) -> u32) 
     }
 }
 
-/// By variable: the set of its partner, or [`NO_PARTNER`] where several are.
-#[derive(Default)]
-struct Partners(FxHashMap<u32, u32>);
-
-/// The set of no variable that is used.
-const NO_PARTNER: u32 = 0;
-
-impl Partners {
-    /// What has different partners in several compute sets, such as a norm, has
-    /// none.
-    fn add(&mut self, variable: u32, partner: u32) {
-        let known = self.0.entry(variable).or_insert(partner);
-        if *known != partner {
-            *known = NO_PARTNER;
-        }
-    }
-}
+/// A variable, and the set of its partner.
+type Pair = (u32, u32);
 
 /// A compute set over the whole model uses variables of at least this number of
 /// other sets; that of an operation of a layer mostly has fewer.
@@ -104,7 +89,7 @@ fn partners(
     groups: &[FoundGroup],
     computes: &[bool],
     (set_of, sets, user_set_index): (&[u32], &UserSets, &UserSetIndex),
-) -> Vec<(u32, u32)> {
+) -> Vec<Pair> {
     let mut users = vec![0u8; sets.len()];
     for (set, smaller, group) in sets.iter() {
         let own = u8::from(computes[group as usize]);
@@ -116,12 +101,15 @@ fn partners(
         users,
         user_set_index,
     };
-    let of_groups = groups.par_iter().map(|group| pairing.of_group(group).0);
-    // What an operation group has for itself, no other has.
-    let found = of_groups.flatten_iter();
-    let mut found: Vec<(u32, u32)> = found.filter(|&(_, set)| set != NO_PARTNER).collect();
-    found.par_sort_unstable();
-    found
+    let mut pairs: Vec<Pair> = (groups.par_iter())
+        .flat_map(|group| pairing.of_group(group))
+        .collect();
+    pairs.par_sort_unstable();
+    pairs.dedup();
+    // What has different partners in several compute sets, such as a norm, has none.
+    let by_variable = pairs.chunk_by(|a, b| a.0 == b.0);
+    let only = by_variable.filter_map(|own| <[Pair; 1]>::try_from(own).ok());
+    only.flatten().collect()
 }
 
 /// What pairing needs to know.
@@ -134,34 +122,38 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// The partners of what the compute sets of an operation group have for
-    /// themselves.
-    fn of_group(&self, group: &FoundGroup) -> Partners {
+    /// The pairs of all compute sets of an operation group.
+    fn of_group(&self, group: &FoundGroup) -> impl ParallelIterator<Item = Pair> {
         let is_compute_set = |program: &u32| {
             let kind = &self.profile.programs.all[*program as usize].kind;
             matches!(kind, ProgramKind::OnTileExecute(_))
         };
         let programs = group.programs.iter().copied();
         let compute_sets: Vec<u32> = programs.filter(is_compute_set).collect();
-        let mut found = Partners::default();
-        for &program in &compute_sets {
-            let sets = self.user_set_index.of_program(self.profile, program);
-            let (others, own): (Vec<u32>, Vec<u32>) =
-                sets.into_iter().partition(|&set| self.is_shared(set));
-            let partner = others.iter().copied();
-            let partner = partner.min_by_key(|&set| (self.users[set as usize], set));
-            let Some(partner) = partner.filter(|_| !own.is_empty()) else {
-                continue;
-            };
-            if others.len() >= MIN_PARTNERS {
-                self.pair(program, &mut found);
-            } else if compute_sets.len() >= MIN_COMPUTE_SETS {
-                for variable in self.used(program).filter(|&v| !self.has_shared_set(v)) {
-                    found.add(variable, partner);
-                }
-            }
+        let count = compute_sets.len();
+        let compute_sets = compute_sets.into_par_iter();
+        compute_sets.flat_map_iter(move |program| self.of_compute_set(program, count))
+    }
+
+    /// The partners of what a program, one of `compute_sets` of an operation, has for
+    /// itself.
+    fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<Pair> {
+        let sets = self.user_set_index.of_program(self.profile, program);
+        let (others, own): (Vec<u32>, Vec<u32>) =
+            sets.into_iter().partition(|&set| self.is_shared(set));
+        let partner = others.iter().copied();
+        let partner = partner.min_by_key(|&set| (self.users[set as usize], set));
+        let Some(partner) = partner.filter(|_| !own.is_empty()) else {
+            return Vec::new();
+        };
+        if others.len() >= MIN_PARTNERS {
+            self.pair(program)
+        } else if compute_sets >= MIN_COMPUTE_SETS {
+            let own = self.used(program).filter(|&v| !self.has_shared_set(v));
+            own.map(|variable| (variable, partner)).collect()
+        } else {
+            Vec::new()
         }
-        found
     }
 
     /// Do several operation groups compute with the variables of this set?
@@ -193,7 +185,7 @@ impl Pairing<'_> {
 
     /// Pairs the variables of each tile, those of one size in turn. State and
     /// temporaries take turns apart from each other.
-    fn pair(&self, program: u32, found: &mut Partners) {
+    fn pair(&self, program: u32) -> Vec<Pair> {
         let (mut others, mut own): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
         if others.iter().any(|&variable| self.lasts(variable)) {
@@ -205,6 +197,7 @@ impl Pairing<'_> {
         own.sort_unstable();
         let (state, temporaries): (Vec<u32>, Vec<u32>) =
             own.into_iter().partition(|&variable| self.lasts(variable));
+        let mut pairs = Vec::new();
         for own in [state, temporaries] {
             let places: Vec<TileAndBytes> =
                 own.iter().map(|&variable| self.place(variable)).collect();
@@ -213,11 +206,12 @@ impl Pairing<'_> {
             for ((variable, place), partners) in own.into_iter().zip(places).zip(partners) {
                 if !partners.is_empty() {
                     let turn = next.entry(place).or_default();
-                    found.add(variable, partners[*turn % partners.len()].1);
+                    pairs.push((variable, partners[*turn % partners.len()].1));
                     *turn += 1;
                 }
             }
         }
+        pairs
     }
 }
 

@@ -240,7 +240,11 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<VariableGroup>) {
         tiles.push(tile);
         rest = behind;
     }
-    tiles.into_par_iter().for_each(|tile| tile.sort_unstable());
+    // One comparison for class and set.
+    let key = |group: &VariableGroup| u64::from(group.class) << 32 | u64::from(group.set);
+    tiles
+        .into_par_iter()
+        .for_each(|tile| tile.sort_unstable_by_key(key));
     let mut kept = 0usize;
     let mut from = 0usize;
     for end in starts.iter_mut().skip(1) {

@@ -91,20 +91,9 @@ impl Database {
         columns: &'static [&'static str],
         visit: impl FnMut(Cells<'_>) -> Result<(), ProfileError>,
     ) -> Result<(), ProfileError> {
-        self.scan_where(table, columns, "", visit)
-    }
-
-    /// The same for the rows that `condition` (SQL, from `WHERE` on) selects.
-    pub(super) fn scan_where(
-        &self,
-        table: &'static str,
-        columns: &'static [&'static str],
-        condition: &str,
-        visit: impl FnMut(Cells<'_>) -> Result<(), ProfileError>,
-    ) -> Result<(), ProfileError> {
         self.require(table, columns)?;
         let most = self.source.most_payload();
-        scan(&self.connection, table, columns, condition, most, visit)
+        scan(&self.connection, table, columns, "", most, visit)
     }
 
     /// Scans a large table in chunks, as many at a time as there are threads. What

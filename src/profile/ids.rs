@@ -89,6 +89,68 @@ impl Ids {
     }
 }
 
+/// The ids of a table as its rows come. While each follows the one before, only the first
+/// and their number are kept.
+#[derive(Debug, Default)]
+pub(super) struct IdColumn {
+    first: u64,
+    count: u64,
+    /// All of them, once one does not follow.
+    listed: Vec<u64>,
+}
+
+impl IdColumn {
+    /// Adds the id of the next row.
+    #[inline]
+    pub(super) fn push(&mut self, id: u64) {
+        if self.takes(id) {
+            self.count += 1;
+        } else {
+            self.list();
+            self.listed.push(id);
+        }
+    }
+
+    /// Is `id` the next of those that follow each other?
+    #[inline]
+    fn takes(&mut self, id: u64) -> bool {
+        if self.count == 0 && self.listed.is_empty() {
+            self.first = id;
+        }
+        self.listed.is_empty() && id == self.first + self.count
+    }
+
+    fn list(&mut self) {
+        if self.listed.is_empty() {
+            self.listed = (self.first..self.first + self.count).collect();
+        }
+    }
+
+    /// Adds those of the rows after.
+    pub(super) fn append(&mut self, mut other: Self) {
+        if other.listed.is_empty() && (other.count == 0 || self.takes(other.first)) {
+            self.count += other.count;
+        } else {
+            self.list();
+            other.list();
+            self.listed.append(&mut other.listed);
+        }
+    }
+
+    /// The positions of the rows by their ids, and the ids where they are not the positions.
+    pub(super) fn index(
+        mut self,
+        table: &'static str,
+        column: &'static str,
+    ) -> Result<(Ids, Option<Vec<u64>>), ProfileError> {
+        if self.listed.is_empty() && (self.first == 0 || self.count == 0) {
+            return Ok((Ids::dense(self.count as u32), None));
+        }
+        self.list();
+        Ok((Ids::of(table, column, &self.listed)?, Some(self.listed)))
+    }
+}
+
 /// Notes what belongs to the id in the first column of a row, which no other
 /// row may have.
 pub(super) fn insert_once<V>(
@@ -140,6 +202,30 @@ mod tests {
             for id in [4, 10, 1 << 41, u64::MAX] {
                 assert_eq!(index.position(id), None, "{id} in {ids:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_column_keeps_all_ids_whether_they_follow_each_other_or_not() {
+        for parts in [
+            vec![vec![0, 1, 2], vec![], vec![3, 4]],
+            vec![vec![5, 6], vec![7]],
+            vec![vec![0, 1], vec![3, 4], vec![5]],
+            vec![vec![4, 9, 10], vec![11], vec![0, 1]],
+            vec![],
+        ] {
+            let mut all = IdColumn::default();
+            for part in &parts {
+                let mut column = IdColumn::default();
+                part.iter().for_each(|&id| column.push(id));
+                all.append(column);
+            }
+            let (index, listed) = all.index("t", "id").unwrap();
+            let ids = parts.concat();
+            assert_eq!(listed.is_none(), index.is_dense());
+            assert_eq!(listed.unwrap_or((0..ids.len() as u64).collect()), ids);
+            let positions = ids.iter().map(|&id| index.position(id).unwrap());
+            assert!(positions.eq(0..ids.len() as u32));
         }
     }
 

@@ -98,6 +98,14 @@ impl Profile {
         Self::read_with(path, &Progress::new())
     }
 
+    /// Gives back the room of what tells the variables of compute sets and regions, and
+    /// the labels of variables: of large models a third of all.
+    pub(crate) fn forget_users(&mut self) {
+        self.compute_set_variables = VariableLists::default();
+        self.region_variables = VariableLists::default();
+        self.variables.label_of = Vec::new();
+    }
+
     /// The same, counting rows.
     ///
     /// # Errors

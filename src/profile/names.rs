@@ -1,6 +1,7 @@
 //! Names of lowered variables. They are most of the bytes of `vars_info` and
 //! seldom wanted, so they are fetched for single tiles on demand.
 
+use super::cells::Cells;
 use super::database::Database;
 use super::open::Source;
 use super::{FormatVersion, ProfileError};
@@ -8,6 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a variable is called whose name is not in the profile.
 const NO_NAME: &str = "(no name in the profile)";
+
+/// The id of a base name, the number of a vertex field, and a suffix.
+type NameParts = (u64, Option<u64>, String);
 
 /// Where the names of variables can be fetched from.
 #[derive(Debug, Clone)]
@@ -25,12 +29,11 @@ impl VariableNames {
     /// As [`Profile::read`](super::Profile::read): the file is opened again, and
     /// must be what it was.
     pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>, ProfileError> {
-        let (Some(lowest), Some(highest)) = (ids.iter().min(), ids.iter().max()) else {
+        if ids.is_empty() {
             return Ok(Vec::new());
-        };
+        }
         let mut database = Database::open_again(&self.source)?;
         database.version = self.version;
-        let between = format!("WHERE var_id BETWEEN {lowest} AND {highest}");
         let wanted: FxHashSet<u64> = ids.iter().copied().collect();
         let columns = &[
             "var_id",
@@ -38,14 +41,15 @@ impl VariableNames {
             "name_prefix__vertex_field_",
             "name_suffix",
         ];
-        let mut parts = FxHashMap::default();
-        database.scan_where("vars_info", columns, &between, |row| {
+        let visit = |row: Cells<'_>, found: &mut Vec<(u64, NameParts)>| {
             let id = row.unsigned(0)?;
             if wanted.contains(&id) {
-                parts.insert(id, (row.unsigned(1)?, row.optional(2)?, row.text(3)?));
+                found.push((id, (row.unsigned(1)?, row.optional(2)?, row.text(3)?)));
             }
             Ok(())
-        })?;
+        };
+        let parts = database.scan_chunks("vars_info", columns, || &visit)?;
+        let parts: FxHashMap<u64, NameParts> = parts.into_iter().flatten().collect();
         let bases = read_bases(&database, parts.values().map(|part| part.0).collect())?;
         let name = |id: &u64| {
             let (base, field, suffix) = parts.get(id)?;

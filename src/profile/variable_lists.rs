@@ -17,6 +17,13 @@ pub struct VariableLists {
     stretches: Vec<(u32, u32)>,
 }
 
+impl Default for VariableLists {
+    /// No list.
+    fn default() -> Self {
+        ListsBuilder::default().finish()
+    }
+}
+
 impl VariableLists {
     /// How many lists have a member.
     pub fn len(&self) -> usize {

@@ -2,9 +2,10 @@
 
 use super::cells::Cells;
 use super::database::Database;
-use super::ids::Ids;
+use super::ids::{IdColumn, Ids};
 use super::labels::{LabelKeys, VariableLabel};
 use super::{LiveClasses, ProfileError, Target};
+use std::mem::take;
 
 /// The class of a variable that was never allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
@@ -38,7 +39,7 @@ pub struct Variables {
 /// The columns of some rows.
 #[derive(Default)]
 struct VariableColumns {
-    var_ids: Vec<u64>,
+    var_ids: IdColumn,
     tiles: Vec<u16>,
     bytes: Vec<u32>,
     classes: Vec<u32>,
@@ -47,40 +48,13 @@ struct VariableColumns {
     labels: LabelKeys,
 }
 
-impl VariableColumns {
-    /// All but the ids of all chunks.
-    fn join(parts: Vec<Self>) -> Self {
-        let rows = parts.iter().map(|part| part.tiles.len()).sum();
-        let mut all = Self {
-            var_ids: Vec::new(),
-            tiles: Vec::with_capacity(rows),
-            bytes: Vec::with_capacity(rows),
-            classes: Vec::with_capacity(rows),
-            categories: Vec::with_capacity(rows),
-            label_of: Vec::with_capacity(rows),
-            labels: LabelKeys::default(),
-        };
-        for mut part in parts {
-            all.tiles.append(&mut part.tiles);
-            all.bytes.append(&mut part.bytes);
-            all.categories.append(&mut part.categories);
-            all.classes.append(&mut part.classes);
-            let numbers = all.labels.take(part.labels);
-            let label_of = part.label_of.into_iter();
-            all.label_of
-                .extend(label_of.map(|label| numbers[label as usize]));
-        }
-        all
-    }
-}
-
-/// The ids of all chunks, and the position of each.
-fn join_ids(parts: Vec<Vec<u64>>) -> Result<(Ids, Vec<u64>), ProfileError> {
-    let mut var_ids = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+/// Concatenates a column of all chunks, and gives the room of each back at once.
+fn concat<T>(parts: Vec<Vec<T>>) -> Vec<T> {
+    let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
     for mut part in parts {
-        var_ids.append(&mut part);
+        all.append(&mut part);
     }
-    Ok((Ids::of(TABLE, "var_id", &var_ids)?, var_ids))
+    all
 }
 
 pub(super) const TABLE: &str = "vars_info";
@@ -148,27 +122,42 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Concatenates the chunks of the table; the ids, which take a third of the
-    /// bytes, in parallel with all else.
+    /// Concatenates the chunks of the table column by column, so that no more than one
+    /// or two columns are there twice.
     fn join(
         mut parts: Vec<VariableColumns>,
         category_names: Vec<String>,
         database: &Database,
     ) -> Result<Self, ProfileError> {
-        let take = |part: &mut VariableColumns| std::mem::take(&mut part.var_ids);
-        let var_ids: Vec<Vec<u64>> = parts.iter_mut().map(take).collect();
-        let (ids, all) = rayon::join(|| join_ids(var_ids), || VariableColumns::join(parts));
-        let (ids, var_ids) = ids?;
+        let (mut var_ids, mut labels) = (IdColumn::default(), LabelKeys::default());
+        for part in &mut parts {
+            var_ids.append(take(&mut part.var_ids));
+            let numbers = labels.take(take(&mut part.labels));
+            let own = part.label_of.iter_mut();
+            own.for_each(|label| *label = numbers[*label as usize]);
+        }
+        let tiles = parts.iter_mut().map(|part| take(&mut part.tiles)).collect();
+        let bytes = parts.iter_mut().map(|part| take(&mut part.bytes)).collect();
+        let classes = parts.iter_mut().map(|part| take(&mut part.classes));
+        let classes = classes.collect();
+        let categories = parts.iter_mut().map(|part| take(&mut part.categories));
+        let categories = categories.collect();
+        let label_of = parts.into_iter().map(|part| part.label_of).collect();
+        let ((tiles, bytes), (classes, categories, label_of)) = rayon::join(
+            || (concat(tiles), concat(bytes)),
+            || (concat(classes), concat(categories), concat(label_of)),
+        );
+        let (ids, var_ids) = var_ids.index(TABLE, "var_id")?;
         Ok(Self {
-            var_ids: Some(var_ids).filter(|_| !ids.is_dense()),
             ids,
-            tiles: all.tiles,
-            bytes: all.bytes,
-            classes: all.classes,
-            categories: all.categories,
+            var_ids,
+            tiles,
+            bytes,
+            classes,
+            categories,
             category_names,
-            label_of: all.label_of,
-            labels: all.labels.read(database)?,
+            label_of,
+            labels: labels.read(database)?,
         })
     }
 

@@ -19,7 +19,8 @@ use pages::{Layout, Pages};
 use rayon::prelude::*;
 pub(super) use record::Record;
 use record::Shape;
-use tree::Leaf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tree::{Cell, Leaf};
 
 /// A column as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,16 +42,20 @@ pub(super) struct StoredRows<'a> {
     layout: Layout,
     root: u32,
     shape: Shape,
+    /// How many more pages payloads may go on to: in a sound file each is part of one.
+    overflow_left: AtomicU64,
 }
 
 impl<'a> StoredRows<'a> {
     /// The table whose tree begins at page `root`, for `columns` of it.
     pub(super) fn of(source: &'a Source, root: u32, columns: &[StoredColumn]) -> Option<Self> {
+        let layout = Layout::of(source.header(), source.length())?;
         Some(Self {
             source,
-            layout: Layout::of(source.header(), source.length())?,
+            layout,
             root,
             shape: Shape::of(columns),
+            overflow_left: AtomicU64::new(layout.count().into()),
         })
     }
 
@@ -78,6 +83,14 @@ impl<'a> StoredRows<'a> {
         let rowids: Vec<(i64, i64)> = rowids.into_iter().flatten().collect();
         let ascend = rowids.windows(2).all(|pair| pair[0].1 < pair[1].0);
         ascend.then_some(filled)
+    }
+
+    /// Takes the pages that a payload goes on to from those that there are.
+    fn take_overflow(&self, cell: &Cell<'_>) -> Option<()> {
+        let pages = self.layout.overflow_pages(cell.length - cell.local.len());
+        let take = |left: u64| left.checked_sub(pages);
+        let left = &self.overflow_left;
+        left.fetch_update(Relaxed, Relaxed, take).ok().map(drop)
     }
 
     fn pages(&self) -> Option<Pages> {
@@ -108,6 +121,7 @@ impl Chunk<'_> {
                 let payload = match cell.overflow {
                     None => cell.local,
                     Some(_) => {
+                        rows.take_overflow(&cell)?;
                         overflow.payload(&cell, &mut whole)?;
                         &whole[..]
                     }

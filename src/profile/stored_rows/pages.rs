@@ -18,6 +18,8 @@ pub(super) struct Layout {
 
 /// SQLite's number for texts in UTF-8.
 const UTF_8: u32 = 1;
+/// Bytes of the number of the next page.
+const OVERFLOW_HEAD: usize = 4;
 /// The least that SQLite allows, in bytes.
 const SMALLEST_PAGE: usize = 512;
 const SMALLEST_USABLE: usize = 480;
@@ -46,8 +48,14 @@ impl Layout {
         })
     }
 
+    /// How many pages there are.
     pub(super) fn count(&self) -> u32 {
         self.pages
+    }
+
+    /// How many pages so many bytes go on to: each has the number of the next in front.
+    pub(super) fn overflow_pages(&self, bytes: usize) -> u64 {
+        bytes.div_ceil(self.usable - OVERFLOW_HEAD) as u64
     }
 }
 
@@ -117,14 +125,14 @@ impl Pages {
         into.clear();
         into.extend_from_slice(cell.local);
         let mut next = cell.overflow;
-        // Each page adds to it, so that a circle comes to an end.
+        // Each page adds to it, and the caller knows that there are as many.
         while let Some(number) = next {
             let left = cell
                 .length
                 .checked_sub(into.len())
                 .filter(|&left| left > 0)?;
             let page = self.page(number)?;
-            let content = page.get(4..)?;
+            let content = page.get(OVERFLOW_HEAD..)?;
             into.extend_from_slice(&content[..content.len().min(left)]);
             let number = u32::from_be_bytes(bytes(page, 0)?);
             next = (number != 0).then_some(number);

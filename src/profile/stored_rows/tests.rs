@@ -158,6 +158,28 @@ fn what_is_unusual_is_left_to_sqlite() {
     }
 }
 
+/// A few bytes may claim any length, and pages that lead to each other have it.
+#[test]
+fn a_payload_longer_than_the_file_is_left_to_sqlite() {
+    let directory = TempDir::new().unwrap();
+    let path = file(
+        &directory,
+        "PRAGMA page_size = 512; CREATE TABLE t (id, first, second);
+         INSERT INTO t VALUES (1, 2, zeroblob(3000))",
+    );
+    let mut bytes = std::fs::read(&path).unwrap();
+    // The only cell of the second page: its length is two bytes, and becomes four.
+    let cell = 512 + usize::from(u16::from_be_bytes([bytes[520], bytes[521]]));
+    bytes.copy_within(cell + 3..cell + 100, cell + 5);
+    bytes[cell..cell + 5].copy_from_slice(&[0xff, 0xff, 0xff, 0x7f, 0x01]);
+    // Each page of the chain leads to itself.
+    for page in 2..bytes.len() as u32 / 512 {
+        bytes[page as usize * 512..][..4].copy_from_slice(&(page + 1).to_be_bytes());
+    }
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(by_pages(&path, COLUMNS), None);
+}
+
 #[test]
 fn keys_that_only_look_like_rowids_are_read_as_they_are() {
     for key in [

@@ -1,0 +1,48 @@
+//! What programs and contexts tell, before any variable is looked at.
+
+use super::contexts::OperationContexts;
+use super::operations::{self, Found};
+use super::walk::Path;
+use super::windows::StepIndex;
+use super::{Label, ModelError, Operation, Recording, names, passes, recording};
+use crate::debug_info::DebugInfo;
+use crate::message::Warning;
+use crate::profile::Profile;
+use rustc_hash::FxHashSet;
+
+/// The operations with their names. Nothing else of the contexts is needed later.
+pub(super) struct Named {
+    pub(super) found: Found,
+    /// As in `found`.
+    pub(super) operations: Vec<Operation>,
+    /// The call paths whose contexts tell what their operations replace.
+    pub(super) with_pairs: FxHashSet<Path>,
+    /// The index of the first step of the backward pass; `None` for inference.
+    pub(super) turn: Option<u32>,
+    /// By the labels of the profile.
+    pub(super) labels: Vec<Label>,
+    pub(super) recording: Recording,
+    /// Said where the two witnesses of the backward pass disagree.
+    pub(super) disagreement: Option<Warning>,
+}
+
+impl Named {
+    pub(super) fn new(profile: &Profile, debug_info: &DebugInfo) -> Result<Self, ModelError> {
+        let programs = &profile.programs;
+        let found = operations::find(programs, OperationContexts::new(debug_info))?;
+        let (mut operations, with_pairs) = names::name_all(&found, programs, debug_info)?;
+        let windows = StepIndex::new(programs, &profile.steps).windows(&found);
+        let turn = passes::find(&found, &windows, &mut operations);
+        let labels = profile.variables.labels.iter();
+        let labels: Vec<Label> = labels.map(|own| Label::new(own, debug_info)).collect();
+        Ok(Self {
+            recording: Recording::new(debug_info, &found, &operations, &labels),
+            disagreement: recording::disagreement(debug_info, &found, &operations),
+            found,
+            operations,
+            with_pairs,
+            turn,
+            labels,
+        })
+    }
+}
