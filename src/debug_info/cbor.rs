@@ -1,7 +1,7 @@
 //! Pulling CBOR items from a stream, and stepping over those not wanted.
 //!
-//! The heads of items (RFC 8949, section 3) are decoded by ciborium's decoder;
-//! the bytes come from a window that slides over the file, so that texts are
+//! The heads of items (RFC 8949, section 3) are decoded by ciborium's decoder,
+//! with a short cut for the most common ones; the bytes come from a window that slides over the file, so that texts are
 //! looked at where they lie and what is not needed is skipped without being
 //! copied.
 
@@ -10,6 +10,7 @@ use std::io::{self, Read};
 
 use ciborium_ll::{Decoder, Error, Header};
 
+use super::plain::{PlainHead, plain_value};
 use super::window::Window;
 
 /// The head of an item. Heads whose value is not needed are distinguished only
@@ -58,6 +59,14 @@ impl ItemHead {
     /// Decodes the head at the start of `bytes`; gives its length in bytes too.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
+        match PlainHead::decode(bytes) {
+            Some(head) => Ok((head.item(), head.len)),
+            None => Self::decode_any(bytes),
+        }
+    }
+
+    /// The same for any head.
+    pub fn decode_any(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
         let mut decoder = Decoder::from(bytes);
         let item = match decoder.pull() {
             Ok(Header::Positive(value)) => ItemHead::Uint(value),
@@ -240,6 +249,21 @@ impl<R: Read> Items<R> {
                 (ItemHead::TextSegments, ItemHead::Text(len)) => self.take(len, &mut each)?,
                 (ItemHead::ByteSegments, ItemHead::Bytes(len)) => self.take(len, &mut each)?,
                 _ => return Err(Fault::Syntax(offset)),
+            }
+        }
+    }
+
+    /// Steps over the value that must come next.
+    #[inline]
+    pub fn skip_value(&mut self) -> Result<(), Fault> {
+        match plain_value(self.ahead(ItemHead::LONGEST)?) {
+            Some(len) => {
+                self.advance(len);
+                Ok(())
+            }
+            None => {
+                let value = self.value()?;
+                self.skip(value)
             }
         }
     }

@@ -286,11 +286,9 @@ impl Draft {
         self.bytes.clear();
         self.texts = [None; TextKey::ALL.len()];
         while let Some(head) = items.next(&mut count)? {
-            let key = self.read_key(items, head)?;
-            let value = items.value()?;
-            match key {
-                Some(key) => self.read_value(items, key, value)?,
-                None => items.skip(value)?,
+            match self.read_key(items, head)? {
+                Some(key) => self.read_value(items, key)?,
+                None => items.skip_value()?,
             }
         }
         Ok(())
@@ -323,12 +321,8 @@ impl Draft {
         }
     }
 
-    fn read_value<R: Read>(
-        &mut self,
-        items: &mut Items<R>,
-        key: ContextKey,
-        value: ItemHead,
-    ) -> Result<(), Fault> {
+    fn read_value<R: Read>(&mut self, items: &mut Items<R>, key: ContextKey) -> Result<(), Fault> {
+        let value = items.value()?;
         match (key, value) {
             (ContextKey::Id, ItemHead::Uint(id)) => self.record.id = id,
             (ContextKey::ParentId, ItemHead::Uint(id)) => self.record.parent = id,

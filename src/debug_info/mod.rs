@@ -10,6 +10,7 @@ mod cbor;
 mod context;
 mod error;
 mod index;
+mod plain;
 mod reader;
 mod strings;
 #[cfg(test)]

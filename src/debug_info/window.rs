@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read};
 
 /// Bytes read at a time, and the longest slice that [`Window::ahead`] can give.
-const SIZE: usize = 1 << 18;
+pub(super) const SIZE: usize = 1 << 18;
 
 /// The part of a stream that is in memory.
 ///
