@@ -118,6 +118,14 @@ impl Count {
             _ => Count::UntilBreak,
         }
     }
+
+    /// What is to come after this number of items; `None` if there are not so many.
+    pub fn after(self, items: u64) -> Option<Self> {
+        match self {
+            Count::Left(left) => left.checked_sub(items).map(Count::Left),
+            Count::UntilBreak => Some(Count::UntilBreak),
+        }
+    }
 }
 
 /// A container that is being stepped over.
@@ -141,9 +149,10 @@ pub(super) struct Items<R> {
 }
 
 impl<R: Read> Items<R> {
-    pub fn new(reader: R) -> Self {
+    /// The items that `reader` gives, which begins at this offset of the stream.
+    pub fn new(reader: R, offset: u64) -> Self {
         Self {
-            window: Window::new(reader),
+            window: Window::new(reader, offset),
             outer: Vec::new(),
         }
     }
@@ -170,6 +179,11 @@ impl<R: Read> Items<R> {
     #[inline]
     pub fn advance(&mut self, used: usize) {
         self.window.advance(used);
+    }
+
+    /// Goes back to an offset; `false` if that is too far back.
+    pub fn back(&mut self, offset: u64) -> bool {
+        self.window.back(offset)
     }
 
     /// The next item, whatever it is.

@@ -39,6 +39,13 @@ impl Texts {
         self.bytes.get(start..end)
     }
 
+    /// All texts, in the order of their numbers.
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let ranges = starts.zip(&self.ends);
+        ranges.filter_map(|(start, &end)| self.bytes.get(start..end))
+    }
+
     /// Number of texts.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -75,6 +82,16 @@ impl Interner {
         let number = self.texts.push(text)?;
         self.by_hash.entry(hash).or_insert(number);
         Some(number)
+    }
+
+    /// Interns all texts of `part`; gives the number of each here, in their order.
+    pub fn append(&mut self, part: &Interner) -> Option<Vec<u32>> {
+        part.texts.iter().map(|text| self.intern(text)).collect()
+    }
+
+    /// How much memory the texts take, in bytes.
+    pub fn size(&self) -> usize {
+        self.texts.bytes.len() + size_of_val(&*self.texts.ends)
     }
 
     /// The texts, once no more are to come.

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read};
 
 /// Bytes read at a time, and the longest slice that [`Window::ahead`] can give.
-pub(super) const SIZE: usize = 1 << 18;
+pub(super) const SIZE: usize = 1 << 16;
 
 /// The part of a stream that is in memory.
 ///
@@ -22,13 +22,14 @@ pub(super) struct Window<R> {
 }
 
 impl<R: Read> Window<R> {
-    pub fn new(reader: R) -> Self {
+    /// A window over what `reader` gives, which begins at this offset.
+    pub fn new(reader: R, offset: u64) -> Self {
         Self {
             reader,
             bytes: vec![0; SIZE].into_boxed_slice(),
             start: 0,
             end: 0,
-            base: 0,
+            base: offset,
             ended: false,
         }
     }
@@ -75,6 +76,15 @@ impl<R: Read> Window<R> {
     #[inline]
     pub fn advance(&mut self, used: usize) {
         self.start = (self.start + used).min(self.end);
+    }
+
+    /// Goes back to an offset; `false` if its bytes are no longer there.
+    pub fn back(&mut self, offset: u64) -> bool {
+        let Some(start) = offset.checked_sub(self.base) else {
+            return false;
+        };
+        self.start = self.start.min(start as usize);
+        true
     }
 
     /// Uses up `len` bytes and hands them over in pieces; `false` if the stream
