@@ -65,7 +65,11 @@ impl Contexts {
     }
 
     /// Adds the contexts that follow in the file, as if they had been read here.
-    pub fn append(&mut self, part: Contexts) -> Result<(), DebugInfoError> {
+    pub fn append(&mut self, parts: Vec<Contexts>) -> Result<(), DebugInfoError> {
+        parts.into_iter().try_for_each(|part| self.append_one(part))
+    }
+
+    fn append_one(&mut self, part: Contexts) -> Result<(), DebugInfoError> {
         if self.records.len() + part.records.len() > Texts::LIMIT as usize {
             return Err(too_many("contexts"));
         }

@@ -3,6 +3,8 @@
 use crate::limits;
 use std::io::Read;
 
+use rayon::prelude::*;
+
 use super::anomalies::{Anomalies, Truncation};
 use super::cbor::{Count, Fault, ItemHead, Items};
 use super::context::{ContextRecord, Draft, NO_NAME};
@@ -212,9 +214,8 @@ impl Collected {
             ..
         } = self.contexts;
         let (index, duplicates) = index::IdIndex::build(&mut records);
-        index::mark_cycles(&mut records, &index);
-        if let Some(id) = index::too_deep(&records, &index, limits::CONTEXTS_ABOVE) {
-            let limit = limits::CONTEXTS_ABOVE;
+        let limit = limits::CONTEXTS_ABOVE;
+        if let Some(id) = index::check_chains(&mut records, &index, limit) {
             return Err(DebugInfoError::TooDeep { id, limit });
         }
         self.oddities.duplicates = duplicates;
@@ -232,7 +233,7 @@ impl Collected {
         fields.shrink_to_fit();
         self.names.shrink();
         Ok(DebugInfo {
-            layers: (records.iter()).fold(0, |bits, record| bits | record.layer.bit()),
+            layers: layers(&records),
             records,
             fields,
             texts: interner.finish(),
@@ -247,7 +248,13 @@ impl Collected {
 /// How many contexts have a name that a table of this many names lacks.
 fn names_outside(records: &[ContextRecord], names: usize) -> usize {
     let outside = |record: &&ContextRecord| record.name != NO_NAME && record.name as usize >= names;
-    records.iter().filter(outside).count()
+    records.par_iter().filter(outside).count()
+}
+
+/// The bits of all layers that there are.
+fn layers(records: &[ContextRecord]) -> u16 {
+    let bits = records.par_iter().map(|record| record.layer.bit());
+    bits.reduce(|| 0, |all, bit| all | bit)
 }
 
 /// What is to come of the document's map. Only CBOR's own tag may come before it.

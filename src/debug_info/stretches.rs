@@ -8,7 +8,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
@@ -25,7 +24,7 @@ use crate::progress::{Counted, Task};
 const STRETCH: u64 = 1 << 19;
 /// Stretches that are read at once, for each thread: when the others wait for
 /// the last, little is left of it.
-const AT_ONCE: u64 = 8;
+const AT_ONCE: u64 = 4;
 
 /// A file that can be read from any place, by several threads at once.
 pub(super) struct Stretches<'a, O> {
@@ -72,27 +71,26 @@ impl<'a, R: Read, O: Fn(u64) -> R + Sync> Stretches<'a, O> {
         count: &mut Count,
     ) -> Result<(), DebugInfoError> {
         let begin = items.offset();
-        let mut joined = Joined {
+        let mut way = Way {
             stretches: self,
-            contexts,
             here: begin,
             counted: items.received(),
             count: *count,
+            ends: false,
         };
-        let mut flow = ControlFlow::Continue(());
-        while flow.is_continue() && self.length.saturating_sub(joined.here) > self.stretch {
-            let begin = joined.here;
-            for (limit, guess) in self.guesses(begin) {
-                flow = joined.up_to(limit, guess)?;
-                if flow.is_break() {
-                    break;
-                }
-            }
+        let mut read = Vec::new();
+        while !way.ends && self.length.saturating_sub(way.here) > self.stretch {
+            let guess = || self.guesses(way.here);
+            let (guesses, appended) = rayon::join(guess, || contexts.append(read));
+            appended?;
+            read = way.follow(guesses);
         }
-        *count = joined.count;
-        let here = joined.here;
-        if here > begin {
-            *items = self.items(here);
+        contexts.append(read)?;
+        *count = way.count;
+        if way.here <= items.received() {
+            items.advance((way.here - begin) as usize);
+        } else {
+            *items = self.items(way.here);
         }
         Ok(())
     }
@@ -154,54 +152,52 @@ pub(super) fn read(file: &File, length: u64, task: &Task) -> Result<DebugInfo, D
     stretches.read()
 }
 
-/// What is read so far.
-struct Joined<'a, 'b, O> {
+/// The way through the entries, from one true place to the next.
+struct Way<'a, 'b, O> {
     stretches: &'b Stretches<'a, O>,
-    contexts: &'b mut Contexts,
     /// Where the next entry begins.
     here: u64,
     /// Up to where bytes have been counted as read.
     counted: u64,
     /// The entries that are to come.
     count: Count,
+    /// Whether the next can be read only as a stream is: it may be the end of the
+    /// array, damaged, or cut off.
+    ends: bool,
 }
 
-impl<R: Read, O: Fn(u64) -> R + Sync> Joined<'_, '_, O> {
-    /// Adds the entries that begin before `limit`: those of the guess if it is
-    /// right. Breaks where no entry can be read.
-    fn up_to(
-        &mut self,
-        limit: u64,
-        guess: Option<Part>,
-    ) -> Result<ControlFlow<()>, DebugInfoError> {
-        let mut guess = guess.filter(|part| part.entries > 0 && part.begin == self.here);
-        while self.here < limit {
-            let part = guess.take().unwrap_or_else(|| self.from_here(limit));
-            // A guess may have more entries than the array.
-            let Some(count) = self.count.after(part.entries) else {
-                continue;
-            };
-            if part.entries == 0 {
-                return Ok(ControlFlow::Break(()));
+impl<R: Read, O: Fn(u64) -> R + Sync> Way<'_, '_, O> {
+    /// What is in these stretches.
+    fn follow(&mut self, guesses: Vec<(u64, Option<Part>)>) -> Vec<Contexts> {
+        let mut read = Vec::new();
+        for (limit, guess) in guesses {
+            let is_right = |part: &Part| part.begin == self.here && part.entries > 0;
+            let mut guess = guess.filter(is_right);
+            while self.here < limit && !self.ends {
+                let part = guess.take().unwrap_or_else(|| self.read(limit));
+                read.extend(self.step(part));
             }
-            self.count = count;
-            self.here = part.end;
-            self.contexts.append(part.contexts)?;
-            self.count_bytes();
         }
-        Ok(ControlFlow::Continue(()))
+        read
     }
 
-    fn from_here(&self, limit: u64) -> Part {
+    /// Reads the entries from here on that begin before `limit`.
+    fn read(&self, limit: u64) -> Part {
         let reader = (self.stretches.open)(self.here);
         let mut items = Items::new(reader, self.here);
         self.stretches.part(&mut items, limit, self.count)
     }
 
-    fn count_bytes(&mut self) {
+    /// Goes on to the end of the part, unless it has more entries than the array:
+    /// so may a guess.
+    fn step(&mut self, part: Part) -> Option<Contexts> {
+        self.count = self.count.after(part.entries)?;
+        self.ends = part.entries == 0;
+        self.here = part.end;
         let more = self.here.saturating_sub(self.counted);
         self.stretches.task.add(more);
         self.counted += more;
+        Some(part.contexts)
     }
 }
 
