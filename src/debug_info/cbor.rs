@@ -236,6 +236,16 @@ impl<R: Read> Items<R> {
         }
     }
 
+    /// The next item, if it is a short text that has arrived. All short keys are,
+    /// but for a few at the end of the window.
+    #[inline(always)]
+    pub fn short_text(&mut self, count: &mut Count) -> Option<&[u8]> {
+        let rest = count.after(1)?;
+        let text = self.window.short_text()?;
+        *count = rest;
+        Some(text)
+    }
+
     /// Appends the bytes of the text whose head was just read to `into`, which
     /// grows with what arrives and not with what the head claims.
     pub fn text(&mut self, head: ItemHead, into: &mut Vec<u8>) -> Result<(), Fault> {

@@ -267,8 +267,8 @@ impl Draft {
         self.record = ContextRecord::NONE;
         self.bytes.clear();
         self.texts.clear();
-        while let Some(head) = items.next(&mut count)? {
-            match self.read_key(items, head)? {
+        while let Some(key) = self.next_key(items, &mut count)? {
+            match key {
                 Some(key) => self.read_value(items, key)?,
                 None => items.skip_value()?,
             }
@@ -276,21 +276,29 @@ impl Draft {
         Ok(())
     }
 
-    #[inline]
+    /// The next key, which is `None` if it is not looked at; `None` at the end.
+    #[inline(always)]
+    fn next_key<R: Read>(
+        &mut self,
+        items: &mut Items<R>,
+        count: &mut Count,
+    ) -> Result<Option<Option<ContextKey>>, Fault> {
+        if let Some(text) = items.short_text(count) {
+            return Ok(Some(key(text)));
+        }
+        match items.next(count)? {
+            Some(head) => self.read_key(items, head).map(Some),
+            None => Ok(None),
+        }
+    }
+
     fn read_key<R: Read>(
         &mut self,
         items: &mut Items<R>,
         head: ItemHead,
     ) -> Result<Option<ContextKey>, Fault> {
         match head {
-            ItemHead::Text(len) if len <= LONGEST_KEY => {
-                let len = len as usize;
-                let text = items.ahead(len)?.get(..len).ok_or(Fault::Cut)?;
-                let key = key(text);
-                items.advance(len);
-                Ok(key)
-            }
-            ItemHead::TextSegments => {
+            ItemHead::Text(0..=LONGEST_KEY) | ItemHead::TextSegments => {
                 let text = self.read_text(items, head)?;
                 let key = key(&self.bytes[text.clone()]);
                 self.bytes.truncate(text.start);

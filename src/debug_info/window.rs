@@ -78,6 +78,19 @@ impl<R: Read> Window<R> {
         self.start = (self.start + used).min(self.end);
     }
 
+    /// Uses up a text of less than 24 bytes, if that is what comes next and it has
+    /// arrived: the first three bits of its head are 3, the others its length.
+    #[inline(always)]
+    pub fn short_text(&mut self) -> Option<&[u8]> {
+        let rest = &self.bytes[self.start..self.end];
+        let (&head @ 0x60..0x78, rest) = rest.split_first()? else {
+            return None;
+        };
+        let text = rest.get(..usize::from(head - 0x60))?;
+        self.start += 1 + text.len();
+        Some(text)
+    }
+
     /// Goes back to an offset; `false` if its bytes are no longer there.
     pub fn back(&mut self, offset: u64) -> bool {
         let Some(start) = offset.checked_sub(self.base) else {
