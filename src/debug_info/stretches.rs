@@ -22,8 +22,8 @@ use crate::progress::{Counted, Task};
 
 /// Length of a stretch, in bytes: some thousand contexts.
 const STRETCH: u64 = 1 << 19;
-/// Stretches that are read at once, for each thread: when the others wait for
-/// the last, little is left of it.
+/// Stretches that are read at once, for each thread, so that it is little that the
+/// others wait for the last. What is in as many is added to the whole meanwhile.
 const AT_ONCE: u64 = 4;
 
 /// A file that can be read from any place, by several threads at once.
@@ -34,7 +34,7 @@ pub(super) struct Stretches<'a, O> {
     pub length: u64,
     /// Length of a stretch, in bytes.
     pub stretch: u64,
-    /// Stretches that are read at once, which are in memory then.
+    /// Stretches that are read at once.
     pub at_once: u64,
     /// What hears of the bytes that are read.
     pub task: &'a Task,
@@ -171,6 +171,8 @@ impl<R: Read, O: Fn(u64) -> R + Sync> Way<'_, '_, O> {
     fn follow(&mut self, guesses: Vec<(u64, Option<Part>)>) -> Vec<Contexts> {
         let mut read = Vec::new();
         for (limit, guess) in guesses {
+            // That an entry cannot be read is believed only from a true place: what
+            // a guess may read is bounded.
             let is_right = |part: &Part| part.begin == self.here && part.entries > 0;
             let mut guess = guess.filter(is_right);
             while self.here < limit && !self.ends {

@@ -100,3 +100,24 @@ impl Interner {
         self.texts
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_a_part_have_the_numbers_of_the_whole() {
+        let intern = |texts: &[&str]| {
+            let mut interner = Interner::default();
+            let numbers: Vec<_> = texts.iter().map(|text| interner.intern(text)).collect();
+            (interner, numbers)
+        };
+        let (mut whole, numbers) = intern(&["a", "", "a", "bc"]);
+        assert_eq!(numbers, [0, 1, 0, 2].map(Some));
+        let (part, _) = intern(&["x", "bc", ""]);
+        assert_eq!(whole.append(&part), Some(vec![3, 2, 1]));
+        let texts = whole.finish();
+        let all: Vec<_> = texts.iter().collect();
+        assert_eq!(all, ["a", "", "bc", "x"]);
+    }
+}

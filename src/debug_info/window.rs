@@ -120,3 +120,51 @@ impl<R: Read> Window<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn going_back_ends_with_what_is_in_memory() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(2 * SIZE).collect();
+        let mut window = Window::new(&bytes[..], 1000);
+        assert_eq!(window.ahead(9).unwrap()[0], 0);
+        window.advance(SIZE - 4);
+        assert!(window.back(1003));
+        assert_eq!((window.offset(), window.ahead(1).unwrap()[0]), (1003, 3));
+        // Never forward.
+        assert!(window.back(2000));
+        assert_eq!(window.offset(), 1003);
+        window.advance(SIZE - 7);
+        assert_eq!(window.ahead(9).unwrap()[..5], [252, 253, 254, 255, 0]);
+        assert!(!window.back(1003));
+        assert!(window.back(1000 + SIZE as u64 - 4));
+        assert_eq!(window.received(), 1000 + 2 * SIZE as u64 - 4);
+    }
+
+    #[test]
+    fn short_texts_are_whole_and_nothing_else_is() {
+        let one = |bytes: &[u8]| {
+            let mut window = Window::new(bytes, 0);
+            assert_eq!(window.short_text(), None, "nothing has arrived yet");
+            window.ahead(1).unwrap();
+            let text = window.short_text().map(<[u8]>::to_vec);
+            (text, window.offset())
+        };
+        assert_eq!(one(b"\x62id\x01"), (Some(b"id".to_vec()), 3));
+        assert_eq!(one(b"\x60"), (Some(Vec::new()), 1));
+        let longest = [b"\x77", &[b'x'; 23][..]].concat();
+        assert_eq!(one(&longest), (Some(vec![b'x'; 23]), 24));
+        for other in [
+            &b"\x62i"[..],
+            b"\x42id",
+            b"\x78\x02id",
+            b"\x7f",
+            b"\x82",
+            b"",
+        ] {
+            assert_eq!(one(other), (None, 0), "{other:x?}");
+        }
+    }
+}
