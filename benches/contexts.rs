@@ -1,4 +1,4 @@
-//! Reading a debug file that is in memory.
+//! Reading a debug file: as a stream that is in memory, and on all threads.
 
 mod common;
 
@@ -14,8 +14,12 @@ fn contexts(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("contexts");
     group.sample_size(20);
     group.throughput(Throughput::Bytes(document.len() as u64));
-    group.bench_function(count.to_string(), |bencher| {
+    group.bench_function(format!("{count}, stream"), |bencher| {
         bencher.iter(|| DebugInfo::from_reader(black_box(&document[..])).unwrap());
+    });
+    let path = files.debug();
+    group.bench_function(format!("{count}, file"), |bencher| {
+        bencher.iter(|| DebugInfo::read(black_box(&path)).unwrap());
     });
     group.finish();
 }

@@ -52,6 +52,13 @@ impl Anomalies {
         }
     }
 
+    /// Adds what was odd in the contexts of a stretch.
+    pub fn add(&mut self, contexts: &Anomalies) {
+        self.without_id += contexts.without_id;
+        self.no_maps += contexts.no_maps;
+        self.bad_utf8 += contexts.bad_utf8;
+    }
+
     /// One warning for each oddity, the gravest first.
     pub fn warnings(&self, truncation: Option<&Truncation>) -> Vec<Warning> {
         let broken = match truncation {

@@ -1,7 +1,7 @@
 //! Pulling CBOR items from a stream, and stepping over those not wanted.
 //!
-//! The heads of items (RFC 8949, section 3) are decoded by ciborium's decoder;
-//! the bytes come from a window that slides over the file, so that texts are
+//! The heads of items (RFC 8949, section 3) are decoded by ciborium's decoder,
+//! with a short cut for the most common ones; the bytes come from a window that slides over the file, so that texts are
 //! looked at where they lie and what is not needed is skipped without being
 //! copied.
 
@@ -10,6 +10,7 @@ use std::io::{self, Read};
 
 use ciborium_ll::{Decoder, Error, Header};
 
+use super::plain::{PlainHead, plain_value};
 use super::window::Window;
 
 /// The head of an item. Heads whose value is not needed are distinguished only
@@ -58,6 +59,14 @@ impl ItemHead {
     /// Decodes the head at the start of `bytes`; gives its length in bytes too.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
+        match PlainHead::decode(bytes) {
+            Some(head) => Ok((head.item(), head.len)),
+            None => Self::decode_any(bytes),
+        }
+    }
+
+    /// The same for any head.
+    pub fn decode_any(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
         let mut decoder = Decoder::from(bytes);
         let item = match decoder.pull() {
             Ok(Header::Positive(value)) => ItemHead::Uint(value),
@@ -109,6 +118,14 @@ impl Count {
             _ => Count::UntilBreak,
         }
     }
+
+    /// What is to come after this number of items; `None` if there are not so many.
+    pub fn after(self, items: u64) -> Option<Self> {
+        match self {
+            Count::Left(left) => left.checked_sub(items).map(Count::Left),
+            Count::UntilBreak => Some(Count::UntilBreak),
+        }
+    }
 }
 
 /// A container that is being stepped over.
@@ -132,9 +149,10 @@ pub(super) struct Items<R> {
 }
 
 impl<R: Read> Items<R> {
-    pub fn new(reader: R) -> Self {
+    /// The items that `reader` gives, which begins at this offset of the stream.
+    pub fn new(reader: R, offset: u64) -> Self {
         Self {
-            window: Window::new(reader),
+            window: Window::new(reader, offset),
             outer: Vec::new(),
         }
     }
@@ -161,6 +179,11 @@ impl<R: Read> Items<R> {
     #[inline]
     pub fn advance(&mut self, used: usize) {
         self.window.advance(used);
+    }
+
+    /// Goes back to an offset; `false` if that is too far back.
+    pub fn back(&mut self, offset: u64) -> bool {
+        self.window.back(offset)
     }
 
     /// The next item, whatever it is.
@@ -213,6 +236,16 @@ impl<R: Read> Items<R> {
         }
     }
 
+    /// The next item, if it is a short text that has arrived. All short keys are,
+    /// but for a few at the end of the window.
+    #[inline(always)]
+    pub fn short_text(&mut self, count: &mut Count) -> Option<&[u8]> {
+        let rest = count.after(1)?;
+        let text = self.window.short_text()?;
+        *count = rest;
+        Some(text)
+    }
+
     /// Appends the bytes of the text whose head was just read to `into`, which
     /// grows with what arrives and not with what the head claims.
     pub fn text(&mut self, head: ItemHead, into: &mut Vec<u8>) -> Result<(), Fault> {
@@ -240,6 +273,21 @@ impl<R: Read> Items<R> {
                 (ItemHead::TextSegments, ItemHead::Text(len)) => self.take(len, &mut each)?,
                 (ItemHead::ByteSegments, ItemHead::Bytes(len)) => self.take(len, &mut each)?,
                 _ => return Err(Fault::Syntax(offset)),
+            }
+        }
+    }
+
+    /// Steps over the value that must come next.
+    #[inline]
+    pub fn skip_value(&mut self) -> Result<(), Fault> {
+        match plain_value(self.ahead(ItemHead::LONGEST)?) {
+            Some(len) => {
+                self.advance(len);
+                Ok(())
+            }
+            None => {
+                let value = self.value()?;
+                self.skip(value)
             }
         }
     }

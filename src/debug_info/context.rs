@@ -144,25 +144,6 @@ fn attribute(name: &[u8]) -> Option<TextKey> {
 }
 
 impl TextKey {
-    const ALL: [TextKey; 16] = [
-        TextKey::Api,
-        TextKey::OpNameCamel,
-        TextKey::OpNameSnake,
-        TextKey::HloName,
-        TextKey::Opid,
-        TextKey::InstanceId,
-        TextKey::TensorId,
-        TextKey::Inputs,
-        TextKey::OutlinedIds,
-        TextKey::ReplacedIds,
-        TextKey::Type,
-        TextKey::ElementType,
-        TextKey::Outputs,
-        TextKey::ExecutionContext,
-        TextKey::Recompute,
-        TextKey::RecomputeType,
-    ];
-
     fn is_list(self) -> bool {
         matches!(self, TextKey::Inputs | TextKey::Outputs)
     }
@@ -265,7 +246,8 @@ pub(super) struct Draft {
     pub record: ContextRecord,
     /// Kept texts back to back.
     bytes: Vec<u8>,
-    texts: [Option<(usize, usize)>; TextKey::ALL.len()],
+    /// The keys of those texts, and where they are.
+    texts: Vec<(TextKey, Range<usize>)>,
 }
 
 impl Draft {
@@ -273,7 +255,7 @@ impl Draft {
         Self {
             record: ContextRecord::NONE,
             bytes: Vec::new(),
-            texts: [None; TextKey::ALL.len()],
+            texts: Vec::new(),
         }
     }
 
@@ -284,33 +266,39 @@ impl Draft {
     pub fn read<R: Read>(&mut self, items: &mut Items<R>, mut count: Count) -> Result<(), Fault> {
         self.record = ContextRecord::NONE;
         self.bytes.clear();
-        self.texts = [None; TextKey::ALL.len()];
-        while let Some(head) = items.next(&mut count)? {
-            let key = self.read_key(items, head)?;
-            let value = items.value()?;
+        self.texts.clear();
+        while let Some(key) = self.next_key(items, &mut count)? {
             match key {
-                Some(key) => self.read_value(items, key, value)?,
-                None => items.skip(value)?,
+                Some(key) => self.read_value(items, key)?,
+                None => items.skip_value()?,
             }
         }
         Ok(())
     }
 
-    #[inline]
+    /// The next key, which is `None` if it is not looked at; `None` at the end.
+    #[inline(always)]
+    fn next_key<R: Read>(
+        &mut self,
+        items: &mut Items<R>,
+        count: &mut Count,
+    ) -> Result<Option<Option<ContextKey>>, Fault> {
+        if let Some(text) = items.short_text(count) {
+            return Ok(Some(key(text)));
+        }
+        match items.next(count)? {
+            Some(head) => self.read_key(items, head).map(Some),
+            None => Ok(None),
+        }
+    }
+
     fn read_key<R: Read>(
         &mut self,
         items: &mut Items<R>,
         head: ItemHead,
     ) -> Result<Option<ContextKey>, Fault> {
         match head {
-            ItemHead::Text(len) if len <= LONGEST_KEY => {
-                let len = len as usize;
-                let text = items.ahead(len)?.get(..len).ok_or(Fault::Cut)?;
-                let key = key(text);
-                items.advance(len);
-                Ok(key)
-            }
-            ItemHead::TextSegments => {
+            ItemHead::Text(0..=LONGEST_KEY) | ItemHead::TextSegments => {
                 let text = self.read_text(items, head)?;
                 let key = key(&self.bytes[text.clone()]);
                 self.bytes.truncate(text.start);
@@ -323,12 +311,8 @@ impl Draft {
         }
     }
 
-    fn read_value<R: Read>(
-        &mut self,
-        items: &mut Items<R>,
-        key: ContextKey,
-        value: ItemHead,
-    ) -> Result<(), Fault> {
+    fn read_value<R: Read>(&mut self, items: &mut Items<R>, key: ContextKey) -> Result<(), Fault> {
+        let value = items.value()?;
         match (key, value) {
             (ContextKey::Id, ItemHead::Uint(id)) => self.record.id = id,
             (ContextKey::ParentId, ItemHead::Uint(id)) => self.record.parent = id,
@@ -350,13 +334,13 @@ impl Draft {
                 if !key.is_list() =>
             {
                 let text = self.read_text(items, value)?;
-                self.texts[key as usize] = Some((text.start, text.end));
+                self.keep(key, text);
             }
             (ContextKey::Text(key), ItemHead::Array(_) | ItemHead::OpenArray) if key.is_list() => {
                 let text = self.read_list(items, value)?;
                 let kept = text.filter(|text| self.is_kept(key, text.clone()));
                 if let Some(text) = kept {
-                    self.texts[key as usize] = Some((text.start, text.end));
+                    self.keep(key, text);
                 }
             }
             (ContextKey::Attributes, ItemHead::Map(_) | ItemHead::OpenMap) => {
@@ -375,6 +359,14 @@ impl Draft {
         let start = self.bytes.len();
         items.text(head, &mut self.bytes)?;
         Ok(start..self.bytes.len())
+    }
+
+    /// Keeps a text, in place of an earlier one with this key.
+    fn keep(&mut self, key: TextKey, text: Range<usize>) {
+        match self.texts.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, place)) => *place = text,
+            None => self.texts.push((key, text)),
+        }
     }
 
     /// Of some texts only few values tell anything.
@@ -418,7 +410,7 @@ impl Draft {
                 (Some(key), ItemHead::Text(_) | ItemHead::TextSegments) => {
                     let text = self.read_text(items, value)?;
                     if self.is_kept(key, text.clone()) {
-                        self.texts[key as usize] = Some((text.start, text.end));
+                        self.keep(key, text);
                     }
                 }
                 (_, other) => items.skip(other)?,
@@ -456,9 +448,8 @@ impl Draft {
 
     /// The fields that the context's layer gives a meaning to.
     pub fn fields(&self) -> impl Iterator<Item = (Field, &[u8])> {
-        TextKey::ALL.into_iter().filter_map(|key| {
-            let (start, end) = self.texts[key as usize]?;
-            Some((key.field(self.record.layer)?, &self.bytes[start..end]))
+        self.texts.iter().filter_map(|(key, text)| {
+            Some((key.field(self.record.layer)?, &self.bytes[text.clone()]))
         })
     }
 }

@@ -1,5 +1,7 @@
 //! From ids to contexts.
 
+use rayon::prelude::*;
+
 use super::context::ContextRecord;
 
 /// No context has this id.
@@ -26,7 +28,8 @@ impl IdIndex {
     ///
     /// `records` must have fewer than 2^32 - 1 entries.
     pub fn build(records: &mut Vec<ContextRecord>) -> (IdIndex, usize) {
-        let highest = records.iter().map(|record| record.id).max().unwrap_or(0);
+        let ids = records.par_iter().map(|record| record.id);
+        let highest = ids.max().unwrap_or(0);
         // A dense entry takes a quarter of a sorted one.
         let room = 4 * records.len() as u64;
         if highest <= room {
@@ -98,79 +101,60 @@ impl IdIndex {
     }
 }
 
-/// Marks the records that lie on a cycle of parents, each visited once.
-pub(super) fn mark_cycles(records: &mut [ContextRecord], index: &IdIndex) {
-    // The number of the walk that first came by, 0 for none yet.
-    let mut walks = vec![0u32; records.len()];
-    for (walk, start) in (1..).zip(0..records.len()) {
-        let mut here = start;
-        while walks[here] == 0 {
-            walks[here] = walk;
-            match index.find(records[here].parent) {
-                Some(parent) => here = parent as usize,
-                None => break,
-            }
-        }
-        // Back on this walk's own track: that place lies on a new cycle.
-        if walks[here] == walk && index.find(records[here].parent).is_some() {
-            mark_cycle(records, index, here);
-        }
-    }
-}
-
-/// The id of a context whose chain has more than `most` contexts above it.
+/// Marks the records that lie on a cycle of parents. Gives the id of the first
+/// context whose chain has more than `most` contexts above it.
 ///
-/// Each context is visited once. On a cycle every chain is as long as the cycle.
-pub(super) fn too_deep(records: &[ContextRecord], index: &IdIndex, most: usize) -> Option<u64> {
-    // One more than the contexts above; 0 for those not known yet.
-    let mut depths = vec![0usize; records.len()];
+/// On a cycle every chain is as long as the cycle.
+pub(super) fn check_chains(
+    records: &mut [ContextRecord],
+    index: &IdIndex,
+    most: usize,
+) -> Option<u64> {
+    let find = |record: &ContextRecord| index.find(record.parent).unwrap_or(NOWHERE);
+    let parents: Vec<u32> = records.par_iter().map(find).collect();
+    let mut lengths = vec![UNKNOWN; records.len()];
     let mut way = Vec::new();
-    for start in 0..records.len() {
-        let mut here = Some(start);
-        while let Some(place) = here.filter(|&place| depths[place] == 0) {
-            if records[place].on_cycle {
-                measure_cycle(records, index, place, &mut depths);
-                break;
-            }
-            way.push(place);
-            here = index
-                .find(records[place].parent)
-                .map(|parent| parent as usize);
+    // Parents come after their children, so most are known from here.
+    for start in (0..records.len() as u32).rev() {
+        let mut here = start;
+        while here != NOWHERE && lengths[here as usize] == UNKNOWN {
+            lengths[here as usize] = ON_THE_WAY;
+            way.push(here);
+            here = parents[here as usize];
         }
-        while let Some(place) = way.pop() {
-            let parent = index.find(records[place].parent);
-            depths[place] = 1 + parent.map_or(0, |parent| depths[parent as usize]);
+        let mut length = lengths.get(here as usize).copied().unwrap_or(0);
+        if length == ON_THE_WAY {
+            length = close_cycle(records, &mut way, here, &mut lengths);
+        }
+        for place in way.drain(..).rev() {
+            length += 1;
+            lengths[place as usize] = length;
         }
     }
-    let deepest = depths
-        .into_iter()
-        .zip(records)
-        .find(|&(depth, _)| depth > most + 1);
-    deepest.map(|(_, record)| record.id)
+    let deep = lengths
+        .iter()
+        .position(|&length| length as usize > most + 1);
+    deep.map(|place| records[place].id)
 }
 
-/// Gives all contexts of a cycle its length.
-fn measure_cycle(records: &[ContextRecord], index: &IdIndex, start: usize, depths: &mut [usize]) {
-    let mut cycle = vec![start];
-    let mut here = start;
-    while let Some(parent) = index.find(records[here].parent) {
-        here = parent as usize;
-        if here == start {
-            break;
-        }
-        cycle.push(here);
-    }
-    let length = cycle.len();
-    cycle.into_iter().for_each(|place| depths[place] = length);
-}
+/// A length of a chain that is not known yet.
+const UNKNOWN: u32 = 0;
+/// One that is being found out.
+const ON_THE_WAY: u32 = u32::MAX;
 
-fn mark_cycle(records: &mut [ContextRecord], index: &IdIndex, start: usize) {
-    let mut here = start;
-    while !records[here].on_cycle {
-        records[here].on_cycle = true;
-        match index.find(records[here].parent) {
-            Some(parent) => here = parent as usize,
-            None => break,
-        }
+/// Takes the cycle that begins at `here` from the end of the way; gives its length.
+fn close_cycle(
+    records: &mut [ContextRecord],
+    way: &mut Vec<u32>,
+    here: u32,
+    lengths: &mut [u32],
+) -> u32 {
+    let begin = way.iter().rposition(|&place| place == here).unwrap_or(0);
+    let cycle = way.split_off(begin);
+    let length = cycle.len() as u32;
+    for place in cycle {
+        records[place as usize].on_cycle = true;
+        lengths[place as usize] = length;
     }
+    length
 }

@@ -1,6 +1,7 @@
 //! `debug.cbor` as plain data: contexts, their chains and their names.
 //!
-//! The file is read once, as a stream. Of each context only what the analysis
+//! The file is read once: a pipe as a stream, a file in stretches by all threads,
+//! which gives the same. Of each context only what the analysis
 //! uses is kept: its id, its parent, the layer of software that wrote it, its
 //! name and the few texts listed in [`Field`]. A file that was cut off gives
 //! what arrived before the cut, see [`DebugInfo::truncation`].
@@ -8,9 +9,13 @@
 mod anomalies;
 mod cbor;
 mod context;
+mod contexts;
 mod error;
 mod index;
+mod plain;
 mod reader;
+mod section;
+mod stretches;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -66,10 +71,14 @@ impl DebugInfo {
     /// As [`DebugInfo::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, DebugInfoError> {
         let file = File::open(path)?;
+        let metadata = file.metadata()?;
         // A pipe has no length.
-        let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-        let task = progress.begin("reading debug.cbor", Unit::Bytes, bytes);
-        Self::from_reader(Counted::new(file, &task))
+        let task = progress.begin("reading debug.cbor", Unit::Bytes, metadata.len());
+        if metadata.is_file() && rayon::current_num_threads() > 1 {
+            stretches::read(&file, metadata.len(), &task)
+        } else {
+            Self::from_reader(Counted::new(file, &task))
+        }
     }
 
     /// Reads a whole document from `reader`, which needs no buffer of its own.

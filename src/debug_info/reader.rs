@@ -3,11 +3,14 @@
 use crate::limits;
 use std::io::Read;
 
+use rayon::prelude::*;
+
 use super::anomalies::{Anomalies, Truncation};
 use super::cbor::{Count, Fault, ItemHead, Items};
-use super::context::{ContextRecord, Draft, Field, NO_NAME};
+use super::context::{ContextRecord, Draft, NO_NAME};
+use super::contexts::{Contexts, too_many};
 use super::error::{DebugInfoError, looks_like};
-use super::strings::{Interner, Texts};
+use super::strings::Texts;
 use super::{DebugInfo, index};
 
 /// The tag that says "this is CBOR".
@@ -19,9 +22,21 @@ const LONGEST_KEY: u64 = "stringTable".len() as u64;
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Why reading ends before the document does.
-enum Stop {
+pub(super) enum Stop {
     Fault(Fault),
     Error(DebugInfoError),
+}
+
+/// What reads contexts at the beginning of their array: how many it likes. It
+/// leaves the items after them, and what is to come of the array.
+pub(super) trait Ahead<R>:
+    Fn(&mut Contexts, &mut Items<R>, &mut Count) -> Result<(), DebugInfoError>
+{
+}
+
+impl<R, F> Ahead<R> for F where
+    F: Fn(&mut Contexts, &mut Items<R>, &mut Count) -> Result<(), DebugInfoError>
+{
 }
 
 /// Where a document broke off, as an offset into the file.
@@ -54,7 +69,15 @@ impl From<DebugInfoError> for Stop {
 }
 
 pub(super) fn read(reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
-    let mut items = Items::new(reader);
+    read_with(Items::new(reader, 0), |_, _, _| Ok(()))
+}
+
+/// Reads a document. At the beginning of an array of contexts `ahead` may read
+/// some in another way than one after the other, and leave the rest.
+pub(super) fn read_with<R: Read>(
+    mut items: Items<R>,
+    ahead: impl Ahead<R>,
+) -> Result<DebugInfo, DebugInfoError> {
     let head = match items.ahead(HEAD) {
         Ok(head) => head[..head.len().min(HEAD)].to_vec(),
         Err(Fault::Io(error)) => return Err(error.into()),
@@ -67,7 +90,7 @@ pub(super) fn read(reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
         return Err(DebugInfoError::Sqlite);
     }
     let mut collected = Collected::default();
-    let stop = match collected.document(&mut items, &head) {
+    let stop = match collected.document(&mut items, &head, ahead) {
         Ok(()) => None,
         Err(Stop::Error(error)) => return Err(error),
         Err(Stop::Fault(Fault::Io(error))) => return Err(error.into()),
@@ -81,9 +104,7 @@ pub(super) fn read(reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
 /// What has been read of the document so far.
 #[derive(Default)]
 struct Collected {
-    records: Vec<ContextRecord>,
-    fields: Vec<(Field, u32)>,
-    interner: Interner,
+    contexts: Contexts,
     names: Texts,
     saw_contexts: bool,
     saw_other_key: bool,
@@ -91,7 +112,12 @@ struct Collected {
 }
 
 impl Collected {
-    fn document<R: Read>(&mut self, items: &mut Items<R>, head: &[u8]) -> Result<(), Stop> {
+    fn document<R: Read>(
+        &mut self,
+        items: &mut Items<R>,
+        head: &[u8],
+        ahead: impl Ahead<R>,
+    ) -> Result<(), Stop> {
         let mut count = top(items, head)?;
         let mut key = Vec::new();
         while let Some(head) = items.next(&mut count)? {
@@ -104,7 +130,7 @@ impl Collected {
             }
             let value = items.value()?;
             match (key.as_slice(), value) {
-                (b"contexts", _) => self.contexts(items, value)?,
+                (b"contexts", _) => self.contexts(items, value, &ahead)?,
                 (b"stringTable", ItemHead::Array(_) | ItemHead::OpenArray) => {
                     self.string_table(items, value)?;
                 }
@@ -122,52 +148,25 @@ impl Collected {
 
     /// Reads an array of contexts. A second one adds to the first: the file
     /// names each context by its id, not by its place.
-    fn contexts<R: Read>(&mut self, items: &mut Items<R>, array: ItemHead) -> Result<(), Stop> {
+    fn contexts<R: Read>(
+        &mut self,
+        items: &mut Items<R>,
+        array: ItemHead,
+        ahead: &impl Ahead<R>,
+    ) -> Result<(), Stop> {
         self.saw_contexts = true;
         let (ItemHead::Array(_) | ItemHead::OpenArray) = array else {
             let problem = "its `contexts` is no array";
             return Err(DebugInfoError::Shape { problem }.into());
         };
         self.oddities.contexts_complete = false;
-        let mut draft = Draft::new();
         let mut count = Count::of(array);
+        ahead(&mut self.contexts, items, &mut count)?;
+        let mut draft = Draft::new();
         while let Some(head) = items.next(&mut count)? {
-            match head {
-                ItemHead::Map(_) | ItemHead::OpenMap => {
-                    draft.read(items, Count::of(head))?;
-                    self.push(&draft)?;
-                }
-                other => {
-                    items.skip(other)?;
-                    self.oddities.no_maps += 1;
-                }
-            }
+            self.contexts.entry(items, head, &mut draft)?;
         }
         self.oddities.contexts_complete = true;
-        Ok(())
-    }
-
-    fn push(&mut self, draft: &Draft) -> Result<(), DebugInfoError> {
-        if draft.record.id == 0 {
-            self.oddities.without_id += 1;
-            return Ok(());
-        }
-        if self.records.len() >= Texts::LIMIT as usize {
-            return Err(too_many("contexts"));
-        }
-        let first = u32::try_from(self.fields.len()).map_err(|_| too_many("texts"))?;
-        let mut field_count = 0;
-        for (field, bytes) in draft.fields() {
-            let number = self.interner.intern(&self.oddities.utf8(bytes));
-            let number = number.ok_or_else(|| too_many("texts"))?;
-            self.fields.push((field, number));
-            field_count += 1;
-        }
-        self.records.push(ContextRecord {
-            first_field: first,
-            field_count,
-            ..draft.record
-        });
         Ok(())
     }
 
@@ -194,7 +193,7 @@ impl Collected {
     /// Whether what was read can pass as a debug file.
     fn check(&self, stop: Option<StoppedAt>) -> Result<(), DebugInfoError> {
         match stop {
-            Some(StoppedAt::Damage(offset)) if self.records.is_empty() => {
+            Some(StoppedAt::Damage(offset)) if self.contexts.records.is_empty() => {
                 Err(DebugInfoError::Syntax { offset })
             }
             // Cut before `contexts` could come: nothing speaks against it.
@@ -207,44 +206,55 @@ impl Collected {
     }
 
     fn finish(mut self, stop: Option<StoppedAt>) -> Result<DebugInfo, DebugInfoError> {
-        let (index, duplicates) = index::IdIndex::build(&mut self.records);
-        index::mark_cycles(&mut self.records, &index);
-        if let Some(id) = index::too_deep(&self.records, &index, limits::CONTEXTS_ABOVE) {
-            let limit = limits::CONTEXTS_ABOVE;
+        self.oddities.add(&self.contexts.oddities);
+        let Contexts {
+            mut records,
+            mut fields,
+            interner,
+            ..
+        } = self.contexts;
+        let (index, duplicates) = index::IdIndex::build(&mut records);
+        let limit = limits::CONTEXTS_ABOVE;
+        if let Some(id) = index::check_chains(&mut records, &index, limit) {
             return Err(DebugInfoError::TooDeep { id, limit });
         }
         self.oddities.duplicates = duplicates;
         self.oddities.names = self.names.len();
         if self.oddities.table_complete {
-            self.oddities.names_outside = self.names_outside();
+            self.oddities.names_outside = names_outside(&records, self.names.len());
         }
         let truncation = stop.map(|stop| Truncation {
-            contexts: self.records.len(),
+            contexts: records.len(),
             offset: stop.offset(),
             damaged: matches!(stop, StoppedAt::Damage(_)),
             string_table_lost: !self.oddities.table_complete,
         });
-        self.records.shrink_to_fit();
-        self.fields.shrink_to_fit();
+        records.shrink_to_fit();
+        fields.shrink_to_fit();
         self.names.shrink();
         Ok(DebugInfo {
-            layers: (self.records.iter()).fold(0, |bits, record| bits | record.layer.bit()),
-            records: self.records,
-            fields: self.fields,
-            texts: self.interner.finish(),
+            layers: layers(&records),
+            records,
+            fields,
+            texts: interner.finish(),
             names: self.names,
             index,
             warnings: self.oddities.warnings(truncation.as_ref()),
             truncation,
         })
     }
+}
 
-    fn names_outside(&self) -> usize {
-        let outside = |record: &&ContextRecord| {
-            record.name != NO_NAME && record.name as usize >= self.names.len()
-        };
-        self.records.iter().filter(outside).count()
-    }
+/// How many contexts have a name that a table of this many names lacks.
+fn names_outside(records: &[ContextRecord], names: usize) -> usize {
+    let outside = |record: &&ContextRecord| record.name != NO_NAME && record.name as usize >= names;
+    records.par_iter().filter(outside).count()
+}
+
+/// The bits of all layers that there are.
+fn layers(records: &[ContextRecord]) -> u16 {
+    let bits = records.par_iter().map(|record| record.layer.bit());
+    bits.reduce(|| 0, |all, bit| all | bit)
 }
 
 /// What is to come of the document's map. Only CBOR's own tag may come before it.
@@ -266,11 +276,4 @@ fn top<R: Read>(items: &mut Items<R>, head: &[u8]) -> Result<Count, Stop> {
 /// Whether the first byte begins a map, or a tag as long as CBOR's own.
 fn starts_like_a_map(head: &[u8]) -> bool {
     matches!(head.first(), Some(0xa0..=0xbf | 0xd9))
-}
-
-fn too_many(what: &'static str) -> DebugInfoError {
-    DebugInfoError::TooMany {
-        what,
-        limit: u64::from(Texts::LIMIT),
-    }
 }

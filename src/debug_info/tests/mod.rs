@@ -6,6 +6,7 @@ mod fields;
 mod ids;
 mod properties;
 mod shapes;
+mod stretches;
 
 use ciborium::Value;
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Any value that may follow an unknown key.
-fn any_value() -> impl Strategy<Value = Value> {
+pub(super) fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<u64>().prop_map(int),
         any::<i64>().prop_map(|value| Value::Integer(value.into())),
@@ -27,7 +27,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 /// A context: the keys that are looked at with right or odd values, in any order.
-fn any_context(id: u64) -> impl Strategy<Value = Value> {
+pub(super) fn any_context(id: u64) -> impl Strategy<Value = Value> {
     let known = prop::sample::select(vec![
         "api",
         "opName",
