@@ -4,7 +4,6 @@ use super::{MOST_STAGES, SearchError, WeighedRequest, rough};
 use crate::memory::{Learnt, MemoryModel, Pipeline, RangeCosts, Recompute};
 use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
-use std::ops::Range;
 
 /// The best split of the same model in another pipeline.
 #[derive(Debug)]
@@ -118,24 +117,17 @@ pub(super) fn others<'a>(
         .map(other)
         .collect()
 }
-/// Bytes on the fullest tile of any of these stages if nothing were computed
-/// again; `None` where nothing is.
-pub(super) fn without_recomputation(
-    memory: &MemoryModel<'_>,
-    stages: &[Range<usize>],
-) -> Result<Option<u64>, SearchError> {
+/// The model of a pipeline that computes nothing again; `None` where nothing is.
+pub(super) fn without_recomputation<'a>(
+    memory: &MemoryModel<'a>,
+) -> Result<Option<MemoryModel<'a>>, SearchError> {
     let pipeline = memory.pipeline();
-    if pipeline.recompute == Recompute::None || stages.is_empty() {
-        return Ok(None);
-    }
-    let plain = in_other(
-        memory,
-        Pipeline {
-            recompute: Recompute::None,
-            ..pipeline
-        },
-    )?;
-    Ok(plain.peak_of_split(stages))
+    let plain = Pipeline {
+        recompute: Recompute::None,
+        ..pipeline
+    };
+    let is_again = pipeline.recompute != Recompute::None;
+    is_again.then(|| in_other(memory, plain)).transpose()
 }
 
 /// The same model in another pipeline, of which no stage was compiled.

@@ -182,7 +182,6 @@ pub(crate) fn search_with(
     let _task = progress.begin("weighing stages", Unit::Rows, 0);
     let result = SearchResult::new(weighed, outcome, memory)?;
     Ok(SearchResult {
-        without_recomputation: alternatives::without_recomputation(memory, &result.stages)?,
         alternatives,
         ..result
     })
@@ -439,8 +438,13 @@ impl SearchResult {
         } else {
             Vec::new()
         };
+        let plain = alternatives::without_recomputation(memory)?;
+        let (of_stages, without_recomputation) = match &plain {
+            Some(plain) => memory.split_beside(plain, &stages),
+            None => (memory.split(&stages), None),
+        };
         let mut result = Self {
-            memory: memory.split(&stages),
+            memory: of_stages,
             stages,
             over_limit: over_limit
                 .iter()
@@ -452,7 +456,7 @@ impl SearchResult {
             broken,
             sweep,
             too_large: Vec::new(),
-            without_recomputation: None,
+            without_recomputation,
             alternatives: Vec::new(),
         };
         if result.weighed.request.split && !result.fits() {

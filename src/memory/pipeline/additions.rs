@@ -4,7 +4,7 @@ use super::flows::{Flow, Flows, Life, Part, TileFlows};
 use super::{PlacedStage, Recompute, Schedule};
 use crate::memory::MemoryModel;
 use crate::memory::stage::meets;
-use crate::model::{EVERYWHERE, Model, VariableGroup};
+use crate::model::{EVERYWHERE, VariableGroup};
 use std::ops::Range;
 
 /// Bytes on one tile beside those of the layers themselves.
@@ -235,11 +235,10 @@ impl Flows {
     /// Does a stage keep copies of a variable?
     pub(in crate::memory) fn is_stashed(
         &self,
-        model: &Model,
         positions: &Range<usize>,
         item: &VariableGroup,
     ) -> bool {
-        self.of(model, item).is_some_and(|flow| {
+        self.of(item).is_some_and(|flow| {
             let part = self.list[flow as usize].part_of(&self.places_of(positions));
             part.is_stashed(self.pipeline.recompute)
         })

@@ -44,7 +44,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tile::Tile;
 
 /// Of this many tiles one tells roughly what all need.
-const TILES_FOR_ONE: u32 = 64;
+const TILES_FOR_ONE: usize = 64;
+
+/// How many neighbours a thread takes together at most: they have many variables in
+/// common, and of these it then has at hand what it looked up before.
+const NEIGHBOURS: u32 = 8;
 
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
@@ -93,8 +97,11 @@ impl MemoryModel<'_> {
         let Some((model, _)) = pipelines.first() else {
             return Ok(Vec::new());
         };
-        let order = model.heaviest_first();
-        let task = progress.begin("weighing ranges of layers", Unit::Tiles, order.len() as u64);
+        let tiles = model.model.variables.tiles();
+        // Each thread must be left enough to take.
+        let at_once = tiles / (32 * rayon::current_num_threads() as u32);
+        let order = model.heaviest_first(at_once.clamp(1, NEIGHBOURS));
+        let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles.into());
         Self::costs_on(order, pipelines, stages, &task)
     }
 
@@ -108,8 +115,8 @@ impl MemoryModel<'_> {
         limit: u64,
         stages: usize,
     ) -> Result<RangeCosts, TooManyPlaces> {
-        let mut order = self.heaviest_first();
-        order.truncate(order.len().div_ceil(TILES_FOR_ONE as usize));
+        let mut order = self.heaviest_first(1);
+        order.truncate(order.len().div_ceil(TILES_FOR_ONE));
         let task = Progress::new().begin("weighing some tiles", Unit::Tiles, 0);
         let costs = Self::costs_on(order, &[(self, limit)], stages, &task)?;
         Ok(costs.into_iter().next().unwrap_or_default())
@@ -117,7 +124,7 @@ impl MemoryModel<'_> {
 
     /// The costs on the tiles of `order`, in each of these pipelines.
     fn costs_on(
-        order: Vec<u32>,
+        order: Vec<Range<u32>>,
         pipelines: &[(&Self, u64)],
         stages: usize,
         task: &Task,
@@ -141,14 +148,22 @@ impl MemoryModel<'_> {
         Ok(costs.collect())
     }
 
-    /// All tiles by what the compiler recorded of them. The costs are the same
-    /// in any order, so it does not matter whether that is right.
-    fn heaviest_first(&self) -> Vec<u32> {
-        let recorded = &self.model.recorded.tiles;
-        let bytes = |tile: u32| recorded.get(tile as usize).map_or(0, |own| own.total);
-        let mut order: Vec<u32> = (0..self.model.variables.tiles()).collect();
-        order.sort_by_key(|&tile| Reverse(bytes(tile)));
+    /// All tiles by what the compiler recorded of them, `at_once` neighbours together.
+    /// The costs are the same in any order, so it does not matter whether that is
+    /// right.
+    fn heaviest_first(&self, at_once: u32) -> Vec<Range<u32>> {
+        let tiles = self.model.variables.tiles();
+        let starts = (0..tiles).step_by(at_once as usize);
+        let mut order: Vec<_> = starts.map(|at| at..tiles.min(at + at_once)).collect();
+        let heaviest = |own: &Range<u32>| own.clone().map(|tile| self.recorded_on(tile)).max();
+        order.sort_by_cached_key(|own| Reverse(heaviest(own)));
         order
+    }
+
+    /// Bytes that the compiler recorded of a tile.
+    fn recorded_on(&self, tile: u32) -> u64 {
+        let own = self.model.recorded.tiles.get(tile as usize);
+        own.map_or(0, |own| own.total)
     }
 }
 
@@ -157,8 +172,9 @@ struct RangeSweep<'a> {
     /// The model, in any of the pipelines.
     model: &'a MemoryModel<'a>,
     code: CodeByTile,
-    order: Vec<u32>,
-    /// How many tiles of `order` are taken.
+    /// Tiles that a thread takes together.
+    order: Vec<Range<u32>>,
+    /// How many of `order` are taken.
     next: AtomicUsize,
     /// Was there a tile with too much on it?
     failed: AtomicBool,
@@ -211,15 +227,17 @@ impl RangeSweep<'_> {
         let pipelines = self.pipelines.len();
         scratch.pipelines.resize_with(pipelines, Default::default);
         let mut code = Vec::new();
-        while let Some(&number) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            let code = self.code.on(self.model, number, &mut code);
-            if self.tile(number, code, &mut scratch).is_err() {
-                self.failed.store(true, Ordering::Relaxed);
+        while let Some(tiles) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            for number in tiles.clone() {
+                let code = self.code.on(self.model, number, &mut code);
+                if self.tile(number, code, &mut scratch).is_err() {
+                    self.failed.store(true, Ordering::Relaxed);
+                }
+                if self.failed.load(Ordering::Relaxed) {
+                    return;
+                }
+                task.add(1);
             }
-            if self.failed.load(Ordering::Relaxed) {
-                break;
-            }
-            task.add(1);
         }
     }
 
