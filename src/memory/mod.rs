@@ -103,7 +103,7 @@ impl<'a> MemoryModel<'a> {
         let has_pipeline = pipeline.is_on() && self.rules == Rules::Full;
         let flows = match &self.flows {
             _ if !has_pipeline => None,
-            Some(flows) => Some(flows.clone().in_pipeline(pipeline)),
+            Some(flows) => Some(flows.in_pipeline(pipeline)),
             None => Some(Flows::new(self.model, self.placement, pipeline)?),
         };
         Ok(Self {

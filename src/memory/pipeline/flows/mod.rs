@@ -13,10 +13,11 @@ use super::{Pipeline, Recompute, Schedule};
 use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableGroup};
 use accumulators::AccumulatorSize;
 use std::ops::Range;
+use std::sync::Arc;
 use users::{KnownFlows, OfSet};
 use uses::FlowsOfUses;
 
-/// All flows of a model.
+/// All flows of a model, which are shared with the same model in other pipelines.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct Flows {
     pub(super) pipeline: Pipeline,
@@ -27,15 +28,15 @@ pub(in crate::memory) struct Flows {
     /// Is Out, the last place, in one position with In?
     pub(super) out_is_first: bool,
     /// The flows by number.
-    pub(super) list: Vec<Flow>,
+    pub(super) list: Arc<[Flow]>,
     /// By use: its flow.
     of_uses: FlowsOfUses,
     /// By user set: where it counts.
-    counted: Vec<Box<[u32]>>,
+    counted: Arc<[Box<[u32]>]>,
     /// By class: when it is live; `None` for parameters.
-    life_of_class: Vec<Option<Life>>,
+    life_of_class: Arc<[Option<Life>]>,
     /// By user set: bytes of an accumulator are these for each byte of it.
-    accumulators: Vec<Option<AccumulatorSize>>,
+    accumulators: Arc<[Option<AccumulatorSize>]>,
 }
 
 impl Flows {
@@ -75,17 +76,18 @@ impl Flows {
             is_training: model.turn.is_some(),
             places: positions.len() as u32 + u32::from(positions.out_is_first()),
             out_is_first: positions.out_is_first(),
-            list: known.list,
+            list: known.list.into(),
             of_uses,
             counted: counted.collect(),
-            life_of_class,
-            accumulators: accumulators::by_set(model, &by_pass),
+            life_of_class: life_of_class.into(),
+            accumulators: accumulators::by_set(model, &by_pass).into(),
         })
     }
 
     /// The same tensors flow in every pipeline that is on.
-    pub(in crate::memory) fn in_pipeline(self, pipeline: Pipeline) -> Self {
-        Self { pipeline, ..self }
+    pub(in crate::memory) fn in_pipeline(&self, pipeline: Pipeline) -> Self {
+        let own = self.clone();
+        Self { pipeline, ..own }
     }
 
     /// The flow of a variable; `None` for parameters, constants, and what no
@@ -203,11 +205,11 @@ impl Flows {
             is_training: true,
             places,
             out_is_first,
-            list,
+            list: list.into(),
             of_uses: FlowsOfUses::default(),
-            counted: Vec::new(),
-            life_of_class: Vec::new(),
-            accumulators: Vec::new(),
+            counted: Arc::default(),
+            life_of_class: Arc::default(),
+            accumulators: Arc::default(),
         }
     }
 }

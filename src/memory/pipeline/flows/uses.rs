@@ -87,8 +87,8 @@ pub(super) fn gather(model: &Model, is_wanted: impl Fn(Use) -> bool + Sync) -> V
 
 /// The uses that some tiles have.
 struct Met {
-    /// By class: the set of its use that was met first.
-    first: Vec<Option<u32>>,
+    /// By class: the set of its use that was met first; `u32::MAX` before that.
+    first: Vec<u32>,
     /// All others.
     others: FxHashSet<Use>,
 }
@@ -96,14 +96,16 @@ struct Met {
 impl Met {
     fn new(classes: usize) -> Self {
         Self {
-            first: vec![None; classes],
+            first: vec![u32::MAX; classes],
             others: FxHashSet::default(),
         }
     }
 
     fn add(&mut self, (class, set): Use) {
-        let first = self.first[class as usize].get_or_insert(set);
-        if *first != set {
+        let first = &mut self.first[class as usize];
+        if *first == u32::MAX {
+            *first = set;
+        } else if *first != set {
             self.others.insert((class, set));
         }
     }
@@ -115,7 +117,8 @@ impl Met {
 
     fn uses(&self) -> impl Iterator<Item = Use> + '_ {
         let first = (0u32..).zip(&self.first);
-        let first = first.filter_map(|(class, set)| Some((class, (*set)?)));
+        let first = first.map(|(class, &set)| (class, set));
+        let first = first.filter(|&(_, set)| set != u32::MAX);
         first.chain(self.others.iter().copied())
     }
 
