@@ -12,7 +12,7 @@ use std::ops::Range;
 /// limit are kept. In a pipeline a range needs more the more stages come after it
 /// (pipeline.md, section 16); a longer range may then need less than a shorter one.
 /// With what was [`Learnt`], it depends on its place too.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
     /// `least[from][n]` is what the range `from..from + n + 1` needs at least.
     least: Vec<Vec<u64>>,

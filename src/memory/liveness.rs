@@ -1,8 +1,33 @@
 //! Sums of live bytes, step by step: of one stage over a window, and of several
 //! stages on one tile.
 
-use crate::model::VariableGroup;
 use crate::profile::LiveClasses;
+use std::sync::Arc;
+
+/// When the variables of a class are live. There are hundreds of thousands of classes,
+/// and this is one look into memory where their ranges take three.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ClassLife {
+    /// On every step.
+    Always,
+    /// On one half-open range of steps.
+    Once((u32, u32)),
+    /// On several, or on none.
+    Otherwise,
+}
+
+impl ClassLife {
+    /// By class.
+    pub(super) fn of_classes(classes: &LiveClasses) -> Arc<[Self]> {
+        let all = 0..classes.len() as u32;
+        let life = |class| match classes.ranges(class) {
+            _ if classes.is_always_live(class) => Self::Always,
+            &[range] => Self::Once(range),
+            _ => Self::Otherwise,
+        };
+        all.map(life).collect()
+    }
+}
 
 /// Bytes that are live on step ranges, summed step by step over one window.
 #[derive(Debug, Default)]
@@ -68,32 +93,30 @@ pub(super) struct Timeline {
     rank: Vec<u32>,
     /// By place: its step.
     steps: Vec<u32>,
-    /// By stage, then by place and one more: what the sum changes by.
+    /// By sum, then by place and one more: what it changes by.
     changes: Vec<i64>,
 }
 
 impl Timeline {
-    /// Makes places for the classes of `items` and the first steps of
-    /// `windows`, one for each stage, with nothing live anywhere.
+    /// Makes places for `ranges`, which lie in `steps` steps, and the first steps of
+    /// `windows`, for `sums` sums, with nothing live anywhere.
     pub(super) fn restart<'a>(
         &mut self,
-        classes: &LiveClasses,
-        items: impl Iterator<Item = &'a VariableGroup>,
+        steps: u32,
+        ranges: impl Iterator<Item = &'a [(u32, u32)]>,
         windows: &[Option<(u32, u32)>],
+        sums: usize,
     ) {
-        let count = classes.steps() as usize + 1;
+        let count = steps as usize + 1;
         self.begins.restart(count);
         self.ends.restart(count);
         for &(first, last) in windows.iter().flatten() {
             self.begins.add(first);
             self.ends.add(last + 1);
         }
-        let mut class = u32::MAX;
-        for item in items.filter(|item| std::mem::replace(&mut class, item.class) != item.class) {
-            for &(from, to) in classes.ranges(item.class) {
-                self.begins.add(from);
-                self.ends.add(to);
-            }
+        for &(from, to) in ranges.flatten() {
+            self.begins.add(from);
+            self.ends.add(to);
         }
         self.rank.resize(count, 0);
         self.steps.clear();
@@ -104,11 +127,10 @@ impl Timeline {
             }
         });
         self.changes.clear();
-        self.changes
-            .resize(windows.len() * (self.steps.len() + 1), 0);
+        self.changes.resize(sums * (self.steps.len() + 1), 0);
     }
 
-    /// Adds `bytes` that are live on the half-open step ranges to a stage.
+    /// Adds `bytes` that are live on the half-open step ranges to a sum.
     pub(super) fn add(&mut self, stage: usize, bytes: u32, ranges: &[(u32, u32)]) {
         let width = self.steps.len() + 1;
         let changes = &mut self.changes[stage * width..][..width];
@@ -118,7 +140,7 @@ impl Timeline {
         }
     }
 
-    /// The highest sum of a stage within its window (both ends inclusive), and
+    /// The highest bytes of a sum within a window (both ends inclusive), and
     /// the first step that has it.
     pub(super) fn peak(&self, stage: usize, window: (u32, u32)) -> (u64, u32) {
         let width = self.steps.len() + 1;

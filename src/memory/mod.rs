@@ -37,6 +37,7 @@ pub use traffic::LayerTraffic;
 
 use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup};
 use code::CodeItem;
+use liveness::ClassLife;
 use pipeline::Flows;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -59,6 +60,8 @@ pub struct MemoryModel<'a> {
     learnt: Option<Arc<Learnt>>,
     /// By position: first and last step of its operations, inclusive.
     windows: Vec<Option<(u32, u32)>>,
+    /// By class.
+    lives: Arc<[ClassLife]>,
 }
 
 impl<'a> MemoryModel<'a> {
@@ -87,6 +90,7 @@ impl<'a> MemoryModel<'a> {
             flows: None,
             learnt: None,
             windows: windows(model, placement),
+            lives: ClassLife::of_classes(&model.classes),
         })
     }
 
@@ -99,7 +103,7 @@ impl<'a> MemoryModel<'a> {
         let has_pipeline = pipeline.is_on() && self.rules == Rules::Full;
         let flows = match &self.flows {
             _ if !has_pipeline => None,
-            Some(flows) => Some(flows.clone().in_pipeline(pipeline)),
+            Some(flows) => Some(flows.in_pipeline(pipeline)),
             None => Some(Flows::new(self.model, self.placement, pipeline)?),
         };
         Ok(Self {
@@ -148,7 +152,7 @@ impl<'a> MemoryModel<'a> {
                 set,
                 bytes: 0,
             };
-            flows.is_stashed(self.model, &stage.positions, &item)
+            flows.is_stashed(&stage.positions, &item)
         })
     }
 
@@ -175,6 +179,17 @@ impl<'a> MemoryModel<'a> {
         match self.rules {
             Rules::Full => self.all_steps(),
             Rules::Classic => self.windows[layer].filter(|_| layer != NO_LAYER as usize),
+        }
+    }
+
+    /// The half-open step ranges at which the variables of a class are live; `None` for
+    /// those that are on every step.
+    #[inline]
+    fn live_ranges(&self, class: u32) -> Option<&[(u32, u32)]> {
+        match &self.lives[class as usize] {
+            ClassLife::Always => None,
+            ClassLife::Once(range) => Some(std::slice::from_ref(range)),
+            ClassLife::Otherwise => Some(self.model.classes.ranges(class)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The memory of given stages, in full (analysis.md, section 7).
 
 use super::liveness::Timeline;
-use super::pipeline::{Additions, PlacedStage, Recompute, StageFlows, TileFlows};
+use super::pipeline::{Additions, Flows, PlacedStage, Recompute, StageFlows, TileFlows};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, VariableGroup};
 use rayon::prelude::*;
@@ -214,10 +214,22 @@ impl MemoryModel<'_> {
         self.weigh(&PlacedStage::of_split(stages), Wanted::All)
     }
 
-    /// Bytes on the fullest tile of any stage of a split.
-    pub fn peak_of_split(&self, stages: &[Range<usize>]) -> Option<u64> {
-        let stages = self.weigh(&PlacedStage::of_split(stages), Wanted::Peaks);
-        stages.iter().map(|stage| stage.max_tile_bytes()).max()
+    /// The same, with the bytes on the fullest tile of any stage if the pipeline were
+    /// that of `other`, which is the same model beside that. Both take one pass over
+    /// the variables.
+    pub fn split_beside(
+        &self,
+        other: &MemoryModel<'_>,
+        stages: &[Range<usize>],
+    ) -> (Vec<StageMemory>, Option<u64>) {
+        let placed = PlacedStage::of_split(stages);
+        let weighed = self.weigh_beside(Some(other), &placed, Wanted::All);
+        let peaks = weighed.iter().filter_map(|&(_, peak)| peak);
+        let highest = peaks.max();
+        (
+            weighed.into_iter().map(|(memory, _)| memory).collect(),
+            highest,
+        )
     }
 
     /// The memory of each of `stages`.
@@ -234,12 +246,23 @@ impl MemoryModel<'_> {
     }
 
     fn weigh(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
+        let weighed = self.weigh_beside(None, stages, wanted).into_iter();
+        weighed.map(|(memory, _)| memory).collect()
+    }
+
+    /// Each stage, with the bytes on its fullest tile in the pipeline of `other`.
+    fn weigh_beside(
+        &self,
+        other: Option<&MemoryModel<'_>>,
+        stages: &[PlacedStage],
+        wanted: Wanted,
+    ) -> Vec<(StageMemory, Option<u64>)> {
         let flows = self.flows.as_ref().map_or(0, |flows| flows.len());
         let longest = (self.model.steps() + 2).max(self.model.target.num_tiles);
         let at_once = (MAX_CELLS / (longest as usize).max(flows)).max(1);
         let parts = stages.chunks(at_once);
         parts
-            .flat_map(|part| self.weigh_at_once(part, wanted))
+            .flat_map(|part| self.weigh_at_once(other, part, wanted))
             .collect()
     }
 
@@ -249,69 +272,111 @@ impl MemoryModel<'_> {
         learnt.map_or(0, |learnt| learnt.bytes(stage))
     }
 
-    fn weigh_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
-        let tiles = self.model.target.num_tiles;
+    fn weigh_at_once(
+        &self,
+        other: Option<&MemoryModel<'_>>,
+        stages: &[PlacedStage],
+        wanted: Wanted,
+    ) -> Vec<(StageMemory, Option<u64>)> {
         let ranges: Vec<_> = stages.iter().map(|own| own.positions.clone()).collect();
-        let windows: Vec<_> = ranges.iter().map(|s| self.window(s.clone())).collect();
-        let with_overhead = wanted != Wanted::Layers && self.rules == Rules::Full;
         let plan = StagesToWeigh {
             stages,
             stages_of: self.stages_of_sets(&ranges),
-            windows: &windows,
-            flows: match &self.flows {
-                Some(flows) if with_overhead => {
-                    let stages = stages.iter().cloned();
-                    stages.map(|stage| flows.in_stage(stage)).collect()
-                }
-                _ => Vec::new(),
-            },
-            with_late: wanted == Wanted::All
-                && with_overhead
-                && stages.iter().any(|stage| self.keeps_activations(stage)),
-            with_overhead,
+            windows: ranges.iter().map(|own| self.window(own.clone())).collect(),
+            flows: self.stage_flows(stages, wanted),
+            second: self.second(other, stages, wanted),
+            other: other.map(|other| (other, other.stage_flows(stages, wanted))),
+            with_overhead: wanted == Wanted::All && self.rules == Rules::Full,
         };
-        let peaks: Vec<Vec<StagePeak>> = (0..tiles)
+        let tiles = 0..self.model.target.num_tiles;
+        let peaks: Vec<Vec<StagePeak>> = tiles
             .into_par_iter()
             .map_init(StageScratch::default, |scratch, tile| {
                 self.tile_peaks(tile, &plan, scratch)
             })
             .collect();
-        let stage = |(stage, range): (usize, &Range<usize>)| {
-            let mut parts = self.code_of(range, plan.with_overhead);
-            for (tile, (parts, peaks)) in parts.iter_mut().zip(&peaks).enumerate() {
-                parts.variables = peaks[stage].variables;
-                if plan.with_overhead {
-                    parts.overhead += peaks[stage].overhead;
-                    parts.gaps = self.overhead.gaps(tile, parts.total());
-                }
-                // Gaps are those of the one-IPU compilation.
-                parts.add(&Parts::of_additions(peaks[stage].additions));
-            }
-            let step = |peaks: &Vec<StagePeak>| windows[stage].map(|_| peaks[stage].step);
-            let late = parts.iter().zip(&peaks).map(|(parts, peaks)| {
-                let StagePeak {
-                    variables,
-                    overhead,
-                    late,
-                    ..
-                } = peaks[stage];
-                parts.total() - (variables + overhead) + late
-            });
-            let learnt = match wanted {
-                Wanted::All | Wanted::Peaks => self.learnt_of(&stages[stage]),
-                Wanted::Layers => 0,
-            };
-            let late = late
-                .max()
-                .filter(|_| plan.with_late && self.keeps_activations(&stages[stage]));
-            StageMemory {
-                late_restores: late.map(|bytes| bytes.saturating_add_signed(learnt)),
-                learnt,
-                tiles: parts,
-                peak_steps: peaks.iter().map(step).collect(),
-            }
+        let numbers = (0..stages.len()).into_par_iter();
+        numbers
+            .map(|stage| self.stage_memory(stage, &plan, &peaks, wanted))
+            .collect()
+    }
+
+    /// What each stage does with each flow; empty where a pipeline adds nothing.
+    fn stage_flows(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageFlows> {
+        let flows = self.flows.as_ref();
+        let flows = flows.filter(|_| wanted == Wanted::All && self.rules == Rules::Full);
+        let in_stage = |flows: &Flows| {
+            let stages = stages.iter().cloned();
+            stages.map(|stage| flows.in_stage(stage)).collect()
         };
-        ranges.par_iter().enumerate().map(stage).collect()
+        flows.map_or(Vec::new(), in_stage)
+    }
+
+    /// In which other way variables count that stages are weighed in too.
+    fn second(
+        &self,
+        other: Option<&MemoryModel<'_>>,
+        stages: &[PlacedStage],
+        wanted: Wanted,
+    ) -> Second {
+        if wanted == Wanted::Layers || self.rules == Rules::Classic {
+            return Second::None;
+        }
+        if other.is_some_and(|other| other.recomputes_layers() != self.recomputes_layers()) {
+            return Second::Other;
+        }
+        if stages.iter().any(|stage| self.keeps_activations(stage)) {
+            return Second::Late;
+        }
+        Second::None
+    }
+
+    /// One of the stages, from its peaks by tile; and its bytes on its fullest tile in
+    /// the other pipeline.
+    fn stage_memory(
+        &self,
+        stage: usize,
+        plan: &StagesToWeigh<'_>,
+        peaks: &[Vec<StagePeak>],
+        wanted: Wanted,
+    ) -> (StageMemory, Option<u64>) {
+        let placed = &plan.stages[stage];
+        let mut tiles = self.code_of(&placed.positions, plan.with_overhead);
+        let (mut late, mut beside) = (0, 0);
+        for (tile, (parts, peaks)) in tiles.iter_mut().zip(peaks).enumerate() {
+            let peak = &peaks[stage];
+            let code = parts.total();
+            parts.variables = peak.variables;
+            if plan.with_overhead {
+                parts.overhead += peak.overhead;
+                parts.gaps = self.overhead.gaps(tile, parts.total());
+            }
+            let second = match plan.second {
+                Second::Other => code + peak.second + self.overhead.gaps(tile, code + peak.second),
+                Second::None | Second::Late => parts.total(),
+            };
+            beside = beside.max(second + peak.beside);
+            // Gaps are those of the one-IPU compilation.
+            parts.add(&Parts::of_additions(peak.additions));
+            late = late.max(parts.total() - (peak.variables + peak.overhead) + peak.second);
+        }
+        let has_late = plan.second == Second::Late && self.keeps_activations(placed);
+        let learnt = match wanted {
+            Wanted::All => self.learnt_of(placed),
+            Wanted::Layers => 0,
+        };
+        let window = plan.windows[stage];
+        let step = |peaks: &Vec<StagePeak>| window.map(|_| peaks[stage].step);
+        let with_learnt = |(other, _): &(&MemoryModel<'_>, _)| {
+            beside.saturating_add_signed(other.learnt_of(placed))
+        };
+        let memory = StageMemory {
+            late_restores: has_late.then(|| late.saturating_add_signed(learnt)),
+            learnt,
+            tiles,
+            peak_steps: peaks.iter().map(step).collect(),
+        };
+        (memory, plan.other.as_ref().map(with_learnt))
     }
 
     /// By set of places: the stages that have one of them. What is in every
@@ -332,55 +397,115 @@ impl MemoryModel<'_> {
         plan: &StagesToWeigh<'_>,
         scratch: &mut StageScratch,
     ) -> Vec<StagePeak> {
+        self.enter_variables(tile, plan, scratch);
         let StageScratch {
             timeline,
+            always,
             overhead,
             flows: tile_flows,
         } = scratch;
-        let classes = &self.model.classes;
-        // Each stage once more, as if it restored what it keeps late.
         let count = plan.stages.len();
-        let windows = plan.windows.repeat(if plan.with_late { 2 } else { 1 });
-        timeline.restart(classes, self.variables(tile), &windows);
-        overhead.clear();
-        // A layer by itself has all that it keeps.
-        let is_all = |item: &&VariableGroup| !plan.with_overhead || !self.is_recomputed(item);
-        for item in self.variables(tile).filter(is_all) {
-            let ranges = classes.ranges(item.class);
-            let set = self.counted(item.set);
-            let flow = self.flows.as_ref().filter(|_| plan.with_late);
-            let flow = flow.and_then(|flows| flows.of(self.model, item));
-            if plan.with_overhead && set == EVERYWHERE {
-                overhead.push(*item);
-                for stage in 0..windows.len() {
-                    timeline.add(stage, item.bytes, ranges);
-                }
+        let peak = |(stage, window): (usize, &Option<(u32, u32)>)| {
+            let Some(window) = *window else {
+                return StagePeak::default();
+            };
+            let at = |stage: usize| {
+                let (bytes, step) = timeline.peak(stage, window);
+                (bytes + always[stage], step)
+            };
+            let mut peak = self.peak(at(stage), overhead);
+            if plan.second != Second::None {
+                peak.second = at(count + stage).0;
             }
-            for &stage in &plan.stages_of[set.index()] {
-                let stage = stage as usize;
-                timeline.add(stage, item.bytes, ranges);
-                if plan.with_late && !flow.is_some_and(|flow| plan.flows[stage].keeps(flow)) {
-                    timeline.add(count + stage, item.bytes, ranges);
-                }
-            }
-        }
-        let peak = |(stage, window): (usize, &Option<(u32, u32)>)| match *window {
-            Some(window) => self.peak(timeline.peak(stage, window), overhead),
-            None => StagePeak::default(),
+            peak
         };
         let mut peaks: Vec<StagePeak> = plan.windows.iter().enumerate().map(peak).collect();
-        for (stage, peak) in peaks.iter_mut().enumerate() {
-            let late = windows.get(count + stage).copied().flatten();
-            let late = late.map(|window| timeline.peak(count + stage, window).0);
-            peak.late = late.unwrap_or(peak.variables + peak.overhead);
-        }
         if let Some(flows) = self.flows.as_ref().filter(|_| !plan.flows.is_empty()) {
             tile_flows.load(self, flows, tile);
             for (peak, stage) in peaks.iter_mut().zip(&plan.flows) {
                 peak.additions = flows.additions(self, stage, tile_flows);
             }
         }
+        if let Some((other, of_stage)) = &plan.other
+            && let Some(flows) = &other.flows
+        {
+            for (peak, stage) in peaks.iter_mut().zip(of_stage) {
+                let additions = flows.additions(other, stage, tile_flows);
+                peak.beside = Parts::of_additions(additions).total();
+            }
+        }
         peaks
+    }
+
+    /// Enters the variables of `tile` into the sums of each stage that has them.
+    fn enter_variables(&self, tile: u32, plan: &StagesToWeigh<'_>, scratch: &mut StageScratch) {
+        let StageScratch {
+            timeline,
+            always,
+            overhead,
+            ..
+        } = scratch;
+        let count = plan.stages.len();
+        // Each stage once more, as if its variables counted in another way.
+        let sums = if plan.second == Second::None {
+            count
+        } else {
+            2 * count
+        };
+        let mut class = u32::MAX;
+        let items = self.variables(tile);
+        // They are in the order of their classes.
+        let items = items.filter(|item| std::mem::replace(&mut class, item.class) != item.class);
+        let ranges = items.filter_map(|item| self.live_ranges(item.class));
+        timeline.restart(self.model.steps(), ranges, &plan.windows, sums);
+        always.clear();
+        always.resize(sums, 0);
+        overhead.clear();
+        for item in self.variables(tile) {
+            let ranges = self.live_ranges(item.class);
+            let mut add = |stage: usize| match ranges {
+                None => always[stage] += u64::from(item.bytes),
+                Some(ranges) => timeline.add(stage, item.bytes, ranges),
+            };
+            // A layer by itself has all that it keeps.
+            let counts = !plan.with_overhead || !self.is_recomputed(item);
+            let set = self.counted(item.set);
+            if plan.with_overhead && set == EVERYWHERE && counts {
+                overhead.push(*item);
+                (0..sums).for_each(&mut add);
+            }
+            for &stage in &plan.stages_of[set.index()] {
+                let stage = stage as usize;
+                if counts {
+                    add(stage);
+                }
+                if self.counts_second(item, stage, plan) {
+                    add(count + stage);
+                }
+            }
+        }
+    }
+
+    /// Does a variable of a stage count in the second way?
+    fn counts_second(&self, item: &VariableGroup, stage: usize, plan: &StagesToWeigh<'_>) -> bool {
+        let is_kept = |flows: &Flows| {
+            let flow = flows.of(item);
+            flow.is_some_and(|flow| plan.flows[stage].keeps(flow))
+        };
+        match plan.second {
+            Second::None => false,
+            Second::Other => {
+                let other = plan.other.as_ref();
+                other.is_some_and(|(other, _)| !other.is_recomputed(item))
+            }
+            Second::Late => !self.flows.as_ref().is_some_and(is_kept),
+        }
+    }
+
+    /// Does the pipeline make activations again layer by layer?
+    pub(super) fn recomputes_layers(&self) -> bool {
+        let flows = self.flows.as_ref();
+        flows.is_some_and(|flows| flows.recomputes_layers())
     }
 
     /// Does a stage keep copies of activations that it restores?
@@ -401,7 +526,7 @@ impl MemoryModel<'_> {
     /// Is a variable made again layer by layer?
     pub(super) fn is_recomputed(&self, item: &VariableGroup) -> bool {
         let flows = self.flows.as_ref();
-        flows.is_some_and(|flows| flows.is_recomputed(self.model, item))
+        flows.is_some_and(|flows| flows.is_recomputed(item))
     }
 
     /// How much of the highest sum is overhead.
@@ -413,8 +538,9 @@ impl MemoryModel<'_> {
             variables: bytes - overhead,
             overhead,
             step,
-            late: bytes,
+            second: bytes,
             additions: Additions::default(),
+            beside: 0,
         }
     }
 
@@ -481,10 +607,19 @@ pub(super) fn meets(places: &[u32], range: &Range<usize>) -> bool {
 enum Wanted {
     /// Everything.
     All,
-    /// The same, but not what they take if they restored late what they keep.
-    Peaks,
     /// Layers, without what every stage has.
     Layers,
+}
+
+/// In which other way variables count in the same pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Second {
+    /// In none.
+    None,
+    /// As if stages restored late what they keep.
+    Late,
+    /// As in the other pipeline, which makes other variables again.
+    Other,
 }
 
 /// Which stages are weighed, and how.
@@ -492,12 +627,13 @@ struct StagesToWeigh<'a> {
     stages: &'a [PlacedStage],
     /// By set of places: the stages that have one of them.
     stages_of: Vec<Vec<u32>>,
-    windows: &'a [Option<(u32, u32)>],
+    windows: Vec<Option<(u32, u32)>>,
     with_overhead: bool,
-    /// Is it also weighed as if stages restored late what they keep?
-    with_late: bool,
     /// By stage; empty where a pipeline adds nothing.
     flows: Vec<StageFlows>,
+    second: Second,
+    /// The other pipeline, with the same.
+    other: Option<(&'a MemoryModel<'a>, Vec<StageFlows>)>,
 }
 
 /// The step of one stage and tile at which most is live: the first of several.
@@ -508,16 +644,20 @@ struct StagePeak {
     /// Bytes of variables that every stage has.
     overhead: u64,
     step: u32,
-    /// Bytes of both when what the pipeline keeps is restored late.
-    late: u64,
+    /// Bytes of both when variables count in the second way; else the same.
+    second: u64,
     /// What the pipeline adds.
     additions: Additions,
+    /// All that the other pipeline adds.
+    beside: u64,
 }
 
 /// What one thread uses again for each tile.
 #[derive(Default)]
 struct StageScratch {
     timeline: Timeline,
+    /// By stage, and once more in the second way: bytes live on every step.
+    always: Vec<u64>,
     overhead: Vec<VariableGroup>,
     flows: TileFlows,
 }

@@ -1,10 +1,9 @@
 //! What other pipelines would need (`--recompute`, `--schedule`).
 
-use super::{MOST_STAGES, SearchError, WeighedRequest};
-use crate::memory::{Learnt, MemoryModel, Pipeline, Recompute};
+use super::{MOST_STAGES, SearchError, WeighedRequest, rough};
+use crate::memory::{Learnt, MemoryModel, Pipeline, RangeCosts, Recompute};
 use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
-use std::ops::Range;
 
 /// The best split of the same model in another pipeline.
 #[derive(Debug)]
@@ -17,29 +16,77 @@ pub struct Alternative {
     pub solution: Solution,
 }
 
-/// Answers `weighed` in each of the other pipelines that a user would try.
-pub(super) fn find(
+/// The model in another pipeline that a user would try.
+pub(super) struct Other<'a> {
+    memory: MemoryModel<'a>,
+    /// Ranges that need more than this are not weighed.
+    limit: u64,
+    costs: RangeCosts,
+}
+
+impl Other<'_> {
+    /// What is to be weighed of it.
+    pub(super) fn wanted(&self) -> (&MemoryModel<'_>, u64) {
+        (&self.memory, self.limit)
+    }
+
+    /// Takes the costs that were wanted.
+    pub(super) fn take(&mut self, costs: RangeCosts) {
+        self.costs = costs;
+    }
+
+    /// The best split, and whether it fits. Weighs longer ranges until they are
+    /// enough for that.
+    fn solve(
+        &mut self,
+        weighed: &WeighedRequest,
+        progress: &Progress,
+    ) -> Result<Option<(bool, Solution)>, SearchError> {
+        loop {
+            let problem = Problem {
+                costs: &self.costs,
+                ..weighed.problem()
+            };
+            if let Some(best) = solve::solve(&problem)? {
+                return Ok(Some((true, best)));
+            }
+            let best = solve::best_effort(&problem)?;
+            let is_best = |best: &Solution| best.score.peak <= self.limit;
+            if best.as_ref().is_some_and(is_best) || rough::has_all(&self.costs) {
+                return Ok(best.map(|best| (false, best)));
+            }
+            self.limit = self.limit.saturating_mul(2);
+            weigh(std::slice::from_mut(self), weighed, progress)?;
+        }
+    }
+}
+
+/// Weighs what is wanted of `others` in one pass over the tiles.
+pub(super) fn weigh(
+    others: &mut [Other<'_>],
     weighed: &WeighedRequest,
-    memory: &MemoryModel<'_>,
+    progress: &Progress,
+) -> Result<(), SearchError> {
+    let pipelines: Vec<_> = others.iter().map(Other::wanted).collect();
+    let stages = weighed.ipus.max(MOST_STAGES);
+    let costs = MemoryModel::costs_in_all(&pipelines, stages, progress)?;
+    for (other, costs) in others.iter_mut().zip(costs) {
+        other.take(costs);
+    }
+    Ok(())
+}
+
+/// Answers `weighed` in each of `others`, which were weighed.
+pub(super) fn find(
+    others: Vec<Other<'_>>,
+    weighed: &WeighedRequest,
     progress: &Progress,
 ) -> Result<Vec<Alternative>, SearchError> {
     let mut found = Vec::new();
-    for pipeline in memory.pipeline().alternatives() {
-        let other = in_other(memory, pipeline)?;
-        let stages = weighed.ipus.max(MOST_STAGES);
-        let costs = &other.range_costs_with(u64::MAX, stages, progress)?;
-        let problem = Problem {
-            costs,
-            ..weighed.problem()
-        };
-        let best = solve::solve(&problem)?;
-        let fits = best.is_some();
-        let solution = match best {
-            Some(best) => Some(best),
-            None => solve::best_effort(&problem)?,
-        };
-        found.extend(solution.map(|solution| Alternative {
-            pipeline,
+    for mut other in others {
+        let solution = other.solve(weighed, progress)?;
+        found.extend(solution.map(|(fits, solution)| Alternative {
+            pipeline: other.memory.pipeline(),
             fits,
             solution,
         }));
@@ -47,24 +94,40 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Bytes on the fullest tile of any of these stages if nothing were computed
-/// again; `None` where nothing is.
-pub(super) fn without_recomputation(
-    memory: &MemoryModel<'_>,
-    stages: &[Range<usize>],
-) -> Result<Option<u64>, SearchError> {
+/// The other pipelines, with the limits up to which ranges must be weighed to know
+/// the best split of each.
+pub(super) fn others<'a>(
+    weighed: &WeighedRequest,
+    memory: &MemoryModel<'a>,
+) -> Result<Vec<Other<'a>>, SearchError> {
+    let limit = weighed.request.highest_limit();
+    let other = |pipeline| {
+        let memory = in_other(memory, pipeline)?;
+        let rough = rough::peak(&memory, weighed)?;
+        Ok(Other {
+            limit: rough.map_or(u64::MAX, |rough| rough.limit_of_best(limit)),
+            costs: RangeCosts::default(),
+            memory,
+        })
+    };
+    memory
+        .pipeline()
+        .alternatives()
+        .into_iter()
+        .map(other)
+        .collect()
+}
+/// The model of a pipeline that computes nothing again; `None` where nothing is.
+pub(super) fn without_recomputation<'a>(
+    memory: &MemoryModel<'a>,
+) -> Result<Option<MemoryModel<'a>>, SearchError> {
     let pipeline = memory.pipeline();
-    if pipeline.recompute == Recompute::None || stages.is_empty() {
-        return Ok(None);
-    }
-    let plain = in_other(
-        memory,
-        Pipeline {
-            recompute: Recompute::None,
-            ..pipeline
-        },
-    )?;
-    Ok(plain.peak_of_split(stages))
+    let plain = Pipeline {
+        recompute: Recompute::None,
+        ..pipeline
+    };
+    let is_again = pipeline.recompute != Recompute::None;
+    is_again.then(|| in_other(memory, plain)).transpose()
 }
 
 /// The same model in another pipeline, of which no stage was compiled.

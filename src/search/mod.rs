@@ -7,9 +7,11 @@
 
 mod alternatives;
 mod request;
+mod rough;
 mod ties;
 
 pub use alternatives::Alternative;
+use alternatives::Other;
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 
 use crate::memory::{MemoryModel, RangeCosts, StageMemory};
@@ -70,8 +72,10 @@ pub struct WeighedRequest {
     pub constraints: Vec<Constraint>,
     /// Bytes on the fullest tile of every range of positions that was weighed.
     pub costs: RangeCosts,
-    /// Does `costs` have every range, also those over the limit?
-    pub has_all_costs: bool,
+    /// `costs` has the ranges that need at most this at least. Beyond the limits these
+    /// are all where the request needs that; where nothing fits, those of the best
+    /// split, and of it with a layer moved over a cut.
+    pub weighed_up_to: u64,
     /// Bytes over a cut after each position but the last.
     pub cut_bytes: Vec<u64>,
 }
@@ -160,58 +164,104 @@ pub(crate) fn search_with(
     request: SearchRequest,
     progress: &Progress,
 ) -> Result<SearchResult, SearchError> {
-    let mut weighed = WeighedRequest::new(memory, placement, request, progress)?;
-    let outcome = weighed.solve(memory, progress)?;
+    let mut weighed = WeighedRequest::new(memory, placement, request);
+    let limit = weighed.first_limit(memory)?;
+    let mut others = Vec::new();
+    if weighed.is_refused_at(limit) {
+        others = alternatives::others(&weighed, memory)?;
+    }
+    weighed.weigh(memory, limit, &mut others, progress)?;
+    weighed.count_ipus()?;
+    let outcome = weighed.solve(memory, &mut others, progress)?;
     let is_wanted = weighed.request.moves || matches!(outcome, Outcome::Infeasible(_));
-    let alternatives = match is_wanted {
-        true => alternatives::find(&weighed, memory, progress)?,
-        false => Vec::new(),
-    };
+    if is_wanted && others.is_empty() {
+        others = alternatives::others(&weighed, memory)?;
+        alternatives::weigh(&mut others, &weighed, progress)?;
+    }
+    let alternatives = alternatives::find(others, &weighed, progress)?;
     let _task = progress.begin("weighing stages", Unit::Rows, 0);
     let result = SearchResult::new(weighed, outcome, memory)?;
     Ok(SearchResult {
-        without_recomputation: alternatives::without_recomputation(memory, &result.stages)?,
         alternatives,
         ..result
     })
 }
 
 impl WeighedRequest {
-    fn new(
-        memory: &MemoryModel<'_>,
-        placement: &Placement,
-        mut request: SearchRequest,
-        progress: &Progress,
-    ) -> Result<Self, SearchError> {
+    /// A question whose costs are still to be weighed.
+    fn new(memory: &MemoryModel<'_>, placement: &Placement, mut request: SearchRequest) -> Self {
         request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS;
         let mut constraints = request.constraints.clone();
         if request.solver == Solver::Ilp {
             constraints.extend(ties::constraints(placement));
         }
-        let has_all_costs = request.needs_all_costs();
-        let most = if has_all_costs {
-            u64::MAX
-        } else {
-            request.highest_limit()
-        };
-        let stages = if has_all_costs {
-            request.ipus.highest().max(MOST_STAGES)
-        } else {
-            request.ipus.highest()
-        };
-        let mut weighed = Self {
+        Self {
             ipus: request.ipus.highest(),
             constraints,
-            costs: memory.range_costs_with(most, stages, progress)?,
-            has_all_costs,
+            costs: RangeCosts::default(),
+            weighed_up_to: 0,
             cut_bytes: memory.cut_bytes(),
             request,
-        };
-        if let IpuCount::UpTo(most) = weighed.request.ipus {
-            let fewest = solve::fewest_stages(&weighed.problem())?;
-            weighed.ipus = fewest.map_or(most, |fewest| fewest.min(most));
         }
-        Ok(weighed)
+    }
+
+    /// How many bytes ranges of positions may need that are weighed first: more than
+    /// the limit where a few tiles show that nothing fits.
+    fn first_limit(&self, memory: &MemoryModel<'_>) -> Result<u64, SearchError> {
+        let limit = self.request.highest_limit();
+        match self.request.solver {
+            _ if self.request.needs_all_costs() => Ok(u64::MAX),
+            Solver::Greedy => Ok(limit),
+            Solver::Ilp => {
+                let rough = rough::peak(memory, self)?;
+                Ok(rough.map_or(u64::MAX, |rough| rough.limit(limit)))
+            }
+        }
+    }
+
+    /// Does this first limit tell that nothing fits?
+    fn is_refused_at(&self, limit: u64) -> bool {
+        limit > self.request.highest_limit() && !self.request.needs_all_costs()
+    }
+
+    /// For how many stages the costs are that go up to `limit`.
+    fn stages_at(&self, limit: u64) -> usize {
+        let ipus = self.request.ipus.highest();
+        if limit > self.request.highest_limit() || self.request.needs_all_costs() {
+            ipus.max(MOST_STAGES)
+        } else {
+            ipus
+        }
+    }
+
+    /// Weighs the ranges that need at most `limit` bytes, and in the same pass over
+    /// the tiles those of `others`.
+    fn weigh(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        limit: u64,
+        others: &mut [Other<'_>],
+        progress: &Progress,
+    ) -> Result<(), SearchError> {
+        let beside = others.iter().map(Other::wanted);
+        let pipelines: Vec<_> = [(memory, limit)].into_iter().chain(beside).collect();
+        let stages = self.stages_at(limit);
+        let mut costs = MemoryModel::costs_in_all(&pipelines, stages, progress)?.into_iter();
+        self.costs = costs.next().unwrap_or_default();
+        self.weighed_up_to = limit;
+        for (other, costs) in others.iter_mut().zip(costs) {
+            other.take(costs);
+        }
+        Ok(())
+    }
+
+    /// Takes as many IPUs as the model needs, where that is the question.
+    fn count_ipus(&mut self) -> Result<(), SearchError> {
+        if let IpuCount::UpTo(most) = self.request.ipus {
+            let fewest = solve::fewest_stages(&self.problem())?;
+            self.ipus = fewest.map_or(most, |fewest| fewest.min(most));
+        }
+        Ok(())
     }
 
     /// The question to the solver.
@@ -227,18 +277,23 @@ impl WeighedRequest {
         }
     }
 
+    /// Were ranges weighed that are over all limits?
+    pub fn goes_beyond_limits(&self) -> bool {
+        self.weighed_up_to > self.request.highest_limit()
+    }
+
     /// Bytes that a stage on this IPU may take on each tile.
     pub fn limit_of(&self, ipu: usize) -> u64 {
         let own = self.problem().limits.of(ipu);
         own.unwrap_or(self.request.highest_limit())
     }
 
-    fn solve(
+    fn solve<'a>(
         &mut self,
-        memory: &MemoryModel<'_>,
+        memory: &MemoryModel<'a>,
+        others: &mut Vec<Other<'a>>,
         progress: &Progress,
     ) -> Result<Outcome, SearchError> {
-        let begin = || progress.begin("solving", Unit::Rows, 0);
         if self.request.solver == Solver::Greedy {
             let limit = self.request.highest_limit();
             return Ok(Outcome::Greedy(solve::greedy(
@@ -247,22 +302,48 @@ impl WeighedRequest {
                 self.ipus,
             )));
         }
-        let task = begin();
+        let task = progress.begin("solving", Unit::Rows, 0);
         if let Some(solution) = solve::solve(&self.problem())? {
             return Ok(Outcome::Best(Box::new(solution)));
         }
         drop(task);
-        if !self.has_all_costs {
-            let stages = self.ipus.max(MOST_STAGES);
-            self.costs = memory.range_costs_with(u64::MAX, stages, progress)?;
-            self.has_all_costs = true;
+        if !self.goes_beyond_limits() {
+            let limit = self.request.highest_limit();
+            let rough = rough::peak(memory, self)?;
+            let beyond = rough.map_or(u64::MAX, |rough| rough.limit_beyond(limit));
+            *others = alternatives::others(self, memory)?;
+            self.weigh(memory, beyond, others, progress)?;
         }
-        let _task = begin();
-        match solve::explain(&self.problem())? {
-            Some(infeasible) => Ok(Outcome::Infeasible(Box::new(infeasible))),
+        self.explain(memory, progress)
+    }
+
+    /// Why nothing fits. Weighs longer ranges until they are enough for that.
+    fn explain(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        progress: &Progress,
+    ) -> Result<Outcome, SearchError> {
+        loop {
+            let task = progress.begin("solving", Unit::Rows, 0);
             // Both see the same costs, up to the limit.
-            None => Err(SearchError::FoundLater),
+            let infeasible = solve::explain(&self.problem())?.ok_or(SearchError::FoundLater)?;
+            drop(task);
+            if self.is_enough_for(infeasible.lowest_peak.as_ref()) {
+                return Ok(Outcome::Infeasible(Box::new(infeasible)));
+            }
+            let limit = self.weighed_up_to.saturating_mul(2);
+            self.weigh(memory, limit, &mut [], progress)?;
         }
+    }
+
+    /// Is this the split that needs the least, whatever longer ranges need, and are all
+    /// known that it has with a layer moved?
+    fn is_enough_for(&self, best: Option<&Solution>) -> bool {
+        let is_best = |best: &Solution| {
+            best.score.peak <= self.weighed_up_to
+                && rough::least_when_moved(&self.costs, &best.plan).is_some()
+        };
+        rough::has_all(&self.costs) || best.is_some_and(is_best)
     }
 
     /// How many IPUs a sweep goes up to: with limits by IPU there are no more.
@@ -357,8 +438,13 @@ impl SearchResult {
         } else {
             Vec::new()
         };
+        let plain = alternatives::without_recomputation(memory)?;
+        let (of_stages, without_recomputation) = match &plain {
+            Some(plain) => memory.split_beside(plain, &stages),
+            None => (memory.split(&stages), None),
+        };
         let mut result = Self {
-            memory: memory.split(&stages),
+            memory: of_stages,
             stages,
             over_limit: over_limit
                 .iter()
@@ -370,7 +456,7 @@ impl SearchResult {
             broken,
             sweep,
             too_large: Vec::new(),
-            without_recomputation: None,
+            without_recomputation,
             alternatives: Vec::new(),
         };
         if result.weighed.request.split && !result.fits() {

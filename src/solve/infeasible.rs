@@ -5,6 +5,7 @@ use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_after, forbidding};
 use super::error::SolveError;
 use super::objectives::Goal;
+use super::plan::Plan;
 use super::problem::{Limits, Problem};
 use super::{Solution, dynamic_program, solve};
 
@@ -171,11 +172,25 @@ fn has_plan(problem: &Problem<'_>, constraints: &[Constraint]) -> Result<bool, S
 /// # Errors
 /// As those of [`solve`].
 pub fn best_effort(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    solve(&Problem {
+    solve(&at_any_limit(problem))
+}
+
+/// The plan of [`best_effort`], by the dynamic program alone: without a proof.
+///
+/// # Errors
+/// A problem that contradicts itself, and constraints that do.
+pub fn plan_of_lowest_peak(problem: &Problem<'_>) -> Result<Option<Plan>, SolveError> {
+    let checked = CheckedProblem::new(&at_any_limit(problem))?;
+    Ok(dynamic_program::solve(&checked))
+}
+
+/// The same with stages that may take any number of bytes, lowest peak first.
+fn at_any_limit<'a>(problem: &Problem<'a>) -> Problem<'a> {
+    Problem {
         limits: Limits::Same(u64::MAX),
         goal: Goal::Peak,
         ..*problem
-    })
+    }
 }
 
 /// The fewest IPUs that are enough with the same limit and constraints, at most one

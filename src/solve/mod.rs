@@ -62,7 +62,9 @@ pub use conflict::{Conflict, ConflictKind};
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use error::SolveError;
 pub use greedy::{Greedy, greedy};
-pub use infeasible::{Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages};
+pub use infeasible::{
+    Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, plan_of_lowest_peak,
+};
 pub use integer_program::{BottleneckProof, Refused};
 pub use lp::lp;
 pub use objectives::{Goal, Objective};

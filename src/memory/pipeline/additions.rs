@@ -4,7 +4,7 @@ use super::flows::{Flow, Flows, Life, Part, TileFlows};
 use super::{PlacedStage, Recompute, Schedule};
 use crate::memory::MemoryModel;
 use crate::memory::stage::meets;
-use crate::model::{EVERYWHERE, Model, VariableGroup};
+use crate::model::{EVERYWHERE, VariableGroup};
 use std::ops::Range;
 
 /// Bytes on one tile beside those of the layers themselves.
@@ -40,6 +40,21 @@ pub(super) struct Area {
     places: Range<u32>,
     /// By flow; empty where nothing asks for it.
     parts: Vec<Part>,
+}
+
+/// Bytes on one tile by what is done with them in some places: see [`Part`].
+#[derive(Debug, Default)]
+struct AreaBytes {
+    stashed: u64,
+    stashed_and_kept: u64,
+    enters: u64,
+    leaves: u64,
+    leaves_unkept: u64,
+    gradient_in: u64,
+    gradient_out: u64,
+    passes: u64,
+    /// The largest variable that is kept.
+    largest_kept: u64,
 }
 
 /// A stage, and what it does with each flow.
@@ -83,13 +98,14 @@ impl Flows {
         let Some(after) = *after else {
             return least;
         };
-        let beside = stage.out_beside.as_ref();
+        let own = self.bytes_in(&stage.own, tile);
+        let of_out = stage.out_beside.as_ref();
+        let depth = self.depth(positions, after);
         Additions {
-            recomputed: least.recomputed + self.made_again(&stage.own, tile),
-            stash: self.stash(stage, self.depth(positions, after), tile),
-            waiting: self.waiting(&stage.own, tile)
-                + beside.map_or(0, |out| self.waiting(out, tile)),
-            passing: self.sum(&stage.own, tile, |_, part| part.passes),
+            recomputed: least.recomputed + self.made_again(&own),
+            stash: self.stash(&own, depth) + (depth as u64 + 1) * self.shared_with_out(stage, tile),
+            waiting: self.waits(&own) + of_out.map_or(0, |out| self.waiting(out, tile)),
+            passing: own.passes,
             ..least
         }
     }
@@ -133,13 +149,30 @@ impl Flows {
         }
     }
 
-    /// The bytes of the flows of which something is done in an area.
-    fn sum(&self, area: &Area, tile: &TileFlows, is_so: impl Fn(&Flow, Part) -> bool) -> u64 {
-        let met = tile.met.iter().filter(|&&flow| {
-            let flow = flow as usize;
-            is_so(&self.list[flow], area.parts[flow])
-        });
-        met.map(|&flow| tile.bytes(flow)).sum()
+    /// The bytes of the flows of a tile by what is done with them in an area.
+    fn bytes_in(&self, area: &Area, tile: &TileFlows) -> AreaBytes {
+        let mut sums = AreaBytes::default();
+        for &flow in &tile.met {
+            let part = area.parts[flow as usize];
+            if part == Part::default() {
+                continue;
+            }
+            let bytes = tile.bytes(flow);
+            let if_so = |is_so: bool| if is_so { bytes } else { 0 };
+            let is_stashed = part.is_stashed(self.pipeline.recompute);
+            sums.stashed += if_so(is_stashed);
+            sums.stashed_and_kept += if_so(is_stashed && part.kept);
+            sums.enters += if_so(part.enters);
+            sums.leaves += if_so(part.leaves);
+            sums.leaves_unkept += if_so(part.leaves && !part.kept);
+            sums.gradient_in += if_so(part.gradient_in);
+            sums.gradient_out += if_so(part.gradient_out);
+            sums.passes += if_so(part.passes);
+            if part.kept {
+                sums.largest_kept = sums.largest_kept.max(tile.largest(flow));
+            }
+        }
+        sums
     }
 
     /// What is kept from the forward to the backward pass in the layer that
@@ -176,26 +209,19 @@ impl Flows {
     }
 
     /// What is made again stage by stage while the originals wait to be sent.
-    fn made_again(&self, own: &Area, tile: &TileFlows) -> u64 {
+    fn made_again(&self, own: &AreaBytes) -> u64 {
         match self.pipeline.recompute {
-            Recompute::Stage if self.is_training => {
-                self.sum(own, tile, |_, part| part.leaves && !part.kept)
-            }
+            Recompute::Stage if self.is_training => own.leaves_unkept,
             _ => 0,
         }
     }
 
-    fn stash(&self, stage: &StageFlows, depth: usize, tile: &TileFlows) -> u64 {
-        let (own, recompute) = (&stage.own, self.pipeline.recompute);
-        let copies = self.copies(depth);
-        let is_stashed = |_: &Flow, part: Part| part.is_stashed(recompute);
-        let stashed = match (copies, self.recomputes_layers()) {
+    fn stash(&self, own: &AreaBytes, depth: usize) -> u64 {
+        match (self.copies(depth), self.recomputes_layers()) {
             // Checkpoints are kept as long as the layers that need them wait.
-            (0, true) => self.sum(own, tile, |flow, part| is_stashed(flow, part) && part.kept),
-            (0, false) => 0,
-            _ => copies * self.sum(own, tile, is_stashed),
-        };
-        stashed + (depth as u64 + 1) * self.shared_with_out(stage, tile)
+            (0, true) => own.stashed_and_kept,
+            (copies, _) => copies * own.stashed,
+        }
     }
 
     /// What Out, on the same IPU, takes from the first stage: it waits there for
@@ -204,30 +230,37 @@ impl Flows {
         if stage.out_beside.is_none() || self.pipeline.schedule != Schedule::Popart {
             return 0;
         }
-        let (own, out) = (&stage.own, self.out().start);
-        self.sum(own, tile, |flow, part| {
+        let out = self.out().start;
+        let is_so = |flow: u32| {
+            let part = stage.own.parts[flow as usize];
+            let flow = &self.list[flow as usize];
             let is_stashed = self.is_training && part.is_stashed(self.pipeline.recompute);
-            let is_used = flow.forward.iter().any(|user| own.places.contains(user));
+            let is_used = flow
+                .forward
+                .iter()
+                .any(|user| stage.own.places.contains(user));
             is_used && flow.life != Life::Backward && flow.forward.contains(&out) && !is_stashed
-        })
+        };
+        let met = tile.met.iter().filter(|&&flow| is_so(flow));
+        met.map(|&flow| tile.bytes(flow)).sum()
     }
 
+    /// What waits in an area for another stage.
     pub(super) fn waiting(&self, area: &Area, tile: &TileFlows) -> u64 {
+        self.waits(&self.bytes_in(area, tile))
+    }
+
+    fn waits(&self, area: &AreaBytes) -> u64 {
         if self.gradients_wait() && !self.has_waiting() {
-            return self.sum(area, tile, |_, part| part.gradient_in);
+            return area.gradient_in;
         }
         if !self.has_waiting() {
             return 0;
         }
-        let leaves = self.sum(area, tile, |_, part| part.leaves);
         if !self.is_backward_first() {
-            return leaves.max(self.sum(area, tile, |_, part| part.gradient_in));
+            return area.leaves.max(area.gradient_in);
         }
-        let enters = self.sum(area, tile, |_, part| part.enters);
-        let kept = tile.met.iter();
-        let kept = kept.filter(|&&flow| area.parts[flow as usize].kept);
-        let largest = kept.map(|&flow| tile.largest(flow)).max().unwrap_or(0);
-        self.sum(area, tile, |_, part| part.gradient_out) + largest.max(enters + leaves)
+        area.gradient_out + area.largest_kept.max(area.enters + area.leaves)
     }
 }
 
@@ -235,11 +268,10 @@ impl Flows {
     /// Does a stage keep copies of a variable?
     pub(in crate::memory) fn is_stashed(
         &self,
-        model: &Model,
         positions: &Range<usize>,
         item: &VariableGroup,
     ) -> bool {
-        self.of(model, item).is_some_and(|flow| {
+        self.of(item).is_some_and(|flow| {
             let part = self.list[flow as usize].part_of(&self.places_of(positions));
             part.is_stashed(self.pipeline.recompute)
         })

@@ -99,10 +99,8 @@ impl<B: Bytes> Blocks<B> {
 
     /// Begins with an empty range before the layer `start`.
     pub(super) fn begin(&mut self, start: usize) {
-        for layer in start..=self.layers {
-            if self.is_stale[layer] {
-                self.sum_up(layer);
-            }
+        if self.is_stale[self.layers] {
+            self.sum_up(self.layers);
         }
         let everywhere = self.layers * self.blocks..(self.layers + 1) * self.blocks;
         let range = &mut self.range;
@@ -115,6 +113,9 @@ impl<B: Bytes> Blocks<B> {
 
     /// Adds the next layer to the range.
     pub(super) fn add(&mut self, layer: usize) {
+        if self.is_stale[layer] {
+            self.sum_up(layer);
+        }
         let of_layer = layer * self.blocks..(layer + 1) * self.blocks;
         self.range.end = layer + 1;
         for (bound, own) in self.range.bounds.iter_mut().zip(&self.bounds[of_layer]) {

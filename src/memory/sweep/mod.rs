@@ -27,6 +27,7 @@
 
 mod blocks;
 mod code;
+mod peaks;
 mod tile;
 
 use super::pipeline::{Patterns, RangeAdditions, TileFlows};
@@ -36,10 +37,18 @@ use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
 use blocks::Blocks;
 use code::CodeByTile;
+use peaks::Peaks;
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tile::Tile;
+
+/// Of this many tiles one tells roughly what all need.
+const TILES_FOR_ONE: usize = 64;
+
+/// How many neighbours a thread takes together at most: they have many variables in
+/// common, and of these it then has at hand what it looked up before.
+const NEIGHBOURS: u32 = 8;
 
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
@@ -71,245 +80,377 @@ impl MemoryModel<'_> {
         stages: usize,
         progress: &Progress,
     ) -> Result<RangeCosts, TooManyPlaces> {
-        let stages = stages.min(self.layers()).min(self.most_stages()).max(1);
-        let Some(learnt) = &self.learnt else {
-            return self.predicted_costs(limit, stages, progress);
-        };
-        // Where stages needed less, a range over the limit may fit.
-        let costs = self.predicted_costs(learnt.predicted(limit), stages, progress)?;
-        Ok(costs.learning(learnt, stages))
+        let costs = Self::costs_in_all(&[(self, limit)], stages, progress)?;
+        Ok(costs.into_iter().next().unwrap_or_default())
     }
 
-    /// The same without what was learnt.
-    fn predicted_costs(
+    /// The same for one model in several pipelines, each with its limit, in one pass
+    /// over the tiles.
+    ///
+    /// # Errors
+    /// As [`MemoryModel::range_costs`].
+    pub(crate) fn costs_in_all(
+        pipelines: &[(&Self, u64)],
+        stages: usize,
+        progress: &Progress,
+    ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
+        let Some((model, _)) = pipelines.first() else {
+            return Ok(Vec::new());
+        };
+        let tiles = model.model.variables.tiles();
+        // Each thread must be left enough to take.
+        let at_once = tiles / (32 * rayon::current_num_threads() as u32);
+        let order = model.heaviest_first(at_once.clamp(1, NEIGHBOURS));
+        let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles.into());
+        Self::costs_on(order, pipelines, stages, &task)
+    }
+
+    /// What ranges need on a few of the tiles, which all together need no less: the
+    /// heaviest ones.
+    ///
+    /// # Errors
+    /// As [`MemoryModel::range_costs`].
+    pub(crate) fn costs_on_few_tiles(
         &self,
         limit: u64,
         stages: usize,
-        progress: &Progress,
     ) -> Result<RangeCosts, TooManyPlaces> {
-        let layers = self.layers();
-        let stages = self.flows.as_ref().map_or(0, |_| stages);
-        let patterns = |flows| Patterns::new(flows, layers as u32);
-        let tiles = u64::from(self.model.variables.tiles());
-        let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles);
-        let shared = RangeSweep {
-            model: self,
-            limit,
-            code: CodeByTile::new(self),
-            order: self.heaviest_first(),
-            next: AtomicUsize::new(0),
-            failed: AtomicBool::new(false),
-            ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
-            stages,
-            patterns: self.flows.as_ref().map(patterns),
-            peaks: (0..layers * layers * (stages + 1))
-                .map(|_| AtomicU64::new(0))
-                .collect(),
-        };
-        rayon::broadcast(|_| shared.work(&task));
-        if shared.failed.load(Ordering::Relaxed) {
-            return Err(TooManyPlaces);
-        }
-        Ok(shared.into_costs())
+        let mut order = self.heaviest_first(1);
+        order.truncate(order.len().div_ceil(TILES_FOR_ONE));
+        let task = Progress::new().begin("weighing some tiles", Unit::Tiles, 0);
+        let costs = Self::costs_on(order, &[(self, limit)], stages, &task)?;
+        Ok(costs.into_iter().next().unwrap_or_default())
     }
 
-    /// All tiles by what the compiler recorded of them. The costs are the same
-    /// in any order, so it does not matter whether that is right.
-    fn heaviest_first(&self) -> Vec<u32> {
-        let recorded = &self.model.recorded.tiles;
-        let bytes = |tile: u32| recorded.get(tile as usize).map_or(0, |own| own.total);
-        let mut order: Vec<u32> = (0..self.model.variables.tiles()).collect();
-        order.sort_by_key(|&tile| Reverse(bytes(tile)));
+    /// The costs on the tiles of `order`, in each of these pipelines.
+    fn costs_on(
+        order: Vec<Range<u32>>,
+        pipelines: &[(&Self, u64)],
+        stages: usize,
+        task: &Task,
+    ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
+        let sweep = |&(model, limit)| PipelineSweep::new(model, limit, stages);
+        let pipelines: Vec<_> = pipelines.iter().map(sweep).collect();
+        let model = pipelines[0].model;
+        let sweep = RangeSweep {
+            model,
+            code: CodeByTile::new(model),
+            order,
+            next: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+            pipelines,
+        };
+        rayon::broadcast(|_| sweep.work(task));
+        if sweep.failed.load(Ordering::Relaxed) {
+            return Err(TooManyPlaces);
+        }
+        let costs = sweep.pipelines.into_iter().map(PipelineSweep::into_costs);
+        Ok(costs.collect())
+    }
+
+    /// All tiles by what the compiler recorded of them, `at_once` neighbours together.
+    /// The costs are the same in any order, so it does not matter whether that is
+    /// right.
+    fn heaviest_first(&self, at_once: u32) -> Vec<Range<u32>> {
+        let tiles = self.model.variables.tiles();
+        let starts = (0..tiles).step_by(at_once as usize);
+        let mut order: Vec<_> = starts.map(|at| at..tiles.min(at + at_once)).collect();
+        let heaviest = |own: &Range<u32>| own.clone().map(|tile| self.recorded_on(tile)).max();
+        order.sort_by_cached_key(|own| Reverse(heaviest(own)));
         order
+    }
+
+    /// Bytes that the compiler recorded of a tile.
+    fn recorded_on(&self, tile: u32) -> u64 {
+        let own = self.model.recorded.tiles.get(tile as usize);
+        own.map_or(0, |own| own.total)
     }
 }
 
 /// What all threads share.
 struct RangeSweep<'a> {
+    /// The model, in any of the pipelines.
     model: &'a MemoryModel<'a>,
-    limit: u64,
     code: CodeByTile,
-    order: Vec<u32>,
-    /// How many tiles of `order` are taken.
+    /// Tiles that a thread takes together.
+    order: Vec<Range<u32>>,
+    /// How many of `order` are taken.
     next: AtomicUsize,
     /// Was there a tile with too much on it?
     failed: AtomicBool,
+    pipelines: Vec<PipelineSweep<'a>>,
+}
+
+/// What is known of one pipeline, by all threads.
+struct PipelineSweep<'a> {
+    model: &'a MemoryModel<'a>,
+    /// Longer ranges than those that need at most this are not looked at.
+    limit: u64,
     /// By start: the end (exclusive) of the longest range that fits, as far as
     /// is known.
     ends: Vec<AtomicUsize>,
-    /// In a pipeline: how many stages a split has at most; else 0.
+    /// How many stages a split has at most.
     stages: usize,
     patterns: Option<Patterns>,
-    /// By first and last layer: the highest bytes on any tile so far that the
-    /// range needs at least, and with 0, 1, ... stages after it.
-    peaks: Vec<AtomicU64>,
+    /// The highest bytes on any tile so far that each range needs at least, and in a
+    /// pipeline with 0, 1, ... stages after it.
+    peaks: Peaks,
 }
 
-/// What a thread uses again for each tile, for the pipeline.
+/// What a thread uses again for each tile.
+#[derive(Default)]
+struct Scratch {
+    tile: Tile,
+    narrow: Blocks<u32>,
+    wide: Blocks<u64>,
+    flows: TileFlows,
+    /// By pipeline.
+    pipelines: Vec<PipelineScratch>,
+}
+
+/// The same for one pipeline, and what it adds to the range that grows.
 #[derive(Default)]
 struct PipelineScratch {
-    flows: TileFlows,
     additions: RangeAdditions,
-    /// By number of stages after a range: what is added.
+    /// Does the range fit so far?
+    is_on: bool,
+    /// What is added at least.
+    least: u64,
+    /// By number of stages after the range: what is added beside that.
     columns: Vec<u64>,
 }
 
 impl RangeSweep<'_> {
     /// Takes tiles until none is left.
     fn work(&self, task: &Task) {
-        let mut tile = Tile::default();
+        let mut scratch = Scratch::default();
+        let pipelines = self.pipelines.len();
+        scratch.pipelines.resize_with(pipelines, Default::default);
         let mut code = Vec::new();
-        let mut pipeline = PipelineScratch::default();
-        let (mut narrow, mut wide) = (Blocks::<u32>::default(), Blocks::<u64>::default());
-        while let Some(&number) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            let code = self.code.on(self.model, number, &mut code);
-            if tile.load(self.model, number, code).is_err() {
-                self.failed.store(true, Ordering::Relaxed);
+        while let Some(tiles) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            for number in tiles.clone() {
+                let code = self.code.on(self.model, number, &mut code);
+                if self.tile(number, code, &mut scratch).is_err() {
+                    self.failed.store(true, Ordering::Relaxed);
+                }
+                if self.failed.load(Ordering::Relaxed) {
+                    return;
+                }
+                task.add(1);
             }
-            if self.failed.load(Ordering::Relaxed) {
-                break;
-            }
-            if let (Some(flows), Some(patterns)) = (&self.model.flows, &self.patterns) {
-                pipeline.flows.load(self.model, flows, number);
-                let additions = &mut pipeline.additions;
-                additions.load(self.model, flows, patterns, &pipeline.flows);
-            }
+        }
+    }
+
+    /// Sweeps one tile: once for all pipelines where the same variables count, which
+    /// are fewer where layers are made again.
+    fn tile(
+        &self,
+        number: u32,
+        code: &[(u32, u64)],
+        scratch: &mut Scratch,
+    ) -> Result<(), TooManyPlaces> {
+        self.load_additions(number, scratch);
+        for is_again in [false, true] {
+            let with_same = |own: &&PipelineSweep<'_>| own.recomputes_layers() == is_again;
+            let Some(first) = self.pipelines.iter().find(with_same) else {
+                continue;
+            };
+            let Scratch {
+                tile,
+                narrow,
+                wide,
+                pipelines,
+                ..
+            } = scratch;
+            tile.load(first.model, number, code)?;
+            let own = self.pipelines.iter().zip(pipelines);
+            let mut own: Vec<_> = own.filter(|(own, _)| with_same(own)).collect();
             // 32 bits hold what a tile has, but not what a file may claim.
             if tile.variable_bytes <= u64::from(u32::MAX) {
-                self.sweep(&tile, &mut narrow, &mut pipeline);
+                sweep(tile, narrow, &mut own);
             } else {
-                self.sweep(&tile, &mut wide, &mut pipeline);
+                sweep(tile, wide, &mut own);
             }
-            task.add(1);
         }
+        Ok(())
     }
 
-    /// Goes through all starts, and from each as far as the range fits.
-    fn sweep<B: Bytes>(&self, tile: &Tile, blocks: &mut Blocks<B>, pipeline: &mut PipelineScratch) {
-        let layers = self.model.layers();
-        blocks.restart(tile, layers);
-        let (mut always, mut code) = (vec![0; layers], vec![[0; 4]; layers]);
-        for start in 0..layers {
-            for entry in &tile.moving[start] {
-                blocks.enter(entry.layer as usize, entry.what);
-            }
-            for entry in &tile.always[start] {
-                always[entry.layer as usize] += entry.what;
-            }
-            for entry in &tile.code[start] {
-                let (kind, bytes) = entry.what;
-                code[entry.layer as usize][kind] += bytes;
-            }
-            blocks.begin(start);
-            if self.stages > 0 {
-                pipeline.additions.begin(start);
-            }
-            self.ranges_from(start, tile, (&always, &code), blocks, pipeline);
+    /// Takes what each pipeline adds on a tile.
+    fn load_additions(&self, number: u32, scratch: &mut Scratch) {
+        if let Some(flows) = &self.model.flows {
+            scratch.flows.load(self.model, flows, number);
         }
-    }
-
-    /// All ranges from `start`, with what enters at each layer.
-    fn ranges_from<B: Bytes>(
-        &self,
-        start: usize,
-        tile: &Tile,
-        (always, code): (&[u64], &[[u64; 4]]),
-        blocks: &mut Blocks<B>,
-        pipeline: &mut PipelineScratch,
-    ) {
-        let overhead = &self.model.overhead;
-        let mut window: Option<(usize, usize)> = None;
-        let (mut own, mut fixed) = (tile.code_everywhere, tile.always_everywhere);
-        for last in start..self.model.layers() {
-            if last >= self.ends[start].load(Ordering::Relaxed) {
-                break;
-            }
-            for (sum, code) in own.iter_mut().zip(code[last]) {
-                *sum += code;
-            }
-            fixed += always[last];
-            window = tile.widened(window, self.model.layer_window(last));
-            blocks.add(last);
-            let peaks = self.peaks(start, last);
-            let least = self.add_columns(start..last + 1, pipeline);
-            let code: u64 = overhead.capped(tile.number, own).iter().sum();
-            let mut total = overhead.fixed(tile.number) + code;
-            if let Some(window) = window {
-                total += fixed;
-                let known = lowest_known(peaks, least, &pipeline.columns);
-                let known = overhead.without_gaps(tile.number, known);
-                total += blocks.highest(window, known.saturating_sub(total));
-            }
-            total += overhead.gaps(tile.number, total) + least;
-            peaks[0].fetch_max(total, Ordering::Relaxed);
-            for (peak, beside) in peaks[1..].iter().zip(&pipeline.columns) {
-                peak.fetch_max(total + beside, Ordering::Relaxed);
-            }
-            if total > self.limit {
-                self.ends[start].fetch_min(last, Ordering::Relaxed);
-                break;
+        for (own, scratch_of) in self.pipelines.iter().zip(&mut scratch.pipelines) {
+            if let (Some(flows), Some(patterns)) = (&own.model.flows, &own.patterns) {
+                let additions = &mut scratch_of.additions;
+                additions.load(own.model, flows, patterns, &scratch.flows);
             }
         }
     }
+}
 
-    /// What is known of the range from `start` to `last`: at least, and by the
-    /// number of stages after it.
-    fn peaks(&self, start: usize, last: usize) -> &[AtomicU64] {
-        let columns = self.stages + 1;
-        &self.peaks[(start * self.model.layers() + last) * columns..][..columns]
+/// Goes through all starts, and from each as far as the range fits in any of the
+/// pipelines, which need the same without what they add.
+fn sweep<B: Bytes>(
+    tile: &Tile,
+    blocks: &mut Blocks<B>,
+    pipelines: &mut [(&PipelineSweep<'_>, &mut PipelineScratch)],
+) {
+    let layers = pipelines[0].0.model.layers();
+    blocks.restart(tile, layers);
+    let (mut always, mut code) = (vec![0; layers], vec![[0; 4]; layers]);
+    for start in 0..layers {
+        for entry in &tile.moving[start] {
+            blocks.enter(entry.layer as usize, entry.what);
+        }
+        for entry in &tile.always[start] {
+            always[entry.layer as usize] += entry.what;
+        }
+        for entry in &tile.code[start] {
+            let (kind, bytes) = entry.what;
+            code[entry.layer as usize][kind] += bytes;
+        }
+        blocks.begin(start);
+        for (own, scratch) in pipelines.iter_mut() {
+            own.begin(start, scratch);
+        }
+        ranges_from(start, tile, (&always, &code), blocks, pipelines);
+    }
+}
+
+/// All ranges from `start`, with what enters at each layer.
+fn ranges_from<B: Bytes>(
+    start: usize,
+    tile: &Tile,
+    (always, code): (&[u64], &[[u64; 4]]),
+    blocks: &mut Blocks<B>,
+    pipelines: &mut [(&PipelineSweep<'_>, &mut PipelineScratch)],
+) {
+    let model = pipelines[0].0.model;
+    let overhead = &model.overhead;
+    let mut window: Option<(usize, usize)> = None;
+    let (mut own, mut fixed) = (tile.code_everywhere, tile.always_everywhere);
+    for last in start..model.layers() {
+        let mut known = None;
+        for (pipeline, scratch) in pipelines.iter_mut() {
+            let own = pipeline.add(start..last + 1, scratch);
+            known = known.into_iter().chain(own).min();
+        }
+        // No pipeline has this range.
+        let Some(known) = known else { break };
+        for (sum, code) in own.iter_mut().zip(code[last]) {
+            *sum += code;
+        }
+        fixed += always[last];
+        window = tile.widened(window, model.layer_window(last));
+        blocks.add(last);
+        let code: u64 = overhead.capped(tile.number, own).iter().sum();
+        let mut total = overhead.fixed(tile.number) + code;
+        if let Some(window) = window {
+            total += fixed;
+            let known = overhead.without_gaps(tile.number, known);
+            total += blocks.highest(window, known.saturating_sub(total));
+        }
+        total += overhead.gaps(tile.number, total);
+        for (pipeline, scratch) in pipelines.iter_mut() {
+            pipeline.take(start, last, total, scratch);
+        }
+    }
+}
+
+impl<'a> PipelineSweep<'a> {
+    fn new(model: &'a MemoryModel<'a>, limit: u64, stages: usize) -> Self {
+        let layers = model.layers();
+        let stages = stages.min(layers).min(model.most_stages()).max(1);
+        let columns = model.flows.as_ref().map_or(0, |_| stages);
+        let patterns = |flows| Patterns::new(flows, layers as u32);
+        let learnt = model.learnt.as_ref();
+        Self {
+            model,
+            // Where stages needed less, a range over the limit may fit.
+            limit: learnt.map_or(limit, |learnt| learnt.predicted(limit)),
+            ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
+            stages,
+            patterns: model.flows.as_ref().map(patterns),
+            peaks: Peaks::new(layers, columns + 1),
+        }
     }
 
-    /// Adds the last position of `range` to what the pipeline adds. Returns what
-    /// that is at least; the columns have what comes beside it.
-    fn add_columns(&self, range: Range<usize>, pipeline: &mut PipelineScratch) -> u64 {
-        let Some(flows) = &self.model.flows else {
-            return 0;
-        };
-        let PipelineScratch {
-            additions, columns, ..
-        } = pipeline;
-        additions.add(flows, range.end - 1);
-        let is_whole = range.len() == self.model.layers();
-        let is_last = range.end == self.model.layers();
-        // Only the last stage has none after it.
-        let stages = if is_last { 1 } else { self.stages };
-        columns.clear();
-        columns.extend((0..stages).map(|after| {
-            let depth = flows.depth(&range, after);
-            additions.beside(flows, depth, is_whole)
-        }));
-        additions.least()
+    fn recomputes_layers(&self) -> bool {
+        let flows = self.model.flows.as_ref();
+        flows.is_some_and(|flows| flows.recomputes_layers())
+    }
+
+    /// Begins with an empty range before the position `start`.
+    fn begin(&self, start: usize, scratch: &mut PipelineScratch) {
+        scratch.is_on = true;
+        scratch.least = 0;
+        if self.patterns.is_some() {
+            scratch.additions.begin(start);
+        }
+    }
+
+    /// Adds the last position of `range`, which had all before it. Returns the bytes
+    /// that a tile has at least, without what the pipeline adds, where it changes
+    /// anything of what is known; `None` if the range does not fit.
+    fn add(&self, range: Range<usize>, scratch: &mut PipelineScratch) -> Option<u64> {
+        let (start, last) = (range.start, range.end - 1);
+        scratch.is_on &= last < self.ends[start].load(Ordering::Relaxed);
+        if !scratch.is_on {
+            return None;
+        }
+        if let Some(flows) = &self.model.flows {
+            let PipelineScratch {
+                additions, columns, ..
+            } = scratch;
+            additions.add(flows, last);
+            let is_whole = range.len() == self.model.layers();
+            let is_last = range.end == self.model.layers();
+            // Only the last stage has none after it.
+            let stages = if is_last { 1 } else { self.stages };
+            columns.clear();
+            columns.extend((0..stages).map(|after| {
+                let depth = flows.depth(&range, after);
+                additions.beside(flows, depth, is_whole)
+            }));
+            scratch.least = additions.least();
+        }
+        let peaks = self.peaks.of(start, last);
+        Some(peaks.lowest(scratch.least, &scratch.columns))
+    }
+
+    /// Takes what a tile needs of a range without what the pipeline adds.
+    fn take(&self, start: usize, last: usize, bytes: u64, scratch: &mut PipelineScratch) {
+        if !scratch.is_on {
+            return;
+        }
+        let least = bytes + scratch.least;
+        self.peaks.of(start, last).raise(least, &scratch.columns);
+        if least > self.limit {
+            self.ends[start].fetch_min(last, Ordering::Relaxed);
+            scratch.is_on = false;
+        }
     }
 
     /// The table of all ranges that fit.
     fn into_costs(self) -> RangeCosts {
-        let layers = self.model.layers();
-        let load = |start: usize, last: usize, column: usize| {
-            self.peaks(start, last)[column].load(Ordering::Relaxed)
-        };
         let row = |start: usize| {
             let end = self.ends[start].load(Ordering::Relaxed).max(start);
-            (start..end).map(|last| load(start, last, 0)).collect()
+            let ranges = (start..end).map(|last| self.peaks.of(start, last).get(0));
+            ranges.collect()
         };
-        let least = (0..layers).map(row).collect();
-        if self.stages == 0 {
-            return RangeCosts::new(least);
+        let least = (0..self.ends.len()).map(row).collect();
+        let costs = match &self.patterns {
+            None => RangeCosts::new(least),
+            Some(_) => RangeCosts::in_pipeline(least, self.stages, |range, after| {
+                self.peaks.of(range.start, range.end - 1).get(after + 1)
+            }),
+        };
+        match &self.model.learnt {
+            Some(learnt) => costs.learning(learnt, self.stages),
+            None => costs,
         }
-        RangeCosts::in_pipeline(least, self.stages, |range, after| {
-            load(range.start, range.end - 1, after + 1)
-        })
     }
-}
-
-/// The number of bytes that a tile needs at least so that it changes anything of
-/// what is known of a range, without what a pipeline adds to it.
-fn lowest_known(peaks: &[AtomicU64], least: u64, columns: &[u64]) -> u64 {
-    let known = |(peak, added): (&AtomicU64, u64)| {
-        let known = peak.load(Ordering::Relaxed);
-        known.saturating_sub(least + added)
-    };
-    let added = [0].into_iter().chain(columns.iter().copied());
-    peaks.iter().zip(added).map(known).min().unwrap_or(0)
 }
 
 /// A sum of bytes: 32 bits where they hold all of a tile. Changes are added

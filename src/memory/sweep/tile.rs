@@ -112,8 +112,7 @@ impl Tile {
     /// begin and end to be live.
     fn find_variables(&mut self, model: &MemoryModel<'_>, tile: u32) -> Result<(), TooManyPlaces> {
         let mut left = limits::ENTRIES;
-        let classes = &model.model.classes;
-        let steps = classes.steps() as usize + 1;
+        let steps = model.model.classes.steps() as usize + 1;
         self.found.clear();
         self.begins.restart(steps);
         self.ends.restart(steps);
@@ -125,14 +124,14 @@ impl Tile {
                 continue;
             }
             self.variable_bytes += u64::from(bytes);
-            if classes.is_always_live(class) {
+            let Some(ranges) = model.live_ranges(class) else {
                 let what = u64::from(bytes);
                 self.always_everywhere += if everywhere { what } else { 0 };
                 left = left.checked_sub(layers.len()).ok_or(TooManyPlaces)?;
                 enter(layers, &mut self.always, what);
                 continue;
-            }
-            for &(from, to) in classes.ranges(class) {
+            };
+            for &(from, to) in ranges {
                 left = left.checked_sub(layers.len().max(1)).ok_or(TooManyPlaces)?;
                 self.begins.add(from);
                 self.ends.add(to);

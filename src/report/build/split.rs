@@ -127,8 +127,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// For each cut what flows over it, what it doubles, and, where all ranges
-    /// of positions were weighed, what moving a layer over it would do.
+    /// For each cut what flows over it, what it doubles, and, where ranges
+    /// over the limit were weighed, what moving a layer over it would do.
     pub(super) fn cuts(&self, found: &SearchResult, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let cut = |(number, sides): (usize, &[Range<usize>])| {
             let boundary = sides[0].end;
@@ -143,7 +143,7 @@ impl Inputs<'_> {
                 layer_after: self.name(boundary),
                 bytes: found.weighed.cut_bytes[boundary - 1],
                 duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
-                moves: if found.weighed.has_all_costs && self.is_full() {
+                moves: if found.weighed.goes_beyond_limits() && self.is_full() {
                     self.moves(found, number, sides)
                 } else {
                     Vec::new()

@@ -16,10 +16,12 @@ impl Inputs<'_> {
     pub(super) fn what_if(&self, found: &SearchResult) -> Option<WhatIf> {
         let weighed = &found.weighed;
         let costs = &weighed.costs;
-        let is_wanted = weighed.request.what_if && weighed.has_all_costs;
         let split = ends(&found.stages);
         let positions = costs.layers() as u32;
-        if !is_wanted || split.last() != Some(&positions) || split.len() > costs.stages() {
+        if !weighed.request.what_if
+            || split.last() != Some(&positions)
+            || split.len() > costs.stages()
+        {
             return None;
         }
         let best = best(found);

@@ -4,6 +4,7 @@ mod accumulators;
 mod part;
 mod tile;
 mod users;
+mod uses;
 
 pub(super) use part::{Flow, Life, Part};
 pub(in crate::memory) use tile::TileFlows;
@@ -11,11 +12,12 @@ pub(in crate::memory) use tile::TileFlows;
 use super::{Pipeline, Recompute, Schedule};
 use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableGroup};
 use accumulators::AccumulatorSize;
-use rustc_hash::FxHashMap;
 use std::ops::Range;
+use std::sync::Arc;
 use users::{KnownFlows, OfSet};
+use uses::FlowsOfUses;
 
-/// All flows of a model.
+/// All flows of a model, which are shared with the same model in other pipelines.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct Flows {
     pub(super) pipeline: Pipeline,
@@ -26,20 +28,15 @@ pub(in crate::memory) struct Flows {
     /// Is Out, the last place, in one position with In?
     pub(super) out_is_first: bool,
     /// The flows by number.
-    pub(super) list: Vec<Flow>,
-    /// By user set: the first of the numbers of its flows.
-    of_set: Vec<OfSet>,
-    /// Where a set is used in several places: the same by set and class, since a
-    /// variable of a function is used in all that call it, but live in one call.
-    of_class: FxHashMap<(u32, u32), u32>,
+    pub(super) list: Arc<[Flow]>,
+    /// By use: its flow.
+    of_uses: FlowsOfUses,
     /// By user set: where it counts.
-    counted: Vec<Box<[u32]>>,
+    counted: Arc<[Box<[u32]>]>,
     /// By class: when it is live; `None` for parameters.
-    life_of_class: Vec<Option<Life>>,
-    /// By user set: the operation groups that copy it from or to the host.
-    streams: Vec<Box<[u32]>>,
+    life_of_class: Arc<[Option<Life>]>,
     /// By user set: bytes of an accumulator are these for each byte of it.
-    accumulators: Vec<Option<AccumulatorSize>>,
+    accumulators: Arc<[Option<AccumulatorSize>]>,
 }
 
 impl Flows {
@@ -58,7 +55,20 @@ impl Flows {
         let life_of_class: Vec<_> = (0..model.classes.len() as u32).map(life).collect();
         let mut known = KnownFlows::new(positions);
         let of_set = known.of_sets(model, &by_pass);
-        let of_class = known.of_classes(model, (&by_pass, placement), &of_set, &life_of_class);
+        let has_flow = |(class, set): (u32, u32)| {
+            life_of_class[class as usize].is_some() && !matches!(of_set[set as usize], OfSet::None)
+        };
+        let uses = uses::gather(model, has_flow);
+        let of_uses = known.of_uses(model, (&by_pass, placement), &of_set, &uses);
+        let of_uses = FlowsOfUses::new(model.classes.len(), &uses, |(class, set)| {
+            let first = match of_set[set as usize] {
+                OfSet::First(first) => first,
+                OfSet::None | OfSet::ByClass => of_uses[&(class, set)],
+            };
+            let life = life_of_class[class as usize].unwrap_or(Life::Forward);
+            let streamed = is_streamed(model, &by_pass.streams[set as usize], class);
+            first + 2 * life as u32 + u32::from(streamed)
+        });
         let counted = placement.counted.iter();
         let counted = counted.map(|&set| placement.sets.places(set).into());
         Ok(Self {
@@ -66,42 +76,25 @@ impl Flows {
             is_training: model.turn.is_some(),
             places: positions.len() as u32 + u32::from(positions.out_is_first()),
             out_is_first: positions.out_is_first(),
-            list: known.list,
-            of_set,
-            of_class,
+            list: known.list.into(),
+            of_uses,
             counted: counted.collect(),
-            life_of_class,
-            accumulators: accumulators::by_set(model, &by_pass),
-            streams: by_pass.streams,
+            life_of_class: life_of_class.into(),
+            accumulators: accumulators::by_set(model, &by_pass).into(),
         })
     }
 
     /// The same tensors flow in every pipeline that is on.
-    pub(in crate::memory) fn in_pipeline(self, pipeline: Pipeline) -> Self {
-        Self { pipeline, ..self }
+    pub(in crate::memory) fn in_pipeline(&self, pipeline: Pipeline) -> Self {
+        let own = self.clone();
+        Self { pipeline, ..own }
     }
 
     /// The flow of a variable; `None` for parameters, constants, and what no
     /// operation with a place uses.
-    pub(in crate::memory) fn of(&self, model: &Model, item: &VariableGroup) -> Option<u32> {
-        let life = self.life_of_class[item.class as usize]?;
-        let first = match self.of_set[item.set as usize] {
-            OfSet::None => return None,
-            OfSet::First(first) => first,
-            OfSet::ByClass => *self.of_class.get(&(item.set, item.class))?,
-        };
-        let streamed = self.is_streamed(model, item);
-        Some(first + 2 * life as u32 + u32::from(streamed))
-    }
-
-    /// Does the host send a variable? Then it begins to be live as it is copied.
-    fn is_streamed(&self, model: &Model, item: &VariableGroup) -> bool {
-        let mut streams = self.streams[item.set as usize].iter();
-        streams.any(|&group| {
-            let copies = &model.operation_groups[group as usize].host_copies;
-            let begin = model.classes.ranges(item.class).first();
-            begin.is_some_and(|(begin, _)| copies.binary_search(begin).is_ok())
-        })
+    #[inline]
+    pub(in crate::memory) fn of(&self, item: &VariableGroup) -> Option<u32> {
+        self.of_uses.of((item.class, item.set))
     }
 
     /// How many flows there are.
@@ -119,9 +112,9 @@ impl Flows {
 
     /// Is a variable made again layer by layer, so that it is not live in all
     /// layers at once?
-    pub(in crate::memory) fn is_recomputed(&self, model: &Model, item: &VariableGroup) -> bool {
+    pub(in crate::memory) fn is_recomputed(&self, item: &VariableGroup) -> bool {
         self.recomputes_layers()
-            && self.of(model, item).is_some_and(|flow| {
+            && self.of(item).is_some_and(|flow| {
                 let flow = &self.list[flow as usize];
                 flow.life == Life::OverTurn
                     && !flow.backward.is_empty()
@@ -187,6 +180,17 @@ impl Flows {
     }
 }
 
+/// Does the host send a variable of this class, which these operation groups copy
+/// from or to it? Then it begins to be live as it is copied.
+fn is_streamed(model: &Model, streams: &[u32], class: u32) -> bool {
+    let mut streams = streams.iter();
+    streams.any(|&group| {
+        let copies = &model.operation_groups[group as usize].host_copies;
+        let begin = model.classes.ranges(class).first();
+        begin.is_some_and(|(begin, _)| copies.binary_search(begin).is_ok())
+    })
+}
+
 #[cfg(test)]
 impl Flows {
     /// Those that a test made, of a training model.
@@ -201,13 +205,11 @@ impl Flows {
             is_training: true,
             places,
             out_is_first,
-            list,
-            of_set: Vec::new(),
-            of_class: FxHashMap::default(),
-            counted: Vec::new(),
-            life_of_class: Vec::new(),
-            streams: Vec::new(),
-            accumulators: Vec::new(),
+            list: list.into(),
+            of_uses: FlowsOfUses::default(),
+            counted: Arc::default(),
+            life_of_class: Arc::default(),
+            accumulators: Arc::default(),
         }
     }
 }

@@ -32,7 +32,7 @@ impl TileFlows {
                     _ => self.accumulators.push((places, bytes)),
                 }
             }
-            let Some(flow) = flows.of(memory.model, item) else {
+            let Some(flow) = flows.of(item) else {
                 continue;
             };
             let (all, largest) = &mut self.bytes[flow as usize];

@@ -1,10 +1,10 @@
 //! Which places use a tensor in the forward pass and in the backward pass.
 
+use super::uses::Use;
 use super::{Flow, Life};
 use crate::memory::join;
-use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind, VariableGroup};
-use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind};
+use rustc_hash::FxHashMap;
 
 /// Which flow a user set has.
 #[derive(Debug, Clone, Copy)]
@@ -90,39 +90,22 @@ impl KnownFlows {
         (0..model.user_sets.len() as u32).map(of_set).collect()
     }
 
-    /// By set and class, for the sets that several places use.
-    pub(super) fn of_classes(
+    /// The first flow of each use that is of a set which several places use: a
+    /// variable of a function is used in all that call it, but live in one call.
+    pub(super) fn of_uses(
         &mut self,
         model: &Model,
         (by_pass, placement): (&PassPlaces, &Placement),
         of_set: &[OfSet],
-        life_of_class: &[Option<Life>],
-    ) -> FxHashMap<(u32, u32), u32> {
-        let is_wanted = |item: &&VariableGroup| {
-            matches!(of_set[item.set as usize], OfSet::ByClass)
-                && life_of_class[item.class as usize].is_some()
-        };
-        let gather = |mut met: FxHashSet<(u32, u32)>, tile| {
-            let items = model.variables.on_tile(tile).iter().filter(is_wanted);
-            met.extend(items.map(|item| (item.set, item.class)));
-            met
-        };
-        let tiles = (0..model.variables.tiles()).into_par_iter();
-        let met = tiles
-            .fold(FxHashSet::default, gather)
-            .reduce(FxHashSet::default, |a, b| {
-                let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
-                large.extend(small);
-                large
-            });
+        uses: &[Use],
+    ) -> FxHashMap<Use, u32> {
         let windows = PassWindows::new(model, placement, by_pass);
-        let mut met: Vec<(u32, u32)> = met.into_iter().collect();
-        met.sort_unstable();
-        let flow = |(set, class)| {
+        let is_wanted = |&&(_, set): &&Use| matches!(of_set[set as usize], OfSet::ByClass);
+        let flow = |&(class, set): &Use| {
             let (forward, backward) = windows.users(model, by_pass.places(set), class);
-            ((set, class), self.number(&forward, &backward))
+            ((class, set), self.number(&forward, &backward))
         };
-        met.into_iter().map(flow).collect()
+        uses.iter().filter(is_wanted).map(flow).collect()
     }
 }
 

@@ -1,0 +1,69 @@
+//! What is known of every range of layers, by all threads.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Ranges with the same start whose numbers are kept together, from when one of them
+/// is looked at: most ranges of large models never are.
+const AT_ONCE: usize = 16;
+
+/// The highest bytes of any tile so far: by first and last layer a number that a
+/// range needs at least, and in a pipeline one for each number of stages after it.
+pub(super) struct Peaks {
+    layers: usize,
+    columns: usize,
+    /// By first layer, then last layer.
+    parts: Vec<OnceLock<Box<[AtomicU64]>>>,
+}
+
+/// The numbers of one range.
+#[derive(Clone, Copy)]
+pub(super) struct RangePeaks<'a>(&'a [AtomicU64]);
+
+impl Peaks {
+    /// Nothing is known of any range; each has `columns` numbers.
+    pub(super) fn new(layers: usize, columns: usize) -> Self {
+        let parts = layers * layers.div_ceil(AT_ONCE);
+        Self {
+            layers,
+            columns,
+            parts: (0..parts).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// The range from `start` to `last`.
+    pub(super) fn of(&self, start: usize, last: usize) -> RangePeaks<'_> {
+        let part = start * self.layers.div_ceil(AT_ONCE) + last / AT_ONCE;
+        let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
+        let part = self.parts[part].get_or_init(|| zeros().collect());
+        RangePeaks(&part[last % AT_ONCE * self.columns..][..self.columns])
+    }
+}
+
+impl RangePeaks<'_> {
+    /// A number of it, of which 0 is what it needs at least.
+    pub(super) fn get(self, column: usize) -> u64 {
+        self.0[column].load(Ordering::Relaxed)
+    }
+
+    /// The bytes that a tile has at least, beside `least` and what the columns add to
+    /// that, where it raises any number.
+    pub(super) fn lowest(self, least: u64, columns: &[u64]) -> u64 {
+        let beside = self.0[1..].iter().zip(columns);
+        let first = self.get(0).saturating_sub(least);
+        beside
+            .map(|(peak, added)| peak.load(Ordering::Relaxed).saturating_sub(least + added))
+            .fold(first, u64::min)
+    }
+
+    /// A tile has `least`, and with what the columns add to that.
+    pub(super) fn raise(self, least: u64, columns: &[u64]) {
+        let all = [0].iter().chain(columns);
+        for (peak, added) in self.0.iter().zip(all) {
+            // Most tiles raise nothing, and to look is much cheaper than to write.
+            if peak.load(Ordering::Relaxed) < least + added {
+                peak.fetch_max(least + added, Ordering::Relaxed);
+            }
+        }
+    }
+}
