@@ -4,28 +4,40 @@
 use crate::profile::LiveClasses;
 use std::sync::Arc;
 
-/// When the variables of a class are live. There are hundreds of thousands of classes,
-/// and this is one look into memory where their ranges take three.
+/// When the variables of a class are live, in eight bytes. There are hundreds of thousands
+/// of classes, and this is one look into memory where their ranges take three.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ClassLife {
-    /// On every step.
-    Always,
-    /// On one half-open range of steps.
-    Once((u32, u32)),
-    /// On several, or on none.
-    Otherwise,
-}
+pub(super) struct ClassLife((u32, u32));
 
 impl ClassLife {
+    /// On every step. No range of steps begins after all of them.
+    const ALWAYS: Self = Self((u32::MAX, 0));
+    /// On several half-open ranges, or on none.
+    const OTHERWISE: Self = Self((u32::MAX, 1));
+
     /// By class.
     pub(super) fn of_classes(classes: &LiveClasses) -> Arc<[Self]> {
         let all = 0..classes.len() as u32;
         let life = |class| match classes.ranges(class) {
-            _ if classes.is_always_live(class) => Self::Always,
-            &[range] => Self::Once(range),
-            _ => Self::Otherwise,
+            _ if classes.is_always_live(class) => Self::ALWAYS,
+            &[range] => Self(range),
+            _ => Self::OTHERWISE,
         };
         all.map(life).collect()
+    }
+
+    /// The ranges of `class`, whose life this is; `None` if it is live on every step.
+    #[inline]
+    pub(super) fn ranges<'a>(
+        &'a self,
+        classes: &'a LiveClasses,
+        class: u32,
+    ) -> Option<&'a [(u32, u32)]> {
+        match self.0 {
+            (u32::MAX, 0) => None,
+            (u32::MAX, _) => Some(classes.ranges(class)),
+            _ => Some(std::slice::from_ref(&self.0)),
+        }
     }
 }
 

@@ -186,11 +186,7 @@ impl<'a> MemoryModel<'a> {
     /// those that are on every step.
     #[inline]
     fn live_ranges(&self, class: u32) -> Option<&[(u32, u32)]> {
-        match &self.lives[class as usize] {
-            ClassLife::Always => None,
-            ClassLife::Once(range) => Some(std::slice::from_ref(range)),
-            ClassLife::Otherwise => Some(self.model.classes.ranges(class)),
-        }
+        self.lives[class as usize].ranges(&self.model.classes, class)
     }
 
     fn all_steps(&self) -> Option<(u32, u32)> {

@@ -29,7 +29,7 @@ pub(super) enum AnyRow<'r> {
 }
 
 impl<'r> Cells<'r> {
-    #[inline]
+    #[inline(always)]
     fn value(&self, column: usize) -> Result<ValueRef<'r>, ProfileError> {
         match self.row {
             AnyRow::Sqlite(row) => row
@@ -49,6 +49,7 @@ impl<'r> Cells<'r> {
     }
 
     /// An integer that may be NULL.
+    #[inline]
     pub(super) fn signed(&self, column: usize) -> Result<Option<i64>, ProfileError> {
         match self.value(column)? {
             ValueRef::Integer(value) => Ok(Some(value)),
@@ -58,6 +59,7 @@ impl<'r> Cells<'r> {
     }
 
     /// An integer from 0 on, or NULL.
+    #[inline]
     pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, ProfileError> {
         self.signed(column)?
             .map(|value| {
@@ -68,7 +70,7 @@ impl<'r> Cells<'r> {
     }
 
     /// An integer from 0 on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn unsigned(&self, column: usize) -> Result<u64, ProfileError> {
         match self.value(column)? {
             ValueRef::Integer(value) if value >= 0 => Ok(value as u64),
@@ -94,6 +96,7 @@ impl<'r> Cells<'r> {
     }
 
     /// A blob; NULL counts as empty.
+    #[inline]
     pub(super) fn blob(&self, column: usize) -> Result<&'r [u8], ProfileError> {
         match self.value(column)? {
             ValueRef::Blob(bytes) => self.count(bytes),

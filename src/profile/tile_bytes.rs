@@ -87,11 +87,41 @@ impl TileBytes {
         parts: impl IntoIterator<Item = (&'a TileBytes, u64)>,
         tiles: u32,
     ) -> Result<TileBytes, u32> {
+        let parts = parts.into_iter();
+        let mut parts: Vec<(&[TileRun], u64)> =
+            parts.map(|(part, factor)| (part.runs(), factor)).collect();
+        if parts.len() > FEW {
+            return Self::sum_of_many(&parts, tiles);
+        }
+        let mut runs = Vec::new();
+        let mut tile = 0;
+        while tile < tiles {
+            let (mut sum, mut next) = (0u128, tiles);
+            for (runs, factor) in &mut parts {
+                while runs.first().is_some_and(|run| run.to <= tile) {
+                    *runs = &runs[1..];
+                }
+                match runs.first() {
+                    Some(run) if run.from <= tile => {
+                        sum += u128::from(run.value) * u128::from(*factor);
+                        next = next.min(run.to);
+                    }
+                    Some(run) => next = next.min(run.from),
+                    None => {}
+                }
+            }
+            push(&mut runs, tile, next, u32::try_from(sum).map_err(|_| tile)?);
+            tile = next;
+        }
+        Ok(Self { runs: runs.into() })
+    }
+
+    /// The same where each run is looked at once, and then each tile.
+    fn sum_of_many(parts: &[(&[TileRun], u64)], tiles: u32) -> Result<TileBytes, u32> {
         // Runs change the sum at their two ends only.
-        let mut changes = Vec::new();
-        for (part, factor) in parts {
-            changes.resize(tiles as usize + 1, 0i128);
-            for run in part.runs() {
+        let mut changes = vec![0i128; tiles as usize + 1];
+        for &(runs, factor) in parts {
+            for run in runs {
                 let bytes = i128::from(run.value) * i128::from(factor);
                 changes[run.from as usize] += bytes;
                 changes[run.to as usize] -= bytes;
@@ -193,6 +223,9 @@ impl<'de> Deserialize<'de> for TileBytes {
     }
 }
 
+/// So many parts are gone through side by side, from run to run.
+const FEW: usize = 8;
+
 /// Appends a run behind the last one.
 fn push(runs: &mut Vec<TileRun>, from: u32, to: u32, value: u32) {
     match runs.last_mut() {
@@ -209,6 +242,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn sums_beyond_a_tile_are_errors_whatever_their_number() {
+        let most: TileBytes = [0, 0, u32::MAX].into_iter().collect();
+        for count in [2, 20] {
+            assert_eq!(TileBytes::sum(vec![(&most, 1); count], 3), Err(2));
+        }
+    }
+
+    #[test]
     fn wrong_lengths_and_values_are_errors() {
         let blob = encode_rle(&[3, 3, 3, 3]);
         let too_long = BlobError::TooLong { limit: 3 };
@@ -219,6 +260,23 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn sums_are_those_of_each_tile(
+            parts in proptest::collection::vec(
+                (proptest::collection::vec(0u32..3, 20), 0u64..4), 0..12),
+        ) {
+            let runs: Vec<(TileBytes, u64)> = parts
+                .iter()
+                .map(|(values, factor)| (values.iter().copied().collect(), *factor))
+                .collect();
+            let sum = TileBytes::sum(runs.iter().map(|(part, factor)| (part, *factor)), 20);
+            let of_tile = |tile: usize| {
+                let bytes = parts.iter().map(|(values, factor)| u64::from(values[tile]) * factor);
+                bytes.sum::<u64>() as u32
+            };
+            prop_assert_eq!(sum, Ok((0..20).map(of_tile).collect()));
+        }
+
         #[test]
         fn both_encodings_give_the_values_back(values in proptest::collection::vec(0u64..4, 1..60)) {
             let tiles = values.len() as u32;

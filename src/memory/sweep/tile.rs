@@ -3,7 +3,7 @@
 use crate::limits;
 use crate::memory::MemoryModel;
 use crate::memory::liveness::{StepSet, visit};
-use crate::model::{EVERYWHERE, TooManyPlaces, VariableGroup};
+use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces, VariableGroup};
 
 /// Bytes that enter ranges at `layer`.
 #[derive(Debug, Clone, Copy)]
@@ -43,8 +43,8 @@ pub(super) struct Tile {
     pub(super) always_everywhere: u64,
     /// Code that every stage has, by kind.
     pub(super) code_everywhere: [u64; 4],
-    /// The stretches of steps of these variables, with their user sets.
-    found: Vec<(Stretch, u32)>,
+    /// The stretches of steps of these variables, with where they count.
+    found: Vec<(Stretch, PlaceSet)>,
     begins: StepSet,
     ends: StepSet,
     /// Where windows begin or end: these steps are kept.
@@ -135,7 +135,7 @@ impl Tile {
                 left = left.checked_sub(layers.len().max(1)).ok_or(TooManyPlaces)?;
                 self.begins.add(from);
                 self.ends.add(to);
-                self.found.push((Stretch { from, to, bytes }, set));
+                self.found.push((Stretch { from, to, bytes }, counted));
             }
         }
         Ok(())
@@ -167,7 +167,7 @@ impl Tile {
 
     /// Enters the variables that were found, with their stretches in places.
     fn enter_variables(&mut self, model: &MemoryModel<'_>) {
-        for &(Stretch { from, to, bytes }, set) in &self.found {
+        for &(Stretch { from, to, bytes }, counted) in &self.found {
             let what = Stretch {
                 from: self.rank[from as usize],
                 to: self.rank[to as usize],
@@ -176,7 +176,6 @@ impl Tile {
             if what.from == what.to {
                 continue;
             }
-            let counted = model.counted(set);
             if counted == EVERYWHERE {
                 self.everywhere.push(what);
             }

@@ -93,7 +93,7 @@ impl<'r> Record<'r> {
     }
 
     /// The value of a wanted column, by its number among them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn value(&self, column: usize) -> ValueRef<'r> {
         let Field {
             kind,
