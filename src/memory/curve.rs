@@ -117,7 +117,7 @@ impl MemoryModel<'_> {
             bytes: 0,
         };
         match self.rules {
-            Rules::Full if is_code || self.is_recomputed(&item) => false,
+            Rules::Full if is_code || self.is_recomputed(item.class, item.set) => false,
             _ => counted == EVERYWHERE || meets(self.sets.places(counted), stage),
         }
     }

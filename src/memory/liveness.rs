@@ -111,13 +111,12 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// Makes places for `ranges`, which lie in `steps` steps, and the first steps of
-    /// `windows`, for `sums` sums, with nothing live anywhere.
+    /// `windows`.
     pub(super) fn restart<'a>(
         &mut self,
         steps: u32,
-        ranges: impl Iterator<Item = &'a [(u32, u32)]>,
+        ranges: impl Iterator<Item = &'a (u32, u32)>,
         windows: &[Option<(u32, u32)>],
-        sums: usize,
     ) {
         let count = steps as usize + 1;
         self.begins.restart(count);
@@ -126,7 +125,7 @@ impl Timeline {
             self.begins.add(first);
             self.ends.add(last + 1);
         }
-        for &(from, to) in ranges.flatten() {
+        for &(from, to) in ranges {
             self.begins.add(from);
             self.ends.add(to);
         }
@@ -138,17 +137,27 @@ impl Timeline {
                 self.steps.push(step);
             }
         });
+    }
+
+    /// The places of a range that [`Timeline::restart`] took.
+    pub(super) fn places(&self, (from, to): (u32, u32)) -> (u32, u32) {
+        (self.rank[from as usize], self.rank[to as usize])
+    }
+
+    /// Begins with so many sums, with nothing live anywhere.
+    pub(super) fn empty(&mut self, sums: usize) {
         self.changes.clear();
         self.changes.resize(sums * (self.steps.len() + 1), 0);
     }
 
-    /// Adds `bytes` that are live on the half-open step ranges to a sum.
-    pub(super) fn add(&mut self, stage: usize, bytes: u32, ranges: &[(u32, u32)]) {
+    /// Adds `bytes` that are live on these ranges of places to a sum.
+    #[inline]
+    pub(super) fn add(&mut self, stage: usize, bytes: u32, places: &[(u32, u32)]) {
         let width = self.steps.len() + 1;
         let changes = &mut self.changes[stage * width..][..width];
-        for &(from, to) in ranges {
-            changes[self.rank[from as usize] as usize] += i64::from(bytes);
-            changes[self.rank[to as usize] as usize] -= i64::from(bytes);
+        for &(from, to) in places {
+            changes[from as usize] += i64::from(bytes);
+            changes[to as usize] -= i64::from(bytes);
         }
     }
 

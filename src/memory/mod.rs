@@ -16,6 +16,7 @@ mod curve;
 mod layer_spans;
 mod learnt;
 mod liveness;
+mod neighbours;
 mod overhead;
 mod pipeline;
 mod stage;
@@ -201,11 +202,16 @@ impl<'a> MemoryModel<'a> {
     /// The variables on `tile` that count: by the full rules, code is counted
     /// by what was recorded of it and not as variables.
     fn variables(&self, tile: u32) -> impl Iterator<Item = &'a VariableGroup> {
+        self.variable_lists(tile).into_iter().flatten()
+    }
+
+    /// The same in two lists, each in the order of classes and user sets.
+    fn variable_lists(&self, tile: u32) -> [&'a [VariableGroup]; 2] {
         let code = match self.rules {
             Rules::Classic => self.model.code_variables.on_tile(tile),
             Rules::Full => &[],
         };
-        self.model.variables.on_tile(tile).iter().chain(code)
+        [self.model.variables.on_tile(tile), code]
     }
 }
 

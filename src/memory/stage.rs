@@ -1,9 +1,10 @@
 //! The memory of given stages, in full (analysis.md, section 7).
 
 use super::liveness::Timeline;
+use super::neighbours::{self, Uses};
 use super::pipeline::{Additions, Flows, PlacedStage, Recompute, StageFlows, TileFlows};
 use super::{MemoryModel, Rules};
-use crate::model::{EVERYWHERE, VariableGroup};
+use crate::model::{EVERYWHERE, PlaceSet, VariableGroup};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -288,17 +289,80 @@ impl MemoryModel<'_> {
             other: other.map(|other| (other, other.stage_flows(stages, wanted))),
             with_overhead: wanted == Wanted::All && self.rules == Rules::Full,
         };
-        let tiles = 0..self.model.target.num_tiles;
-        let peaks: Vec<Vec<StagePeak>> = tiles
-            .into_par_iter()
-            .map_init(StageScratch::default, |scratch, tile| {
-                self.tile_peaks(tile, &plan, scratch)
-            })
-            .collect();
+        let peaks = self.peaks_by_tile(&plan);
         let numbers = (0..stages.len()).into_par_iter();
         numbers
             .map(|stage| self.stage_memory(stage, &plan, &peaks, wanted))
             .collect()
+    }
+
+    /// By tile: for each stage where its live variables are most.
+    fn peaks_by_tile(&self, plan: &StagesToWeigh<'_>) -> Vec<Vec<StagePeak>> {
+        let tiles = self.model.target.num_tiles;
+        let at_once = neighbours::at_once(tiles);
+        let blocks = (0..tiles.div_ceil(at_once)).into_par_iter();
+        let of_block = |scratch: &mut StageScratch, block: u32| -> Vec<Vec<StagePeak>> {
+            let first = block * at_once;
+            let tiles = first..tiles.min(first + at_once);
+            self.prepare(tiles.clone(), plan, scratch);
+            let peaks = |tile| self.tile_peaks(tile, plan, scratch);
+            tiles.map(peaks).collect()
+        };
+        let found = blocks.map_init(StageScratch::default, of_block);
+        found.flatten_iter().collect()
+    }
+
+    /// Looks up what neighbouring tiles have in common.
+    fn prepare(&self, tiles: Range<u32>, plan: &StagesToWeigh<'_>, scratch: &mut StageScratch) {
+        let StageScratch {
+            uses,
+            rows,
+            ranges,
+            timeline,
+            flows: tile_flows,
+            ..
+        } = scratch;
+        uses.gather(self, tiles);
+        rows.clear();
+        ranges.clear();
+        for (class, set) in uses.all() {
+            rows.push(self.row(class, set, plan, ranges));
+        }
+        timeline.restart(self.model.steps(), ranges.iter(), &plan.windows);
+        let places = ranges.iter_mut();
+        places.for_each(|range| *range = timeline.places(*range));
+        if let Some(flows) = self.flows.as_ref().filter(|_| !plan.flows.is_empty()) {
+            tile_flows.prepare(self, flows, uses);
+        }
+    }
+
+    /// What all variables of a class and user set have in common; adds the steps at
+    /// which they are live to `ranges`.
+    fn row(
+        &self,
+        class: u32,
+        set: u32,
+        plan: &StagesToWeigh<'_>,
+        ranges: &mut Vec<(u32, u32)>,
+    ) -> StageRow {
+        let own = self.live_ranges(class);
+        let first = ranges.len() as u32;
+        ranges.extend(own.into_iter().flatten());
+        let other = plan.other.as_ref().map(|(other, _)| other);
+        StageRow {
+            class,
+            set,
+            counted: self.counted(set),
+            first,
+            count: own.map(|own| own.len() as u32),
+            // A layer by itself has all that it keeps.
+            counts: !plan.with_overhead || !self.is_recomputed(class, set),
+            second: match plan.second {
+                Second::None => false,
+                Second::Other => other.is_some_and(|other| !other.is_recomputed(class, set)),
+                Second::Late => true,
+            },
+        }
     }
 
     /// What each stage does with each flow; empty where a pipeline adds nothing.
@@ -403,6 +467,8 @@ impl MemoryModel<'_> {
             always,
             overhead,
             flows: tile_flows,
+            uses,
+            ..
         } = scratch;
         let count = plan.stages.len();
         let peak = |(stage, window): (usize, &Option<(u32, u32)>)| {
@@ -421,7 +487,7 @@ impl MemoryModel<'_> {
         };
         let mut peaks: Vec<StagePeak> = plan.windows.iter().enumerate().map(peak).collect();
         if let Some(flows) = self.flows.as_ref().filter(|_| !plan.flows.is_empty()) {
-            tile_flows.load(self, flows, tile);
+            tile_flows.load(self, flows, uses, tile);
             for (peak, stage) in peaks.iter_mut().zip(&plan.flows) {
                 peak.additions = flows.additions(self, stage, tile_flows);
             }
@@ -440,6 +506,9 @@ impl MemoryModel<'_> {
     /// Enters the variables of `tile` into the sums of each stage that has them.
     fn enter_variables(&self, tile: u32, plan: &StagesToWeigh<'_>, scratch: &mut StageScratch) {
         let StageScratch {
+            uses,
+            rows,
+            ranges,
             timeline,
             always,
             overhead,
@@ -452,54 +521,39 @@ impl MemoryModel<'_> {
         } else {
             2 * count
         };
-        let mut class = u32::MAX;
-        let items = self.variables(tile);
-        // They are in the order of their classes.
-        let items = items.filter(|item| std::mem::replace(&mut class, item.class) != item.class);
-        let ranges = items.filter_map(|item| self.live_ranges(item.class));
-        timeline.restart(self.model.steps(), ranges, &plan.windows, sums);
+        timeline.empty(sums);
         always.clear();
         always.resize(sums, 0);
         overhead.clear();
-        for item in self.variables(tile) {
-            let ranges = self.live_ranges(item.class);
-            let mut add = |stage: usize| match ranges {
-                None => always[stage] += u64::from(item.bytes),
-                Some(ranges) => timeline.add(stage, item.bytes, ranges),
+        for (number, bytes) in uses.on_tile(self, tile) {
+            let row = &rows[number];
+            let mut add = |stage: usize| match row.places(ranges) {
+                None => always[stage] += u64::from(bytes),
+                Some(places) => timeline.add(stage, bytes, places),
             };
-            // A layer by itself has all that it keeps.
-            let counts = !plan.with_overhead || !self.is_recomputed(item);
-            let set = self.counted(item.set);
-            if plan.with_overhead && set == EVERYWHERE && counts {
-                overhead.push(*item);
+            if plan.with_overhead && row.counted == EVERYWHERE && row.counts {
+                let StageRow { class, set, .. } = *row;
+                overhead.push(VariableGroup { class, set, bytes });
                 (0..sums).for_each(&mut add);
             }
-            for &stage in &plan.stages_of[set.index()] {
+            for &stage in &plan.stages_of[row.counted.index()] {
                 let stage = stage as usize;
-                if counts {
+                if row.counts {
                     add(stage);
                 }
-                if self.counts_second(item, stage, plan) {
+                if row.second && !self.is_kept_late(row, stage, plan) {
                     add(count + stage);
                 }
             }
         }
     }
 
-    /// Does a variable of a stage count in the second way?
-    fn counts_second(&self, item: &VariableGroup, stage: usize, plan: &StagesToWeigh<'_>) -> bool {
-        let is_kept = |flows: &Flows| {
-            let flow = flows.of(item);
-            flow.is_some_and(|flow| plan.flows[stage].keeps(flow))
-        };
-        match plan.second {
-            Second::None => false,
-            Second::Other => {
-                let other = plan.other.as_ref();
-                other.is_some_and(|(other, _)| !other.is_recomputed(item))
-            }
-            Second::Late => !self.flows.as_ref().is_some_and(is_kept),
-        }
+    /// Does a stage that restores late what it keeps not have these variables?
+    fn is_kept_late(&self, row: &StageRow, stage: usize, plan: &StagesToWeigh<'_>) -> bool {
+        let flows = self.flows.as_ref();
+        let flows = flows.filter(|_| plan.second == Second::Late);
+        let flow = flows.and_then(|flows| flows.of(row.class, row.set));
+        flow.is_some_and(|flow| plan.flows[stage].keeps(flow))
     }
 
     /// Does the pipeline make activations again layer by layer?
@@ -520,13 +574,13 @@ impl MemoryModel<'_> {
     /// The variables on `tile` that are live in all layers of a stage at once.
     pub(super) fn moving_or_always(&self, tile: u32) -> impl Iterator<Item = &VariableGroup> {
         self.variables(tile)
-            .filter(|item| !self.is_recomputed(item))
+            .filter(|item| !self.is_recomputed(item.class, item.set))
     }
 
-    /// Is a variable made again layer by layer?
-    pub(super) fn is_recomputed(&self, item: &VariableGroup) -> bool {
+    /// Are variables of a class and user set made again layer by layer?
+    pub(super) fn is_recomputed(&self, class: u32, set: u32) -> bool {
         let flows = self.flows.as_ref();
-        flows.is_some_and(|flows| flows.is_recomputed(item))
+        flows.is_some_and(|flows| flows.is_recomputed(class, set))
     }
 
     /// How much of the highest sum is overhead.
@@ -652,9 +706,39 @@ struct StagePeak {
     beside: u64,
 }
 
+/// What variables of one class and user set have in common.
+struct StageRow {
+    class: u32,
+    set: u32,
+    counted: PlaceSet,
+    /// Where their ranges begin among those of all rows, and how many there are; `None`
+    /// if they are live on every step.
+    first: u32,
+    count: Option<u32>,
+    /// Do stages count them that have their places?
+    counts: bool,
+    /// The same in the second way, but for what a stage keeps.
+    second: bool,
+}
+
+impl StageRow {
+    /// The ranges of places on which they are live; `None` if that is all.
+    #[inline]
+    fn places<'a>(&self, ranges: &'a [(u32, u32)]) -> Option<&'a [(u32, u32)]> {
+        let first = self.first as usize;
+        let count = self.count? as usize;
+        Some(&ranges[first..first + count])
+    }
+}
+
 /// What one thread uses again for each tile.
 #[derive(Default)]
 struct StageScratch {
+    uses: Uses,
+    /// By number in `uses`.
+    rows: Vec<StageRow>,
+    /// Live ranges (half-open) of the rows, as places of `timeline`.
+    ranges: Vec<(u32, u32)>,
     timeline: Timeline,
     /// By stage, and once more in the second way: bytes live on every step.
     always: Vec<u64>,

@@ -281,7 +281,10 @@ impl Model {
         let mut budget = code::Budget::new(programs);
         let own = found.groups.iter();
         let own: Vec<(u64, &[u32])> = own.map(|own| (own.uid, &own.programs[..])).collect();
-        let codes = code::of_all(programs, &own, &profile.target, &mut budget)?;
+        let codes = || code::of_all(programs, &own, &profile.target, &mut budget);
+        let users = || variables::sets_of_variables(profile, &found.groups);
+        let (codes, users) = rayon::join(codes, users);
+        let (codes, mut users) = (codes?, users?);
         let with_code = found.groups.iter().zip(codes);
         let mut groups: Vec<OperationGroup> = with_code
             .map(|(group, code)| OperationGroup {
@@ -292,7 +295,6 @@ impl Model {
                 pieces: Vec::new(),
             })
             .collect();
-        let mut users = variables::sets_of_variables(profile, &found.groups)?;
         let computes: Vec<bool> = groups.iter().map(OperationGroup::computes).collect();
         let index = refine::refine(profile, &found.groups, &computes, &mut users);
         let pieces = code::pieces(profile, &found.groups, &index, &mut budget)?;

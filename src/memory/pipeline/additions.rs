@@ -271,7 +271,7 @@ impl Flows {
         positions: &Range<usize>,
         item: &VariableGroup,
     ) -> bool {
-        self.of(item).is_some_and(|flow| {
+        self.of(item.class, item.set).is_some_and(|flow| {
             let part = self.list[flow as usize].part_of(&self.places_of(positions));
             part.is_stashed(self.pipeline.recompute)
         })

@@ -51,10 +51,10 @@ struct Range<B> {
 }
 
 impl<B: Bytes> Blocks<B> {
-    /// Forgets everything, for a tile with these places.
-    pub(super) fn restart(&mut self, tile: &Tile, layers: usize) {
+    /// Forgets everything, for a tile with so many places.
+    pub(super) fn restart(&mut self, tile: &Tile, places: usize, layers: usize) {
         // An end may lie after the last place.
-        let blocks = tile.places / BLOCK + 1;
+        let blocks = places / BLOCK + 1;
         (self.layers, self.blocks) = (layers, blocks);
         zeros(&mut self.changes, blocks * (layers + 1) * BLOCK);
         zeros(&mut self.sums, blocks * (layers + 1));

@@ -28,8 +28,10 @@
 mod blocks;
 mod code;
 mod peaks;
+mod shape;
 mod tile;
 
+use super::neighbours::{self, Uses};
 use super::pipeline::{Patterns, RangeAdditions, TileFlows};
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
@@ -38,6 +40,7 @@ use crate::progress::{Progress, Task, Unit};
 use blocks::Blocks;
 use code::CodeByTile;
 use peaks::Peaks;
+use shape::Shape;
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -45,10 +48,6 @@ use tile::Tile;
 
 /// Of this many tiles one tells roughly what all need.
 const TILES_FOR_ONE: usize = 64;
-
-/// How many neighbours a thread takes together at most: they have many variables in
-/// common, and of these it then has at hand what it looked up before.
-const NEIGHBOURS: u32 = 8;
 
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
@@ -98,9 +97,7 @@ impl MemoryModel<'_> {
             return Ok(Vec::new());
         };
         let tiles = model.model.variables.tiles();
-        // Each thread must be left enough to take.
-        let at_once = tiles / (32 * rayon::current_num_threads() as u32);
-        let order = model.heaviest_first(at_once.clamp(1, NEIGHBOURS));
+        let order = model.heaviest_first(neighbours::at_once(tiles));
         let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles.into());
         Self::costs_on(order, pipelines, stages, &task)
     }
@@ -200,6 +197,9 @@ struct PipelineSweep<'a> {
 /// What a thread uses again for each tile.
 #[derive(Default)]
 struct Scratch {
+    uses: Uses,
+    /// Where layers are not made again, and where they are.
+    shapes: [Shape; 2],
     tile: Tile,
     narrow: Blocks<u32>,
     wide: Blocks<u64>,
@@ -228,17 +228,52 @@ impl RangeSweep<'_> {
         scratch.pipelines.resize_with(pipelines, Default::default);
         let mut code = Vec::new();
         while let Some(tiles) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            for number in tiles.clone() {
-                let code = self.code.on(self.model, number, &mut code);
-                if self.tile(number, code, &mut scratch).is_err() {
-                    self.failed.store(true, Ordering::Relaxed);
-                }
-                if self.failed.load(Ordering::Relaxed) {
-                    return;
-                }
-                task.add(1);
+            let tiles = tiles.clone();
+            // What is too much for neighbours together may not be for each of them.
+            let all = self.tiles(tiles.clone(), &mut code, &mut scratch);
+            let done = all.or_else(|_| {
+                tiles
+                    .clone()
+                    .try_for_each(|tile| self.tiles(tile..tile + 1, &mut code, &mut scratch))
+            });
+            if done.is_err() {
+                self.failed.store(true, Ordering::Relaxed);
+            }
+            if self.failed.load(Ordering::Relaxed) {
+                return;
+            }
+            task.add(u64::from(tiles.end - tiles.start));
+        }
+    }
+
+    /// Sweeps neighbouring tiles.
+    fn tiles(
+        &self,
+        tiles: Range<u32>,
+        code: &mut Vec<(u32, u64)>,
+        scratch: &mut Scratch,
+    ) -> Result<(), TooManyPlaces> {
+        scratch.uses.gather(self.model, tiles.clone());
+        if let Some(flows) = &self.model.flows {
+            let uses = &scratch.uses;
+            scratch.flows.prepare(self.model, flows, uses);
+        }
+        for (is_again, shape) in [false, true].into_iter().zip(&mut scratch.shapes) {
+            if let Some(own) = self.recomputing(is_again) {
+                shape.load(own.model, &scratch.uses)?;
             }
         }
+        for number in tiles {
+            let code = self.code.on(self.model, number, code);
+            self.tile(number, code, scratch)?;
+        }
+        Ok(())
+    }
+
+    /// The first of the pipelines in which layers are made again, or of the others.
+    fn recomputing(&self, is_again: bool) -> Option<&PipelineSweep<'_>> {
+        let mut pipelines = self.pipelines.iter();
+        pipelines.find(|own| own.recomputes_layers() == is_again)
     }
 
     /// Sweeps one tile: once for all pipelines where the same variables count, which
@@ -250,26 +285,29 @@ impl RangeSweep<'_> {
         scratch: &mut Scratch,
     ) -> Result<(), TooManyPlaces> {
         self.load_additions(number, scratch);
-        for is_again in [false, true] {
-            let with_same = |own: &&PipelineSweep<'_>| own.recomputes_layers() == is_again;
-            let Some(first) = self.pipelines.iter().find(with_same) else {
+        let Scratch {
+            uses,
+            shapes,
+            tile,
+            narrow,
+            wide,
+            pipelines,
+            ..
+        } = scratch;
+        for (is_again, shape) in [false, true].into_iter().zip(shapes) {
+            let Some(first) = self.recomputing(is_again) else {
                 continue;
             };
-            let Scratch {
-                tile,
-                narrow,
-                wide,
-                pipelines,
-                ..
-            } = scratch;
-            tile.load(first.model, number, code)?;
-            let own = self.pipelines.iter().zip(pipelines);
-            let mut own: Vec<_> = own.filter(|(own, _)| with_same(own)).collect();
+            tile.load(first.model, (uses, shape), number, code)?;
+            let own = self.pipelines.iter().zip(&mut *pipelines);
+            let mut own: Vec<_> = own
+                .filter(|(own, _)| own.recomputes_layers() == is_again)
+                .collect();
             // 32 bits hold what a tile has, but not what a file may claim.
             if tile.variable_bytes <= u64::from(u32::MAX) {
-                sweep(tile, narrow, &mut own);
+                sweep((tile, shape), narrow, &mut own);
             } else {
-                sweep(tile, wide, &mut own);
+                sweep((tile, shape), wide, &mut own);
             }
         }
         Ok(())
@@ -278,7 +316,8 @@ impl RangeSweep<'_> {
     /// Takes what each pipeline adds on a tile.
     fn load_additions(&self, number: u32, scratch: &mut Scratch) {
         if let Some(flows) = &self.model.flows {
-            scratch.flows.load(self.model, flows, number);
+            let uses = &scratch.uses;
+            scratch.flows.load(self.model, flows, uses, number);
         }
         for (own, scratch_of) in self.pipelines.iter().zip(&mut scratch.pipelines) {
             if let (Some(flows), Some(patterns)) = (&own.model.flows, &own.patterns) {
@@ -292,12 +331,12 @@ impl RangeSweep<'_> {
 /// Goes through all starts, and from each as far as the range fits in any of the
 /// pipelines, which need the same without what they add.
 fn sweep<B: Bytes>(
-    tile: &Tile,
+    (tile, shape): (&Tile, &Shape),
     blocks: &mut Blocks<B>,
     pipelines: &mut [(&PipelineSweep<'_>, &mut PipelineScratch)],
 ) {
     let layers = pipelines[0].0.model.layers();
-    blocks.restart(tile, layers);
+    blocks.restart(tile, shape.places, layers);
     let (mut always, mut code) = (vec![0; layers], vec![[0; 4]; layers]);
     for start in 0..layers {
         for entry in &tile.moving[start] {
@@ -314,14 +353,14 @@ fn sweep<B: Bytes>(
         for (own, scratch) in pipelines.iter_mut() {
             own.begin(start, scratch);
         }
-        ranges_from(start, tile, (&always, &code), blocks, pipelines);
+        ranges_from(start, (tile, shape), (&always, &code), blocks, pipelines);
     }
 }
 
 /// All ranges from `start`, with what enters at each layer.
 fn ranges_from<B: Bytes>(
     start: usize,
-    tile: &Tile,
+    (tile, shape): (&Tile, &Shape),
     (always, code): (&[u64], &[[u64; 4]]),
     blocks: &mut Blocks<B>,
     pipelines: &mut [(&PipelineSweep<'_>, &mut PipelineScratch)],
@@ -342,7 +381,7 @@ fn ranges_from<B: Bytes>(
             *sum += code;
         }
         fixed += always[last];
-        window = tile.widened(window, model.layer_window(last));
+        window = shape.widened(window, model.layer_window(last));
         blocks.add(last);
         let code: u64 = overhead.capped(tile.number, own).iter().sum();
         let mut total = overhead.fixed(tile.number) + code;

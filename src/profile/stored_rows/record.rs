@@ -58,22 +58,30 @@ impl Shape {
                 let field = &mut fields[usize::from(*number)];
                 (field.kind, field.start) = (kind, start);
             }
-            start = start.checked_add(length(kind)?)?;
+            start = match SHORT.get(kind as usize) {
+                Some(&length) => start + usize::from(length?),
+                None => start.checked_add(usize::try_from((kind - 12) / 2).ok()?)?,
+            };
         }
         (start <= payload.len()).then_some(())
     }
 }
 
-/// Bytes of a value; `None` for the kinds that are reserved.
-#[inline]
-fn length(kind: u64) -> Option<usize> {
-    const SHORT: [u8; 10] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0];
-    match kind {
-        0..=9 => Some(SHORT[kind as usize].into()),
-        10 | 11 => None,
-        _ => usize::try_from((kind - 12) / 2).ok(),
+/// Bytes of the values of all kinds that take one byte; `None` for those that are reserved.
+const SHORT: [Option<u8>; 128] = {
+    let mut lengths = [None; 128];
+    let numbers = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0];
+    let mut kind = 0;
+    while kind < lengths.len() {
+        lengths[kind] = match kind {
+            0..=9 => Some(numbers[kind]),
+            10 | 11 => None,
+            _ => Some((kind as u8 - 12) / 2),
+        };
+        kind += 1;
     }
-}
+    lengths
+};
 
 /// A row whose fields were found.
 pub(crate) struct Record<'r> {
@@ -104,7 +112,10 @@ impl<'r> Record<'r> {
         match kind {
             0 if is_rowid => ValueRef::Integer(self.rowid),
             0 => ValueRef::Null,
-            1..=6 => ValueRef::Integer(integer(own(length(kind).unwrap_or(0)))),
+            1..=6 => {
+                let length = SHORT[kind as usize].unwrap_or(0);
+                ValueRef::Integer(integer(own(length.into())))
+            }
             7 => ValueRef::Real(f64::from_bits(integer(own(8)) as u64)),
             8 | 9 => ValueRef::Integer(kind as i64 - 8),
             _ if kind % 2 == 0 => ValueRef::Blob(own((kind as usize - 12) / 2)),

@@ -10,7 +10,7 @@ pub(super) use part::{Flow, Life, Part};
 pub(in crate::memory) use tile::TileFlows;
 
 use super::{Pipeline, Recompute, Schedule};
-use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableGroup};
+use crate::model::{Model, PassPlaces, Placement, TooManyPlaces};
 use accumulators::AccumulatorSize;
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,8 +93,8 @@ impl Flows {
     /// The flow of a variable; `None` for parameters, constants, and what no
     /// operation with a place uses.
     #[inline]
-    pub(in crate::memory) fn of(&self, item: &VariableGroup) -> Option<u32> {
-        self.of_uses.of((item.class, item.set))
+    pub(in crate::memory) fn of(&self, class: u32, set: u32) -> Option<u32> {
+        self.of_uses.of((class, set))
     }
 
     /// How many flows there are.
@@ -102,23 +102,26 @@ impl Flows {
         self.list.len()
     }
 
-    /// Bytes of the accumulator of a variable, if it is a weight that gets one.
-    pub(super) fn accumulator(&self, item: &VariableGroup) -> Option<u64> {
-        let AccumulatorSize(element) = self.accumulators[item.set as usize]?;
-        let lasts = self.life_of_class[item.class as usize].is_none();
-        let bytes = self.pipeline.accumulator.bytes(item.bytes.into(), element);
-        lasts.then_some(bytes)
+    /// How large the accumulator of a variable is, if it is a weight that gets one.
+    fn accumulator_size(&self, class: u32, set: u32) -> Option<AccumulatorSize> {
+        let lasts = self.life_of_class[class as usize].is_none();
+        self.accumulators[set as usize].filter(|_| lasts)
+    }
+
+    /// Bytes of the accumulator of a weight.
+    fn accumulator_bytes(&self, AccumulatorSize(element): AccumulatorSize, bytes: u32) -> u64 {
+        self.pipeline.accumulator.bytes(bytes.into(), element)
     }
 
     /// Is a variable made again layer by layer, so that it is not live in all
     /// layers at once?
-    pub(in crate::memory) fn is_recomputed(&self, item: &VariableGroup) -> bool {
+    pub(in crate::memory) fn is_recomputed(&self, class: u32, set: u32) -> bool {
         self.recomputes_layers()
-            && self.of(item).is_some_and(|flow| {
+            && self.of(class, set).is_some_and(|flow| {
                 let flow = &self.list[flow as usize];
                 flow.life == Life::OverTurn
                     && !flow.backward.is_empty()
-                    && self.is_only_used_by(flow, item.set)
+                    && self.is_only_used_by(flow, set)
             })
     }
 
