@@ -36,26 +36,39 @@ impl Shape {
     }
 
     /// Room for the fields of a record.
-    pub(super) fn fields(&self) -> Vec<Field> {
+    pub(super) fn fields(&self) -> Fields {
         let field = |&is_rowid| Field {
             is_rowid,
             ..Field::default()
         };
-        self.is_rowid.iter().map(field).collect()
+        Fields {
+            list: self.is_rowid.iter().map(field).collect(),
+            head: Vec::new(),
+            end: 0,
+        }
     }
 
     /// Finds the wanted columns in a payload. A record may be shorter than its table, when
     /// columns were added later: that is left to SQLite.
     #[inline]
-    pub(super) fn find(&self, payload: &[u8], fields: &mut [Field]) -> Option<()> {
-        let (head, mut at) = varint(payload)?;
-        let mut start = usize::try_from(head).ok()?;
+    pub(super) fn find(&self, payload: &[u8], fields: &mut Fields) -> Option<()> {
+        // Many rows have values of the same kinds as the one before.
+        if fields.head.is_empty() || !payload.starts_with(&fields.head) {
+            self.find_anew(payload, fields)?;
+        }
+        (fields.end <= payload.len()).then_some(())
+    }
+
+    fn find_anew(&self, payload: &[u8], fields: &mut Fields) -> Option<()> {
+        fields.head.clear();
+        let (length, mut at) = varint(payload)?;
+        let mut start = usize::try_from(length).ok()?;
         let head = payload.get(..start)?;
         for wanted in &self.wanted {
             let (kind, used) = varint(head.get(at..)?)?;
             at += used;
             if let Some(number) = wanted {
-                let field = &mut fields[usize::from(*number)];
+                let field = &mut fields.list[usize::from(*number)];
                 (field.kind, field.start) = (kind, start);
             }
             start = match SHORT.get(kind as usize) {
@@ -63,8 +76,20 @@ impl Shape {
                 None => start.checked_add(usize::try_from((kind - 12) / 2).ok()?)?,
             };
         }
-        (start <= payload.len()).then_some(())
+        fields.head.extend_from_slice(head);
+        fields.end = start;
+        Some(())
     }
+}
+
+/// The fields of a record.
+pub(super) struct Fields {
+    /// By wanted column.
+    list: Vec<Field>,
+    /// The bytes in front of the values, which tell their kinds.
+    head: Vec<u8>,
+    /// Where the last wanted value ends in the payload.
+    end: usize,
 }
 
 /// Bytes of the values of all kinds that take one byte; `None` for those that are reserved.
@@ -92,11 +117,11 @@ pub(crate) struct Record<'r> {
 
 impl<'r> Record<'r> {
     #[inline]
-    pub(super) fn new(rowid: i64, payload: &'r [u8], fields: &'r [Field]) -> Self {
+    pub(super) fn new(rowid: i64, payload: &'r [u8], fields: &'r Fields) -> Self {
         Self {
             rowid,
             payload,
-            fields,
+            fields: &fields.list,
         }
     }
 
