@@ -1,9 +1,9 @@
 //! Pulling CBOR items from a stream, and stepping over those not wanted.
 //!
-//! The heads of items (RFC 8949, section 3) are decoded by ciborium's decoder,
-//! with a short cut for the most common ones; the bytes come from a window that slides over the file, so that texts are
-//! looked at where they lie and what is not needed is skipped without being
-//! copied.
+//! The heads of items (RFC 8949, section 3) are decoded by ciborium's decoder, with a
+//! short cut for the most common ones; the bytes come from a window that slides over the
+//! file, so that texts are looked at where they lie and what is not needed is skipped
+//! without being copied.
 
 use crate::limits;
 use std::io::{self, Read};
