@@ -4,19 +4,19 @@ use std::fs::File;
 use std::io::{self, Read};
 
 /// A file from an offset on.
-pub(super) struct Section<'a> {
+pub(super) struct FileSection<'a> {
     file: &'a File,
     offset: u64,
 }
 
-impl<'a> Section<'a> {
+impl<'a> FileSection<'a> {
     /// What `file` holds from `offset` on, in bytes.
     pub fn new(file: &'a File, offset: u64) -> Self {
         Self { file, offset }
     }
 }
 
-impl Read for Section<'_> {
+impl Read for FileSection<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = read_at(self.file, buffer, self.offset)?;
         self.offset += read as u64;

@@ -17,7 +17,7 @@ use super::context::Draft;
 use super::contexts::Contexts;
 use super::error::DebugInfoError;
 use super::reader;
-use super::section::Section;
+use super::section::FileSection;
 use crate::progress::{Counted, Task};
 
 /// Length of a stretch, in bytes: some thousand contexts.
@@ -41,7 +41,7 @@ pub(super) struct Stretches<'a, O> {
 }
 
 /// Contexts that lie one after the other.
-pub(super) struct Part {
+pub(super) struct StretchPart {
     pub begin: u64,
     /// Where the next entry begins.
     pub end: u64,
@@ -96,7 +96,7 @@ impl<'a, R: Read, O: Fn(u64) -> R + Sync> Stretches<'a, O> {
     }
 
     /// What seems to be in the stretches from `begin` on, and where each ends.
-    pub(super) fn guesses(&self, begin: u64) -> Vec<(u64, Option<Part>)> {
+    pub(super) fn guesses(&self, begin: u64) -> Vec<(u64, Option<StretchPart>)> {
         let stretches = self.length.saturating_sub(begin).div_ceil(self.stretch);
         let guess = |number: u64| {
             let start = begin + number * self.stretch;
@@ -116,8 +116,8 @@ impl<'a, R: Read, O: Fn(u64) -> R + Sync> Stretches<'a, O> {
 
     /// Reads the entries that begin before `limit`. Ends sooner where no entry can
     /// be read, and when it takes more memory than contexts of real files do.
-    fn part<S: Read>(&self, items: &mut Items<S>, limit: u64, mut count: Count) -> Part {
-        let mut part = Part {
+    fn part<S: Read>(&self, items: &mut Items<S>, limit: u64, mut count: Count) -> StretchPart {
+        let mut part = StretchPart {
             begin: items.offset(),
             end: items.offset(),
             entries: 0,
@@ -143,7 +143,7 @@ impl<'a, R: Read, O: Fn(u64) -> R + Sync> Stretches<'a, O> {
 /// threads.
 pub(super) fn read(file: &File, length: u64, task: &Task) -> Result<DebugInfo, DebugInfoError> {
     let stretches = Stretches {
-        open: |offset| Section::new(file, offset),
+        open: |offset| FileSection::new(file, offset),
         length,
         stretch: STRETCH,
         at_once: AT_ONCE * rayon::current_num_threads() as u64,
@@ -168,12 +168,12 @@ struct Way<'a, 'b, O> {
 
 impl<R: Read, O: Fn(u64) -> R + Sync> Way<'_, '_, O> {
     /// What is in these stretches.
-    fn follow(&mut self, guesses: Vec<(u64, Option<Part>)>) -> Vec<Contexts> {
+    fn follow(&mut self, guesses: Vec<(u64, Option<StretchPart>)>) -> Vec<Contexts> {
         let mut read = Vec::new();
         for (limit, guess) in guesses {
             // That an entry cannot be read is believed only from a true place: what
             // a guess may read is bounded.
-            let is_right = |part: &Part| part.begin == self.here && part.entries > 0;
+            let is_right = |part: &StretchPart| part.begin == self.here && part.entries > 0;
             let mut guess = guess.filter(is_right);
             while self.here < limit && !self.ends {
                 let part = guess.take().unwrap_or_else(|| self.read(limit));
@@ -184,7 +184,7 @@ impl<R: Read, O: Fn(u64) -> R + Sync> Way<'_, '_, O> {
     }
 
     /// Reads the entries from here on that begin before `limit`.
-    fn read(&self, limit: u64) -> Part {
+    fn read(&self, limit: u64) -> StretchPart {
         let reader = (self.stretches.open)(self.here);
         let mut items = Items::new(reader, self.here);
         self.stretches.part(&mut items, limit, self.count)
@@ -192,7 +192,7 @@ impl<R: Read, O: Fn(u64) -> R + Sync> Way<'_, '_, O> {
 
     /// Goes on to the end of the part, unless it has more entries than the array:
     /// so may a guess.
-    fn step(&mut self, part: Part) -> Option<Contexts> {
+    fn step(&mut self, part: StretchPart) -> Option<Contexts> {
         self.count = self.count.after(part.entries)?;
         self.ends = part.entries == 0;
         self.here = part.end;

@@ -112,10 +112,10 @@ pub(super) struct Timeline {
 impl Timeline {
     /// Makes places for `ranges`, which lie in `steps` steps, and the first steps of
     /// `windows`.
-    pub(super) fn restart<'a>(
+    pub(super) fn restart(
         &mut self,
         steps: u32,
-        ranges: impl Iterator<Item = &'a (u32, u32)>,
+        ranges: &[(u32, u32)],
         windows: &[Option<(u32, u32)>],
     ) {
         let count = steps as usize + 1;

@@ -28,13 +28,13 @@ fn key(group: &VariableGroup) -> Key {
 
 /// The uses that the variables of some tiles have.
 #[derive(Debug, Default)]
-pub(super) struct Uses {
+pub(super) struct NeighbourUses {
     /// Of data, and by the classic rules of code; each in order.
     lists: [Vec<Key>; 2],
     merged: Vec<Key>,
 }
 
-impl Uses {
+impl NeighbourUses {
     /// Gathers those of `tiles`.
     pub(super) fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.lists.iter_mut().for_each(Vec::clear);
@@ -63,6 +63,50 @@ impl Uses {
         let [data, code] = memory.variable_lists(tile);
         let [of_data, of_code] = &self.lists;
         numbered(of_data, data, 0).chain(numbered(of_code, code, of_data.len()))
+    }
+}
+
+/// When the variables of each use are live.
+#[derive(Debug, Default)]
+pub(super) struct LiveRanges {
+    /// Half-open: steps, or what [`LiveRanges::map`] made of them.
+    ranges: Vec<(u32, u32)>,
+    /// By number of the use: where its ranges begin, and how many there are; `None` if
+    /// it is live on every step.
+    of_uses: Vec<(u32, Option<u32>)>,
+}
+
+impl LiveRanges {
+    /// Forgets all uses.
+    pub(super) fn clear(&mut self) {
+        self.ranges.clear();
+        self.of_uses.clear();
+    }
+
+    /// Takes the next use; `None` if it is live on every step.
+    pub(super) fn push(&mut self, ranges: Option<&[(u32, u32)]>) {
+        let first = self.ranges.len() as u32;
+        self.of_uses
+            .push((first, ranges.map(|own| own.len() as u32)));
+        self.ranges.extend(ranges.into_iter().flatten());
+    }
+
+    /// The ranges of all uses.
+    pub(super) fn all(&self) -> &[(u32, u32)] {
+        &self.ranges
+    }
+
+    /// Puts another range in place of each.
+    pub(super) fn map(&mut self, other: impl Fn((u32, u32)) -> (u32, u32)) {
+        let ranges = self.ranges.iter_mut();
+        ranges.for_each(|range| *range = other(*range));
+    }
+
+    /// Those of a use; `None` if it is live on every step.
+    #[inline]
+    pub(super) fn of(&self, number: usize) -> Option<&[(u32, u32)]> {
+        let (first, count) = self.of_uses[number];
+        Some(&self.ranges[first as usize..][..count? as usize])
     }
 }
 

@@ -1,7 +1,7 @@
 //! The memory of given stages, in full (analysis.md, section 7).
 
 use super::liveness::Timeline;
-use super::neighbours::{self, Uses};
+use super::neighbours::{self, LiveRanges, NeighbourUses};
 use super::pipeline::{Additions, Flows, PlacedStage, Recompute, StageFlows, TileFlows};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, VariableGroup};
@@ -317,44 +317,32 @@ impl MemoryModel<'_> {
         let StageScratch {
             uses,
             rows,
-            ranges,
+            live,
             timeline,
             flows: tile_flows,
             ..
         } = scratch;
         uses.gather(self, tiles);
         rows.clear();
-        ranges.clear();
+        live.clear();
         for (class, set) in uses.all() {
-            rows.push(self.row(class, set, plan, ranges));
+            rows.push(self.row(class, set, plan));
+            live.push(self.live_ranges(class));
         }
-        timeline.restart(self.model.steps(), ranges.iter(), &plan.windows);
-        let places = ranges.iter_mut();
-        places.for_each(|range| *range = timeline.places(*range));
+        timeline.restart(self.model.steps(), live.all(), &plan.windows);
+        live.map(|range| timeline.places(range));
         if let Some(flows) = self.flows.as_ref().filter(|_| !plan.flows.is_empty()) {
             tile_flows.prepare(self, flows, uses);
         }
     }
 
-    /// What all variables of a class and user set have in common; adds the steps at
-    /// which they are live to `ranges`.
-    fn row(
-        &self,
-        class: u32,
-        set: u32,
-        plan: &StagesToWeigh<'_>,
-        ranges: &mut Vec<(u32, u32)>,
-    ) -> StageRow {
-        let own = self.live_ranges(class);
-        let first = ranges.len() as u32;
-        ranges.extend(own.into_iter().flatten());
+    /// What all variables of a class and user set have in common.
+    fn row(&self, class: u32, set: u32, plan: &StagesToWeigh<'_>) -> StageRow {
         let other = plan.other.as_ref().map(|(other, _)| other);
         StageRow {
             class,
             set,
             counted: self.counted(set),
-            first,
-            count: own.map(|own| own.len() as u32),
             // A layer by itself has all that it keeps.
             counts: !plan.with_overhead || !self.is_recomputed(class, set),
             second: match plan.second {
@@ -508,7 +496,7 @@ impl MemoryModel<'_> {
         let StageScratch {
             uses,
             rows,
-            ranges,
+            live,
             timeline,
             always,
             overhead,
@@ -527,7 +515,7 @@ impl MemoryModel<'_> {
         overhead.clear();
         for (number, bytes) in uses.on_tile(self, tile) {
             let row = &rows[number];
-            let mut add = |stage: usize| match row.places(ranges) {
+            let mut add = |stage: usize| match live.of(number) {
                 None => always[stage] += u64::from(bytes),
                 Some(places) => timeline.add(stage, bytes, places),
             };
@@ -711,34 +699,20 @@ struct StageRow {
     class: u32,
     set: u32,
     counted: PlaceSet,
-    /// Where their ranges begin among those of all rows, and how many there are; `None`
-    /// if they are live on every step.
-    first: u32,
-    count: Option<u32>,
     /// Do stages count them that have their places?
     counts: bool,
     /// The same in the second way, but for what a stage keeps.
     second: bool,
 }
 
-impl StageRow {
-    /// The ranges of places on which they are live; `None` if that is all.
-    #[inline]
-    fn places<'a>(&self, ranges: &'a [(u32, u32)]) -> Option<&'a [(u32, u32)]> {
-        let first = self.first as usize;
-        let count = self.count? as usize;
-        Some(&ranges[first..first + count])
-    }
-}
-
 /// What one thread uses again for each tile.
 #[derive(Default)]
 struct StageScratch {
-    uses: Uses,
+    uses: NeighbourUses,
     /// By number in `uses`.
     rows: Vec<StageRow>,
-    /// Live ranges (half-open) of the rows, as places of `timeline`.
-    ranges: Vec<(u32, u32)>,
+    /// The same: first as steps, then as places of `timeline`.
+    live: LiveRanges,
     timeline: Timeline,
     /// By stage, and once more in the second way: bytes live on every step.
     always: Vec<u64>,

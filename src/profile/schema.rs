@@ -12,14 +12,14 @@ pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 struct SchemaEntry {
     /// What it is instead of a table, with its article.
     instead: Option<&'static str>,
-    columns: Vec<Column>,
+    columns: Vec<SchemaColumn>,
     /// The first page of its tree.
     root: u32,
     /// Has its key an index of its own? Then no column is another name of the rowid.
     has_key_index: bool,
 }
 
-struct Column {
+struct SchemaColumn {
     /// In lower case.
     name: String,
     /// In upper case.
@@ -30,7 +30,7 @@ struct Column {
     is_key: bool,
 }
 
-impl Column {
+impl SchemaColumn {
     /// Are its values stored as they are read? Integers of a column of floats are not.
     fn is_plain(&self) -> bool {
         let is = |part| self.declared_type.contains(part);
@@ -90,7 +90,7 @@ impl Schema {
                 root: root.and_then(|root| root.try_into().ok()).unwrap_or(0),
                 has_key_index: is_set(7)?,
             });
-            entry.columns.push(Column {
+            entry.columns.push(SchemaColumn {
                 name: text(3)?.to_lowercase(),
                 declared_type: text(5)?.to_uppercase(),
                 is_computed: is_set(4)?,

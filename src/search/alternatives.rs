@@ -17,14 +17,14 @@ pub struct Alternative {
 }
 
 /// The model in another pipeline that a user would try.
-pub(super) struct Other<'a> {
+pub(super) struct OtherPipeline<'a> {
     memory: MemoryModel<'a>,
     /// Ranges that need more than this are not weighed.
     limit: u64,
     costs: RangeCosts,
 }
 
-impl Other<'_> {
+impl OtherPipeline<'_> {
     /// What is to be weighed of it.
     pub(super) fn wanted(&self) -> (&MemoryModel<'_>, u64) {
         (&self.memory, self.limit)
@@ -63,11 +63,11 @@ impl Other<'_> {
 
 /// Weighs what is wanted of `others` in one pass over the tiles.
 pub(super) fn weigh(
-    others: &mut [Other<'_>],
+    others: &mut [OtherPipeline<'_>],
     weighed: &WeighedRequest,
     progress: &Progress,
 ) -> Result<(), SearchError> {
-    let pipelines: Vec<_> = others.iter().map(Other::wanted).collect();
+    let pipelines: Vec<_> = others.iter().map(OtherPipeline::wanted).collect();
     let stages = weighed.ipus.max(MOST_STAGES);
     let costs = MemoryModel::costs_in_all(&pipelines, stages, progress)?;
     for (other, costs) in others.iter_mut().zip(costs) {
@@ -78,7 +78,7 @@ pub(super) fn weigh(
 
 /// Answers `weighed` in each of `others`, which were weighed.
 pub(super) fn find(
-    others: Vec<Other<'_>>,
+    others: Vec<OtherPipeline<'_>>,
     weighed: &WeighedRequest,
     progress: &Progress,
 ) -> Result<Vec<Alternative>, SearchError> {
@@ -99,12 +99,12 @@ pub(super) fn find(
 pub(super) fn others<'a>(
     weighed: &WeighedRequest,
     memory: &MemoryModel<'a>,
-) -> Result<Vec<Other<'a>>, SearchError> {
+) -> Result<Vec<OtherPipeline<'a>>, SearchError> {
     let limit = weighed.request.highest_limit();
     let other = |pipeline| {
         let memory = in_other(memory, pipeline)?;
         let rough = rough::peak(&memory, weighed)?;
-        Ok(Other {
+        Ok(OtherPipeline {
             limit: rough.map_or(u64::MAX, |rough| rough.limit_of_best(limit)),
             costs: RangeCosts::default(),
             memory,
@@ -117,6 +117,7 @@ pub(super) fn others<'a>(
         .map(other)
         .collect()
 }
+
 /// The model of a pipeline that computes nothing again; `None` where nothing is.
 pub(super) fn without_recomputation<'a>(
     memory: &MemoryModel<'a>,

@@ -11,7 +11,7 @@ mod rough;
 mod ties;
 
 pub use alternatives::Alternative;
-use alternatives::Other;
+use alternatives::OtherPipeline;
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 
 use crate::memory::{MemoryModel, RangeCosts, StageMemory};
@@ -240,10 +240,10 @@ impl WeighedRequest {
         &mut self,
         memory: &MemoryModel<'_>,
         limit: u64,
-        others: &mut [Other<'_>],
+        others: &mut [OtherPipeline<'_>],
         progress: &Progress,
     ) -> Result<(), SearchError> {
-        let beside = others.iter().map(Other::wanted);
+        let beside = others.iter().map(OtherPipeline::wanted);
         let pipelines: Vec<_> = [(memory, limit)].into_iter().chain(beside).collect();
         let stages = self.stages_at(limit);
         let mut costs = MemoryModel::costs_in_all(&pipelines, stages, progress)?.into_iter();
@@ -291,7 +291,7 @@ impl WeighedRequest {
     fn solve<'a>(
         &mut self,
         memory: &MemoryModel<'a>,
-        others: &mut Vec<Other<'a>>,
+        others: &mut Vec<OtherPipeline<'a>>,
         progress: &Progress,
     ) -> Result<Outcome, SearchError> {
         if self.request.solver == Solver::Greedy {

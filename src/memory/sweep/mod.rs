@@ -31,7 +31,7 @@ mod peaks;
 mod shape;
 mod tile;
 
-use super::neighbours::{self, Uses};
+use super::neighbours::{self, NeighbourUses};
 use super::pipeline::{Patterns, RangeAdditions, TileFlows};
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
@@ -39,7 +39,7 @@ use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
 use blocks::Blocks;
 use code::CodeByTile;
-use peaks::Peaks;
+use peaks::RangePeakTable;
 use shape::Shape;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -191,13 +191,13 @@ struct PipelineSweep<'a> {
     patterns: Option<Patterns>,
     /// The highest bytes on any tile so far that each range needs at least, and in a
     /// pipeline with 0, 1, ... stages after it.
-    peaks: Peaks,
+    peaks: RangePeakTable,
 }
 
 /// What a thread uses again for each tile.
 #[derive(Default)]
 struct Scratch {
-    uses: Uses,
+    uses: NeighbourUses,
     /// Where layers are not made again, and where they are.
     shapes: [Shape; 2],
     tile: Tile,
@@ -411,7 +411,7 @@ impl<'a> PipelineSweep<'a> {
             ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
             stages,
             patterns: model.flows.as_ref().map(patterns),
-            peaks: Peaks::new(layers, columns + 1),
+            peaks: RangePeakTable::new(layers, columns + 1),
         }
     }
 

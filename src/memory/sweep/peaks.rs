@@ -9,7 +9,7 @@ const AT_ONCE: usize = 16;
 
 /// The highest bytes of any tile so far: by first and last layer a number that a
 /// range needs at least, and in a pipeline one for each number of stages after it.
-pub(super) struct Peaks {
+pub(super) struct RangePeakTable {
     layers: usize,
     columns: usize,
     /// By first layer, then last layer.
@@ -20,7 +20,7 @@ pub(super) struct Peaks {
 #[derive(Clone, Copy)]
 pub(super) struct RangePeaks<'a>(&'a [AtomicU64]);
 
-impl Peaks {
+impl RangePeakTable {
     /// Nothing is known of any range; each has `columns` numbers.
     pub(super) fn new(layers: usize, columns: usize) -> Self {
         let parts = layers * layers.div_ceil(AT_ONCE);

@@ -4,17 +4,17 @@
 use crate::limits;
 use crate::memory::MemoryModel;
 use crate::memory::liveness::{StepSet, visit};
-use crate::memory::neighbours::Uses;
+use crate::memory::neighbours::{LiveRanges, NeighbourUses};
 use crate::model::{EVERYWHERE, NOWHERE, PlaceSet, TooManyPlaces};
 
 /// Where the variables of each use count, and when they are live; its memory is used
 /// again for the next tiles.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    /// By number in [`Uses`].
-    rows: Vec<Row>,
-    /// Live ranges (half-open) of the rows: first as steps, then as places.
-    stretches: Vec<(u32, u32)>,
+    /// By number of the use: where it counts; [`NOWHERE`] if no stage has it.
+    counted: Vec<PlaceSet>,
+    /// First as steps, then as places.
+    live: LiveRanges,
     /// How many steps can hold a peak.
     pub(super) places: usize,
     begins: StepSet,
@@ -26,16 +26,6 @@ pub(super) struct Shape {
     rank: Vec<u32>,
 }
 
-/// Variables of one class and user set.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
-    /// [`NOWHERE`] if no stage has them.
-    pub(super) counted: PlaceSet,
-    first: u32,
-    /// How many stretches; `None` if they are live on all steps.
-    count: Option<u32>,
-}
-
 impl Shape {
     /// Takes the uses of some tiles.
     ///
@@ -44,49 +34,41 @@ impl Shape {
     pub(super) fn load(
         &mut self,
         model: &MemoryModel<'_>,
-        uses: &Uses,
+        uses: &NeighbourUses,
     ) -> Result<(), TooManyPlaces> {
         let steps = model.model.classes.steps() as usize + 1;
         self.begins.restart(steps);
         self.ends.restart(steps);
-        self.rows.clear();
-        self.stretches.clear();
+        self.counted.clear();
+        self.live.clear();
         for (class, set) in uses.all() {
-            let row = self.found(model, class, set);
-            self.rows.push(row);
+            self.take(model, class, set);
+        }
+        for &(from, to) in self.live.all() {
+            self.begins.add(from);
+            self.ends.add(to);
         }
         self.find_places(model);
         if self.places.saturating_mul(model.layers()) > limits::CELLS {
             return Err(TooManyPlaces);
         }
-        for (from, to) in &mut self.stretches {
-            (*from, *to) = (self.rank[*from as usize], self.rank[*to as usize]);
-        }
+        let place = |step: u32| self.rank[step as usize];
+        self.live.map(|(from, to)| (place(from), place(to)));
         Ok(())
     }
 
-    /// Marks where variables of a use begin and end to be live.
-    fn found(&mut self, model: &MemoryModel<'_>, class: u32, set: u32) -> Row {
+    /// Takes a use, which no stage has that has none of its places, or that is made
+    /// again layer by layer.
+    fn take(&mut self, model: &MemoryModel<'_>, class: u32, set: u32) {
         let counted = model.counted(set);
         let is_nowhere = counted != EVERYWHERE && model.sets.places(counted).is_empty();
-        let first = self.stretches.len() as u32;
-        let mut row = Row {
-            counted,
-            first,
-            count: Some(0),
-        };
         if is_nowhere || model.is_recomputed(class, set) {
-            row.counted = NOWHERE;
-            return row;
+            self.counted.push(NOWHERE);
+            self.live.push(Some(&[]));
+        } else {
+            self.counted.push(counted);
+            self.live.push(model.live_ranges(class));
         }
-        let ranges = model.live_ranges(class);
-        for &(from, to) in ranges.into_iter().flatten() {
-            self.begins.add(from);
-            self.ends.add(to);
-            self.stretches.push((from, to));
-        }
-        row.count = ranges.map(|ranges| ranges.len() as u32);
-        row
     }
 
     /// Finds the steps that can hold a peak: the last before an end, if
@@ -113,19 +95,17 @@ impl Shape {
         self.places = places as usize;
     }
 
-    /// The variables of a use, by its number.
+    /// Where the variables of a use count, by its number.
     #[inline]
-    pub(super) fn row(&self, number: usize) -> &Row {
-        &self.rows[number]
+    pub(super) fn counted(&self, number: usize) -> PlaceSet {
+        self.counted[number]
     }
 
     /// The stretches of places on which they are live, some of them empty; `None` if
     /// they are live on all steps.
     #[inline]
-    pub(super) fn stretches(&self, row: &Row) -> Option<&[(u32, u32)]> {
-        let first = row.first as usize;
-        let count = row.count? as usize;
-        Some(&self.stretches[first..first + count])
+    pub(super) fn stretches(&self, number: usize) -> Option<&[(u32, u32)]> {
+        self.live.of(number)
     }
 
     /// The window that covers `window` and that of one more layer, in places,

@@ -3,7 +3,7 @@
 use super::shape::Shape;
 use crate::limits;
 use crate::memory::MemoryModel;
-use crate::memory::neighbours::Uses;
+use crate::memory::neighbours::NeighbourUses;
 use crate::model::{EVERYWHERE, NOWHERE, TooManyPlaces};
 
 /// Bytes that enter ranges at `layer`.
@@ -53,7 +53,7 @@ impl Tile {
     pub(super) fn load(
         &mut self,
         model: &MemoryModel<'_>,
-        (uses, shape): (&Uses, &Shape),
+        (uses, shape): (&NeighbourUses, &Shape),
         tile: u32,
         code: &[(u32, u64)],
     ) -> Result<(), TooManyPlaces> {
@@ -83,19 +83,19 @@ impl Tile {
     fn enter_variables(
         &mut self,
         model: &MemoryModel<'_>,
-        (uses, shape): (&Uses, &Shape),
+        (uses, shape): (&NeighbourUses, &Shape),
         tile: u32,
     ) -> Result<(), TooManyPlaces> {
         let mut left = limits::ENTRIES;
         for (number, bytes) in uses.on_tile(model, tile) {
-            let row = shape.row(number);
-            if row.counted == NOWHERE {
+            let counted = shape.counted(number);
+            if counted == NOWHERE {
                 continue;
             }
-            let is_everywhere = row.counted == EVERYWHERE;
-            let layers = model.sets.places(row.counted);
+            let is_everywhere = counted == EVERYWHERE;
+            let layers = model.sets.places(counted);
             self.variable_bytes += u64::from(bytes);
-            let Some(stretches) = shape.stretches(row) else {
+            let Some(stretches) = shape.stretches(number) else {
                 let what = u64::from(bytes);
                 self.always_everywhere += if is_everywhere { what } else { 0 };
                 left = left.checked_sub(layers.len()).ok_or(TooManyPlaces)?;

@@ -15,12 +15,12 @@ mod tests;
 mod tree;
 
 use super::open::Source;
-use pages::{Layout, Pages};
+use pages::{PageLayout, Pages};
 use rayon::prelude::*;
 pub(super) use record::Record;
-use record::Shape;
+use record::WantedColumns;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tree::{Cell, Leaf};
+use tree::{Leaf, TableCell};
 
 /// A column as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,9 +39,9 @@ const SMALLEST_CHUNK: usize = 64;
 /// Some columns of a table of a file.
 pub(super) struct StoredRows<'a> {
     source: &'a Source,
-    layout: Layout,
+    layout: PageLayout,
     root: u32,
-    shape: Shape,
+    wanted: WantedColumns,
     /// How many more pages payloads may go on to: in a sound file each is part of one.
     overflow_left: AtomicU64,
 }
@@ -49,12 +49,12 @@ pub(super) struct StoredRows<'a> {
 impl<'a> StoredRows<'a> {
     /// The table whose tree begins at page `root`, for `columns` of it.
     pub(super) fn of(source: &'a Source, root: u32, columns: &[StoredColumn]) -> Option<Self> {
-        let layout = Layout::of(source.header(), source.length())?;
+        let layout = PageLayout::of(source.header(), source.length())?;
         Some(Self {
             source,
             layout,
             root,
-            shape: Shape::of(columns),
+            wanted: WantedColumns::of(columns),
             overflow_left: AtomicU64::new(layout.count().into()),
         })
     }
@@ -86,7 +86,7 @@ impl<'a> StoredRows<'a> {
     }
 
     /// Takes the pages that a payload goes on to from those that there are.
-    fn take_overflow(&self, cell: &Cell<'_>) -> Option<()> {
+    fn take_overflow(&self, cell: &TableCell<'_>) -> Option<()> {
         let pages = self.layout.overflow_pages(cell.length - cell.local.len());
         let take = |left: u64| left.checked_sub(pages);
         let left = &self.overflow_left;
@@ -112,7 +112,7 @@ impl Chunk<'_> {
         let rows = self.rows;
         // Payloads that go on on other pages are put together with a reader of its own.
         let (mut pages, mut overflow) = (rows.pages()?, rows.pages()?);
-        let (mut whole, mut fields) = (Vec::new(), rows.shape.fields());
+        let (mut whole, mut fields) = (Vec::new(), rows.wanted.fields());
         for &number in self.leaves {
             let leaf = Leaf::of(pages.page(number)?)?;
             for index in 0..leaf.len() {
@@ -126,7 +126,7 @@ impl Chunk<'_> {
                         &whole[..]
                     }
                 };
-                rows.shape.find(payload, &mut fields)?;
+                rows.wanted.find(payload, &mut fields)?;
                 visit(&Record::new(cell.rowid, payload, &fields))?;
             }
         }

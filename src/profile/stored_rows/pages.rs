@@ -1,13 +1,13 @@
 //! The pages of the file, and what goes on from one to the next.
 
-use super::tree::Cell;
+use super::tree::TableCell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// How the file is divided.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+pub(super) struct PageLayout {
     /// Bytes of a page.
     size: usize,
     /// Bytes of it that hold content.
@@ -24,7 +24,7 @@ const OVERFLOW_HEAD: usize = 4;
 const SMALLEST_PAGE: usize = 512;
 const SMALLEST_USABLE: usize = 480;
 
-impl Layout {
+impl PageLayout {
     /// From the header of a file of `length` bytes; `None` when it is not as usual, or
     /// when texts are not in UTF-8.
     pub(super) fn of(header: &[u8], length: u64) -> Option<Self> {
@@ -71,7 +71,7 @@ const WINDOW: usize = 1 << 18;
 /// A reader of pages, with those that follow the last one in memory.
 pub(super) struct Pages {
     file: File,
-    pub(super) layout: Layout,
+    pub(super) layout: PageLayout,
     window: Vec<u8>,
     /// The first page of the window, and how many there are.
     first: u32,
@@ -79,7 +79,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn open(path: &Path, layout: Layout) -> Option<Self> {
+    pub(super) fn open(path: &Path, layout: PageLayout) -> Option<Self> {
         Some(Self {
             file: File::open(path).ok()?,
             layout,
@@ -121,7 +121,7 @@ impl Pages {
 
     /// Puts the payload of a cell together: what is on its own page, and then a chain of
     /// pages, each with the number of the next in front.
-    pub(super) fn payload(&mut self, cell: &Cell<'_>, into: &mut Vec<u8>) -> Option<()> {
+    pub(super) fn payload(&mut self, cell: &TableCell<'_>, into: &mut Vec<u8>) -> Option<()> {
         into.clear();
         into.extend_from_slice(cell.local);
         let mut next = cell.overflow;

@@ -5,7 +5,7 @@ use rusqlite::types::ValueRef;
 
 /// Where the wanted columns are in the records of a table.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct WantedColumns {
     /// By place, up to the last wanted one: which of the wanted it is.
     wanted: Vec<Option<u8>>,
     /// By wanted column.
@@ -14,7 +14,7 @@ pub(super) struct Shape {
 
 /// A value of a record.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Field {
+pub(super) struct StoredField {
     /// SQLite's number for its type and length.
     kind: u64,
     /// Where in the payload it is.
@@ -22,7 +22,7 @@ pub(super) struct Field {
     is_rowid: bool,
 }
 
-impl Shape {
+impl WantedColumns {
     pub(super) fn of(columns: &[StoredColumn]) -> Self {
         let last = columns.iter().map(|column| column.place).max();
         let mut wanted = vec![None; last.map_or(0, |last| last + 1)];
@@ -37,9 +37,9 @@ impl Shape {
 
     /// Room for the fields of a record.
     pub(super) fn fields(&self) -> Fields {
-        let field = |&is_rowid| Field {
+        let field = |&is_rowid| StoredField {
             is_rowid,
-            ..Field::default()
+            ..StoredField::default()
         };
         Fields {
             list: self.is_rowid.iter().map(field).collect(),
@@ -85,7 +85,7 @@ impl Shape {
 /// The fields of a record.
 pub(super) struct Fields {
     /// By wanted column.
-    list: Vec<Field>,
+    list: Vec<StoredField>,
     /// The bytes in front of the values, which tell their kinds.
     head: Vec<u8>,
     /// Where the last wanted value ends in the payload.
@@ -112,7 +112,7 @@ const SHORT: [Option<u8>; 128] = {
 pub(crate) struct Record<'r> {
     rowid: i64,
     payload: &'r [u8],
-    fields: &'r [Field],
+    fields: &'r [StoredField],
 }
 
 impl<'r> Record<'r> {
@@ -128,7 +128,7 @@ impl<'r> Record<'r> {
     /// The value of a wanted column, by its number among them.
     #[inline(always)]
     pub(crate) fn value(&self, column: usize) -> ValueRef<'r> {
-        let Field {
+        let StoredField {
             kind,
             start,
             is_rowid,

@@ -1,6 +1,6 @@
 //! The tree of a table: which pages hold its rows, and where on them.
 
-use super::pages::{Layout, Pages, bytes};
+use super::pages::{PageLayout, Pages, bytes};
 use super::record::varint;
 
 /// The first byte of a page of a table that points to others, and of one with rows.
@@ -64,7 +64,7 @@ pub(super) struct Leaf<'p> {
 }
 
 /// A row on its page.
-pub(super) struct Cell<'p> {
+pub(super) struct TableCell<'p> {
     pub(super) rowid: i64,
     /// Bytes of the whole payload.
     pub(super) length: usize,
@@ -86,7 +86,7 @@ impl<'p> Leaf<'p> {
     }
 
     #[inline]
-    pub(super) fn cell(&self, index: usize) -> Option<Cell<'p>> {
+    pub(super) fn cell(&self, index: usize) -> Option<TableCell<'p>> {
         let at = pointer(self.page, LEAF_HEAD, index)?;
         // Not within the pointers.
         if at < LEAF_HEAD + 2 * self.cells {
@@ -97,13 +97,13 @@ impl<'p> Leaf<'p> {
         let (rowid, also) = varint(&cell[used..])?;
         let payload = &cell[used + also..];
         let length = usize::try_from(length).ok()?;
-        let local = Layout::local(self.page.len(), length);
+        let local = PageLayout::local(self.page.len(), length);
         let overflow = if local == length {
             None
         } else {
             Some(u32::from_be_bytes(bytes(payload, local)?))
         };
-        Some(Cell {
+        Some(TableCell {
             rowid: rowid as i64,
             length,
             local: payload.get(..local)?,
@@ -112,7 +112,7 @@ impl<'p> Leaf<'p> {
     }
 }
 
-impl Layout {
+impl PageLayout {
     /// How many bytes of a payload are on the page of its row
     /// (<https://sqlite.org/fileformat2.html#b_tree_pages>).
     #[inline]

@@ -3,13 +3,13 @@
 use super::Flows;
 use super::accumulators::AccumulatorSize;
 use crate::memory::MemoryModel;
-use crate::memory::neighbours::Uses;
+use crate::memory::neighbours::NeighbourUses;
 use crate::model::PlaceSet;
 
 /// The flows of one tile; used again for the next.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct TileFlows {
-    /// By number in [`Uses`].
+    /// By number in [`NeighbourUses`].
     of_uses: Vec<FlowOfUse>,
     /// By flow: all bytes, and those of the largest variable.
     bytes: Vec<(u64, u64)>,
@@ -36,7 +36,7 @@ impl TileFlows {
         &mut self,
         memory: &MemoryModel<'_>,
         flows: &Flows,
-        uses: &Uses,
+        uses: &NeighbourUses,
     ) {
         self.of_uses.clear();
         self.of_uses.extend(uses.all().map(|(class, set)| {
@@ -53,7 +53,7 @@ impl TileFlows {
         &mut self,
         memory: &MemoryModel<'_>,
         flows: &Flows,
-        uses: &Uses,
+        uses: &NeighbourUses,
         tile: u32,
     ) {
         for &flow in &self.met {
