@@ -1,8 +1,8 @@
 //! Bytes of stages and of the whole model, step by step.
 
 use super::stage::meets;
-use super::{MemoryModel, Parts, Rules, StageMemory, sum_tiles};
-use crate::model::{EVERYWHERE, VariableGroup};
+use super::{MemoryModel, Parts, Rules, StageMemory};
+use crate::model::{EVERYWHERE, VariableGroup, VariableUse};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -59,15 +59,14 @@ impl MemoryModel<'_> {
             let counted = self.counted(set);
             counted == EVERYWHERE || stages_of[counted.index()].contains(&stage)
         };
-        let sums = sum_tiles(self.model.variables.tiles(), |tile| {
-            self.moving_or_always(tile).map(keyed)
-        });
+        let moving_or_always = |own: &&VariableUse| !self.is_recomputed(own.class, own.set);
+        let uses: Vec<_> = self.uses().filter(moving_or_always).map(keyed).collect();
         let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
             let window = (*window)?;
             let (range, memory, tile) = &stages[stage as usize];
-            let own = |&((_, set), _): &((u32, u32), u64)| counts(stage, set);
-            let all = sums.iter().map(|(&key, &bytes)| (key, bytes)).filter(own);
-            let here = self.moving_or_always(*tile).map(keyed).filter(own);
+            let own = |&((_, set), _): &Keyed| counts(stage, set);
+            let all = uses.iter().copied().filter(own);
+            let here = self.moving_or_always(*tile).map(keyed_group).filter(own);
             let fixed = self.fixed(range, memory);
             let fixed_here = fixed[*tile as usize];
             Some(LiveCurves {
@@ -88,17 +87,14 @@ impl MemoryModel<'_> {
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = &self.model.variables;
-        let sums = sum_tiles(variables.tiles(), |tile| {
-            variables.on_tile(tile).iter().map(keyed)
-        });
         let code = |tile: u32| -> u64 {
             let kinds = self.model.recorded_code.iter();
             let code: u64 = kinds.map(|bytes| u64::from(bytes.get(tile))).sum();
             let rest = self.model.recorded.tiles.get(tile as usize);
             code + rest.map_or(0, |tile| tile.beyond_variables())
         };
-        let all = sums.into_iter();
-        let here = variables.on_tile(tile).iter().map(keyed);
+        let all = variables.uses().iter().map(keyed);
+        let here = variables.on_tile(tile).iter().map(keyed_group);
         let tiles = 0..self.model.target.num_tiles;
         Some(LiveCurves {
             all_tiles: self.curve(window, tiles.map(code).sum(), all),
@@ -140,7 +136,7 @@ impl MemoryModel<'_> {
         &self,
         (first, last): (u32, u32),
         fixed: u64,
-        variables: impl Iterator<Item = ((u32, u32), u64)>,
+        variables: impl Iterator<Item = Keyed>,
     ) -> LiveCurve {
         let classes = &self.model.classes;
         let mut changes = vec![0i64; classes.steps() as usize + 1];
@@ -172,6 +168,13 @@ impl MemoryModel<'_> {
     }
 }
 
-fn keyed(item: &VariableGroup) -> ((u32, u32), u64) {
-    ((item.class, item.set), u64::from(item.bytes))
+/// By class and user set, bytes.
+type Keyed = ((u32, u32), u64);
+
+fn keyed(own: &VariableUse) -> Keyed {
+    ((own.class, own.set), own.bytes)
+}
+
+fn keyed_group(item: &VariableGroup) -> Keyed {
+    ((item.class, item.set), item.bytes.into())
 }

@@ -1,6 +1,7 @@
 //! Sums of live bytes, step by step: of one stage over a window, and of several
 //! stages on one tile.
 
+use super::lanes::{self, Bytes};
 use crate::profile::LiveClasses;
 use std::sync::Arc;
 
@@ -92,11 +93,11 @@ impl StepSums {
     }
 }
 
-/// The steps of one tile at which a sum can reach its highest value for the
-/// first time: those at which something begins to be live, and the first of
+/// The steps at which a sum can reach its highest value for the first time, on up to `N`
+/// neighbouring tiles: those at which something begins to be live, and the first of
 /// each window. Sums only grow there, so no others need a place.
 #[derive(Debug, Default)]
-pub(super) struct Timeline {
+pub(super) struct Timeline<B, const N: usize> {
     /// The steps that have a place.
     begins: StepSet,
     /// The steps after live ranges and windows.
@@ -105,11 +106,11 @@ pub(super) struct Timeline {
     rank: Vec<u32>,
     /// By place: its step.
     steps: Vec<u32>,
-    /// By sum, then by place and one more: what it changes by.
-    changes: Vec<i64>,
+    /// By sum, then by place and one more: what it changes by, by lane.
+    changes: Vec<[B; N]>,
 }
 
-impl Timeline {
+impl<B: Bytes, const N: usize> Timeline<B, N> {
     /// Makes places for `ranges`, which lie in `steps` steps, and the first steps of
     /// `windows`.
     pub(super) fn restart(
@@ -144,39 +145,67 @@ impl Timeline {
         (self.rank[from as usize], self.rank[to as usize])
     }
 
+    /// How many places and one more each sum has.
+    pub(super) fn width(&self) -> usize {
+        self.steps.len() + 1
+    }
+
     /// Begins with so many sums, with nothing live anywhere.
     pub(super) fn empty(&mut self, sums: usize) {
         self.changes.clear();
-        self.changes.resize(sums * (self.steps.len() + 1), 0);
+        self.changes.resize(sums * self.width(), [B::default(); N]);
     }
 
     /// Adds `bytes` that are live on these ranges of places to a sum.
     #[inline]
-    pub(super) fn add(&mut self, stage: usize, bytes: u32, places: &[(u32, u32)]) {
-        let width = self.steps.len() + 1;
-        let changes = &mut self.changes[stage * width..][..width];
+    pub(super) fn add(&mut self, sum: usize, bytes: &[B; N], places: &[(u32, u32)]) {
+        let width = self.width();
+        let changes = &mut self.changes[sum * width..][..width];
         for &(from, to) in places {
-            changes[from as usize] += i64::from(bytes);
-            changes[to as usize] -= i64::from(bytes);
+            lanes::add(&mut changes[from as usize], bytes);
+            lanes::subtract(&mut changes[to as usize], bytes);
         }
     }
 
-    /// The highest bytes of a sum within a window (both ends inclusive), and
-    /// the first step that has it.
-    pub(super) fn peak(&self, stage: usize, window: (u32, u32)) -> (u64, u32) {
-        let width = self.steps.len() + 1;
-        let changes = &self.changes[stage * width..][..width];
-        let first = self.rank[window.0 as usize] as usize;
-        let end = self.rank[window.1 as usize + 1] as usize;
-        let mut live: i64 = changes[..first].iter().sum();
-        let mut peak = (0, window.0);
-        for (&change, &step) in changes[first..end].iter().zip(&self.steps[first..end]) {
-            live += change;
-            if live > peak.0 {
-                peak = (live, step);
+    /// Puts into `levels` what is live of a sum at each place and after the last.
+    pub(super) fn levels(&self, sum: usize, levels: &mut Vec<[B; N]>) {
+        let mut live = [B::default(); N];
+        levels.clear();
+        levels.extend(self.changes[sum * self.width()..][..self.width()].iter().map(|own| {
+            lanes::add(&mut live, own);
+            live
+        }));
+    }
+
+    /// The highest bytes of a sum and `levels` together within a window (both ends
+    /// inclusive), and the first place that has them.
+    pub(super) fn peak(
+        &self,
+        sum: usize,
+        levels: &[[B; N]],
+        window: (u32, u32),
+    ) -> ([B; N], [u32; N]) {
+        let (first, end) = self.places((window.0, window.1 + 1));
+        let (first, end) = (first as usize, end as usize);
+        let changes = &self.changes[sum * self.width()..][..end];
+        let mut live = [B::default(); N];
+        changes[..first].iter().for_each(|own| lanes::add(&mut live, own));
+        let (mut highest, mut at) = ([B::default(); N], [first as u32; N]);
+        for (place, (own, level)) in (0u32..).zip(changes.iter().zip(levels)).skip(first) {
+            lanes::add(&mut live, own);
+            for lane in 0..N {
+                let all = live[lane].plus(level[lane]);
+                let is_higher = all > highest[lane];
+                highest[lane] = if is_higher { all } else { highest[lane] };
+                at[lane] = if is_higher { place } else { at[lane] };
             }
         }
-        (peak.0 as u64, peak.1)
+        (highest, at)
+    }
+
+    /// The step of a place.
+    pub(super) fn step(&self, place: u32) -> u32 {
+        self.steps[place as usize]
     }
 }
 

@@ -13,6 +13,7 @@ mod code;
 mod costs;
 mod coverage;
 mod curve;
+mod lanes;
 mod layer_spans;
 mod learnt;
 mod liveness;
@@ -36,12 +37,10 @@ pub use pipeline::{Accumulator, Pipeline, PipelineOptions, PlacedStage, Recomput
 pub use stage::{Parts, StageMemory};
 pub use traffic::LayerTraffic;
 
-use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup};
+use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup, VariableUse};
 use code::CodeItem;
 use liveness::ClassLife;
 use pipeline::Flows;
-use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -199,6 +198,16 @@ impl<'a> MemoryModel<'a> {
         self.placement.counted[set as usize]
     }
 
+    /// The classes and user sets of all variables that count, with their bytes over all
+    /// tiles.
+    fn uses(&self) -> impl Iterator<Item = &'a VariableUse> {
+        let code = match self.rules {
+            Rules::Classic => self.model.code_variables.uses(),
+            Rules::Full => &[],
+        };
+        self.model.variables.uses().iter().chain(code)
+    }
+
     /// The variables on `tile` that count: by the full rules, code is counted
     /// by what was recorded of it and not as variables.
     fn variables(&self, tile: u32) -> impl Iterator<Item = &'a VariableGroup> {
@@ -213,33 +222,6 @@ impl<'a> MemoryModel<'a> {
         };
         [self.model.variables.on_tile(tile), code]
     }
-}
-
-/// Bytes by class and by a set: a user set or a set of places.
-type BytesByUse = FxHashMap<(u32, u32), u64>;
-
-/// Sums up what `of_tile` gives for each of `tiles`.
-fn sum_tiles<I>(tiles: u32, of_tile: impl Fn(u32) -> I + Sync) -> BytesByUse
-where
-    I: Iterator<Item = ((u32, u32), u64)>,
-{
-    let add = |mut sums: BytesByUse, tile| {
-        for (key, bytes) in of_tile(tile) {
-            *sums.entry(key).or_default() += bytes;
-        }
-        sums
-    };
-    let join = |a: BytesByUse, b: BytesByUse| {
-        let (mut large, small) = if a.len() < b.len() { (b, a) } else { (a, b) };
-        for (key, bytes) in small {
-            *large.entry(key).or_default() += bytes;
-        }
-        large
-    };
-    let tiles = (0..tiles).into_par_iter();
-    tiles
-        .fold(BytesByUse::default, add)
-        .reduce(BytesByUse::default, join)
 }
 
 /// The smallest window that covers all of `windows`.

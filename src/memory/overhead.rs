@@ -127,6 +127,42 @@ impl Overhead {
         self.gaps[tile].without(total)
     }
 
+    /// By lane, what a stage needs of code on each of `tiles` when its operations explain
+    /// `own` of each kind, with what no operation explains.
+    pub(super) fn code_on<const N: usize>(
+        &self,
+        tiles: Range<u32>,
+        own: &[[u64; N]; 4],
+    ) -> [u64; N] {
+        let mut needed = [0; N];
+        for (lane, tile) in tiles.enumerate() {
+            let tile = tile as usize;
+            let capped = self.capped(tile, own.map(|own| own[lane]));
+            needed[lane] = self.fixed(tile) + capped.iter().sum::<u64>();
+        }
+        needed
+    }
+
+    /// By lane, [`Overhead::without_gaps`] on each of `tiles`.
+    pub(super) fn without_gaps_on<const N: usize>(
+        &self,
+        tiles: Range<u32>,
+        totals: &[u64; N],
+    ) -> [u64; N] {
+        let mut without = *totals;
+        for (without, tile) in without.iter_mut().zip(tiles) {
+            *without = self.without_gaps(tile as usize, *without);
+        }
+        without
+    }
+
+    /// By lane, adds the gaps on each of `tiles` of a stage that takes so much there.
+    pub(super) fn add_gaps_on<const N: usize>(&self, tiles: Range<u32>, totals: &mut [u64; N]) {
+        for (total, tile) in totals.iter_mut().zip(tiles) {
+            *total += self.gaps(tile as usize, *total);
+        }
+    }
+
     /// What a stage needs of each kind of code on `tile` when its operations
     /// explain `own`: no more than the profile has, where code is shared.
     pub(super) fn capped(&self, tile: usize, own: [u64; 4]) -> [u64; 4] {

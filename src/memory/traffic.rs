@@ -1,6 +1,6 @@
 //! What layers share and hand on (analysis.md, section 8).
 
-use super::{MemoryModel, sum_tiles};
+use super::MemoryModel;
 use crate::model::PlaceSet;
 use rustc_hash::FxHashMap;
 
@@ -58,15 +58,15 @@ impl MemoryModel<'_> {
     fn used_by(&self, layers: usize) -> LayerTraffic {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let sharing = self.placement.sharing();
-        let sums = sum_tiles(self.model.variables.tiles(), |tile| {
-            let used = self
-                .variables(tile)
-                .map(|own| (own, sharing[own.set as usize]));
-            let wanted = used.filter(|&(_, set)| is_wanted[set.index()]);
-            wanted.map(|(own, set)| ((own.class, set.0), u64::from(own.bytes)))
-        });
+        let mut sums: FxHashMap<(u32, PlaceSet), u64> = FxHashMap::default();
+        for own in self.uses() {
+            let set = sharing[own.set as usize];
+            if is_wanted[set.index()] {
+                *sums.entry((own.class, set)).or_default() += own.bytes;
+            }
+        }
         let shared = sums.into_iter().map(|((class, set), bytes)| LiveShare {
-            layers: self.sets.places(PlaceSet(set)).into(),
+            layers: self.sets.places(set).into(),
             ranges: self.model.classes.ranges(class).into(),
             bytes,
         });

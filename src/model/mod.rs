@@ -31,6 +31,7 @@ mod step_programs;
 #[cfg(test)]
 pub(crate) mod testing;
 mod user_set_index;
+mod variable_uses;
 mod variables;
 mod walk;
 mod windows;
@@ -60,6 +61,7 @@ pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileVariable};
 pub use recording::{Framework, Recording};
 pub use step_programs::{StepProgram, StepPrograms};
 use variables::Users;
+pub use variable_uses::VariableUse;
 pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 use windows::StepIndex;
 

@@ -1,6 +1,7 @@
 //! Which operations use which lowered variables.
 
 use super::operations::FoundGroup;
+use super::variable_uses::{KnownUses, VariableUse};
 use super::{CodeKind, ModelError};
 use crate::limits;
 use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes, VariableLists};
@@ -140,6 +141,8 @@ pub struct VariableGroups {
     /// By tile, where its groups begin in `groups`; one more at the end.
     starts: Vec<u32>,
     groups: Vec<VariableGroup>,
+    #[serde(skip)]
+    uses: KnownUses,
 }
 
 impl Default for VariableGroups {
@@ -148,6 +151,7 @@ impl Default for VariableGroups {
         Self {
             starts: vec![0],
             groups: Vec::new(),
+            uses: KnownUses::default(),
         }
     }
 }
@@ -174,6 +178,7 @@ impl VariableGroups {
         Self {
             starts,
             groups: sorted,
+            uses: KnownUses::default(),
         }
     }
 
@@ -193,7 +198,11 @@ impl VariableGroups {
             end = end.checked_add(count)?;
             starts.push(end);
         }
-        (end as usize == groups.len()).then_some(Self { starts, groups })
+        (end as usize == groups.len()).then_some(Self {
+            starts,
+            groups,
+            uses: KnownUses::default(),
+        })
     }
 
     /// Do the groups of all tiles add up, and are they in order on each?
@@ -217,6 +226,17 @@ impl VariableGroups {
             self.tiles(),
             groups.filter(|(_, group)| group.set != NO_USERS),
         )
+    }
+
+    /// The classes and sets of all groups, by class, then by set, with their bytes over
+    /// all tiles.
+    pub fn uses(&self) -> &[VariableUse] {
+        self.uses.of(self)
+    }
+
+    /// How many groups there are.
+    pub(super) fn len(&self) -> usize {
+        self.groups.len()
     }
 
     /// How many tiles there are.

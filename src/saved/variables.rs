@@ -45,7 +45,7 @@ pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Packed<'static>>, 
     let spans = spans(variables);
     let tiles = 0..variables.tiles();
     let head = Uses {
-        uses: uses(variables, &spans),
+        uses: variables.uses().iter().map(|own| (own.class, own.set)).collect(),
         counts: tiles
             .map(|tile| variables.on_tile(tile).len() as u32)
             .collect(),
@@ -72,20 +72,6 @@ fn spans(variables: &VariableGroups) -> Vec<Range<u32>> {
         }
     }
     spans
-}
-
-fn uses(variables: &VariableGroups, spans: &[Range<u32>]) -> Vec<Use> {
-    let of_span = |span: &Range<u32>| {
-        let groups = span.clone().flat_map(|tile| variables.on_tile(tile));
-        let mut uses: Vec<Use> = groups.map(use_of).collect();
-        uses.sort_unstable();
-        uses.dedup();
-        uses
-    };
-    let mut uses: Vec<Use> = spans.par_iter().flat_map_iter(of_span).collect();
-    uses.par_sort_unstable();
-    uses.dedup();
-    uses
 }
 
 fn write_span(variables: &VariableGroups, span: Range<u32>, uses: &[Use]) -> Vec<u8> {

@@ -1,9 +1,9 @@
-//! What a pipeline adds to one stage on one tile, by the rules word by word.
+//! What a pipeline adds to one stage on each of some tiles, by the rules word by word.
 
 use super::flows::{Flow, Flows, Life, Part, TileFlows};
 use super::{PlacedStage, Recompute, Schedule};
-use crate::memory::MemoryModel;
 use crate::memory::stage::meets;
+use crate::memory::{MemoryModel, lanes};
 use crate::model::{EVERYWHERE, VariableGroup};
 use std::ops::Range;
 
@@ -42,19 +42,49 @@ pub(super) struct Area {
     parts: Vec<Part>,
 }
 
-/// Bytes on one tile by what is done with them in some places: see [`Part`].
-#[derive(Debug, Default)]
-struct AreaBytes {
-    stashed: u64,
-    stashed_and_kept: u64,
-    enters: u64,
-    leaves: u64,
-    leaves_unkept: u64,
-    gradient_in: u64,
-    gradient_out: u64,
-    passes: u64,
+/// Bytes by what is done with them in some places (see [`Part`]): numbers, or one for
+/// each lane.
+#[derive(Debug, Clone, Copy)]
+struct AreaBytes<T> {
+    stashed: T,
+    stashed_and_kept: T,
+    enters: T,
+    leaves: T,
+    leaves_unkept: T,
+    gradient_in: T,
+    gradient_out: T,
+    passes: T,
     /// The largest variable that is kept.
-    largest_kept: u64,
+    largest_kept: T,
+}
+
+impl<const N: usize> AreaBytes<[u64; N]> {
+    const NONE: Self = Self {
+        stashed: [0; N],
+        stashed_and_kept: [0; N],
+        enters: [0; N],
+        leaves: [0; N],
+        leaves_unkept: [0; N],
+        gradient_in: [0; N],
+        gradient_out: [0; N],
+        passes: [0; N],
+        largest_kept: [0; N],
+    };
+
+    /// Those of one tile.
+    fn of_lane(&self, lane: usize) -> AreaBytes<u64> {
+        AreaBytes {
+            stashed: self.stashed[lane],
+            stashed_and_kept: self.stashed_and_kept[lane],
+            enters: self.enters[lane],
+            leaves: self.leaves[lane],
+            leaves_unkept: self.leaves_unkept[lane],
+            gradient_in: self.gradient_in[lane],
+            gradient_out: self.gradient_out[lane],
+            passes: self.passes[lane],
+            largest_kept: self.largest_kept[lane],
+        }
+    }
 }
 
 /// A stage, and what it does with each flow.
@@ -77,37 +107,44 @@ impl StageFlows {
 }
 
 impl Flows {
-    /// What it adds to a stage, with the flows of the tile.
-    pub(in crate::memory) fn additions(
+    /// What it adds to a stage on each of some tiles, with their flows.
+    pub(in crate::memory) fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
         stage: &StageFlows,
-        tile: &TileFlows,
-    ) -> Additions {
+        tiles: &TileFlows<N>,
+    ) -> [Additions; N] {
         let PlacedStage { positions, after } = &stage.stage;
         let counts = |set| set == EVERYWHERE || meets(memory.sets.places(set), positions);
-        let accumulators = tile.accumulators.iter().filter(|&&(set, _)| counts(set));
-        let least = Additions {
-            recomputed: match self.recomputes_layers() {
-                true => self.largest_layer(stage, tile),
-                false => 0,
-            },
-            accumulators: accumulators.map(|&(_, bytes)| bytes).sum(),
+        let accumulators = tiles.accumulators.iter().filter(|&&(set, _)| counts(set));
+        let accumulators = lanes::sum(accumulators.map(|&(_, bytes)| bytes));
+        let recomputed = match self.recomputes_layers() {
+            true => self.largest_layer(stage, tiles),
+            false => [0; N],
+        };
+        let least = |lane: usize| Additions {
+            recomputed: recomputed[lane],
+            accumulators: accumulators[lane],
             ..Additions::default()
         };
         let Some(after) = *after else {
-            return least;
+            return std::array::from_fn(least);
         };
-        let own = self.bytes_in(&stage.own, tile);
+        let own = self.bytes_in(&stage.own, tiles);
         let of_out = stage.out_beside.as_ref();
+        let of_out = of_out.map_or(AreaBytes::NONE, |out| self.bytes_in(out, tiles));
+        let shared = self.shared_with_out(stage, tiles);
         let depth = self.depth(positions, after);
-        Additions {
-            recomputed: least.recomputed + self.made_again(&own),
-            stash: self.stash(&own, depth) + (depth as u64 + 1) * self.shared_with_out(stage, tile),
-            waiting: self.waits(&own) + of_out.map_or(0, |out| self.waiting(out, tile)),
-            passing: own.passes,
-            ..least
-        }
+        std::array::from_fn(|lane| {
+            let (own, least) = (own.of_lane(lane), least(lane));
+            Additions {
+                recomputed: least.recomputed + self.made_again(&own),
+                stash: self.stash(&own, depth) + (depth as u64 + 1) * shared[lane],
+                waiting: self.waits(&own) + self.waits(&of_out.of_lane(lane)),
+                passing: own.passes,
+                ..least
+            }
+        })
     }
 
     /// What a stage does with each flow.
@@ -149,27 +186,36 @@ impl Flows {
         }
     }
 
-    /// The bytes of the flows of a tile by what is done with them in an area.
-    fn bytes_in(&self, area: &Area, tile: &TileFlows) -> AreaBytes {
-        let mut sums = AreaBytes::default();
-        for &flow in &tile.met {
+    /// The bytes of the flows of some tiles by what is done with them in an area.
+    fn bytes_in<const N: usize>(
+        &self,
+        area: &Area,
+        tiles: &TileFlows<N>,
+    ) -> AreaBytes<[u64; N]> {
+        let mut sums = AreaBytes::NONE;
+        for &flow in &tiles.met {
             let part = area.parts[flow as usize];
             if part == Part::default() {
                 continue;
             }
-            let bytes = tile.bytes(flow);
-            let if_so = |is_so: bool| if is_so { bytes } else { 0 };
+            let bytes = tiles.bytes(flow);
             let is_stashed = part.is_stashed(self.pipeline.recompute);
-            sums.stashed += if_so(is_stashed);
-            sums.stashed_and_kept += if_so(is_stashed && part.kept);
-            sums.enters += if_so(part.enters);
-            sums.leaves += if_so(part.leaves);
-            sums.leaves_unkept += if_so(part.leaves && !part.kept);
-            sums.gradient_in += if_so(part.gradient_in);
-            sums.gradient_out += if_so(part.gradient_out);
-            sums.passes += if_so(part.passes);
+            for (is_so, sum) in [
+                (is_stashed, &mut sums.stashed),
+                (is_stashed && part.kept, &mut sums.stashed_and_kept),
+                (part.enters, &mut sums.enters),
+                (part.leaves, &mut sums.leaves),
+                (part.leaves && !part.kept, &mut sums.leaves_unkept),
+                (part.gradient_in, &mut sums.gradient_in),
+                (part.gradient_out, &mut sums.gradient_out),
+                (part.passes, &mut sums.passes),
+            ] {
+                if is_so {
+                    lanes::add_up(sum, &bytes);
+                }
+            }
             if part.kept {
-                sums.largest_kept = sums.largest_kept.max(tile.largest(flow));
+                lanes::raise(&mut sums.largest_kept, &tiles.largest(flow));
             }
         }
         sums
@@ -178,8 +224,12 @@ impl Flows {
     /// What is kept from the forward to the backward pass in the layer that
     /// keeps most, or in In and the first layer together, with what the layer
     /// makes again for others and the gradient that waits for it.
-    fn largest_layer(&self, stage: &StageFlows, tile: &TileFlows) -> u64 {
-        let of_units = |unit: Range<u32>| -> u64 {
+    fn largest_layer<const N: usize>(
+        &self,
+        stage: &StageFlows,
+        tiles: &TileFlows<N>,
+    ) -> [u64; N] {
+        let of_units = |unit: Range<u32>| {
             let is_so = |flow: &Flow| {
                 let used = |users: &[u32]| users.iter().any(|user| unit.contains(user));
                 let ends = flow.forward.first().zip(flow.forward.last());
@@ -196,27 +246,30 @@ impl Flows {
                     }
                 }
             };
-            let met = tile.met.iter();
+            let met = tiles.met.iter();
             let met = met.filter(|&&flow| is_so(&self.list[flow as usize]));
-            met.map(|&flow| tile.bytes(flow)).sum()
+            lanes::sum(met.map(|&flow| tiles.bytes(flow)))
         };
         let places = &stage.own.places;
         let single = places.clone().map(|place| place..place + 1);
         let first = (places.start == 0 && places.end > 1).then_some(0..2);
         let out = stage.out_beside.as_ref().map(|out| out.places.clone());
         let units = single.chain(first).chain(out);
-        units.map(of_units).max().unwrap_or(0)
+        units.map(of_units).fold([0; N], |mut largest, own| {
+            lanes::raise(&mut largest, &own);
+            largest
+        })
     }
 
     /// What is made again stage by stage while the originals wait to be sent.
-    fn made_again(&self, own: &AreaBytes) -> u64 {
+    fn made_again(&self, own: &AreaBytes<u64>) -> u64 {
         match self.pipeline.recompute {
             Recompute::Stage if self.is_training => own.leaves_unkept,
             _ => 0,
         }
     }
 
-    fn stash(&self, own: &AreaBytes, depth: usize) -> u64 {
+    fn stash(&self, own: &AreaBytes<u64>, depth: usize) -> u64 {
         match (self.copies(depth), self.recomputes_layers()) {
             // Checkpoints are kept as long as the layers that need them wait.
             (0, true) => own.stashed_and_kept,
@@ -226,9 +279,13 @@ impl Flows {
 
     /// What Out, on the same IPU, takes from the first stage: it waits there for
     /// all stages between (only where the pipeline itself keeps it).
-    fn shared_with_out(&self, stage: &StageFlows, tile: &TileFlows) -> u64 {
+    fn shared_with_out<const N: usize>(
+        &self,
+        stage: &StageFlows,
+        tiles: &TileFlows<N>,
+    ) -> [u64; N] {
         if stage.out_beside.is_none() || self.pipeline.schedule != Schedule::Popart {
-            return 0;
+            return [0; N];
         }
         let out = self.out().start;
         let is_so = |flow: u32| {
@@ -241,16 +298,21 @@ impl Flows {
                 .any(|user| stage.own.places.contains(user));
             is_used && flow.life != Life::Backward && flow.forward.contains(&out) && !is_stashed
         };
-        let met = tile.met.iter().filter(|&&flow| is_so(flow));
-        met.map(|&flow| tile.bytes(flow)).sum()
+        let met = tiles.met.iter().filter(|&&flow| is_so(flow));
+        lanes::sum(met.map(|&flow| tiles.bytes(flow)))
     }
 
     /// What waits in an area for another stage.
-    pub(super) fn waiting(&self, area: &Area, tile: &TileFlows) -> u64 {
-        self.waits(&self.bytes_in(area, tile))
+    pub(super) fn waiting<const N: usize>(
+        &self,
+        area: &Area,
+        tiles: &TileFlows<N>,
+    ) -> [u64; N] {
+        let bytes = self.bytes_in(area, tiles);
+        std::array::from_fn(|lane| self.waits(&bytes.of_lane(lane)))
     }
 
-    fn waits(&self, area: &AreaBytes) -> u64 {
+    fn waits(&self, area: &AreaBytes<u64>) -> u64 {
         if self.gradients_wait() && !self.has_waiting() {
             return area.gradient_in;
         }

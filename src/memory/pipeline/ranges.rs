@@ -1,15 +1,15 @@
-//! What a pipeline adds to every range of layers on one tile, for any number of
+//! What a pipeline adds to every range of layers on some tiles, for any number of
 //! stages after it.
 //!
 //! Each flow does the same in all ranges whose start lies between two of its
 //! users: it begins to count with some last position and ends with another. Those
-//! stretches are the same on all tiles and found once (`Patterns`); a tile has its
-//! bytes, and goes through the starts as the sweep does.
+//! stretches are the same on all tiles and found once (`Patterns`); tiles have their
+//! bytes, and go through the starts as the sweep does.
 
 use super::additions::{Area, StageFlows};
 use super::flows::{Flow, Flows, Life, TileFlows};
 use super::{PlacedStage, Recompute, Schedule};
-use crate::memory::MemoryModel;
+use crate::memory::{MemoryModel, lanes};
 use crate::model::EVERYWHERE;
 
 /// What a flow counts for.
@@ -241,144 +241,183 @@ impl<'a> Pattern<'a> {
 struct Event {
     quantity: usize,
     last: u32,
-    change: i64,
+    is_end: bool,
+    /// What begins or ends to count, as a position in [`RangeAdditions::bytes`].
+    what: u32,
 }
 
-/// What is added on one tile; its memory is used again for the next.
-#[derive(Debug, Default)]
-pub(in crate::memory) struct RangeAdditions {
+/// What is added on up to `N` neighbouring tiles; its memory is used again for the next.
+/// Bytes are by lane.
+#[derive(Debug)]
+pub(in crate::memory) struct RangeAdditions<const N: usize> {
+    /// Those of flows and accumulators.
+    bytes: Vec<[i64; N]>,
     /// By start.
     events: Vec<Vec<Event>>,
     /// By quantity, then by last position.
-    changes: Vec<Vec<i64>>,
+    changes: Vec<Vec<[i64; N]>>,
     /// The sums of the range.
-    sums: [i64; QUANTITIES],
+    sums: [[i64; N]; QUANTITIES],
     /// By place: what is recomputed at once there, and in In and the first layer
     /// together; the largest of the range.
-    of_place: Vec<u64>,
-    first_two: u64,
-    recomputed: u64,
+    of_place: Vec<[u64; N]>,
+    first_two: [u64; N],
+    recomputed: [u64; N],
     /// By place: the largest variable that is kept there; that of the range.
-    largest_of_place: Vec<u64>,
-    largest: u64,
+    largest_of_place: Vec<[u64; N]>,
+    largest: [u64; N],
     /// What waits for Out on the first IPU.
-    out_waiting: u64,
+    out_waiting: [u64; N],
     /// What all positions need on one IPU beside the least, where Out is on it.
-    whole: Option<u64>,
+    whole: Option<[u64; N]>,
     start: usize,
 }
 
-impl RangeAdditions {
-    /// Takes the flows of a tile.
+impl<const N: usize> Default for RangeAdditions<N> {
+    fn default() -> Self {
+        Self {
+            bytes: Vec::new(),
+            events: Vec::new(),
+            changes: Vec::new(),
+            sums: [[0; N]; QUANTITIES],
+            of_place: Vec::new(),
+            first_two: [0; N],
+            recomputed: [0; N],
+            largest_of_place: Vec::new(),
+            largest: [0; N],
+            out_waiting: [0; N],
+            whole: None,
+            start: 0,
+        }
+    }
+}
+
+impl<const N: usize> RangeAdditions<N> {
+    /// Takes the flows of some tiles.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
         flows: &Flows,
         patterns: &Patterns,
-        tile: &TileFlows,
+        tiles: &TileFlows<N>,
     ) {
         let positions = memory.layers();
         self.restart(positions, flows);
-        for &flow in &tile.met {
-            let bytes = tile.bytes(flow);
+        for &flow in &tiles.met {
+            let what = self.named(tiles.bytes(flow));
             for stretch in &patterns.of_flow[flow as usize] {
-                self.enter(*stretch, bytes, positions);
+                self.enter(*stretch, what, positions);
             }
-            self.keep(flows, flow, tile);
+            self.keep(flows, flow, tiles);
         }
-        for &(set, bytes) in &tile.accumulators {
+        for &(set, bytes) in &tiles.accumulators {
             let everywhere = [0];
             let places = match set {
                 EVERYWHERE => &everywhere[..],
                 _ => memory.sets.places(set),
             };
-            self.accumulate(places, set == EVERYWHERE, bytes, positions);
+            let what = self.named(bytes);
+            self.accumulate(places, set == EVERYWHERE, what, positions);
         }
         let with_out = patterns.with_out.as_ref();
-        self.out_waiting = with_out.map_or(0, |(out, _)| flows.waiting(out, tile));
-        self.whole =
-            with_out.map(|(_, whole)| flows.additions(memory, whole, tile).beside_least(flows));
+        self.out_waiting = with_out.map_or([0; N], |(out, _)| flows.waiting(out, tiles));
+        self.whole = with_out.map(|(_, whole)| {
+            let additions = flows.additions(memory, whole, tiles);
+            additions.map(|own| own.beside_least(flows))
+        });
     }
 
     fn restart(&mut self, positions: usize, flows: &Flows) {
+        self.bytes.clear();
         self.events.resize_with(positions + 1, Vec::new);
         self.events.iter_mut().for_each(Vec::clear);
         self.changes.resize_with(QUANTITIES, Vec::new);
         for changes in &mut self.changes {
             changes.clear();
-            changes.resize(positions + 1, 0);
+            changes.resize(positions + 1, [0; N]);
         }
         for of_place in [&mut self.of_place, &mut self.largest_of_place] {
             of_place.clear();
-            of_place.resize(flows.places as usize, 0);
+            of_place.resize(flows.places as usize, [0; N]);
         }
-        self.first_two = 0;
+        self.first_two = [0; N];
     }
 
-    fn enter(&mut self, stretch: FlowStretch, bytes: u64, positions: usize) {
-        let bytes = bytes as i64;
+    /// Where these bytes are in the list.
+    fn named(&mut self, bytes: [u64; N]) -> u32 {
+        self.bytes.push(bytes.map(|bytes| bytes as i64));
+        self.bytes.len() as u32 - 1
+    }
+
+    fn enter(&mut self, stretch: FlowStretch, what: u32, positions: usize) {
         let (first, last) = stretch.starts;
-        for (start, change) in [(first as usize, bytes), (last as usize + 1, -bytes)] {
+        for (start, is_end) in [(first as usize, false), (last as usize + 1, true)] {
             if start >= positions {
                 continue;
             }
-            for (last, change) in [(stretch.lasts.0, change), (stretch.lasts.1 + 1, -change)] {
-                self.events[start].push(Event {
-                    quantity: stretch.quantity as usize,
-                    last,
-                    change,
-                });
-            }
+            let (first, after) = (stretch.lasts.0, stretch.lasts.1 + 1);
+            let own = |(last, is_end)| Event {
+                quantity: stretch.quantity as usize,
+                last,
+                is_end,
+                what,
+            };
+            self.events[start].extend([(first, is_end), (after, !is_end)].map(own));
         }
     }
 
     /// What is kept from the forward to the backward pass, by place.
-    fn keep(&mut self, flows: &Flows, flow: u32, tile: &TileFlows) {
+    fn keep(&mut self, flows: &Flows, flow: u32, tiles: &TileFlows<N>) {
         let own = &flows.list[flow as usize];
+        let bytes = tiles.bytes(flow);
         if own.life == Life::Backward {
-            return self.wait(&own.backward, tile.bytes(flow));
+            return self.wait(&own.backward, &bytes);
         }
         if own.life == Life::Forward || own.backward.is_empty() {
-            return self.make_again(&own.forward, tile.bytes(flow));
+            return self.make_again(&own.forward, &bytes);
         }
         for &place in &own.backward {
             let largest = &mut self.largest_of_place[place as usize];
-            *largest = (*largest).max(tile.largest(flow));
+            lanes::raise(largest, &tiles.largest(flow));
         }
-        let bytes = tile.bytes(flow);
         let mut users: Vec<u32> = own.forward.iter().chain(&own.backward).copied().collect();
         users.sort_unstable();
         users.dedup();
         for &place in &users {
-            self.of_place[place as usize] += bytes;
+            lanes::add_up(&mut self.of_place[place as usize], &bytes);
         }
-        self.first_two += if users[0] <= 1 { bytes } else { 0 };
+        if users[0] <= 1 {
+            lanes::add_up(&mut self.first_two, &bytes);
+        }
     }
 
     /// A gradient that waits for the places that use it, all but its maker.
-    fn wait(&mut self, users: &[u32], bytes: u64) {
+    fn wait(&mut self, users: &[u32], bytes: &[u64; N]) {
         let Some((&maker, others)) = users.split_last() else {
             return;
         };
         for &place in others {
-            self.of_place[place as usize] += bytes;
+            lanes::add_up(&mut self.of_place[place as usize], bytes);
         }
-        let waits = others.iter().any(|&place| place <= 1) && maker > 1;
-        self.first_two += if waits { bytes } else { 0 };
+        if others.iter().any(|&place| place <= 1) && maker > 1 {
+            lanes::add_up(&mut self.first_two, bytes);
+        }
     }
 
     /// What a place makes again for others that need it in the forward pass alone.
-    fn make_again(&mut self, users: &[u32], bytes: u64) {
+    fn make_again(&mut self, users: &[u32], bytes: &[u64; N]) {
         let Some((&maker, &last)) = users.first().zip(users.last()) else {
             return;
         };
         if last > maker {
-            self.of_place[maker as usize] += bytes;
+            lanes::add_up(&mut self.of_place[maker as usize], bytes);
         }
-        self.first_two += if maker <= 1 && last > 1 { bytes } else { 0 };
+        if maker <= 1 && last > 1 {
+            lanes::add_up(&mut self.first_two, bytes);
+        }
     }
 
-    fn accumulate(&mut self, places: &[u32], everywhere: bool, bytes: u64, positions: usize) {
+    fn accumulate(&mut self, places: &[u32], everywhere: bool, what: u32, positions: usize) {
         let end = positions as u32 - 1;
         let mut start = 0;
         for &place in places {
@@ -387,70 +426,90 @@ impl RangeAdditions {
                 starts: if everywhere { (0, end) } else { (start, place) },
                 lasts: if everywhere { (0, end) } else { (place, end) },
             };
-            self.enter(stretch, bytes, positions);
+            self.enter(stretch, what, positions);
             start = place + 1;
         }
     }
 
     /// Begins with an empty range before the position `start`.
     pub(in crate::memory) fn begin(&mut self, start: usize) {
-        for event in std::mem::take(&mut self.events[start]) {
-            self.changes[event.quantity][event.last as usize] += event.change;
+        for event in &self.events[start] {
+            let bytes = &self.bytes[event.what as usize];
+            let changes = &mut self.changes[event.quantity][event.last as usize];
+            match event.is_end {
+                true => lanes::subtract(changes, bytes),
+                false => lanes::add(changes, bytes),
+            }
         }
-        for (sum, changes) in self.sums.iter_mut().zip(&self.changes) {
-            *sum = changes[..start].iter().sum();
+        for (sums, changes) in self.sums.iter_mut().zip(&self.changes) {
+            *sums = [0; N];
+            changes[..start]
+                .iter()
+                .for_each(|own| lanes::add(sums, own));
         }
-        (self.start, self.recomputed, self.largest) = (start, 0, 0);
+        self.start = start;
+        (self.recomputed, self.largest) = ([0; N], [0; N]);
     }
 
     /// Adds the next position to the range.
     pub(in crate::memory) fn add(&mut self, flows: &Flows, last: usize) {
-        for (sum, changes) in self.sums.iter_mut().zip(&self.changes) {
-            *sum += changes[last];
+        for (sums, changes) in self.sums.iter_mut().zip(&self.changes) {
+            lanes::add(sums, &changes[last]);
         }
-        self.largest = self.largest.max(self.largest_of_place[last]);
+        lanes::raise(&mut self.largest, &self.largest_of_place[last]);
         if flows.recomputes_layers() {
-            self.recomputed = self.recomputed.max(self.of_place[last]);
+            lanes::raise(&mut self.recomputed, &self.of_place[last]);
             let has_out = flows.out_is_first && self.start == 0;
             if has_out {
-                let out = self.of_place[flows.places as usize - 1];
-                self.recomputed = self.recomputed.max(out);
+                let out = &self.of_place[flows.places as usize - 1];
+                lanes::raise(&mut self.recomputed, out);
             }
             if self.start == 0 && last == 1 {
-                self.recomputed = self.recomputed.max(self.first_two);
+                lanes::raise(&mut self.recomputed, &self.first_two);
             }
         }
     }
 
-    fn sum(&self, quantity: Quantity) -> u64 {
-        self.sums[quantity as usize] as u64
+    fn sum(&self, quantity: Quantity, lane: usize) -> u64 {
+        self.sums[quantity as usize][lane] as u64
     }
 
     /// What any stage with this range needs at least.
-    pub(in crate::memory) fn least(&self) -> u64 {
-        self.recomputed + self.sum(Quantity::Accumulators)
+    pub(in crate::memory) fn least(&self) -> [u64; N] {
+        let of_lane = |lane| self.recomputed[lane] + self.sum(Quantity::Accumulators, lane);
+        std::array::from_fn(of_lane)
     }
 
     /// What it needs beside that with `depth` forward pipeline stages after it.
-    pub(in crate::memory) fn beside(&self, flows: &Flows, depth: usize, is_whole: bool) -> u64 {
+    pub(in crate::memory) fn beside(
+        &self,
+        flows: &Flows,
+        depth: usize,
+        is_whole: bool,
+    ) -> [u64; N] {
         if let (Some(whole), true) = (self.whole, is_whole) {
             return whole;
         }
         let copies = flows.copies(depth);
-        let stash = match copies {
-            0 => self.sum(Quantity::Unstashed),
-            _ => copies * self.sum(Quantity::Stash),
-        };
-        let waiting = self.sum(Quantity::Waiting);
-        let waiting = if flows.is_backward_first() && flows.has_waiting() {
-            waiting.max(self.largest)
-        } else {
-            waiting.max(self.sum(Quantity::Gradients))
-        };
-        let of_out = match self.start == 0 {
-            true => self.out_waiting + (depth as u64 + 1) * self.sum(Quantity::ForOut),
-            false => 0,
-        };
-        stash + waiting + of_out + self.sum(Quantity::Fixed)
+        let is_late = flows.is_backward_first() && flows.has_waiting();
+        std::array::from_fn(|lane| {
+            let stash = match copies {
+                0 => self.sum(Quantity::Unstashed, lane),
+                _ => copies * self.sum(Quantity::Stash, lane),
+            };
+            let other = match is_late {
+                true => self.largest[lane],
+                false => self.sum(Quantity::Gradients, lane),
+            };
+            let waiting = other.max(self.sum(Quantity::Waiting, lane));
+            let of_out = match self.start == 0 {
+                true => {
+                    self.out_waiting[lane]
+                        + (depth as u64 + 1) * self.sum(Quantity::ForOut, lane)
+                }
+                false => 0,
+            };
+            stash + waiting + of_out + self.sum(Quantity::Fixed, lane)
+        })
     }
 }

@@ -152,7 +152,7 @@ proptest! {
 
 /// Activations of these bytes between In, the layers and Out, each made in one
 /// place and used in the next, by both passes.
-fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Flows, TileFlows) {
+fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Flows, TileFlows<1>) {
     let flow = |place| Flow {
         forward: [place, place + 1].into(),
         backward: [place, place + 1].into(),
@@ -184,9 +184,8 @@ fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
         .collect();
     let stages = PlacedStage::of_split(&stages);
     let stash = |stage| {
-        flows
-            .additions(&memory, &flows.in_stage(stage), &tile)
-            .stash
+        let [own] = flows.additions(&memory, &flows.in_stage(stage), &tile);
+        own.stash
     };
     stages.into_iter().map(stash).collect()
 }

@@ -1,94 +1,107 @@
-//! The code of one tile, for the sweep.
+//! The code of neighbouring tiles, in the form that the sweep needs.
 
+use super::entries::Entries;
 use crate::limits;
 use crate::memory::MemoryModel;
-use crate::memory::code::CodeItem;
-use rayon::prelude::*;
+use crate::memory::code::TileSum;
+use crate::memory::lanes::add_up;
+use crate::model::{EVERYWHERE, TooManyPlaces};
+use std::ops::Range;
 
-/// How many tiles one thread gathers the code of at once.
-const TILES_AT_ONCE: usize = 64;
-
-/// What code is on each tile.
-pub(super) enum CodeByTile {
-    /// By tile: (code item, bytes there).
-    Listed(Vec<Vec<(u32, u64)>>),
-    /// Too much for a list: sought tile by tile, which takes longer.
-    Sought,
+/// Where the code of some tiles enters ranges of layers; used again for the next.
+#[derive(Debug)]
+pub(super) struct Code<const N: usize> {
+    /// By kind, then by lane: code that every stage has.
+    pub(super) everywhere: [[u64; N]; 4],
+    /// Kinds of code, and what there is of them in `bytes`.
+    pub(super) entries: Entries<(usize, u32)>,
+    bytes: Vec<[u64; N]>,
 }
 
-impl CodeByTile {
-    pub(super) fn new(model: &MemoryModel<'_>) -> Self {
-        let sums = model.code.iter().flat_map(|item| &item.bytes);
-        let entries: u64 = sums.map(|sum| u64::from(sum.to - sum.from)).sum();
-        if entries <= limits::ENTRIES as u64 {
-            Self::Listed(listed(model))
-        } else {
-            Self::Sought
+impl<const N: usize> Default for Code<N> {
+    fn default() -> Self {
+        Self {
+            everywhere: [[0; N]; 4],
+            entries: Entries::default(),
+            bytes: Vec::new(),
         }
     }
+}
 
-    /// What is on `tile`: (code item, bytes there). `buffer` may hold it.
-    pub(super) fn on<'a>(
-        &'a self,
+impl<const N: usize> Code<N> {
+    /// Takes the code of `tiles`, of which there are at most `N`.
+    ///
+    /// # Errors
+    /// When there is more on them than on any real tile.
+    pub(super) fn load(
+        &mut self,
         model: &MemoryModel<'_>,
-        tile: u32,
-        buffer: &'a mut Vec<(u32, u64)>,
-    ) -> &'a [(u32, u64)] {
-        match self {
-            Self::Listed(by_tile) => &by_tile[tile as usize],
-            Self::Sought => {
-                sought(model, tile, buffer);
-                buffer
+        tiles: Range<u32>,
+    ) -> Result<(), TooManyPlaces> {
+        self.everywhere = [[0; N]; 4];
+        self.entries.restart(model.layers());
+        self.bytes.clear();
+        let mut left = limits::ENTRIES;
+        for item in &*model.code {
+            let Some(bytes) = on_tiles(&item.bytes, &tiles) else {
+                continue;
+            };
+            let kind = item.kind as usize;
+            if item.set == EVERYWHERE {
+                add_up(&mut self.everywhere[kind], &bytes);
             }
+            let layers = model.sets.places(item.set);
+            left = left.checked_sub(layers.len()).ok_or(TooManyPlaces)?;
+            self.entries.enter(layers, (kind, self.bytes.len() as u32));
+            self.bytes.push(bytes);
         }
+        Ok(())
+    }
+
+    /// What there is of an entry, by lane.
+    pub(super) fn bytes(&self, number: u32) -> &[u64; N] {
+        &self.bytes[number as usize]
     }
 }
 
-fn listed(model: &MemoryModel<'_>) -> Vec<Vec<(u32, u64)>> {
-    let mut by_tile = vec![Vec::new(); model.model.target.num_tiles as usize];
-    let parts = by_tile.par_chunks_mut(TILES_AT_ONCE).enumerate();
-    parts.for_each(|(part, tiles)| {
-        let first = (part * TILES_AT_ONCE) as u32;
-        let end = first + tiles.len() as u32;
-        for (number, CodeItem { bytes, .. }) in (0u32..).zip(&*model.code) {
-            let before = bytes.partition_point(|sum| sum.to <= first);
-            for sum in bytes[before..].iter().take_while(|sum| sum.from < end) {
-                let (from, to) = (sum.from.max(first) - first, sum.to.min(end) - first);
-                for tile in &mut tiles[from as usize..to as usize] {
-                    tile.push((number, sum.bytes));
-                }
-            }
-        }
-    });
-    by_tile
-}
-
-fn sought(model: &MemoryModel<'_>, tile: u32, found: &mut Vec<(u32, u64)>) {
-    found.clear();
-    for (number, CodeItem { bytes, .. }) in (0u32..).zip(&*model.code) {
-        let before = bytes.partition_point(|sum| sum.to <= tile);
-        let here = bytes.get(before).filter(|sum| sum.from <= tile);
-        found.extend(here.map(|sum| (number, sum.bytes)));
+/// What there is on `tiles` of the code that has these sums, by lane; `None` if nothing.
+fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
+    let before = sums.partition_point(|sum| sum.to <= tiles.start);
+    let here = sums[before..].iter().take_while(|sum| sum.from < tiles.end);
+    let mut found = None;
+    for sum in here {
+        let (from, to) = (sum.from.max(tiles.start), sum.to.min(tiles.end));
+        let lanes = (from - tiles.start) as usize..(to - tiles.start) as usize;
+        found.get_or_insert([0; N])[lanes].fill(sum.bytes);
     }
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::tests::reference_model::{classic, memory, plain};
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn what_is_sought_is_what_is_listed(plain in plain()) {
-            let (model, layering) = plain.model();
-            let placement = classic(&model, &layering);
-            let memory = memory(&model, &placement);
-            let mut found = Vec::new();
-            for (tile, expected) in (0u32..).zip(listed(&memory)) {
-                sought(&memory, tile, &mut found);
-                prop_assert_eq!(&found, &expected);
+        fn each_lane_has_what_its_tile_has(
+            runs in prop::collection::vec((0u32..4, 1u32..5, 1u64..9), 0..6),
+            first in 0u32..20,
+            count in 1u32..=4,
+        ) {
+            let mut from = 0;
+            let sums: Vec<TileSum> = runs.into_iter().map(|(gap, length, bytes)| {
+                let to = from + gap + length;
+                TileSum { from: std::mem::replace(&mut from, to) + gap, to, bytes }
+            }).collect();
+            let found = on_tiles::<4>(&sums, &(first..first + count));
+            let on = |tile| sums.iter().find(|sum| (sum.from..sum.to).contains(&tile));
+            let mut expected = [0; 4];
+            for (lane, tile) in (first..first + count).enumerate() {
+                expected[lane] = on(tile).map_or(0, |sum| sum.bytes);
             }
+            prop_assert_eq!(found.unwrap_or_default(), expected);
+            prop_assert_eq!(found.is_some(), expected != [0; 4]);
         }
     }
 }

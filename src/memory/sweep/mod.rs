@@ -27,27 +27,32 @@
 
 mod blocks;
 mod code;
+mod entries;
 mod peaks;
-mod shape;
-mod tile;
+mod pipelines;
+mod variables;
 
+use super::lanes::{Bytes, LANES, add_up};
 use super::neighbours::{self, NeighbourUses};
-use super::pipeline::{Patterns, RangeAdditions, TileFlows};
+use super::pipeline::TileFlows;
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
 use blocks::Blocks;
-use code::CodeByTile;
-use peaks::RangePeakTable;
-use shape::Shape;
+use code::Code;
+use pipelines::{PipelineScratch, PipelineSweep};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use tile::Tile;
+use variables::Variables;
 
 /// Of this many tiles one tells roughly what all need.
 const TILES_FOR_ONE: usize = 64;
+
+/// How many sums by layer and step one thread keeps of tiles that are swept together:
+/// more would not be read faster than those of each tile.
+const MAX_CELLS: usize = 1 << 21;
 
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
@@ -131,7 +136,6 @@ impl MemoryModel<'_> {
         let model = pipelines[0].model;
         let sweep = RangeSweep {
             model,
-            code: CodeByTile::new(model),
             order,
             next: AtomicUsize::new(0),
             failed: AtomicBool::new(false),
@@ -168,7 +172,6 @@ impl MemoryModel<'_> {
 struct RangeSweep<'a> {
     /// The model, in any of the pipelines.
     model: &'a MemoryModel<'a>,
-    code: CodeByTile,
     /// Tiles that a thread takes together.
     order: Vec<Range<u32>>,
     /// How many of `order` are taken.
@@ -178,65 +181,59 @@ struct RangeSweep<'a> {
     pipelines: Vec<PipelineSweep<'a>>,
 }
 
-/// What is known of one pipeline, by all threads.
-struct PipelineSweep<'a> {
-    model: &'a MemoryModel<'a>,
-    /// Longer ranges than those that need at most this are not looked at.
-    limit: u64,
-    /// By start: the end (exclusive) of the longest range that fits, as far as
-    /// is known.
-    ends: Vec<AtomicUsize>,
-    /// How many stages a split has at most.
-    stages: usize,
-    patterns: Option<Patterns>,
-    /// The highest bytes on any tile so far that each range needs at least, and in a
-    /// pipeline with 0, 1, ... stages after it.
-    peaks: RangePeakTable,
+/// What a thread uses again for the next tiles: of neighbours together, of single
+/// tiles, and of those that have more than any real one.
+#[derive(Default)]
+struct Scratches {
+    together: Scratch<i32, LANES>,
+    single: Scratch<i32, 1>,
+    wide: Scratch<i64, 1>,
 }
 
-/// What a thread uses again for each tile.
-#[derive(Default)]
-struct Scratch {
-    uses: NeighbourUses,
-    /// Where layers are not made again, and where they are.
-    shapes: [Shape; 2],
-    tile: Tile,
-    narrow: Blocks<u32>,
-    wide: Blocks<u64>,
-    flows: TileFlows,
+/// What is on some tiles. Bytes are by lane.
+struct Scratch<B, const N: usize> {
+    uses: NeighbourUses<N>,
+    variables: Variables<N>,
+    code: Code<N>,
+    flows: TileFlows<N>,
+    entered: Entered<B, N>,
     /// By pipeline.
-    pipelines: Vec<PipelineScratch>,
+    pipelines: Vec<PipelineScratch<N>>,
 }
 
-/// The same for one pipeline, and what it adds to the range that grows.
-#[derive(Default)]
-struct PipelineScratch {
-    additions: RangeAdditions,
-    /// Does the range fit so far?
-    is_on: bool,
-    /// What is added at least.
-    least: u64,
-    /// By number of stages after the range: what is added beside that.
-    columns: Vec<u64>,
+/// What entered at each layer up to some start.
+struct Entered<B, const N: usize> {
+    /// Variables that are not live on all steps.
+    blocks: Blocks<B, N>,
+    /// By layer: variables that are.
+    always: Vec<[u64; N]>,
+    /// By layer, then by kind.
+    code: Vec<[[u64; N]; 4]>,
+}
+
+impl<B: Default, const N: usize> Default for Scratch<B, N> {
+    fn default() -> Self {
+        Self {
+            uses: NeighbourUses::default(),
+            variables: Variables::default(),
+            code: Code::default(),
+            flows: TileFlows::default(),
+            entered: Entered {
+                blocks: Blocks::default(),
+                always: Vec::new(),
+                code: Vec::new(),
+            },
+            pipelines: Vec::new(),
+        }
+    }
 }
 
 impl RangeSweep<'_> {
     /// Takes tiles until none is left.
     fn work(&self, task: &Task) {
-        let mut scratch = Scratch::default();
-        let pipelines = self.pipelines.len();
-        scratch.pipelines.resize_with(pipelines, Default::default);
-        let mut code = Vec::new();
+        let mut scratches = Scratches::default();
         while let Some(tiles) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            let tiles = tiles.clone();
-            // What is too much for neighbours together may not be for each of them.
-            let all = self.tiles(tiles.clone(), &mut code, &mut scratch);
-            let done = all.or_else(|_| {
-                tiles
-                    .clone()
-                    .try_for_each(|tile| self.tiles(tile..tile + 1, &mut code, &mut scratch))
-            });
-            if done.is_err() {
+            if self.neighbours(tiles.clone(), &mut scratches).is_err() {
                 self.failed.store(true, Ordering::Relaxed);
             }
             if self.failed.load(Ordering::Relaxed) {
@@ -246,275 +243,189 @@ impl RangeSweep<'_> {
         }
     }
 
-    /// Sweeps neighbouring tiles.
-    fn tiles(
+    /// Sweeps neighbouring tiles: together if they can be, else each of them.
+    fn neighbours(
         &self,
         tiles: Range<u32>,
-        code: &mut Vec<(u32, u64)>,
-        scratch: &mut Scratch,
+        scratches: &mut Scratches,
     ) -> Result<(), TooManyPlaces> {
-        scratch.uses.gather(self.model, tiles.clone());
-        if let Some(flows) = &self.model.flows {
-            let uses = &scratch.uses;
-            scratch.flows.prepare(self.model, flows, uses);
+        let Scratches {
+            together,
+            single,
+            wide,
+        } = scratches;
+        // What is too much for neighbours together may not be for each of them.
+        if tiles.len() > 1 && matches!(self.tiles(tiles.clone(), together), Ok(true)) {
+            return Ok(());
         }
-        for (is_again, shape) in [false, true].into_iter().zip(&mut scratch.shapes) {
-            if let Some(own) = self.recomputing(is_again) {
-                shape.load(own.model, &scratch.uses)?;
+        for tile in tiles {
+            if !self.tiles(tile..tile + 1, single)? {
+                self.tiles(tile..tile + 1, wide)?;
             }
-        }
-        for number in tiles {
-            let code = self.code.on(self.model, number, code);
-            self.tile(number, code, scratch)?;
         }
         Ok(())
     }
 
-    /// The first of the pipelines in which layers are made again, or of the others.
-    fn recomputing(&self, is_again: bool) -> Option<&PipelineSweep<'_>> {
-        let mut pipelines = self.pipelines.iter();
-        pipelines.find(|own| own.recomputes_layers() == is_again)
-    }
-
-    /// Sweeps one tile: once for all pipelines where the same variables count, which
-    /// are fewer where layers are made again.
-    fn tile(
+    /// Sweeps tiles in lanes: once for all pipelines where the same variables count,
+    /// which are fewer where layers are made again. Returns whether it did: not if sums
+    /// of `B` do not hold what is there, or `N` lanes of them are too many.
+    fn tiles<B: Bytes, const N: usize>(
         &self,
-        number: u32,
-        code: &[(u32, u64)],
-        scratch: &mut Scratch,
-    ) -> Result<(), TooManyPlaces> {
-        self.load_additions(number, scratch);
+        tiles: Range<u32>,
+        scratch: &mut Scratch<B, N>,
+    ) -> Result<bool, TooManyPlaces> {
+        scratch.uses.gather(self.model, tiles.clone());
+        self.load_additions(scratch);
         let Scratch {
             uses,
-            shapes,
-            tile,
-            narrow,
-            wide,
+            variables,
+            code,
+            entered,
             pipelines,
             ..
         } = scratch;
-        for (is_again, shape) in [false, true].into_iter().zip(shapes) {
-            let Some(first) = self.recomputing(is_again) else {
+        code.load(self.model, tiles.clone())?;
+        for is_again in [false, true] {
+            let own = self.pipelines.iter().zip(&mut *pipelines);
+            let own = own.filter(|(own, _)| own.recomputes_layers() == is_again);
+            let mut own: Vec<_> = own.collect();
+            let Some((first, _)) = own.first() else {
                 continue;
             };
-            tile.load(first.model, (uses, shape), number, code)?;
-            let own = self.pipelines.iter().zip(&mut *pipelines);
-            let mut own: Vec<_> = own
-                .filter(|(own, _)| own.recomputes_layers() == is_again)
-                .collect();
-            // 32 bits hold what a tile has, but not what a file may claim.
-            if tile.variable_bytes <= u64::from(u32::MAX) {
-                sweep((tile, shape), narrow, &mut own);
-            } else {
-                sweep((tile, shape), wide, &mut own);
+            variables.load(first.model, uses)?;
+            let cells = variables.places.saturating_mul(first.model.layers());
+            if variables.most > B::HIGHEST || (N > 1 && cells > MAX_CELLS / N) {
+                return Ok(false);
             }
+            sweep((tiles.clone(), uses, variables, code), entered, &mut own);
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Takes what each pipeline adds on a tile.
-    fn load_additions(&self, number: u32, scratch: &mut Scratch) {
+    /// Takes what each pipeline adds on some tiles.
+    fn load_additions<B: Bytes, const N: usize>(&self, scratch: &mut Scratch<B, N>) {
+        let Scratch {
+            uses,
+            flows: tile_flows,
+            pipelines,
+            ..
+        } = scratch;
+        pipelines.resize_with(self.pipelines.len(), Default::default);
         if let Some(flows) = &self.model.flows {
-            let uses = &scratch.uses;
-            scratch.flows.load(self.model, flows, uses, number);
+            tile_flows.load(self.model, flows, uses);
         }
-        for (own, scratch_of) in self.pipelines.iter().zip(&mut scratch.pipelines) {
-            if let (Some(flows), Some(patterns)) = (&own.model.flows, &own.patterns) {
-                let additions = &mut scratch_of.additions;
-                additions.load(own.model, flows, patterns, &scratch.flows);
-            }
+        for (own, scratch) in self.pipelines.iter().zip(pipelines) {
+            own.load(tile_flows, scratch);
         }
     }
 }
 
+/// Tiles with what they have, by lane.
+type OnTiles<'a, const N: usize> = (
+    Range<u32>,
+    &'a NeighbourUses<N>,
+    &'a Variables<N>,
+    &'a Code<N>,
+);
+
+/// Pipelines, each with what it adds.
+type InPipelines<'a, 'b, const N: usize> =
+    [(&'a PipelineSweep<'b>, &'a mut PipelineScratch<N>)];
+
 /// Goes through all starts, and from each as far as the range fits in any of the
 /// pipelines, which need the same without what they add.
-fn sweep<B: Bytes>(
-    (tile, shape): (&Tile, &Shape),
-    blocks: &mut Blocks<B>,
-    pipelines: &mut [(&PipelineSweep<'_>, &mut PipelineScratch)],
+fn sweep<B: Bytes, const N: usize>(
+    tiles: OnTiles<'_, N>,
+    entered: &mut Entered<B, N>,
+    pipelines: &mut InPipelines<'_, '_, N>,
 ) {
     let layers = pipelines[0].0.model.layers();
-    blocks.restart(tile, shape.places, layers);
-    let (mut always, mut code) = (vec![0; layers], vec![[0; 4]; layers]);
+    entered.restart(&tiles, layers);
     for start in 0..layers {
-        for entry in &tile.moving[start] {
-            blocks.enter(entry.layer as usize, entry.what);
-        }
-        for entry in &tile.always[start] {
-            always[entry.layer as usize] += entry.what;
-        }
-        for entry in &tile.code[start] {
-            let (kind, bytes) = entry.what;
-            code[entry.layer as usize][kind] += bytes;
-        }
-        blocks.begin(start);
+        entered.enter(start, &tiles);
         for (own, scratch) in pipelines.iter_mut() {
             own.begin(start, scratch);
         }
-        ranges_from(start, (tile, shape), (&always, &code), blocks, pipelines);
+        ranges_from(start, &tiles, entered, pipelines);
+    }
+}
+
+impl<B: Bytes, const N: usize> Entered<B, N> {
+    /// Begins anew, with what every range has.
+    fn restart(&mut self, (_, uses, variables, _): &OnTiles<'_, N>, layers: usize) {
+        self.blocks.restart(variables.places, layers);
+        for &what in &variables.everywhere {
+            self.blocks.enter_all(what, uses.bytes(what.number as usize));
+        }
+        self.always.clear();
+        self.always.resize(layers, [0; N]);
+        self.code.clear();
+        self.code.resize(layers, [[0; N]; 4]);
+    }
+
+    /// Enters what counts from `start` on.
+    fn enter(&mut self, start: usize, (_, uses, variables, code): &OnTiles<'_, N>) {
+        for (layer, what) in variables.moving.from(start) {
+            let bytes = uses.bytes(what.number as usize);
+            self.blocks.enter(layer, what, bytes);
+        }
+        for (layer, number) in variables.always.from(start) {
+            let bytes = uses.bytes(number as usize).map(u64::from);
+            add_up(&mut self.always[layer], &bytes);
+        }
+        for (layer, (kind, number)) in code.entries.from(start) {
+            add_up(&mut self.code[layer][kind], code.bytes(number));
+        }
+        self.blocks.begin(start);
     }
 }
 
 /// All ranges from `start`, with what enters at each layer.
-fn ranges_from<B: Bytes>(
+fn ranges_from<B: Bytes, const N: usize>(
     start: usize,
-    (tile, shape): (&Tile, &Shape),
-    (always, code): (&[u64], &[[u64; 4]]),
-    blocks: &mut Blocks<B>,
-    pipelines: &mut [(&PipelineSweep<'_>, &mut PipelineScratch)],
+    (tiles, _, variables, code): &OnTiles<'_, N>,
+    entered: &mut Entered<B, N>,
+    pipelines: &mut InPipelines<'_, '_, N>,
 ) {
     let model = pipelines[0].0.model;
-    let overhead = &model.overhead;
     let mut window: Option<(usize, usize)> = None;
-    let (mut own, mut fixed) = (tile.code_everywhere, tile.always_everywhere);
+    let (mut code, mut fixed) = (code.everywhere, variables.always_everywhere);
     for last in start..model.layers() {
         let mut known = None;
         for (pipeline, scratch) in pipelines.iter_mut() {
-            let own = pipeline.add(start..last + 1, scratch);
-            known = known.into_iter().chain(own).min();
+            known = lowest(known, pipeline.add(start..last + 1, scratch));
         }
         // No pipeline has this range.
         let Some(known) = known else { break };
-        for (sum, code) in own.iter_mut().zip(code[last]) {
-            *sum += code;
+        for (sums, own) in code.iter_mut().zip(&entered.code[last]) {
+            add_up(sums, own);
         }
-        fixed += always[last];
-        window = shape.widened(window, model.layer_window(last));
-        blocks.add(last);
-        let code: u64 = overhead.capped(tile.number, own).iter().sum();
-        let mut total = overhead.fixed(tile.number) + code;
+        add_up(&mut fixed, &entered.always[last]);
+        window = variables.widened(window, model.layer_window(last));
+        entered.blocks.add(last);
+        let mut totals = model.overhead.code_on(tiles.clone(), &code);
         if let Some(window) = window {
-            total += fixed;
-            let known = overhead.without_gaps(tile.number, known);
-            total += blocks.highest(window, known.saturating_sub(total));
+            add_up(&mut totals, &fixed);
+            let known = model.overhead.without_gaps_on(tiles.clone(), &known);
+            let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
+            let highest = entered.blocks.highest(window, left.map(B::at_most));
+            add_up(&mut totals, &highest.map(B::sum));
         }
-        total += overhead.gaps(tile.number, total);
-        for (pipeline, scratch) in pipelines.iter_mut() {
-            pipeline.take(start, last, total, scratch);
-        }
-    }
-}
-
-impl<'a> PipelineSweep<'a> {
-    fn new(model: &'a MemoryModel<'a>, limit: u64, stages: usize) -> Self {
-        let layers = model.layers();
-        let stages = stages.min(layers).min(model.most_stages()).max(1);
-        let columns = model.flows.as_ref().map_or(0, |_| stages);
-        let patterns = |flows| Patterns::new(flows, layers as u32);
-        let learnt = model.learnt.as_ref();
-        Self {
-            model,
-            // Where stages needed less, a range over the limit may fit.
-            limit: learnt.map_or(limit, |learnt| learnt.predicted(limit)),
-            ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
-            stages,
-            patterns: model.flows.as_ref().map(patterns),
-            peaks: RangePeakTable::new(layers, columns + 1),
-        }
-    }
-
-    fn recomputes_layers(&self) -> bool {
-        let flows = self.model.flows.as_ref();
-        flows.is_some_and(|flows| flows.recomputes_layers())
-    }
-
-    /// Begins with an empty range before the position `start`.
-    fn begin(&self, start: usize, scratch: &mut PipelineScratch) {
-        scratch.is_on = true;
-        scratch.least = 0;
-        if self.patterns.is_some() {
-            scratch.additions.begin(start);
-        }
-    }
-
-    /// Adds the last position of `range`, which had all before it. Returns the bytes
-    /// that a tile has at least, without what the pipeline adds, where it changes
-    /// anything of what is known; `None` if the range does not fit.
-    fn add(&self, range: Range<usize>, scratch: &mut PipelineScratch) -> Option<u64> {
-        let (start, last) = (range.start, range.end - 1);
-        scratch.is_on &= last < self.ends[start].load(Ordering::Relaxed);
-        if !scratch.is_on {
-            return None;
-        }
-        if let Some(flows) = &self.model.flows {
-            let PipelineScratch {
-                additions, columns, ..
-            } = scratch;
-            additions.add(flows, last);
-            let is_whole = range.len() == self.model.layers();
-            let is_last = range.end == self.model.layers();
-            // Only the last stage has none after it.
-            let stages = if is_last { 1 } else { self.stages };
-            columns.clear();
-            columns.extend((0..stages).map(|after| {
-                let depth = flows.depth(&range, after);
-                additions.beside(flows, depth, is_whole)
-            }));
-            scratch.least = additions.least();
-        }
-        let peaks = self.peaks.of(start, last);
-        Some(peaks.lowest(scratch.least, &scratch.columns))
-    }
-
-    /// Takes what a tile needs of a range without what the pipeline adds.
-    fn take(&self, start: usize, last: usize, bytes: u64, scratch: &mut PipelineScratch) {
-        if !scratch.is_on {
-            return;
-        }
-        let least = bytes + scratch.least;
-        self.peaks.of(start, last).raise(least, &scratch.columns);
-        if least > self.limit {
-            self.ends[start].fetch_min(last, Ordering::Relaxed);
-            scratch.is_on = false;
-        }
-    }
-
-    /// The table of all ranges that fit.
-    fn into_costs(self) -> RangeCosts {
-        let row = |start: usize| {
-            let end = self.ends[start].load(Ordering::Relaxed).max(start);
-            let ranges = (start..end).map(|last| self.peaks.of(start, last).get(0));
-            ranges.collect()
-        };
-        let least = (0..self.ends.len()).map(row).collect();
-        let costs = match &self.patterns {
-            None => RangeCosts::new(least),
-            Some(_) => RangeCosts::in_pipeline(least, self.stages, |range, after| {
-                self.peaks.of(range.start, range.end - 1).get(after + 1)
-            }),
-        };
-        match &self.model.learnt {
-            Some(learnt) => costs.learning(learnt, self.stages),
-            None => costs,
+        model.overhead.add_gaps_on(tiles.clone(), &mut totals);
+        // Only more than is known changes anything; of 0 it is not told whether it does.
+        let changes = |(&total, &known): (&u64, &u64)| total > known || known == 0;
+        if totals.iter().zip(&known).any(changes) {
+            for (pipeline, scratch) in pipelines.iter_mut() {
+                pipeline.take(start, last, &totals, scratch);
+            }
         }
     }
 }
 
-/// A sum of bytes: 32 bits where they hold all of a tile. Changes are added
-/// modulo its size, so that a fall is an addition too.
-trait Bytes: Copy + Default + Ord + From<u32> + Into<u64> {
-    fn plus(self, other: Self) -> Self;
-    fn minus(self, other: Self) -> Self;
-}
-
-impl Bytes for u32 {
-    fn plus(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-}
-
-impl Bytes for u64 {
-    fn plus(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
+/// What is known of a range in all pipelines that have it.
+fn lowest<const N: usize>(known: Option<[u64; N]>, own: Option<[u64; N]>) -> Option<[u64; N]> {
+    match (known, own) {
+        (Some(known), Some(own)) => Some(std::array::from_fn(|lane| known[lane].min(own[lane]))),
+        (known, own) => known.or(own),
     }
 }

@@ -1,5 +1,6 @@
 //! What is known of every range of layers, by all threads.
 
+use crate::memory::lanes;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -46,23 +47,34 @@ impl RangePeaks<'_> {
         self.0[column].load(Ordering::Relaxed)
     }
 
-    /// The bytes that a tile has at least, beside `least` and what the columns add to
-    /// that, where it raises any number.
-    pub(super) fn lowest(self, least: u64, columns: &[u64]) -> u64 {
-        let beside = self.0[1..].iter().zip(columns);
-        let first = self.get(0).saturating_sub(least);
-        beside
-            .map(|(peak, added)| peak.load(Ordering::Relaxed).saturating_sub(least + added))
-            .fold(first, u64::min)
+    /// By lane the bytes that a tile has at least, beside `least` and what the columns
+    /// add to that, where it raises any number.
+    pub(super) fn lowest<const N: usize>(
+        self,
+        least: &[u64; N],
+        columns: &[[u64; N]],
+    ) -> [u64; N] {
+        let first = self.get(0);
+        let mut lowest = least.map(|least| first.saturating_sub(least));
+        for (peak, added) in self.0[1..].iter().zip(columns) {
+            let peak = peak.load(Ordering::Relaxed);
+            for lane in 0..N {
+                let beside = peak.saturating_sub(least[lane] + added[lane]);
+                lowest[lane] = lowest[lane].min(beside);
+            }
+        }
+        lowest
     }
 
-    /// A tile has `least`, and with what the columns add to that.
-    pub(super) fn raise(self, least: u64, columns: &[u64]) {
-        let all = [0].iter().chain(columns);
-        for (peak, added) in self.0.iter().zip(all) {
+    /// By lane, a tile has `least`, and with what the columns add to that.
+    pub(super) fn raise<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
+        for (peak, added) in self.0.iter().zip([[0; N]].iter().chain(columns)) {
+            let mut bytes = *least;
+            lanes::add_up(&mut bytes, added);
+            let highest = lanes::highest(&bytes);
             // Most tiles raise nothing, and to look is much cheaper than to write.
-            if peak.load(Ordering::Relaxed) < least + added {
-                peak.fetch_max(least + added, Ordering::Relaxed);
+            if peak.load(Ordering::Relaxed) < highest {
+                peak.fetch_max(highest, Ordering::Relaxed);
             }
         }
     }

@@ -3,7 +3,6 @@
 use super::place_sets::{IN, PlaceSet, PlaceSets, TooManyPlaces};
 use crate::limits;
 use crate::model::{Model, TensorKind};
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// What is known before anything has a place.
@@ -29,31 +28,17 @@ pub(super) struct SetBytes {
 pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     let classes = &model.classes;
     let last = model.steps().saturating_sub(1);
-    let stays = |class| classes.is_live(class, 0) && classes.is_live(class, last);
-    let stays: Vec<bool> = (0..classes.len() as u32).map(stays).collect();
-    let sets = 0..model.user_sets.len() as u32;
-    let is_weight = |set| model.label_of(set).kind == TensorKind::Variable;
-    let is_weight: Vec<bool> = sets.map(is_weight).collect();
-    let none = || vec![SetBytes::default(); model.user_sets.len()];
-    let add = |mut sums: Vec<SetBytes>, tile| {
-        for item in model.variables.on_tile(tile) {
-            let sum = &mut sums[item.set as usize];
-            sum.all += u64::from(item.bytes);
-            if is_weight[item.set as usize] || stays[item.class as usize] {
-                sum.parameters += u64::from(item.bytes);
-            }
+    let stays = |class: u32| classes.is_live(class, 0) && classes.is_live(class, last);
+    let is_weight = |set: u32| model.label_of(set).kind == TensorKind::Variable;
+    let mut sums = vec![SetBytes::default(); model.user_sets.len()];
+    for own in model.variables.uses() {
+        let sum = &mut sums[own.set as usize];
+        sum.all += own.bytes;
+        if is_weight(own.set) || stays(own.class) {
+            sum.parameters += own.bytes;
         }
-        sums
-    };
-    let join = |mut a: Vec<SetBytes>, b: Vec<SetBytes>| {
-        for (a, b) in a.iter_mut().zip(b) {
-            a.all += b.all;
-            a.parameters += b.parameters;
-        }
-        a
-    };
-    let tiles = (0..model.variables.tiles()).into_par_iter();
-    tiles.with_min_len(64).fold(none, add).reduce(none, join)
+    }
+    sums
 }
 
 /// By operation group: does it compute, and with nothing that another operation

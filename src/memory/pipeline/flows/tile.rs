@@ -1,108 +1,113 @@
-//! The bytes of flows on one tile.
+//! The bytes of flows on neighbouring tiles.
 
 use super::Flows;
-use super::accumulators::AccumulatorSize;
 use crate::memory::MemoryModel;
+use crate::memory::lanes;
 use crate::memory::neighbours::NeighbourUses;
 use crate::model::PlaceSet;
 
-/// The flows of one tile; used again for the next.
-#[derive(Debug, Default)]
-pub(in crate::memory) struct TileFlows {
-    /// By number in [`NeighbourUses`].
-    of_uses: Vec<FlowOfUse>,
-    /// By flow: all bytes, and those of the largest variable.
-    bytes: Vec<(u64, u64)>,
-    /// The flows that have bytes.
+/// The flows of up to `N` neighbouring tiles; used again for the next. Bytes are by lane.
+#[derive(Debug)]
+pub(in crate::memory) struct TileFlows<const N: usize> {
+    /// By flow.
+    bytes: Vec<FlowBytes<N>>,
+    /// The flows that one of the tiles has.
     pub(in crate::memory::pipeline) met: Vec<u32>,
     /// Bytes of accumulators, with the places where they count.
-    pub(in crate::memory::pipeline) accumulators: Vec<(PlaceSet, u64)>,
+    pub(in crate::memory::pipeline) accumulators: Vec<(PlaceSet, [u64; N])>,
 }
 
-/// What a pipeline does with the variables of one class and user set.
 #[derive(Debug, Clone, Copy)]
-struct FlowOfUse {
-    /// [`NO_FLOW`] for parameters, constants, and what no operation with a place uses.
-    flow: u32,
-    /// Of weights that get one: how large their accumulator is, and where it counts.
-    accumulator: Option<(AccumulatorSize, PlaceSet)>,
+struct FlowBytes<const N: usize> {
+    is_met: bool,
+    all: [u64; N],
+    /// Those of the largest variable.
+    largest: [u64; N],
 }
 
-const NO_FLOW: u32 = u32::MAX;
+impl<const N: usize> FlowBytes<N> {
+    const NONE: Self = Self {
+        is_met: false,
+        all: [0; N],
+        largest: [0; N],
+    };
+}
 
-impl TileFlows {
-    /// Looks up what neighbouring tiles have in common.
-    pub(in crate::memory) fn prepare(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        flows: &Flows,
-        uses: &NeighbourUses,
-    ) {
-        self.of_uses.clear();
-        self.of_uses.extend(uses.all().map(|(class, set)| {
-            let size = flows.accumulator_size(class, set);
-            FlowOfUse {
-                flow: flows.of(class, set).unwrap_or(NO_FLOW),
-                accumulator: size.map(|size| (size, memory.counted(set))),
-            }
-        }));
+impl<const N: usize> Default for TileFlows<N> {
+    fn default() -> Self {
+        Self {
+            bytes: Vec::new(),
+            met: Vec::new(),
+            accumulators: Vec::new(),
+        }
     }
+}
 
-    /// Gathers what is on `tile`, one of those.
+impl<const N: usize> TileFlows<N> {
+    /// Takes the variables of some tiles. Parameters, constants, and what no operation
+    /// with a place uses have no flow.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
         flows: &Flows,
-        uses: &NeighbourUses,
-        tile: u32,
+        uses: &NeighbourUses<N>,
     ) {
         for &flow in &self.met {
-            self.bytes[flow as usize] = (0, 0);
+            self.bytes[flow as usize] = FlowBytes::NONE;
         }
-        self.bytes.resize(flows.list.len(), (0, 0));
+        self.bytes.resize(flows.list.len(), FlowBytes::NONE);
         self.met.clear();
         self.accumulators.clear();
-        for (number, bytes) in uses.on_tile(memory, tile) {
-            let FlowOfUse { flow, accumulator } = self.of_uses[number];
-            if let Some((size, places)) = accumulator {
-                let bytes = flows.accumulator_bytes(size, bytes);
-                match self.accumulators.last_mut() {
-                    Some((last, sum)) if *last == places => *sum += bytes,
-                    _ => self.accumulators.push((places, bytes)),
-                }
+        for ((class, set), bytes) in uses.with_bytes() {
+            if let Some(size) = flows.accumulator_size(class, set) {
+                let of_weight = bytes.map(|bytes| flows.accumulator_bytes(size, bytes));
+                self.accumulate(memory.counted(set), of_weight);
             }
-            if flow == NO_FLOW {
-                continue;
+            if let Some(flow) = flows.of(class, set) {
+                self.add(flow, &bytes.map(u64::from));
             }
-            let (all, largest) = &mut self.bytes[flow as usize];
-            if *all == 0 {
-                self.met.push(flow);
-            }
-            *all += u64::from(bytes);
-            *largest = (*largest).max(bytes.into());
         }
+    }
+
+    /// Adds an accumulator.
+    fn accumulate(&mut self, places: PlaceSet, bytes: [u64; N]) {
+        match self.accumulators.last_mut() {
+            Some((last, sums)) if *last == places => lanes::add_up(sums, &bytes),
+            _ => self.accumulators.push((places, bytes)),
+        }
+    }
+
+    /// Adds a variable.
+    fn add(&mut self, flow: u32, bytes: &[u64; N]) {
+        let own = &mut self.bytes[flow as usize];
+        if !own.is_met {
+            own.is_met = true;
+            self.met.push(flow);
+        }
+        lanes::add_up(&mut own.all, bytes);
+        lanes::raise(&mut own.largest, bytes);
     }
 
     /// All bytes of a flow.
-    pub(in crate::memory::pipeline) fn bytes(&self, flow: u32) -> u64 {
-        self.bytes[flow as usize].0
+    pub(in crate::memory::pipeline) fn bytes(&self, flow: u32) -> [u64; N] {
+        self.bytes[flow as usize].all
     }
 
     /// Those of its largest variable.
-    pub(in crate::memory::pipeline) fn largest(&self, flow: u32) -> u64 {
-        self.bytes[flow as usize].1
+    pub(in crate::memory::pipeline) fn largest(&self, flow: u32) -> [u64; N] {
+        self.bytes[flow as usize].largest
     }
 }
 
 #[cfg(test)]
-impl TileFlows {
+impl TileFlows<1> {
     /// A tile with these bytes of each flow.
     pub(in crate::memory::pipeline) fn made(bytes: impl Iterator<Item = u64>) -> Self {
-        let bytes: Vec<(u64, u64)> = bytes.map(|bytes| (bytes, bytes)).collect();
-        Self {
-            met: (0..bytes.len() as u32).collect(),
-            bytes,
-            ..Self::default()
+        let mut made = Self::default();
+        for (flow, bytes) in (0u32..).zip(bytes) {
+            made.bytes.push(FlowBytes::NONE);
+            made.add(flow, &[bytes]);
         }
+        made
     }
 }

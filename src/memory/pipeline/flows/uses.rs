@@ -1,16 +1,10 @@
 //! The flow of every use that variables have, in a form that is quick to ask: there
 //! are millions of variables, and some hundred thousand uses.
 
-use crate::model::Model;
-use rayon::prelude::*;
-use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// The class of a variable and its user set.
 pub(super) type Use = (u32, u32);
-
-/// Tiles of which one thread gathers the uses at least.
-const TILES_AT_ONCE: usize = 64;
 
 /// Flows by use.
 #[derive(Debug, Clone, Default)]
@@ -63,68 +57,5 @@ impl FlowsOfUses {
                 found.ok().map(|found| own[found].1)
             }
         }
-    }
-}
-
-/// All uses of the variables of `model` that are wanted, in order.
-pub(super) fn gather(model: &Model, is_wanted: impl Fn(Use) -> bool + Sync) -> Vec<Use> {
-    let classes = model.classes.len();
-    let add = |mut met: Met, tile| {
-        for item in model.variables.on_tile(tile) {
-            if is_wanted((item.class, item.set)) {
-                met.add((item.class, item.set));
-            }
-        }
-        met
-    };
-    let tiles = (0..model.variables.tiles()).into_par_iter();
-    let met = tiles
-        .with_min_len(TILES_AT_ONCE)
-        .fold(|| Met::new(classes), add)
-        .reduce(|| Met::new(classes), Met::join);
-    met.into_uses()
-}
-
-/// The uses that some tiles have.
-struct Met {
-    /// By class: the set of its use that was met first; `u32::MAX` before that.
-    first: Vec<u32>,
-    /// All others.
-    others: FxHashSet<Use>,
-}
-
-impl Met {
-    fn new(classes: usize) -> Self {
-        Self {
-            first: vec![u32::MAX; classes],
-            others: FxHashSet::default(),
-        }
-    }
-
-    fn add(&mut self, (class, set): Use) {
-        let first = &mut self.first[class as usize];
-        if *first == u32::MAX {
-            *first = set;
-        } else if *first != set {
-            self.others.insert((class, set));
-        }
-    }
-
-    fn join(mut self, other: Self) -> Self {
-        other.uses().for_each(|own| self.add(own));
-        self
-    }
-
-    fn uses(&self) -> impl Iterator<Item = Use> + '_ {
-        let first = (0u32..).zip(&self.first);
-        let first = first.map(|(class, &set)| (class, set));
-        let first = first.filter(|&(_, set)| set != u32::MAX);
-        first.chain(self.others.iter().copied())
-    }
-
-    fn into_uses(self) -> Vec<Use> {
-        let mut uses: Vec<Use> = self.uses().collect();
-        uses.sort_unstable();
-        uses
     }
 }

@@ -1,16 +1,25 @@
-//! What the variables of some neighbouring tiles have in common, in the form that the
-//! sweep needs.
+//! The variables of neighbouring tiles, in the form that the sweep needs.
 
+use super::entries::Entries;
 use crate::limits;
 use crate::memory::MemoryModel;
+use crate::memory::lanes::{self, add_up};
 use crate::memory::liveness::{StepSet, visit};
 use crate::memory::neighbours::{LiveRanges, NeighbourUses};
 use crate::model::{EVERYWHERE, NOWHERE, PlaceSet, TooManyPlaces};
 
-/// Where the variables of each use count, and when they are live; its memory is used
-/// again for the next tiles.
-#[derive(Debug, Default)]
-pub(super) struct Shape {
+/// A stretch of the list of steps on which the variables of a use are live.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// The number of the use.
+    pub(super) number: u32,
+}
+
+/// Where the variables of some tiles enter ranges of layers; used again for the next.
+#[derive(Debug)]
+pub(super) struct Variables<const N: usize> {
     /// By number of the use: where it counts; [`NOWHERE`] if no stage has it.
     counted: Vec<PlaceSet>,
     /// First as steps, then as places.
@@ -24,17 +33,45 @@ pub(super) struct Shape {
     /// By step that is marked, how many of those that can hold a peak lie
     /// before it.
     rank: Vec<u32>,
+    /// Uses that are not live on all steps.
+    pub(super) moving: Entries<Stretch>,
+    /// Uses that are, by number.
+    pub(super) always: Entries<u32>,
+    /// Variables that every stage has: live on some steps, and on all, by lane.
+    pub(super) everywhere: Vec<Stretch>,
+    pub(super) always_everywhere: [u64; N],
+    /// The highest bytes of one tile that all stretches have together.
+    pub(super) most: u64,
 }
 
-impl Shape {
-    /// Takes the uses of some tiles.
+impl<const N: usize> Default for Variables<N> {
+    fn default() -> Self {
+        Self {
+            counted: Vec::new(),
+            live: LiveRanges::default(),
+            places: 0,
+            begins: StepSet::default(),
+            ends: StepSet::default(),
+            edges: StepSet::default(),
+            rank: Vec::new(),
+            moving: Entries::default(),
+            always: Entries::default(),
+            everywhere: Vec::new(),
+            always_everywhere: [0; N],
+            most: 0,
+        }
+    }
+}
+
+impl<const N: usize> Variables<N> {
+    /// Takes the variables of some tiles.
     ///
     /// # Errors
     /// When there is more on them than on any real tile.
     pub(super) fn load(
         &mut self,
         model: &MemoryModel<'_>,
-        uses: &NeighbourUses,
+        uses: &NeighbourUses<N>,
     ) -> Result<(), TooManyPlaces> {
         let steps = model.model.classes.steps() as usize + 1;
         self.begins.restart(steps);
@@ -54,7 +91,7 @@ impl Shape {
         }
         let place = |step: u32| self.rank[step as usize];
         self.live.map(|(from, to)| (place(from), place(to)));
-        Ok(())
+        self.enter(model, uses)
     }
 
     /// Takes a use, which no stage has that has none of its places, or that is made
@@ -95,17 +132,50 @@ impl Shape {
         self.places = places as usize;
     }
 
-    /// Where the variables of a use count, by its number.
-    #[inline]
-    pub(super) fn counted(&self, number: usize) -> PlaceSet {
-        self.counted[number]
-    }
-
-    /// The stretches of places on which they are live, some of them empty; `None` if
-    /// they are live on all steps.
-    #[inline]
-    pub(super) fn stretches(&self, number: usize) -> Option<&[(u32, u32)]> {
-        self.live.of(number)
+    /// Enters the uses that a stage can have.
+    fn enter(
+        &mut self,
+        model: &MemoryModel<'_>,
+        uses: &NeighbourUses<N>,
+    ) -> Result<(), TooManyPlaces> {
+        self.moving.restart(model.layers());
+        self.always.restart(model.layers());
+        self.everywhere.clear();
+        self.always_everywhere = [0; N];
+        let mut left = limits::ENTRIES;
+        let mut sums = [0; N];
+        for (number, &counted) in (0u32..).zip(&self.counted) {
+            let layers = match counted {
+                NOWHERE => continue,
+                _ => model.sets.places(counted),
+            };
+            let is_everywhere = counted == EVERYWHERE;
+            let bytes = uses.bytes(number as usize).map(u64::from);
+            let Some(stretches) = self.live.of(number as usize) else {
+                if is_everywhere {
+                    add_up(&mut self.always_everywhere, &bytes);
+                }
+                left = left.checked_sub(layers.len()).ok_or(TooManyPlaces)?;
+                self.always.enter(layers, number);
+                continue;
+            };
+            for &(from, to) in stretches {
+                left = left
+                    .checked_sub(layers.len().max(1))
+                    .ok_or(TooManyPlaces)?;
+                if from == to {
+                    continue;
+                }
+                let what = Stretch { from, to, number };
+                if is_everywhere {
+                    self.everywhere.push(what);
+                }
+                add_up(&mut sums, &bytes);
+                self.moving.enter(layers, what);
+            }
+        }
+        self.most = lanes::highest(&sums);
+        Ok(())
     }
 
     /// The window that covers `window` and that of one more layer, in places,

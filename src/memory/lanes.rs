@@ -1,0 +1,121 @@
+//! Sums of bytes on neighbouring tiles, side by side: each tile has a lane.
+//!
+//! What is done alike with all lanes takes the time of little more than one. All numbers
+//! here are by lane; lanes without a tile have 0.
+
+/// How many tiles have a lane. Few in tests, so that small models fill several.
+pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
+
+/// A sum of bytes in one lane. Changes are added modulo its size: whatever order they
+/// come in, a sum of at most [`Bytes::HIGHEST`] is right in the end.
+pub(super) trait Bytes: Copy + Default + Ord + Send {
+    /// The highest sum.
+    const HIGHEST: u64;
+
+    /// These bytes, or the highest sum if they are more.
+    fn at_most(bytes: u64) -> Self;
+
+    /// A change by these bytes.
+    fn change(bytes: u32) -> Self;
+
+    fn plus(self, other: Self) -> Self;
+
+    fn minus(self, other: Self) -> Self;
+
+    /// A sum, as a number.
+    fn sum(self) -> u64;
+}
+
+// Processors compare numbers with a sign in all lanes at once, but not those without.
+impl Bytes for i32 {
+    const HIGHEST: u64 = i32::MAX as u64;
+
+    fn at_most(bytes: u64) -> Self {
+        bytes.min(Self::HIGHEST) as i32
+    }
+
+    fn change(bytes: u32) -> Self {
+        bytes as i32
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+
+    fn minus(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
+
+    fn sum(self) -> u64 {
+        self as u32 as u64
+    }
+}
+
+impl Bytes for i64 {
+    const HIGHEST: u64 = i64::MAX as u64;
+
+    fn at_most(bytes: u64) -> Self {
+        bytes.min(Self::HIGHEST) as i64
+    }
+
+    fn change(bytes: u32) -> Self {
+        bytes.into()
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+
+    fn minus(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
+
+    fn sum(self) -> u64 {
+        self as u64
+    }
+}
+
+/// Adds `bytes` to `sums`.
+#[inline]
+pub(super) fn add<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
+    for (sum, &own) in sums.iter_mut().zip(bytes) {
+        *sum = sum.plus(own);
+    }
+}
+
+/// Takes `bytes` from `sums`.
+#[inline]
+pub(super) fn subtract<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
+    for (sum, &own) in sums.iter_mut().zip(bytes) {
+        *sum = sum.minus(own);
+    }
+}
+
+/// Raises `highest` to `bytes` where these are more.
+#[inline]
+pub(super) fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: &[T; N]) {
+    for (highest, &own) in highest.iter_mut().zip(bytes) {
+        *highest = own.max(*highest);
+    }
+}
+
+/// Adds numbers that no sum of real bytes can pass.
+#[inline]
+pub(super) fn add_up<const N: usize>(sums: &mut [u64; N], bytes: &[u64; N]) {
+    for (sum, own) in sums.iter_mut().zip(bytes) {
+        *sum += own;
+    }
+}
+
+/// The sum of all.
+pub(super) fn sum<const N: usize>(all: impl Iterator<Item = [u64; N]>) -> [u64; N] {
+    all.fold([0; N], |mut sums, own| {
+        add_up(&mut sums, &own);
+        sums
+    })
+}
+
+/// The highest number of any lane.
+pub(super) fn highest<const N: usize>(numbers: &[u64; N]) -> u64 {
+    numbers.iter().copied().max().unwrap_or(0)
+}

@@ -1,0 +1,282 @@
+//! The memory of given stages, in full (analysis.md, section 7).
+
+mod parts;
+mod peaks;
+mod plan;
+
+pub use parts::Parts;
+
+use super::pipeline::PlacedStage;
+use super::{MemoryModel, Rules};
+use crate::model::{EVERYWHERE, VariableGroup};
+use peaks::StagePeak;
+use plan::{Second, StagesToWeigh, Wanted};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// The memory of one stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageMemory {
+    /// By tile: its bytes. Variables are those of the tile's own peak step.
+    pub tiles: Vec<Parts>,
+    /// By tile: the first step at which its variables are most; `None` when
+    /// the stage has no steps.
+    pub peak_steps: Vec<Option<u32>>,
+    /// Bytes on the fullest tile when the pipeline restores what it stashed as late
+    /// as it can, which its compiler is free to do; `None` where that makes no
+    /// difference. With what was learnt.
+    pub late_restores: Option<u64>,
+    /// What was learnt that the stage needs beyond `tiles`, in bytes on each tile;
+    /// below 0 where it needs less.
+    pub learnt: i64,
+}
+
+impl StageMemory {
+    /// Bytes on a tile, with what was learnt; 0 on one that is not there.
+    pub fn tile_bytes(&self, tile: usize) -> u64 {
+        let predicted = self.tiles.get(tile);
+        predicted.map_or(0, |parts| parts.total().saturating_add_signed(self.learnt))
+    }
+
+    /// The fullest tile; the first of several.
+    pub fn max_tile(&self) -> usize {
+        let fullest = self.tiles.iter().enumerate().rev();
+        fullest
+            .max_by_key(|(_, parts)| parts.total())
+            .map_or(0, |(tile, _)| tile)
+    }
+
+    /// Bytes on the fullest tile, with what was learnt.
+    pub fn max_tile_bytes(&self) -> u64 {
+        self.tile_bytes(self.max_tile())
+    }
+
+    /// The first step at which the variables of the fullest tile are most; `None`
+    /// when the stage has no steps.
+    pub fn peak_step(&self) -> Option<u32> {
+        self.peak_steps.get(self.max_tile()).copied().flatten()
+    }
+
+    /// Sums over all tiles, without what was learnt, which is known of the fullest
+    /// tile alone.
+    pub fn sums(&self) -> Parts {
+        let mut sums = Parts::default();
+        for parts in &self.tiles {
+            sums.add(parts);
+        }
+        sums
+    }
+}
+
+/// How many stages times steps or tiles are weighed at once, which bounds the
+/// memory of each thread; large models have some 10^6.
+const MAX_CELLS: usize = 1 << 23;
+
+impl MemoryModel<'_> {
+    /// What each of `stages`, ranges of layer positions (end exclusive) which need
+    /// not be apart, takes at least, whatever stages come after it.
+    pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
+        let alone = stages.iter().cloned().map(PlacedStage::alone);
+        self.weigh(&alone.collect::<Vec<_>>(), Wanted::All)
+    }
+
+    /// The memory of all stages of a split, in their order, with what the pipeline
+    /// adds.
+    pub fn split(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
+        self.weigh(&PlacedStage::of_split(stages), Wanted::All)
+    }
+
+    /// The same, with the bytes on the fullest tile of any stage if the pipeline were
+    /// that of `other`, which is the same model beside that. Both take one pass over
+    /// the variables.
+    pub fn split_beside(
+        &self,
+        other: &MemoryModel<'_>,
+        stages: &[Range<usize>],
+    ) -> (Vec<StageMemory>, Option<u64>) {
+        let placed = PlacedStage::of_split(stages);
+        let weighed = self.weigh_beside(Some(other), &placed, Wanted::All);
+        let peaks = weighed.iter().filter_map(|&(_, peak)| peak);
+        let highest = peaks.max();
+        (
+            weighed.into_iter().map(|(memory, _)| memory).collect(),
+            highest,
+        )
+    }
+
+    /// The memory of each of `stages`.
+    pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
+        self.weigh(stages, Wanted::All)
+    }
+
+    /// The memory of each single layer, without the overhead that comes with
+    /// every stage.
+    pub fn single_layers(&self) -> Vec<StageMemory> {
+        let alone = |layer| PlacedStage::alone(layer..layer + 1);
+        let layers: Vec<_> = (0..self.layers()).map(alone).collect();
+        self.weigh(&layers, Wanted::Layers)
+    }
+
+    fn weigh(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
+        let weighed = self.weigh_beside(None, stages, wanted).into_iter();
+        weighed.map(|(memory, _)| memory).collect()
+    }
+
+    /// Each stage, with the bytes on its fullest tile in the pipeline of `other`.
+    fn weigh_beside(
+        &self,
+        other: Option<&MemoryModel<'_>>,
+        stages: &[PlacedStage],
+        wanted: Wanted,
+    ) -> Vec<(StageMemory, Option<u64>)> {
+        let flows = self.flows.as_ref().map_or(0, |flows| flows.len());
+        let longest = (self.model.steps() + 2).max(self.model.target.num_tiles);
+        let at_once = (MAX_CELLS / (longest as usize).max(flows)).max(1);
+        let parts = stages.chunks(at_once);
+        parts
+            .flat_map(|part| self.weigh_at_once(other, part, wanted))
+            .collect()
+    }
+
+    /// What was learnt of a stage, in bytes on each tile.
+    fn learnt_of(&self, stage: &PlacedStage) -> i64 {
+        let learnt = self.learnt.as_ref();
+        learnt.map_or(0, |learnt| learnt.bytes(stage))
+    }
+
+    fn weigh_at_once(
+        &self,
+        other: Option<&MemoryModel<'_>>,
+        stages: &[PlacedStage],
+        wanted: Wanted,
+    ) -> Vec<(StageMemory, Option<u64>)> {
+        let plan = StagesToWeigh::new(self, other, stages, wanted);
+        let peaks = self.peaks_by_tile(&plan);
+        let numbers = (0..stages.len()).into_par_iter();
+        numbers
+            .map(|stage| self.stage_memory(stage, &plan, &peaks))
+            .collect()
+    }
+
+    /// One of the stages, from its peaks by tile; and its bytes on its fullest tile in
+    /// the other pipeline.
+    fn stage_memory(
+        &self,
+        stage: usize,
+        plan: &StagesToWeigh<'_>,
+        peaks: &[Vec<StagePeak>],
+    ) -> (StageMemory, Option<u64>) {
+        let placed = &plan.stages[stage];
+        let mut tiles = self.code_of(&placed.positions, plan.with_overhead);
+        let (mut late, mut beside) = (0, 0);
+        for (tile, (parts, peaks)) in tiles.iter_mut().zip(peaks).enumerate() {
+            let peak = &peaks[stage];
+            let code = parts.total();
+            parts.variables = peak.variables;
+            if plan.with_overhead {
+                parts.overhead += peak.overhead;
+                parts.gaps = self.overhead.gaps(tile, parts.total());
+            }
+            let second = match plan.second {
+                Second::Other => code + peak.second + self.overhead.gaps(tile, code + peak.second),
+                Second::None | Second::Late => parts.total(),
+            };
+            beside = beside.max(second + peak.beside);
+            // Gaps are those of the one-IPU compilation.
+            parts.add(&Parts::of_additions(peak.additions));
+            late = late.max(parts.total() - (peak.variables + peak.overhead) + peak.second);
+        }
+        let has_late = plan.second == Second::Late && self.keeps_activations(placed);
+        let learnt = match plan.wanted {
+            Wanted::All => self.learnt_of(placed),
+            Wanted::Layers => 0,
+        };
+        let window = plan.windows[stage];
+        let step = |peaks: &Vec<StagePeak>| window.map(|_| peaks[stage].step);
+        let with_learnt = |(other, _): &(&MemoryModel<'_>, _)| {
+            beside.saturating_add_signed(other.learnt_of(placed))
+        };
+        let memory = StageMemory {
+            late_restores: has_late.then(|| late.saturating_add_signed(learnt)),
+            learnt,
+            tiles,
+            peak_steps: peaks.iter().map(step).collect(),
+        };
+        (memory, plan.other.as_ref().map(with_learnt))
+    }
+
+    /// Does the pipeline make activations again layer by layer?
+    pub(in crate::memory) fn recomputes_layers(&self) -> bool {
+        let flows = self.flows.as_ref();
+        flows.is_some_and(|flows| flows.recomputes_layers())
+    }
+
+    /// The variables on `tile` that are live in all layers of a stage at once.
+    pub(in crate::memory) fn moving_or_always(&self, tile: u32) -> impl Iterator<Item = &VariableGroup> {
+        self.variables(tile)
+            .filter(|item| !self.is_recomputed(item.class, item.set))
+    }
+
+    /// Are variables of a class and user set made again layer by layer?
+    pub(in crate::memory) fn is_recomputed(&self, class: u32, set: u32) -> bool {
+        let flows = self.flows.as_ref();
+        flows.is_some_and(|flows| flows.is_recomputed(class, set))
+    }
+
+    /// By [`CodeKind`](crate::model::CodeKind): the code on `tile` that every stage
+    /// has as overhead; `None` by the classic rules.
+    pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
+        if self.rules == Rules::Classic {
+            return None;
+        }
+        let mut common = [0u64; 4];
+        for item in self.code.iter().filter(|item| item.set == EVERYWHERE) {
+            let here = |sum: &&super::code::TileSum| (sum.from..sum.to).contains(&(tile as u32));
+            common[item.kind as usize] += item.bytes.iter().find(here).map_or(0, |sum| sum.bytes);
+        }
+        let common = self.overhead.capped(tile, common);
+        let fixed = self.overhead.code(tile);
+        Some(std::array::from_fn(|kind| common[kind] + fixed[kind]))
+    }
+
+    /// Code and vertex state by tile of a range of positions, and with it that
+    /// which every stage has, as overhead.
+    pub(in crate::memory) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
+        let tiles = self.model.target.num_tiles as usize;
+        let mut own = vec![[0u64; 4]; tiles];
+        let mut common = vec![[0u64; 4]; tiles];
+        for item in &*self.code {
+            let sums = if item.set == EVERYWHERE && with_overhead {
+                &mut common
+            } else if meets(self.sets.places(item.set), range) {
+                &mut own
+            } else {
+                continue;
+            };
+            for sum in &item.bytes {
+                for tile in &mut sums[sum.from as usize..sum.to as usize] {
+                    tile[item.kind as usize] += sum.bytes;
+                }
+            }
+        }
+        let tiles = own.into_iter().zip(common).enumerate();
+        let parts = |(tile, (own, common)): (usize, ([u64; 4], [u64; 4]))| {
+            let both = std::array::from_fn(|kind| own[kind] + common[kind]);
+            let both = self.overhead.capped(tile, both);
+            let common = self.overhead.capped(tile, common);
+            let mut parts = Parts::of_code(std::array::from_fn(|kind| both[kind] - common[kind]));
+            if with_overhead {
+                parts.overhead = common.iter().sum::<u64>() + self.overhead.fixed(tile);
+            }
+            parts
+        };
+        tiles.map(parts).collect()
+    }
+}
+
+/// Has a range of positions one of these places?
+pub(in crate::memory) fn meets(places: &[u32], range: &Range<usize>) -> bool {
+    places
+        .iter()
+        .any(|&place| range.contains(&(place as usize)))
+}

@@ -1,0 +1,138 @@
+//! The bytes of a stage by what they hold.
+
+use crate::memory::pipeline::Additions;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Bytes by what they hold. Those that only a pipeline adds are left out of JSON
+/// where they are 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Parts {
+    /// Live variables at the step where they are most.
+    pub variables: u64,
+    /// Code of vertex types.
+    pub vertex_code: u64,
+    /// State of vertex instances.
+    pub vertex_state: u64,
+    /// Code of internal exchanges.
+    pub exchange_code: u64,
+    /// Control code.
+    pub control_code: u64,
+    /// What every stage needs, code and variables at the same step; 0 by the
+    /// classic rules.
+    pub overhead: u64,
+    /// Gaps between variables: the stage's part of what the compiler recorded
+    /// beyond all variables; 0 by the classic rules.
+    pub gaps: u64,
+    /// What the backward pass of a pipeline makes again at one time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recomputed: u64,
+    /// Copies for the micro-batches of a pipeline that are under way.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stash: u64,
+    /// What sums up gradients over the micro-batches of a pipeline.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub accumulators: u64,
+    /// Tensors that wait for another stage.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
+    /// Tensors on their way to another stage, which this one does not use.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub passing: u64,
+}
+
+/// Is it left out of JSON?
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
+}
+
+impl Parts {
+    /// What the parts are called, in the order of [`Parts::bytes`].
+    pub const NAMES: [&'static str; 12] = [
+        "variables",
+        "vertex code",
+        "vertex state",
+        "exchange code",
+        "control code",
+        "overhead",
+        "gaps",
+        "recomputed",
+        "stash",
+        "accumulators",
+        "waiting",
+        "passing through",
+    ];
+
+    /// The bytes of each part.
+    pub fn bytes(&self) -> [u64; 12] {
+        [
+            self.variables,
+            self.vertex_code,
+            self.vertex_state,
+            self.exchange_code,
+            self.control_code,
+            self.overhead,
+            self.gaps,
+            self.recomputed,
+            self.stash,
+            self.accumulators,
+            self.waiting,
+            self.passing,
+        ]
+    }
+
+    /// All parts together.
+    pub fn total(&self) -> u64 {
+        self.bytes().iter().sum()
+    }
+
+    /// What a pipeline adds to the layers themselves.
+    pub fn of_pipeline(&self) -> u64 {
+        self.recomputed + self.stash + self.accumulators + self.waiting + self.passing
+    }
+
+    /// Bytes by [`CodeKind`](crate::model::CodeKind), without variables.
+    pub(super) fn of_code([vertex_code, vertex_state, exchange_code, control_code]: [u64; 4]) -> Self {
+        Self {
+            vertex_code,
+            vertex_state,
+            exchange_code,
+            control_code,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn of_additions(additions: Additions) -> Self {
+        let Additions {
+            recomputed,
+            stash,
+            accumulators,
+            waiting,
+            passing,
+        } = additions;
+        Self {
+            recomputed,
+            stash,
+            accumulators,
+            waiting,
+            passing,
+            ..Self::default()
+        }
+    }
+
+    /// Adds each part of `other`.
+    pub fn add(&mut self, other: &Parts) {
+        self.variables += other.variables;
+        self.vertex_code += other.vertex_code;
+        self.vertex_state += other.vertex_state;
+        self.exchange_code += other.exchange_code;
+        self.control_code += other.control_code;
+        self.overhead += other.overhead;
+        self.gaps += other.gaps;
+        self.recomputed += other.recomputed;
+        self.stash += other.stash;
+        self.accumulators += other.accumulators;
+        self.waiting += other.waiting;
+        self.passing += other.passing;
+    }
+}

@@ -1,0 +1,163 @@
+//! What is known of the ranges of layers in one pipeline.
+
+use super::peaks::RangePeakTable;
+use crate::memory::lanes;
+use crate::memory::pipeline::{Patterns, RangeAdditions, TileFlows};
+use crate::memory::{MemoryModel, RangeCosts};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What is known of one pipeline, by all threads.
+pub(super) struct PipelineSweep<'a> {
+    pub(super) model: &'a MemoryModel<'a>,
+    /// Longer ranges than those that need at most this are not looked at.
+    limit: u64,
+    /// By start: the end (exclusive) of the longest range that fits, as far as
+    /// is known.
+    ends: Vec<AtomicUsize>,
+    /// How many stages a split has at most.
+    stages: usize,
+    patterns: Option<Patterns>,
+    /// The highest bytes on any tile so far that each range needs at least, and in a
+    /// pipeline with 0, 1, ... stages after it.
+    peaks: RangePeakTable,
+}
+
+/// What a pipeline adds to the range that grows, by lane.
+pub(super) struct PipelineScratch<const N: usize> {
+    additions: RangeAdditions<N>,
+    /// Does the range fit so far?
+    is_on: bool,
+    /// What is added at least.
+    least: [u64; N],
+    /// By number of stages after the range: what is added beside that.
+    columns: Vec<[u64; N]>,
+}
+
+impl<const N: usize> Default for PipelineScratch<N> {
+    fn default() -> Self {
+        Self {
+            additions: RangeAdditions::default(),
+            is_on: false,
+            least: [0; N],
+            columns: Vec::new(),
+        }
+    }
+}
+
+impl<'a> PipelineSweep<'a> {
+    pub(super) fn new(model: &'a MemoryModel<'a>, limit: u64, stages: usize) -> Self {
+        let layers = model.layers();
+        let stages = stages.min(layers).min(model.most_stages()).max(1);
+        let columns = model.flows.as_ref().map_or(0, |_| stages);
+        let patterns = |flows| Patterns::new(flows, layers as u32);
+        let learnt = model.learnt.as_ref();
+        Self {
+            model,
+            // Where stages needed less, a range over the limit may fit.
+            limit: learnt.map_or(limit, |learnt| learnt.predicted(limit)),
+            ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
+            stages,
+            patterns: model.flows.as_ref().map(patterns),
+            peaks: RangePeakTable::new(layers, columns + 1),
+        }
+    }
+
+    pub(super) fn recomputes_layers(&self) -> bool {
+        let flows = self.model.flows.as_ref();
+        flows.is_some_and(|flows| flows.recomputes_layers())
+    }
+
+    /// Takes what is added on some tiles with these flows.
+    pub(super) fn load<const N: usize>(
+        &self,
+        tiles: &TileFlows<N>,
+        scratch: &mut PipelineScratch<N>,
+    ) {
+        if let (Some(flows), Some(patterns)) = (&self.model.flows, &self.patterns) {
+            scratch.additions.load(self.model, flows, patterns, tiles);
+        }
+    }
+
+    /// Begins with an empty range before the position `start`.
+    pub(super) fn begin<const N: usize>(&self, start: usize, scratch: &mut PipelineScratch<N>) {
+        scratch.is_on = true;
+        scratch.least = [0; N];
+        if self.patterns.is_some() {
+            scratch.additions.begin(start);
+        }
+    }
+
+    /// Adds the last position of `range`, which had all before it. Returns by lane the
+    /// bytes that a tile has at least, without what the pipeline adds, where it changes
+    /// anything of what is known; `None` if the range does not fit.
+    pub(super) fn add<const N: usize>(
+        &self,
+        range: Range<usize>,
+        scratch: &mut PipelineScratch<N>,
+    ) -> Option<[u64; N]> {
+        let (start, last) = (range.start, range.end - 1);
+        scratch.is_on &= last < self.ends[start].load(Ordering::Relaxed);
+        if !scratch.is_on {
+            return None;
+        }
+        if let Some(flows) = &self.model.flows {
+            let PipelineScratch {
+                additions, columns, ..
+            } = scratch;
+            additions.add(flows, last);
+            let is_whole = range.len() == self.model.layers();
+            let is_last = range.end == self.model.layers();
+            // Only the last stage has none after it.
+            let stages = if is_last { 1 } else { self.stages };
+            columns.clear();
+            columns.extend((0..stages).map(|after| {
+                let depth = flows.depth(&range, after);
+                additions.beside(flows, depth, is_whole)
+            }));
+            scratch.least = additions.least();
+        }
+        let peaks = self.peaks.of(start, last);
+        Some(peaks.lowest(&scratch.least, &scratch.columns))
+    }
+
+    /// Takes by lane what tiles need of a range without what the pipeline adds.
+    pub(super) fn take<const N: usize>(
+        &self,
+        start: usize,
+        last: usize,
+        bytes: &[u64; N],
+        scratch: &mut PipelineScratch<N>,
+    ) {
+        if !scratch.is_on {
+            return;
+        }
+        let mut least = scratch.least;
+        lanes::add_up(&mut least, bytes);
+        self.peaks.of(start, last).raise(&least, &scratch.columns);
+        if lanes::highest(&least) > self.limit {
+            self.ends[start].fetch_min(last, Ordering::Relaxed);
+            scratch.is_on = false;
+        }
+    }
+
+    /// The table of all ranges that fit.
+    pub(super) fn into_costs(self) -> RangeCosts {
+        let row = |start: usize| {
+            let end = self.ends[start].load(Ordering::Relaxed).max(start);
+            let ranges = (start..end).map(|last| self.peaks.of(start, last).get(0));
+            ranges.collect()
+        };
+        let least = (0..self.ends.len()).map(row).collect();
+        let costs = match &self.patterns {
+            None => RangeCosts::new(least),
+            Some(_) => RangeCosts::in_pipeline(least, self.stages, |range, after| {
+                self.peaks.of(range.start, range.end - 1).get(after + 1)
+            }),
+        };
+        match &self.model.learnt {
+            Some(learnt) => costs.learning(learnt, self.stages),
+            None => costs,
+        }
+    }
+}
