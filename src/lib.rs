@@ -80,6 +80,7 @@ pub mod limits;
 pub mod memory;
 pub mod message;
 pub mod model;
+mod parallel;
 pub mod profile;
 mod progress;
 pub mod report;

@@ -29,6 +29,7 @@ use messages::Messages;
 use output::Outputs;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use stdout::Results;
 use thiserror::Error;
@@ -120,7 +121,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     }
     let earlier = output::earlier_report(options)?;
     let calibration = fit::calibration(options)?;
-    let mut analysis = input::read(options, messages)?;
+    // The process ends soon after: to free millions of entries would take longer than to
+    // show the result.
+    let mut analysis = ManuallyDrop::new(input::read(options, messages)?);
     if options.wants_report() {
         let beside = input::Beside::read(options, messages);
         let warnings = beside.warnings.into_iter();
@@ -140,7 +143,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let memory = memory.with_context(|| shown(&options.profile))?;
     let positions = &layers.placement.positions;
     let learnt = request::learnt(options, calibration, positions, pipeline)?;
-    let memory = memory.learning(learnt);
+    let memory = ManuallyDrop::new(memory.learning(learnt));
     if let Some(warning) = request.as_ref().and_then(|_| memory.recording_warning()) {
         messages.warning(None, &warning);
     }

@@ -171,10 +171,14 @@ impl<B: Bytes, const N: usize> Timeline<B, N> {
     pub(super) fn levels(&self, sum: usize, levels: &mut Vec<[B; N]>) {
         let mut live = [B::default(); N];
         levels.clear();
-        levels.extend(self.changes[sum * self.width()..][..self.width()].iter().map(|own| {
-            lanes::add(&mut live, own);
-            live
-        }));
+        levels.extend(
+            self.changes[sum * self.width()..][..self.width()]
+                .iter()
+                .map(|own| {
+                    lanes::add(&mut live, own);
+                    live
+                }),
+        );
     }
 
     /// The highest bytes of a sum and `levels` together within a window (both ends
@@ -189,7 +193,9 @@ impl<B: Bytes, const N: usize> Timeline<B, N> {
         let (first, end) = (first as usize, end as usize);
         let changes = &self.changes[sum * self.width()..][..end];
         let mut live = [B::default(); N];
-        changes[..first].iter().for_each(|own| lanes::add(&mut live, own));
+        changes[..first]
+            .iter()
+            .for_each(|own| lanes::add(&mut live, own));
         let (mut highest, mut at) = ([B::default(); N], [first as u32; N]);
         for (place, (own, level)) in (0u32..).zip(changes.iter().zip(levels)).skip(first) {
             lanes::add(&mut live, own);

@@ -37,7 +37,9 @@ pub use pipeline::{Accumulator, Pipeline, PipelineOptions, PlacedStage, Recomput
 pub use stage::{Parts, StageMemory};
 pub use traffic::LayerTraffic;
 
-use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup, VariableUse};
+use crate::model::{
+    Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup, VariableUse,
+};
 use code::CodeItem;
 use liveness::ClassLife;
 use pipeline::Flows;

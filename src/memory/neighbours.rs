@@ -13,7 +13,11 @@ use std::ops::Range;
 /// enough to take.
 pub(super) fn at_once(tiles: u32) -> u32 {
     let threads = rayon::current_num_threads() as u32;
-    let enough = if cfg!(test) { tiles } else { tiles / (4 * threads) };
+    let enough = if cfg!(test) {
+        tiles
+    } else {
+        tiles / (4 * threads)
+    };
     enough.clamp(1, LANES as u32)
 }
 

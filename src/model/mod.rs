@@ -60,8 +60,8 @@ pub use placement::{
 pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileVariable};
 pub use recording::{Framework, Recording};
 pub use step_programs::{StepProgram, StepPrograms};
-use variables::Users;
 pub use variable_uses::VariableUse;
+use variables::Users;
 pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
 use windows::StepIndex;
 

@@ -23,13 +23,10 @@ pub(super) fn warning(
     let by_class = 0..classes.len() as u32;
     let by_class: Vec<_> = by_class.map(|class| missed.of_class(class)).collect();
     let (mut bytes, mut all) = (0u64, 0u64);
-    for tile in 0..data.tiles() {
-        for item in data.on_tile(tile) {
-            let own = u64::from(item.bytes);
-            all = all.saturating_add(own);
-            if by_class[item.class as usize].is_some() {
-                bytes = bytes.saturating_add(own);
-            }
+    for own in data.uses() {
+        all = all.saturating_add(own.bytes);
+        if by_class[own.class as usize].is_some() {
+            bytes = bytes.saturating_add(own.bytes);
         }
     }
     if bytes == 0 || bytes.saturating_mul(MIN_SHARE) < all {

@@ -39,35 +39,61 @@ pub(super) fn refine(
     user_set_index
 }
 
+/// What is known of the labels of a set's variables: not any yet, or not only one.
+const UNSEEN: u32 = u32::MAX;
+const SEVERAL: u32 = u32::MAX - 1;
+
 /// Splits the sets whose variables have different labels.
-fn apart(set_of: &mut [u32], sets: &mut UserSets, label: impl Fn(usize) -> u32) {
-    const UNSEEN: u32 = u32::MAX;
-    const SEVERAL: u32 = u32::MAX - 1;
-    let mut label_of = vec![UNSEEN; sets.len()];
-    for (variable, &set) in set_of.iter().enumerate() {
-        let known = &mut label_of[set as usize];
-        let own = label(variable);
-        *known = if *known == UNSEEN || *known == own {
-            own
-        } else {
-            SEVERAL
-        };
-    }
+fn apart(set_of: &mut [u32], sets: &mut UserSets, label: impl Fn(usize) -> u32 + Sync) {
+    let mut label_of = labels_of_sets(set_of, sets.len(), &label);
     // What no operation uses is in every stage, whatever its name.
     label_of[0] = 0;
     let whole = (0u32..).zip(&label_of);
     for (set, &label) in whole.filter(|&(_, &label)| label < SEVERAL) {
         sets.mark(set, label, 0);
     }
+    let is_apart = |&(variable, &set): &(usize, &u32)| {
+        label_of[set as usize] == SEVERAL && label(variable) != 0
+    };
+    let variables = set_of.par_iter().enumerate().filter(is_apart);
+    let apart: Vec<u32> = variables.map(|(variable, _)| variable as u32).collect();
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    for (variable, set) in set_of.iter_mut().enumerate() {
-        let own = label(variable);
-        if own != 0 && label_of[*set as usize] == SEVERAL {
-            *set = *known
-                .entry((*set, own))
-                .or_insert_with(|| sets.push_alike(*set, own, 0));
-        }
+    for variable in apart {
+        let own = label(variable as usize);
+        let set = &mut set_of[variable as usize];
+        *set = *known
+            .entry((*set, own))
+            .or_insert_with(|| sets.push_alike(*set, own, 0));
     }
+}
+
+/// By set: the label of all its variables, [`UNSEEN`] or [`SEVERAL`].
+fn labels_of_sets(set_of: &[u32], sets: usize, label: &(impl Fn(usize) -> u32 + Sync)) -> Vec<u32> {
+    let note = |known: &mut u32, own: u32| match *known {
+        UNSEEN => *known = own,
+        label if label != own => *known = SEVERAL,
+        _ => {}
+    };
+    let at_once = set_of.len().div_ceil(rayon::current_num_threads()).max(1);
+    let parts = set_of.par_chunks(at_once).enumerate();
+    let of_part = |(part, set_of): (usize, &[u32])| {
+        let mut label_of = vec![UNSEEN; sets];
+        for (variable, &set) in (part * at_once..).zip(set_of) {
+            note(&mut label_of[set as usize], label(variable));
+        }
+        label_of
+    };
+    let join = |mut all: Vec<u32>, part: Vec<u32>| {
+        let pairs = all.iter_mut().zip(part);
+        pairs
+            .filter(|&(_, own)| own != UNSEEN)
+            .for_each(|(known, own)| note(known, own));
+        all
+    };
+    parts
+        .map(of_part)
+        .reduce_with(join)
+        .unwrap_or_else(|| vec![UNSEEN; sets])
 }
 
 /// A variable, and the set of its partner.

@@ -4,6 +4,7 @@ use super::operations::FoundGroup;
 use super::variable_uses::{KnownUses, VariableUse};
 use super::{CodeKind, ModelError};
 use crate::limits;
+use crate::parallel::filled;
 use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes, VariableLists};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -159,20 +160,36 @@ impl Default for VariableGroups {
 impl VariableGroups {
     /// Sorts `groups` (with the tile of each) by tile, class and set, and
     /// joins equal ones. What would pass 4 GiB stays apart.
-    pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)> + Clone) -> Self {
-        let mut starts = vec![0u32; tiles as usize + 1];
-        for (tile, _) in groups.clone() {
-            starts[usize::from(tile) + 1] += 1;
-        }
-        for tile in 1..starts.len() {
-            starts[tile] += starts[tile - 1];
+    pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
+        let groups: Vec<_> = groups.collect();
+        let own = |position: usize| {
+            let (tile, group) = groups[position];
+            (Some(tile), group)
+        };
+        Self::sorted(tiles, groups.len(), |p| own(p).0, |p| own(p).1)
+    }
+
+    /// The same for groups by their positions below `count`; what is on no tile is left
+    /// out.
+    fn sorted(
+        tiles: u32,
+        count: usize,
+        tile: impl Fn(usize) -> Option<u16> + Sync,
+        group: impl Fn(usize) -> VariableGroup,
+    ) -> Self {
+        let mut starts = counts(tiles, count, &tile);
+        let mut end = 0;
+        for start in &mut starts {
+            end += std::mem::replace(start, end);
         }
         let mut next = starts.clone();
-        let mut sorted = vec![VariableGroup::default(); next.last().copied().unwrap_or(0) as usize];
-        for (tile, group) in groups {
-            let place = &mut next[usize::from(tile)];
-            sorted[*place as usize] = group;
-            *place += 1;
+        let mut sorted = filled(VariableGroup::default(), end as usize);
+        for position in 0..count {
+            if let Some(tile) = tile(position) {
+                let place = &mut next[usize::from(tile)];
+                sorted[*place as usize] = group(position);
+                *place += 1;
+            }
         }
         join_equal(&mut starts, &mut sorted);
         Self {
@@ -251,6 +268,25 @@ impl VariableGroups {
     }
 }
 
+/// How many of `count` positions are on each of `tiles`; and 0.
+fn counts(tiles: u32, count: usize, tile: &(impl Fn(usize) -> Option<u16> + Sync)) -> Vec<u32> {
+    let at_once = count.div_ceil(rayon::current_num_threads()).max(1);
+    let parts = (0..count).into_par_iter().step_by(at_once);
+    let of_part = |first: usize| {
+        let mut counts = vec![0u32; tiles as usize + 1];
+        for tile in (first..count.min(first + at_once)).filter_map(tile) {
+            counts[usize::from(tile)] += 1;
+        }
+        counts
+    };
+    let join = |mut all: Vec<u32>, part: Vec<u32>| {
+        all.iter_mut().zip(part).for_each(|(sum, own)| *sum += own);
+        all
+    };
+    let none = || vec![0; tiles as usize + 1];
+    parts.map(of_part).reduce_with(join).unwrap_or_else(none)
+}
+
 /// Sorts the groups of each tile and joins equal ones in place.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<VariableGroup>) {
     let mut rest = &mut groups[..];
@@ -308,20 +344,18 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     let kinds: Vec<Option<CodeKind>> = names.map(|name| CodeKind::of_category(name)).collect();
     let kind = |position: usize| kinds[usize::from(variables.categories[position])];
     let groups = |is_code: bool| {
-        let is_wanted = move |&position: &usize| {
+        let tile = |position: usize| {
             let is_live = variables.classes[position] != NEVER_LIVE;
-            is_live && variables.bytes[position] > 0 && kind(position).is_some() == is_code
+            let is_wanted =
+                is_live && variables.bytes[position] > 0 && kind(position).is_some() == is_code;
+            is_wanted.then_some(variables.tiles[position])
         };
-        let group = |position: usize| {
-            let group = VariableGroup {
-                class: variables.classes[position],
-                set: set_of[position],
-                bytes: variables.bytes[position],
-            };
-            (variables.tiles[position], group)
+        let group = |position: usize| VariableGroup {
+            class: variables.classes[position],
+            set: set_of[position],
+            bytes: variables.bytes[position],
         };
-        let wanted = (0..variables.len()).filter(is_wanted).map(group);
-        VariableGroups::new(profile.target.num_tiles, wanted)
+        VariableGroups::sorted(profile.target.num_tiles, variables.len(), tile, group)
     };
     let of_code = || (groups(true), recorded_code(profile, &kinds));
     let (data, (code, recorded_code)) = rayon::join(|| groups(false), of_code);
@@ -370,7 +404,7 @@ pub(super) fn sets_of_variables(
     let most_uses = limits::USES.of(count);
     let mut uses = 0;
     let mut sets = UserSets::default();
-    let mut set_of = vec![NO_USERS; profile.variables.len()];
+    let mut set_of = filled(NO_USERS, count);
     let mut grown = Grown(vec![(u32::MAX, NO_USERS)]);
     for (group, found) in (0u32..).zip(groups) {
         if sets.len() > most_sets {

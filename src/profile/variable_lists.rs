@@ -1,6 +1,7 @@
 //! Lists of variables under an id: those of a compute set, those of a region.
 
 use super::ids::Ids;
+use crate::parallel::concatenated;
 
 /// For each compute set, or each region of an exchange, the list of its lowered
 /// variables, as positions in [`Variables`](super::Variables).
@@ -76,21 +77,19 @@ impl ListsBuilder {
 
     /// Concatenates the members that several builders took.
     pub(super) fn join(parts: Vec<Self>) -> Self {
-        let members = parts.iter().map(Self::len).sum();
-        let mut all = Self {
-            members: Vec::with_capacity(members),
-            stretches: Vec::new(),
-        };
-        parts.into_iter().for_each(|part| all.append(part));
-        all
-    }
-
-    fn append(&mut self, mut other: Self) {
-        let moved = self.members.len() as u32;
-        let stretches = other.stretches.iter();
-        self.stretches
-            .extend(stretches.map(|&(id, start)| (id, start + moved)));
-        self.members.append(&mut other.members);
+        let mut stretches = Vec::with_capacity(parts.iter().map(|part| part.stretches.len()).sum());
+        let mut members = Vec::with_capacity(parts.len());
+        let mut before = 0;
+        for part in parts {
+            let own = part.stretches.into_iter();
+            stretches.extend(own.map(|(id, start)| (id, start + before)));
+            before += part.members.len() as u32;
+            members.push(part.members);
+        }
+        Self {
+            members: concatenated(members),
+            stretches,
+        }
     }
 
     pub(super) fn finish(mut self) -> VariableLists {

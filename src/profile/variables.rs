@@ -5,6 +5,7 @@ use super::database::Database;
 use super::ids::{IdColumn, Ids};
 use super::labels::{LabelKeys, VariableLabel};
 use super::{LiveClasses, ProfileError, Target};
+use crate::parallel::concatenated;
 use std::mem::take;
 
 /// The class of a variable that was never allocated to a tile.
@@ -46,15 +47,6 @@ struct VariableColumns {
     categories: Vec<u8>,
     label_of: Vec<u32>,
     labels: LabelKeys,
-}
-
-/// Concatenates a column of all chunks, and gives the room of each back at once.
-fn concat<T>(parts: Vec<Vec<T>>) -> Vec<T> {
-    let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
-    for mut part in parts {
-        all.append(&mut part);
-    }
-    all
 }
 
 pub(super) const TABLE: &str = "vars_info";
@@ -144,8 +136,14 @@ impl Variables {
         let categories = categories.collect();
         let label_of = parts.into_iter().map(|part| part.label_of).collect();
         let ((tiles, bytes), (classes, categories, label_of)) = rayon::join(
-            || (concat(tiles), concat(bytes)),
-            || (concat(classes), concat(categories), concat(label_of)),
+            || (concatenated(tiles), concatenated(bytes)),
+            || {
+                (
+                    concatenated(classes),
+                    concatenated(categories),
+                    concatenated(label_of),
+                )
+            },
         );
         let (ids, var_ids) = var_ids.index(TABLE, "var_id")?;
         Ok(Self {

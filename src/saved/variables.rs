@@ -14,6 +14,7 @@
 use super::container::{Content, Packed};
 use super::{SavedError, pack, unpack};
 use crate::model::{VariableGroup, VariableGroups};
+use crate::parallel::filled;
 use crate::profile::encoding::{Varints, push_varint};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -45,7 +46,11 @@ pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Packed<'static>>, 
     let spans = spans(variables);
     let tiles = 0..variables.tiles();
     let head = Uses {
-        uses: variables.uses().iter().map(|own| (own.class, own.set)).collect(),
+        uses: variables
+            .uses()
+            .iter()
+            .map(|own| (own.class, own.set))
+            .collect(),
         counts: tiles
             .map(|tile| variables.on_tile(tile).len() as u32)
             .collect(),
@@ -110,10 +115,7 @@ pub(super) fn read(
     let spans = head.spans(groups);
     let spans = spans.map_err(|problem| uses.content.problem(problem))?;
     let count = head.counts.iter().map(|&count| count as usize).sum();
-    // Threads fill it side by side, because the first touch of so much memory
-    // is slow.
-    let mut all: Vec<VariableGroup> =
-        rayon::iter::repeat_n(VariableGroup::default(), count).collect();
+    let mut all = filled(VariableGroup::default(), count);
     let mut parts = Vec::with_capacity(spans.len());
     let mut rest = &mut all[..];
     for (counts, part) in spans.into_iter().zip(groups) {

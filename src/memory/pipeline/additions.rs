@@ -187,11 +187,7 @@ impl Flows {
     }
 
     /// The bytes of the flows of some tiles by what is done with them in an area.
-    fn bytes_in<const N: usize>(
-        &self,
-        area: &Area,
-        tiles: &TileFlows<N>,
-    ) -> AreaBytes<[u64; N]> {
+    fn bytes_in<const N: usize>(&self, area: &Area, tiles: &TileFlows<N>) -> AreaBytes<[u64; N]> {
         let mut sums = AreaBytes::NONE;
         for &flow in &tiles.met {
             let part = area.parts[flow as usize];
@@ -224,11 +220,7 @@ impl Flows {
     /// What is kept from the forward to the backward pass in the layer that
     /// keeps most, or in In and the first layer together, with what the layer
     /// makes again for others and the gradient that waits for it.
-    fn largest_layer<const N: usize>(
-        &self,
-        stage: &StageFlows,
-        tiles: &TileFlows<N>,
-    ) -> [u64; N] {
+    fn largest_layer<const N: usize>(&self, stage: &StageFlows, tiles: &TileFlows<N>) -> [u64; N] {
         let of_units = |unit: Range<u32>| {
             let is_so = |flow: &Flow| {
                 let used = |users: &[u32]| users.iter().any(|user| unit.contains(user));
@@ -303,11 +295,7 @@ impl Flows {
     }
 
     /// What waits in an area for another stage.
-    pub(super) fn waiting<const N: usize>(
-        &self,
-        area: &Area,
-        tiles: &TileFlows<N>,
-    ) -> [u64; N] {
+    pub(super) fn waiting<const N: usize>(&self, area: &Area, tiles: &TileFlows<N>) -> [u64; N] {
         let bytes = self.bytes_in(area, tiles);
         std::array::from_fn(|lane| self.waits(&bytes.of_lane(lane)))
     }

@@ -504,8 +504,7 @@ impl<const N: usize> RangeAdditions<N> {
             let waiting = other.max(self.sum(Quantity::Waiting, lane));
             let of_out = match self.start == 0 {
                 true => {
-                    self.out_waiting[lane]
-                        + (depth as u64 + 1) * self.sum(Quantity::ForOut, lane)
+                    self.out_waiting[lane] + (depth as u64 + 1) * self.sum(Quantity::ForOut, lane)
                 }
                 false => 0,
             };

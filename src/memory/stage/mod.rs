@@ -212,7 +212,10 @@ impl MemoryModel<'_> {
     }
 
     /// The variables on `tile` that are live in all layers of a stage at once.
-    pub(in crate::memory) fn moving_or_always(&self, tile: u32) -> impl Iterator<Item = &VariableGroup> {
+    pub(in crate::memory) fn moving_or_always(
+        &self,
+        tile: u32,
+    ) -> impl Iterator<Item = &VariableGroup> {
         self.variables(tile)
             .filter(|item| !self.is_recomputed(item.class, item.set))
     }
@@ -241,7 +244,11 @@ impl MemoryModel<'_> {
 
     /// Code and vertex state by tile of a range of positions, and with it that
     /// which every stage has, as overhead.
-    pub(in crate::memory) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
+    pub(in crate::memory) fn code_of(
+        &self,
+        range: &Range<usize>,
+        with_overhead: bool,
+    ) -> Vec<Parts> {
         let tiles = self.model.target.num_tiles as usize;
         let mut own = vec![[0u64; 4]; tiles];
         let mut common = vec![[0u64; 4]; tiles];

@@ -92,7 +92,9 @@ impl Parts {
     }
 
     /// Bytes by [`CodeKind`](crate::model::CodeKind), without variables.
-    pub(super) fn of_code([vertex_code, vertex_state, exchange_code, control_code]: [u64; 4]) -> Self {
+    pub(super) fn of_code(
+        [vertex_code, vertex_state, exchange_code, control_code]: [u64; 4],
+    ) -> Self {
         Self {
             vertex_code,
             vertex_state,

@@ -102,7 +102,9 @@ impl MemoryModel<'_> {
             let peaks = self.peaks_in_lanes(own.clone(), plan, single);
             peaks.or_else(|| self.peaks_in_lanes(own, plan, wide))
         };
-        tiles.flat_map(|tile| on(tile).unwrap_or_default()).collect()
+        tiles
+            .flat_map(|tile| on(tile).unwrap_or_default())
+            .collect()
     }
 
     /// The same; `None` if sums of `B` do not hold what is there, or `N` lanes of them

@@ -113,7 +113,10 @@ impl<'a> StagesToWeigh<'a> {
 
     /// Does a stage have the variables in the second way, if it has their places?
     pub(super) fn is_in_second(&self, row: &StageRow, stage: usize) -> bool {
-        row.second && !row.kept_late.is_some_and(|flow| self.flows[stage].keeps(flow))
+        row.second
+            && !row
+                .kept_late
+                .is_some_and(|flow| self.flows[stage].keeps(flow))
     }
 }
 

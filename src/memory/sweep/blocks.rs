@@ -125,7 +125,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         let range = &mut self.range;
         (range.start, range.end) = (start, start);
         range.bounds.clear();
-        range.bounds.extend(everywhere.iter().map(|sums| sums.bounds));
+        range
+            .bounds
+            .extend(everywhere.iter().map(|sums| sums.bounds));
         renew(&mut range.seen, self.blocks, UNSEEN);
     }
 

@@ -329,8 +329,7 @@ type OnTiles<'a, const N: usize> = (
 );
 
 /// Pipelines, each with what it adds.
-type InPipelines<'a, 'b, const N: usize> =
-    [(&'a PipelineSweep<'b>, &'a mut PipelineScratch<N>)];
+type InPipelines<'a, 'b, const N: usize> = [(&'a PipelineSweep<'b>, &'a mut PipelineScratch<N>)];
 
 /// Goes through all starts, and from each as far as the range fits in any of the
 /// pipelines, which need the same without what they add.
@@ -355,7 +354,8 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
     fn restart(&mut self, (_, uses, variables, _): &OnTiles<'_, N>, layers: usize) {
         self.blocks.restart(variables.places, layers);
         for &what in &variables.everywhere {
-            self.blocks.enter_all(what, uses.bytes(what.number as usize));
+            self.blocks
+                .enter_all(what, uses.bytes(what.number as usize));
         }
         self.always.clear();
         self.always.resize(layers, [0; N]);

@@ -49,11 +49,7 @@ impl RangePeaks<'_> {
 
     /// By lane the bytes that a tile has at least, beside `least` and what the columns
     /// add to that, where it raises any number.
-    pub(super) fn lowest<const N: usize>(
-        self,
-        least: &[u64; N],
-        columns: &[[u64; N]],
-    ) -> [u64; N] {
+    pub(super) fn lowest<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) -> [u64; N] {
         let first = self.get(0);
         let mut lowest = least.map(|least| first.saturating_sub(least));
         for (peak, added) in self.0[1..].iter().zip(columns) {

@@ -160,9 +160,7 @@ impl<const N: usize> Variables<N> {
                 continue;
             };
             for &(from, to) in stretches {
-                left = left
-                    .checked_sub(layers.len().max(1))
-                    .ok_or(TooManyPlaces)?;
+                left = left.checked_sub(layers.len().max(1)).ok_or(TooManyPlaces)?;
                 if from == to {
                     continue;
                 }

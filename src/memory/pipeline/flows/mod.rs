@@ -58,7 +58,11 @@ impl Flows {
         let has_flow = |(class, set): (u32, u32)| {
             life_of_class[class as usize].is_some() && !matches!(of_set[set as usize], OfSet::None)
         };
-        let uses = model.variables.uses().iter().map(|own| (own.class, own.set));
+        let uses = model
+            .variables
+            .uses()
+            .iter()
+            .map(|own| (own.class, own.set));
         let uses: Vec<_> = uses.filter(|&own| has_flow(own)).collect();
         let of_uses = known.of_uses(model, (&by_pass, placement), &of_set, &uses);
         let of_uses = FlowsOfUses::new(model.classes.len(), &uses, |(class, set)| {
