@@ -1,7 +1,7 @@
 //! The peak of every range of layers that can fit.
 //!
 //! Rebuilding each range from its operations is hundreds of times too slow.
-//! Instead, tile by tile:
+//! Instead, some neighbouring tiles at a time, side by side:
 //!
 //! * A variable that the layers l1 < l2 < ... use enters a growing range once.
 //!   For the consecutive uses (p, n) it enters at layer n of every range that
@@ -9,7 +9,7 @@
 //!   they count.
 //! * A peak can lie only on few steps of a tile: where something ends to be
 //!   live after something began, and at the ends of layers' windows.
-//!   All ranges are kept as places in the list of these steps (`tile`).
+//!   All ranges are kept as places in the list of these steps (`variables`).
 //! * For each layer, what enters there is kept as the changes from place to
 //!   place. They are summed up over blocks of places, which bounds the live
 //!   bytes of a range in each block; only blocks where the bound is above the
@@ -138,6 +138,7 @@ impl MemoryModel<'_> {
             model,
             order,
             next: AtomicUsize::new(0),
+            are_apart: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             pipelines,
         };
@@ -176,6 +177,8 @@ struct RangeSweep<'a> {
     order: Vec<Range<u32>>,
     /// How many of `order` are taken.
     next: AtomicUsize,
+    /// Were neighbours too much to be swept together? Then others mostly are too.
+    are_apart: AtomicBool,
     /// Was there a tile with too much on it?
     failed: AtomicBool,
     pipelines: Vec<PipelineSweep<'a>>,
@@ -254,9 +257,12 @@ impl RangeSweep<'_> {
             single,
             wide,
         } = scratches;
-        // What is too much for neighbours together may not be for each of them.
-        if tiles.len() > 1 && matches!(self.tiles(tiles.clone(), together), Ok(true)) {
-            return Ok(());
+        if tiles.len() > 1 && !self.are_apart.load(Ordering::Relaxed) {
+            // What is too much for neighbours together may not be for each of them.
+            if matches!(self.tiles(tiles.clone(), together), Ok(true)) {
+                return Ok(());
+            }
+            self.are_apart.store(true, Ordering::Relaxed);
         }
         for tile in tiles {
             if !self.tiles(tile..tile + 1, single)? {
@@ -297,7 +303,13 @@ impl RangeSweep<'_> {
             if variables.most > B::HIGHEST || (N > 1 && cells > MAX_CELLS / N) {
                 return Ok(false);
             }
-            sweep((tiles.clone(), uses, variables, code), entered, &mut own);
+            let on_tiles = OnTiles {
+                tiles: tiles.clone(),
+                uses,
+                variables,
+                code,
+            };
+            sweep(&on_tiles, entered, &mut own);
         }
         Ok(true)
     }
@@ -320,13 +332,13 @@ impl RangeSweep<'_> {
     }
 }
 
-/// Tiles with what they have, by lane.
-type OnTiles<'a, const N: usize> = (
-    Range<u32>,
-    &'a NeighbourUses<N>,
-    &'a Variables<N>,
-    &'a Code<N>,
-);
+/// What some tiles have, by lane.
+struct OnTiles<'a, const N: usize> {
+    tiles: Range<u32>,
+    uses: &'a NeighbourUses<N>,
+    variables: &'a Variables<N>,
+    code: &'a Code<N>,
+}
 
 /// Pipelines, each with what it adds.
 type InPipelines<'a, 'b, const N: usize> = [(&'a PipelineSweep<'b>, &'a mut PipelineScratch<N>)];
@@ -334,28 +346,28 @@ type InPipelines<'a, 'b, const N: usize> = [(&'a PipelineSweep<'b>, &'a mut Pipe
 /// Goes through all starts, and from each as far as the range fits in any of the
 /// pipelines, which need the same without what they add.
 fn sweep<B: Bytes, const N: usize>(
-    tiles: OnTiles<'_, N>,
+    on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
     pipelines: &mut InPipelines<'_, '_, N>,
 ) {
     let layers = pipelines[0].0.model.layers();
-    entered.restart(&tiles, layers);
+    entered.restart(on_tiles, layers);
     for start in 0..layers {
-        entered.enter(start, &tiles);
+        entered.enter(start, on_tiles);
         for (own, scratch) in pipelines.iter_mut() {
             own.begin(start, scratch);
         }
-        ranges_from(start, &tiles, entered, pipelines);
+        ranges_from(start, on_tiles, entered, pipelines);
     }
 }
 
 impl<B: Bytes, const N: usize> Entered<B, N> {
     /// Begins anew, with what every range has.
-    fn restart(&mut self, (_, uses, variables, _): &OnTiles<'_, N>, layers: usize) {
-        self.blocks.restart(variables.places, layers);
-        for &what in &variables.everywhere {
-            self.blocks
-                .enter_all(what, uses.bytes(what.number as usize));
+    fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
+        self.blocks.restart(on_tiles.variables.places, layers);
+        for &what in &on_tiles.variables.everywhere {
+            let bytes = on_tiles.uses.bytes(what.number as usize);
+            self.blocks.enter_all(what, bytes);
         }
         self.always.clear();
         self.always.resize(layers, [0; N]);
@@ -364,7 +376,13 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
     }
 
     /// Enters what counts from `start` on.
-    fn enter(&mut self, start: usize, (_, uses, variables, code): &OnTiles<'_, N>) {
+    fn enter(&mut self, start: usize, on_tiles: &OnTiles<'_, N>) {
+        let OnTiles {
+            uses,
+            variables,
+            code,
+            ..
+        } = on_tiles;
         for (layer, what) in variables.moving.from(start) {
             let bytes = uses.bytes(what.number as usize);
             self.blocks.enter(layer, what, bytes);
@@ -383,13 +401,15 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
 /// All ranges from `start`, with what enters at each layer.
 fn ranges_from<B: Bytes, const N: usize>(
     start: usize,
-    (tiles, _, variables, code): &OnTiles<'_, N>,
+    on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
     pipelines: &mut InPipelines<'_, '_, N>,
 ) {
     let model = pipelines[0].0.model;
+    let variables = on_tiles.variables;
+    let tiles = || on_tiles.tiles.clone();
     let mut window: Option<(usize, usize)> = None;
-    let (mut code, mut fixed) = (code.everywhere, variables.always_everywhere);
+    let (mut code, mut fixed) = (on_tiles.code.everywhere, variables.always_everywhere);
     for last in start..model.layers() {
         let mut known = None;
         for (pipeline, scratch) in pipelines.iter_mut() {
@@ -403,15 +423,15 @@ fn ranges_from<B: Bytes, const N: usize>(
         add_up(&mut fixed, &entered.always[last]);
         window = variables.widened(window, model.layer_window(last));
         entered.blocks.add(last);
-        let mut totals = model.overhead.code_on(tiles.clone(), &code);
+        let mut totals = model.overhead.code_on(tiles(), &code);
         if let Some(window) = window {
             add_up(&mut totals, &fixed);
-            let known = model.overhead.without_gaps_on(tiles.clone(), &known);
+            let known = model.overhead.without_gaps_on(tiles(), &known);
             let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
             let highest = entered.blocks.highest(window, left.map(B::at_most));
             add_up(&mut totals, &highest.map(B::sum));
         }
-        model.overhead.add_gaps_on(tiles.clone(), &mut totals);
+        model.overhead.add_gaps_on(tiles(), &mut totals);
         // Only more than is known changes anything; of 0 it is not told whether it does.
         let changes = |(&total, &known): (&u64, &u64)| total > known || known == 0;
         if totals.iter().zip(&known).any(changes) {
