@@ -187,7 +187,7 @@ impl LiveRanges {
         let first = self.ranges.len() as u32;
         self.of_uses
             .push((first, ranges.map(|own| own.len() as u32)));
-        self.ranges.extend(ranges.into_iter().flatten());
+        self.ranges.extend_from_slice(ranges.unwrap_or_default());
     }
 
     /// The ranges of all uses.

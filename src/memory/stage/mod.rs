@@ -1,5 +1,7 @@
 //! The memory of given stages, in full (analysis.md, section 7).
 
+mod live_changes;
+mod live_sums;
 mod parts;
 mod peaks;
 mod plan;
@@ -68,9 +70,9 @@ impl StageMemory {
     }
 }
 
-/// How many stages times steps or tiles are weighed at once, which bounds the
-/// memory of each thread; large models have some 10^6.
-const MAX_CELLS: usize = 1 << 23;
+/// How many bytes the peaks by tile and the parts by flow take of stages that are weighed
+/// in one pass over the variables.
+const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
     /// What each of `stages`, ranges of layer positions (end exclusive) which need
@@ -129,9 +131,10 @@ impl MemoryModel<'_> {
         stages: &[PlacedStage],
         wanted: Wanted,
     ) -> Vec<(StageMemory, Option<u64>)> {
+        let tiles = self.model.target.num_tiles as usize;
         let flows = self.flows.as_ref().map_or(0, |flows| flows.len());
-        let longest = (self.model.steps() + 2).max(self.model.target.num_tiles);
-        let at_once = (MAX_CELLS / (longest as usize).max(flows)).max(1);
+        let of_stage = (tiles * size_of::<StagePeak>()).max(flows * size_of::<u64>());
+        let at_once = (AT_ONCE / of_stage.max(1)).max(1);
         let parts = stages.chunks(at_once);
         parts
             .flat_map(|part| self.weigh_at_once(other, part, wanted))

@@ -1,11 +1,12 @@
-//! Where the live variables of each stage are most, on each tile: the variables of
-//! neighbouring tiles are entered into the sums of all stages together.
+//! Where the live variables of each stage are most, on each tile: of neighbouring tiles
+//! and all stages together, step by step.
 
+use super::Parts;
+use super::live_changes::LiveChanges;
+use super::live_sums::LiveSums;
 use super::plan::{Second, StageRow, StagesToWeigh};
-use super::{MAX_CELLS, Parts};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{Bytes, LANES, add_up};
-use crate::memory::liveness::Timeline;
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses};
 use crate::memory::pipeline::{Additions, TileFlows};
 use rayon::prelude::*;
@@ -36,31 +37,32 @@ struct Scratches {
     wide: Scratch<i64, 1>,
 }
 
-/// The sums of some tiles. Bytes are by lane.
+/// What is on some tiles. Bytes are by lane.
 struct Scratch<B, const N: usize> {
     uses: NeighbourUses<N>,
     /// By number in `uses`.
     rows: Vec<StageRow>,
-    /// The same: first as steps, then as places of `timeline`.
     live: LiveRanges,
-    /// By stage, then once more in the second way, and what every stage has.
-    timeline: Timeline<B, N>,
-    /// The same: bytes live on every step.
+    changes: LiveChanges,
+    /// By stage, and then once more in the second way.
+    sums: LiveSums<B, N>,
+    /// The same: bytes live on every step, without what every stage has.
     always: Vec<[u64; N]>,
-    /// By place: what every stage has there.
-    common: Vec<[B; N]>,
+    /// Those of what every stage has.
+    always_common: [u64; N],
     flows: TileFlows<N>,
 }
 
-impl<B: Default, const N: usize> Default for Scratch<B, N> {
+impl<B: Bytes, const N: usize> Default for Scratch<B, N> {
     fn default() -> Self {
         Self {
             uses: NeighbourUses::default(),
             rows: Vec::new(),
             live: LiveRanges::default(),
-            timeline: Timeline::default(),
+            changes: LiveChanges::default(),
+            sums: LiveSums::default(),
             always: Vec::new(),
-            common: Vec::new(),
+            always_common: [0; N],
             flows: TileFlows::default(),
         }
     }
@@ -107,8 +109,7 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// The same; `None` if sums of `B` do not hold what is there, or `N` lanes of them
-    /// are too many.
+    /// The same; `None` if sums of `B` do not hold what is there.
     fn peaks_in_lanes<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -119,21 +120,19 @@ impl MemoryModel<'_> {
         if scratch.uses.most() > B::HIGHEST {
             return None;
         }
-        self.place_steps(plan, scratch);
-        if N > 1 && plan.sums() * scratch.timeline.width() * N > MAX_CELLS {
-            return None;
-        }
-        scratch.enter_variables(plan);
+        self.look_up(plan, scratch);
+        scratch.add_always(plan);
+        scratch.step_through(plan);
         let mut peaks = vec![vec![StagePeak::default(); plan.stages.len()]; tiles.len()];
         for stage in 0..plan.stages.len() {
-            scratch.find(stage, plan, &mut peaks);
+            scratch.show(stage, plan, &mut peaks);
         }
         self.add_pipeline(plan, scratch, &mut peaks);
         Some(peaks)
     }
 
-    /// Makes places for the steps that matter.
-    fn place_steps<B: Bytes, const N: usize>(
+    /// Looks up what depends on the uses of variables alone.
+    fn look_up<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToWeigh<'_>,
         scratch: &mut Scratch<B, N>,
@@ -142,7 +141,7 @@ impl MemoryModel<'_> {
             uses,
             rows,
             live,
-            timeline,
+            changes,
             ..
         } = scratch;
         rows.clear();
@@ -151,8 +150,7 @@ impl MemoryModel<'_> {
             rows.push(plan.row(self, class, set));
             live.push(self.live_ranges(class));
         }
-        timeline.restart(self.model.steps(), live.all(), &plan.windows);
-        live.map(|range| timeline.places(range));
+        changes.load(self.model.steps(), live, rows.len());
     }
 
     /// Adds what the pipelines add to each stage.
@@ -186,75 +184,91 @@ impl MemoryModel<'_> {
 }
 
 impl<B: Bytes, const N: usize> Scratch<B, N> {
-    /// Enters all variables into the sums of each stage that has them.
-    fn enter_variables(&mut self, plan: &StagesToWeigh<'_>) {
+    /// Adds up the variables that are live on every step.
+    fn add_always(&mut self, plan: &StagesToWeigh<'_>) {
         let Self {
             uses,
             rows,
             live,
-            timeline,
             always,
-            common,
+            always_common,
             ..
         } = self;
-        let count = plan.stages.len();
-        timeline.empty(plan.sums());
         always.clear();
         always.resize(plan.sums(), [0; N]);
-        for (number, row) in rows.iter().enumerate() {
-            let bytes = uses.bytes(number);
-            let change = bytes.map(B::change);
-            let mut add = |sum: usize| match live.of(number) {
-                None => add_up(&mut always[sum], &bytes.map(u64::from)),
-                Some(places) => timeline.add(sum, &change, places),
-            };
-            if plan.is_common(row) {
-                add(plan.common());
-            }
-            for &stage in &plan.stages_of[row.counted.index()] {
-                let stage = stage as usize;
-                if row.counts {
-                    add(stage);
-                }
-                if plan.is_in_second(row, stage) {
-                    add(count + stage);
-                }
-            }
+        *always_common = [0; N];
+        let numbered = rows.iter().enumerate();
+        for (number, row) in numbered.filter(|&(number, _)| live.of(number).is_none()) {
+            let bytes = uses.bytes(number).map(u64::from);
+            plan.each_sum(row, |sum| match sum {
+                None => add_up(always_common, &bytes),
+                Some(sum) => add_up(&mut always[sum], &bytes),
+            });
         }
-        timeline.levels(plan.common(), common);
     }
 
-    /// Where the variables of a stage are most, into the peaks by tile.
-    fn find(&self, stage: usize, plan: &StagesToWeigh<'_>, peaks: &mut [Vec<StagePeak>]) {
+    /// Goes through the steps: sums only grow where something begins to be live, or
+    /// where the window of a stage does.
+    fn step_through(&mut self, plan: &StagesToWeigh<'_>) {
         let Self {
-            timeline,
-            always,
-            common,
+            uses,
+            rows,
+            changes,
+            sums,
             ..
         } = self;
-        let Some(window) = plan.windows[stage] else {
+        sums.restart(plan.firsts());
+        let mut starting = &plan.starts[..];
+        for step in 0..plan.steps {
+            for &number in changes.ends(step) {
+                let bytes = uses.bytes(number as usize).map(B::change);
+                plan.each_sum(&rows[number as usize], |sum| sums.end(sum, &bytes));
+            }
+            let mut is_common = false;
+            for &number in changes.begins(step) {
+                let bytes = uses.bytes(number as usize).map(B::change);
+                plan.each_sum(&rows[number as usize], |sum| {
+                    sums.begin(sum, &bytes);
+                    match sum {
+                        None => is_common = true,
+                        Some(sum) if plan.is_looked_at(sum, step) => sums.look(sum, step),
+                        Some(_) => {}
+                    }
+                });
+            }
+            while let Some((&(first, sum), rest)) = starting.split_first()
+                && first == step
+            {
+                sums.look(sum, step);
+                starting = rest;
+            }
+            if is_common {
+                let all = (0..plan.sums()).filter(|&sum| plan.is_looked_at(sum, step));
+                all.for_each(|sum| sums.look(sum, step));
+            }
+        }
+    }
+
+    /// Puts where the variables of a stage are most into the peaks by tile.
+    fn show(&self, stage: usize, plan: &StagesToWeigh<'_>, peaks: &mut [Vec<StagePeak>]) {
+        if plan.windows[stage].is_none() {
             return;
-        };
-        let (highest, places) = timeline.peak(stage, common, window);
-        let second = (plan.second != Second::None).then(|| {
-            let sum = plan.stages.len() + stage;
-            (timeline.peak(sum, common, window).0, &always[sum])
-        });
-        let always_common = &always[plan.common()];
+        }
+        let highest = self.sums.highest(stage);
+        let second = (plan.second != Second::None).then(|| plan.stages.len() + stage);
         for (lane, peaks) in peaks.iter_mut().enumerate() {
-            let everywhere = common[places[lane] as usize][lane].sum();
-            let variables = highest[lane].sum() - everywhere + always[stage][lane];
-            let overhead = everywhere + always_common[lane];
+            let common = highest.common[lane].sum();
+            let variables = highest.bytes[lane].sum() - common + self.always[stage][lane];
+            let overhead = common + self.always_common[lane];
+            let bytes =
+                |sum: usize| self.sums.highest(sum).bytes[lane].sum() + self.always[sum][lane];
             peaks[stage] = StagePeak {
                 variables,
                 overhead,
-                step: timeline.step(places[lane]),
-                second: match second {
-                    None => variables + overhead,
-                    Some((highest, always)) => {
-                        highest[lane].sum() + always[lane] + always_common[lane]
-                    }
-                },
+                step: highest.step[lane],
+                second: second.map_or(variables + overhead, |sum| {
+                    bytes(sum) + self.always_common[lane]
+                }),
                 ..StagePeak::default()
             };
         }

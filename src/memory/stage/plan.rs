@@ -31,8 +31,15 @@ pub(super) struct StagesToWeigh<'a> {
     pub(super) stages: &'a [PlacedStage],
     pub(super) wanted: Wanted,
     /// By set of places: the stages that have one of them.
-    pub(super) stages_of: Vec<Vec<u32>>,
+    stages_of: Vec<Vec<u32>>,
+    /// How many steps there are.
+    pub(super) steps: u32,
+    /// By stage: the first and the last step that count, both inclusive.
     pub(super) windows: Vec<Option<(u32, u32)>>,
+    /// The same by sum of variables; none where a stage has no steps.
+    windows_of_sums: Vec<Range<u32>>,
+    /// The first step of each sum that has one, with the sum, by step.
+    pub(super) starts: Vec<(u32, usize)>,
     pub(super) with_overhead: bool,
     /// By stage; empty where a pipeline adds nothing.
     pub(super) flows: Vec<StageFlows>,
@@ -43,11 +50,11 @@ pub(super) struct StagesToWeigh<'a> {
 
 /// What variables of one class and user set have in common.
 pub(super) struct StageRow {
-    pub(super) counted: PlaceSet,
+    counted: PlaceSet,
     /// Do stages count them that have their places?
-    pub(super) counts: bool,
+    counts: bool,
     /// The same in the second way, but for what a stage keeps.
-    pub(super) second: bool,
+    second: bool,
     /// The flow of which a stage that restores late what it keeps has nothing in the
     /// second way, if it keeps that.
     kept_late: Option<u32>,
@@ -62,29 +69,68 @@ impl<'a> StagesToWeigh<'a> {
     ) -> Self {
         let ranges: Vec<_> = stages.iter().map(|own| own.positions.clone()).collect();
         let windows = ranges.iter().map(|own| memory.window(own.clone()));
+        let windows: Vec<_> = windows.collect();
+        let second = memory.second(other, stages, wanted);
+        let ways = if second == Second::None { 1 } else { 2 };
+        let own = windows.iter().map(|window| match *window {
+            Some((first, last)) => first..last + 1,
+            None => 0..0,
+        });
+        let windows_of_sums: Vec<_> = own.cycle().take(ways * stages.len()).collect();
+        let sums = windows_of_sums.iter().enumerate();
+        let sums = sums.filter(|(_, window)| !window.is_empty());
+        let mut starts: Vec<_> = sums.map(|(sum, window)| (window.start, sum)).collect();
+        starts.sort_unstable();
         Self {
             stages,
             wanted,
             stages_of: memory.stages_of_sets(&ranges),
-            windows: windows.collect(),
+            steps: memory.model.steps(),
+            windows,
+            windows_of_sums,
+            starts,
             flows: memory.stage_flows(stages, wanted),
-            second: memory.second(other, stages, wanted),
+            second,
             other: other.map(|other| (other, other.stage_flows(stages, wanted))),
             with_overhead: wanted == Wanted::All && memory.rules == Rules::Full,
         }
     }
 
-    /// How many sums of variables there are: of each stage, once more where they count
-    /// in another way, and of what every stage has.
+    /// How many sums of variables there are: of each stage, and once more where they
+    /// count in another way.
     pub(super) fn sums(&self) -> usize {
-        self.common() + 1
+        self.windows_of_sums.len()
     }
 
-    /// The number of the sum that every stage has.
-    pub(super) fn common(&self) -> usize {
-        match self.second {
-            Second::None => self.stages.len(),
-            Second::Late | Second::Other => 2 * self.stages.len(),
+    /// By sum: the first step that counts.
+    pub(super) fn firsts(&self) -> impl Iterator<Item = u32> {
+        self.windows_of_sums.iter().map(|window| window.start)
+    }
+
+    /// Does a step count for a sum?
+    pub(super) fn is_looked_at(&self, sum: usize, step: u32) -> bool {
+        self.windows_of_sums[sum].contains(&step)
+    }
+
+    /// Calls `visit` with each sum that has the variables, and with `None` if every stage
+    /// has them.
+    #[inline]
+    pub(super) fn each_sum(&self, row: &StageRow, mut visit: impl FnMut(Option<usize>)) {
+        if self.with_overhead && row.counted == EVERYWHERE && row.counts {
+            visit(None);
+        }
+        for &stage in &self.stages_of[row.counted.index()] {
+            let stage = stage as usize;
+            if row.counts {
+                visit(Some(stage));
+            }
+            if row.second
+                && !row
+                    .kept_late
+                    .is_some_and(|flow| self.flows[stage].keeps(flow))
+            {
+                visit(Some(self.stages.len() + stage));
+            }
         }
     }
 
@@ -104,19 +150,6 @@ impl<'a> StagesToWeigh<'a> {
             },
             kept_late: flows.and_then(|flows| flows.of(class, set)),
         }
-    }
-
-    /// Are the variables in every stage?
-    pub(super) fn is_common(&self, row: &StageRow) -> bool {
-        self.with_overhead && row.counted == EVERYWHERE && row.counts
-    }
-
-    /// Does a stage have the variables in the second way, if it has their places?
-    pub(super) fn is_in_second(&self, row: &StageRow, stage: usize) -> bool {
-        row.second
-            && !row
-                .kept_late
-                .is_some_and(|flow| self.flows[stage].keeps(flow))
     }
 }
 

@@ -33,8 +33,6 @@ pub(in crate::memory) struct Flows {
     of_uses: FlowsOfUses,
     /// By user set: where it counts.
     counted: Arc<[Box<[u32]>]>,
-    /// By class: when it is live; `None` for parameters.
-    life_of_class: Arc<[Option<Life>]>,
     /// By user set: bytes of an accumulator are these for each byte of it.
     accumulators: Arc<[Option<AccumulatorSize>]>,
 }
@@ -65,7 +63,8 @@ impl Flows {
             .map(|own| (own.class, own.set));
         let uses: Vec<_> = uses.filter(|&own| has_flow(own)).collect();
         let of_uses = known.of_uses(model, (&by_pass, placement), &of_set, &uses);
-        let of_uses = FlowsOfUses::new(model.classes.len(), &uses, |(class, set)| {
+        let lasting = life_of_class.iter().map(Option::is_none);
+        let of_uses = FlowsOfUses::new(lasting, &uses, |(class, set)| {
             let first = match of_set[set as usize] {
                 OfSet::First(first) => first,
                 OfSet::None | OfSet::ByClass => of_uses[&(class, set)],
@@ -84,7 +83,6 @@ impl Flows {
             list: known.list.into(),
             of_uses,
             counted: counted.collect(),
-            life_of_class: life_of_class.into(),
             accumulators: accumulators::by_set(model, &by_pass).into(),
         })
     }
@@ -109,8 +107,8 @@ impl Flows {
 
     /// How large the accumulator of a variable is, if it is a weight that gets one.
     fn accumulator_size(&self, class: u32, set: u32) -> Option<AccumulatorSize> {
-        let lasts = self.life_of_class[class as usize].is_none();
-        self.accumulators[set as usize].filter(|_| lasts)
+        let lasts = self.of_uses.is_lasting(class);
+        lasts.then(|| self.accumulators[set as usize]).flatten()
     }
 
     /// Bytes of the accumulator of a weight.
@@ -216,7 +214,6 @@ impl Flows {
             list: list.into(),
             of_uses: FlowsOfUses::default(),
             counted: Arc::default(),
-            life_of_class: Arc::default(),
             accumulators: Arc::default(),
         }
     }

@@ -59,12 +59,11 @@ impl<const N: usize> TileFlows<N> {
         self.met.clear();
         self.accumulators.clear();
         for ((class, set), bytes) in uses.with_bytes() {
-            if let Some(size) = flows.accumulator_size(class, set) {
-                let of_weight = bytes.map(|bytes| flows.accumulator_bytes(size, bytes));
-                self.accumulate(memory.counted(set), of_weight);
-            }
             if let Some(flow) = flows.of(class, set) {
                 self.add(flow, &bytes.map(u64::from));
+            } else if let Some(size) = flows.accumulator_size(class, set) {
+                let of_weight = bytes.map(|bytes| flows.accumulator_bytes(size, bytes));
+                self.accumulate(memory.counted(set), of_weight);
             }
         }
     }

@@ -17,6 +17,8 @@ pub(super) struct FlowsOfUses {
 /// The uses of a class that have a flow.
 #[derive(Debug, Clone, Copy)]
 enum OfClass {
+    /// None do, because its variables are parameters, which last.
+    Lasting,
     None,
     /// Its user set and its flow.
     One(u32, u32),
@@ -25,9 +27,21 @@ enum OfClass {
 }
 
 impl FlowsOfUses {
-    /// Takes `uses`, which are in order, with their flows.
-    pub(super) fn new(classes: usize, uses: &[Use], flow: impl Fn(Use) -> u32) -> Self {
-        let mut of_class = vec![OfClass::None; classes];
+    /// Takes `uses`, which are in order, with their flows; `lasting` says of each class
+    /// whether its variables are parameters, which have none.
+    pub(super) fn new(
+        lasting: impl Iterator<Item = bool>,
+        uses: &[Use],
+        flow: impl Fn(Use) -> u32,
+    ) -> Self {
+        let none = |lasts| {
+            if lasts {
+                OfClass::Lasting
+            } else {
+                OfClass::None
+            }
+        };
+        let mut of_class: Vec<_> = lasting.map(none).collect();
         let mut several = Vec::new();
         for uses in uses.chunk_by(|a, b| a.0 == b.0) {
             let class = uses[0].0 as usize;
@@ -45,11 +59,17 @@ impl FlowsOfUses {
         }
     }
 
+    /// Are the variables of a class parameters?
+    #[inline]
+    pub(super) fn is_lasting(&self, class: u32) -> bool {
+        matches!(self.of_class[class as usize], OfClass::Lasting)
+    }
+
     /// The flow of a use; `None` if it has none or no variable has it.
     #[inline]
     pub(super) fn of(&self, (class, set): Use) -> Option<u32> {
         match self.of_class[class as usize] {
-            OfClass::None => None,
+            OfClass::Lasting | OfClass::None => None,
             OfClass::One(only, flow) => (only == set).then_some(flow),
             OfClass::Several(begin, end) => {
                 let own = &self.several[begin as usize..end as usize];

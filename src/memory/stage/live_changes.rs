@@ -1,0 +1,79 @@
+//! When the variables of uses begin and end to be live, in the order of the steps.
+
+use crate::memory::neighbours::LiveRanges;
+
+/// The changes of some uses at each step; used again for the next.
+#[derive(Debug, Default)]
+pub(super) struct LiveChanges {
+    /// By step twice, for what ends before it and for what begins at it: where these begin
+    /// in `numbers`. One more at the end.
+    starts: Vec<u32>,
+    /// The numbers of the uses.
+    numbers: Vec<u32>,
+}
+
+impl LiveChanges {
+    /// Takes the ranges of all uses but those that are live on every step, of which there
+    /// are `steps`.
+    pub(super) fn load(&mut self, steps: u32, live: &LiveRanges, uses: usize) {
+        self.starts.clear();
+        self.starts.resize(2 * (steps as usize + 1) + 1, 0);
+        each_change(live, uses, |place, _| self.starts[place] += 1);
+        let mut end = 0;
+        for start in &mut self.starts {
+            end += std::mem::replace(start, end);
+        }
+        self.numbers.resize(end as usize, 0);
+        each_change(live, uses, |place, number| {
+            let start = &mut self.starts[place];
+            self.numbers[*start as usize] = number;
+            *start += 1;
+        });
+        // Each has become the next one.
+        self.starts.rotate_right(1);
+        self.starts[0] = 0;
+    }
+
+    /// The uses that end to be live before a step.
+    pub(super) fn ends(&self, step: u32) -> &[u32] {
+        self.at(2 * step as usize)
+    }
+
+    /// Those that begin to be live at it.
+    pub(super) fn begins(&self, step: u32) -> &[u32] {
+        self.at(2 * step as usize + 1)
+    }
+
+    fn at(&self, place: usize) -> &[u32] {
+        &self.numbers[self.starts[place] as usize..self.starts[place + 1] as usize]
+    }
+}
+
+/// Calls `visit` with each place in the list and the use.
+fn each_change(live: &LiveRanges, uses: usize, mut visit: impl FnMut(usize, u32)) {
+    for number in 0..uses as u32 {
+        for &(from, to) in live.of(number as usize).unwrap_or_default() {
+            visit(2 * from as usize + 1, number);
+            visit(2 * to as usize, number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_comes_before_what_begins() {
+        let mut live = LiveRanges::default();
+        for ranges in [Some(&[(0, 2), (3, 4)][..]), None, Some(&[(2, 4)])] {
+            live.push(ranges);
+        }
+        let mut changes = LiveChanges::default();
+        changes.load(4, &live, 3);
+        let ends: Vec<_> = (0..=4).map(|step| changes.ends(step)).collect();
+        let begins: Vec<_> = (0..=4).map(|step| changes.begins(step)).collect();
+        assert_eq!(ends, [&[][..], &[], &[0], &[], &[0, 2]]);
+        assert_eq!(begins, [&[0][..], &[], &[2], &[0], &[]]);
+    }
+}
