@@ -69,14 +69,14 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
     /// Looks whether a sum is higher at this step than at all before.
     #[inline]
     pub(super) fn look(&mut self, sum: usize, step: u32) {
-        let (live, highest) = (&self.live[sum], &mut self.highest[sum]);
-        for lane in 0..N {
-            let bytes = live[lane].plus(self.common[lane]);
-            let is_higher = bytes > highest.bytes[lane];
-            let choose = |new, old| if is_higher { new } else { old };
-            highest.bytes[lane] = choose(bytes, highest.bytes[lane]);
-            highest.common[lane] = choose(self.common[lane], highest.common[lane]);
-            highest.step[lane] = if is_higher { step } else { highest.step[lane] };
+        let (mut all, highest) = (self.live[sum], &mut self.highest[sum]);
+        lanes::add(&mut all, &self.common);
+        for (lane, &bytes) in all.iter().enumerate() {
+            if bytes > highest.bytes[lane] {
+                highest.bytes[lane] = bytes;
+                highest.common[lane] = self.common[lane];
+                highest.step[lane] = step;
+            }
         }
     }
 

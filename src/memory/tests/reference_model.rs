@@ -83,6 +83,17 @@ fn variable() -> impl Strategy<Value = PlainVariable> {
     })
 }
 
+/// Of few bytes, or with more on a tile than 32 bits hold.
+fn variables() -> impl Strategy<Value = Vec<PlainVariable>> {
+    let times = prop_oneof![4 => Just(1), 1 => Just(1 << 27)];
+    (vec(variable(), 0..40), times).prop_map(|(mut variables, times)| {
+        for variable in &mut variables {
+            variable.bytes *= times;
+        }
+        variables
+    })
+}
+
 pub(in crate::memory) fn plain() -> impl Strategy<Value = Plain> {
     (1usize..7).prop_flat_map(|layers| {
         (
@@ -90,7 +101,7 @@ pub(in crate::memory) fn plain() -> impl Strategy<Value = Plain> {
             vec(group(), GROUPS as usize),
             vec((0..GROUPS, 0..layers as u32), 0..9),
             vec(0..GROUPS, layers - 1),
-            vec(variable(), 0..40),
+            variables(),
             vec(by_tile(9), VERTEX_TYPES as usize),
         )
             .prop_map(
