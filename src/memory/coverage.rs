@@ -221,14 +221,16 @@ impl MemoryModel<'_> {
     /// By kind of code: who explains the bytes on a tile.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let index = tile as usize;
-        let capped = |is_wanted: &dyn Fn(usize) -> bool| {
+        let capped = |is_wanted: &(dyn Fn(usize) -> bool + Sync)| {
             let own = explained(self.model, self.rules, tile..tile + 1, is_wanted);
             self.overhead.capped(index, own[0])
         };
-        let layers = capped(&|group| self.placement.named_groups[group]);
-        let placed = |group: usize| !matches!(self.placement.of_group[group], NOWHERE | EVERYWHERE);
-        let placed = capped(&placed);
-        let all = capped(&|group| self.placement.of_group[group] != NOWHERE);
+        let is_placed =
+            |group: usize| !matches!(self.placement.of_group[group], NOWHERE | EVERYWHERE);
+        let layers = || capped(&|group| self.placement.named_groups[group]);
+        let placed = || capped(&is_placed);
+        let all = || capped(&|group| self.placement.of_group[group] != NOWHERE);
+        let (layers, (placed, all)) = rayon::join(layers, || rayon::join(placed, all));
         std::array::from_fn(|kind| Coverage {
             tile,
             layers: layers[kind],

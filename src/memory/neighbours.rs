@@ -187,7 +187,11 @@ impl LiveRanges {
         let first = self.ranges.len() as u32;
         self.of_uses
             .push((first, ranges.map(|own| own.len() as u32)));
-        self.ranges.extend_from_slice(ranges.unwrap_or_default());
+        match ranges.unwrap_or_default() {
+            // Most have one, for which to copy a list takes longer.
+            &[range] => self.ranges.push(range),
+            all => self.ranges.extend_from_slice(all),
+        }
     }
 
     /// The ranges of all uses.
