@@ -33,7 +33,7 @@ pub(super) struct StoredColumn {
 
 /// Into how many chunks a table is cut, for each thread, and the least number of leaves
 /// that are worth one: threads that are done early take over from others.
-const CHUNKS_OF_THREAD: usize = 4;
+const CHUNKS_OF_THREAD: usize = 16;
 const SMALLEST_CHUNK: usize = 64;
 
 /// Some columns of a table of a file.
@@ -78,7 +78,9 @@ impl<'a> StoredRows<'a> {
             let filled = chunk(&mut own)?;
             Some((filled, own.rowids))
         };
-        let parts: Vec<_> = leaves.par_chunks(size).map(read).collect::<Option<_>>()?;
+        // Each for itself: a thread would take many in turn, and others wait for the last.
+        let chunks = leaves.par_chunks(size).with_max_len(1);
+        let parts: Vec<_> = chunks.map(read).collect::<Option<_>>()?;
         let (filled, rowids): (Vec<T>, Vec<_>) = parts.into_iter().unzip();
         let rowids: Vec<(i64, i64)> = rowids.into_iter().flatten().collect();
         let ascend = rowids.windows(2).all(|pair| pair[0].1 < pair[1].0);
