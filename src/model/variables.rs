@@ -8,6 +8,7 @@ use crate::parallel::filled;
 use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes, VariableLists};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Sets of operation groups that use variables, each kept once for each label
 /// and companion of the variables that it stands for. Set 0 is empty;
@@ -162,35 +163,44 @@ impl VariableGroups {
     /// joins equal ones. What would pass 4 GiB stays apart.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
-        let own = |position: usize| {
-            let (tile, group) = groups[position];
-            (Some(tile), group)
-        };
-        Self::sorted(tiles, groups.len(), |p| own(p).0, |p| own(p).1)
+        let group = |position: usize| Some(groups[position].1);
+        Self::sorted(tiles, groups.len(), |position| groups[position].0, group)
     }
 
-    /// The same for groups by their positions below `count`; what is on no tile is left
-    /// out.
+    /// The same for groups by their positions below `count`, each with a tile; some are
+    /// none.
     fn sorted(
         tiles: u32,
         count: usize,
-        tile: impl Fn(usize) -> Option<u16> + Sync,
-        group: impl Fn(usize) -> VariableGroup,
+        tile: impl Fn(usize) -> u16 + Sync,
+        group: impl Fn(usize) -> Option<VariableGroup> + Sync,
     ) -> Self {
-        let mut starts = counts(tiles, count, &tile);
+        let is_there = |&position: &usize| group(position).is_some();
+        let mut starts = counts(tiles, count, |positions, counts| {
+            for position in positions.filter(is_there) {
+                counts[usize::from(tile(position))] += 1;
+            }
+        });
         let mut end = 0;
         for start in &mut starts {
             end += std::mem::replace(start, end);
         }
-        let mut next = starts.clone();
         let mut sorted = filled(VariableGroup::default(), end as usize);
-        for position in 0..count {
-            if let Some(tile) = tile(position) {
-                let place = &mut next[usize::from(tile)];
-                sorted[*place as usize] = group(position);
-                *place += 1;
+        let parts = by_tiles(&starts, &mut sorted);
+        parts.into_par_iter().for_each(|(tiles, own)| {
+            let mut next = starts[tiles.clone()].to_vec();
+            let first = next.first().copied().unwrap_or(0);
+            for position in 0..count {
+                let tile = usize::from(tile(position));
+                if tiles.contains(&tile)
+                    && let Some(group) = group(position)
+                {
+                    let place = &mut next[tile - tiles.start];
+                    own[(*place - first) as usize] = group;
+                    *place += 1;
+                }
             }
-        }
+        });
         join_equal(&mut starts, &mut sorted);
         Self {
             starts,
@@ -268,23 +278,43 @@ impl VariableGroups {
     }
 }
 
-/// How many of `count` positions are on each of `tiles`; and 0.
-fn counts(tiles: u32, count: usize, tile: &(impl Fn(usize) -> Option<u16> + Sync)) -> Vec<u32> {
+/// How many groups are on each of `tiles`, and 0; `add` adds those of some of `count`
+/// positions.
+fn counts(tiles: u32, count: usize, add: impl Fn(Range<usize>, &mut [u32]) + Sync) -> Vec<u32> {
     let at_once = count.div_ceil(rayon::current_num_threads()).max(1);
     let parts = (0..count).into_par_iter().step_by(at_once);
+    let none = || vec![0u32; tiles as usize + 1];
     let of_part = |first: usize| {
-        let mut counts = vec![0u32; tiles as usize + 1];
-        for tile in (first..count.min(first + at_once)).filter_map(tile) {
-            counts[usize::from(tile)] += 1;
-        }
+        let mut counts = none();
+        add(first..count.min(first + at_once), &mut counts);
         counts
     };
     let join = |mut all: Vec<u32>, part: Vec<u32>| {
         all.iter_mut().zip(part).for_each(|(sum, own)| *sum += own);
         all
     };
-    let none = || vec![0; tiles as usize + 1];
     parts.map(of_part).reduce_with(join).unwrap_or_else(none)
+}
+
+/// A part of the tiles for each thread, with their groups; `starts` says by tile where
+/// these begin.
+fn by_tiles<'a>(
+    starts: &[u32],
+    groups: &'a mut [VariableGroup],
+) -> Vec<(Range<usize>, &'a mut [VariableGroup])> {
+    let tiles = starts.len() - 1;
+    let at_once = tiles.div_ceil(rayon::current_num_threads()).max(1);
+    let mut rest = groups;
+    let firsts = (0..tiles).step_by(at_once);
+    firsts
+        .map(|first| {
+            let own = first..tiles.min(first + at_once);
+            let count = (starts[own.end] - starts[own.start]) as usize;
+            let (groups, after) = std::mem::take(&mut rest).split_at_mut(count);
+            rest = after;
+            (own, groups)
+        })
+        .collect()
 }
 
 /// Sorts the groups of each tile and joins equal ones in place.
@@ -342,23 +372,32 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     let variables = &profile.variables;
     let names = variables.category_names.iter();
     let kinds: Vec<Option<CodeKind>> = names.map(|name| CodeKind::of_category(name)).collect();
-    let kind = |position: usize| kinds[usize::from(variables.categories[position])];
-    let groups = |is_code: bool| {
-        let tile = |position: usize| {
-            let is_live = variables.classes[position] != NEVER_LIVE;
-            let is_wanted =
-                is_live && variables.bytes[position] > 0 && kind(position).is_some() == is_code;
-            is_wanted.then_some(variables.tiles[position])
-        };
-        let group = |position: usize| VariableGroup {
+    let is_code = |position: usize| kinds[usize::from(variables.categories[position])].is_some();
+    let group = |position: usize| {
+        let group = VariableGroup {
             class: variables.classes[position],
             set: set_of[position],
             bytes: variables.bytes[position],
         };
-        VariableGroups::sorted(profile.target.num_tiles, variables.len(), tile, group)
+        (group.class != NEVER_LIVE && group.bytes > 0).then_some(group)
     };
-    let of_code = || (groups(true), recorded_code(profile, &kinds));
-    let (data, (code, recorded_code)) = rayon::join(|| groups(false), of_code);
+    let tile = |position: usize| variables.tiles[position];
+    let tiles = profile.target.num_tiles;
+    let data = || {
+        let group = |position| group(position).filter(|_| !is_code(position));
+        VariableGroups::sorted(tiles, variables.len(), tile, group)
+    };
+    let code = || {
+        let all = (0..variables.len()).into_par_iter();
+        let code: Vec<usize> = all.filter(|&position| is_code(position)).collect();
+        let groups = code.iter().copied();
+        let groups = groups.filter_map(|position| Some((tile(position), group(position)?)));
+        (
+            VariableGroups::new(tiles, groups),
+            recorded_code(profile, &kinds, &code),
+        )
+    };
+    let (data, (code, recorded_code)) = rayon::join(data, code);
     Ok(LoweredVariables {
         data,
         code,
@@ -366,17 +405,18 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     })
 }
 
-/// By kind of code: the bytes of its variables by tile. `kinds` has the kind of
-/// each category.
+/// By kind of code: the bytes of its variables, which are at `code`, by tile. `kinds` has
+/// the kind of each category.
 fn recorded_code(
     profile: &Profile,
     kinds: &[Option<CodeKind>],
+    code: &[usize],
 ) -> Result<[TileBytes; 4], ModelError> {
     let variables = &profile.variables;
     let tiles = profile.target.num_tiles as usize;
     let mut recorded = [(); 4].map(|()| vec![0u32; tiles]);
-    for (position, &category) in variables.categories.iter().enumerate() {
-        if let Some(kind) = kinds[usize::from(category)]
+    for &position in code {
+        if let Some(kind) = kinds[usize::from(variables.categories[position])]
             && variables.classes[position] != NEVER_LIVE
         {
             let tile = variables.tiles[position];
