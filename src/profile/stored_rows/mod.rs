@@ -33,7 +33,7 @@ pub(super) struct StoredColumn {
 
 /// Into how many chunks a table is cut, for each thread, and the least number of leaves
 /// that are worth one: threads that are done early take over from others.
-const CHUNKS_OF_THREAD: usize = 16;
+const CHUNKS_OF_THREAD: usize = 4;
 const SMALLEST_CHUNK: usize = 64;
 
 /// Some columns of a table of a file.
