@@ -100,6 +100,9 @@ impl Browser {
         for domain in ["Page", "Runtime", "Log", "Network"] {
             self.send(&format!("{domain}.enable"), json!({}));
         }
+        // A scroll that is still under way moves what is about to be clicked.
+        let still = json!([{"name": "prefers-reduced-motion", "value": "reduce"}]);
+        self.send("Emulation.setEmulatedMedia", json!({"features": still}));
     }
 
     /// Sends a command and waits for its answer.
