@@ -1,7 +1,8 @@
-//! Lists of millions of entries, made by all threads: the first touch of so much memory
-//! takes longer than what is written there.
+//! Lists of millions of entries, made and gone through by all threads: the first touch of
+//! so much memory takes longer than what is written there.
 
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// So many times `value`.
 pub(crate) fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
@@ -18,8 +19,43 @@ pub(crate) fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> 
     all
 }
 
+/// `0..count` in `parts` equal parts, or in fewer.
+pub(crate) fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
+    let at_once = count.div_ceil(parts.max(1)).max(1);
+    let starts = (0..count).step_by(at_once);
+    starts
+        .map(|start| start..count.min(start + at_once))
+        .collect()
+}
+
+/// What `of_part` makes of `parts` equal parts of `0..count`, joined in their order; `None`
+/// if there is nothing.
+pub(crate) fn by_parts<T: Send>(
+    count: usize,
+    parts: usize,
+    of_part: impl Fn(Range<usize>) -> T + Send + Sync,
+    join: impl Fn(T, T) -> T + Send + Sync,
+) -> Option<T> {
+    let parts = equal_parts(count, parts).into_par_iter();
+    parts.map(of_part).reduce_with(join)
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn parts_cover_everything_once_and_in_order() {
+        for (count, parts) in [(0, 3), (1, 3), (7, 3), (9, 3), (3, 0)] {
+            let found = super::by_parts(
+                count,
+                parts,
+                |part| part.collect::<Vec<_>>(),
+                |a, b| [a, b].concat(),
+            );
+            assert_eq!(found.unwrap_or_default(), (0..count).collect::<Vec<_>>());
+            assert!(super::equal_parts(count, parts).len() <= parts.max(1));
+        }
+    }
+
     #[test]
     fn parts_keep_their_order() {
         let parts = vec![vec![3, 1], vec![], vec![2]];

@@ -2,7 +2,7 @@
 
 use super::stage::meets;
 use super::{MemoryModel, Parts, Rules, StageMemory};
-use crate::model::{EVERYWHERE, VariableGroup, VariableUse};
+use crate::model::{EVERYWHERE, VariableUse};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -60,13 +60,13 @@ impl MemoryModel<'_> {
             counted == EVERYWHERE || stages_of[counted.index()].contains(&stage)
         };
         let moving_or_always = |own: &&VariableUse| !self.is_recomputed(own.class, own.set);
-        let uses: Vec<_> = self.uses().filter(moving_or_always).map(keyed).collect();
+        let uses: Vec<_> = self.uses().filter(moving_or_always).copied().collect();
         let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
             let window = (*window)?;
             let (range, memory, tile) = &stages[stage as usize];
-            let own = |&((_, set), _): &Keyed| counts(stage, set);
+            let own = |own: &VariableUse| counts(stage, own.set);
             let all = uses.iter().copied().filter(own);
-            let here = self.moving_or_always(*tile).map(keyed_group).filter(own);
+            let here = self.moving_or_always(*tile).map(VariableUse::from);
             let fixed = self.fixed(range, memory);
             let fixed_here = fixed[*tile as usize];
             Some(LiveCurves {
@@ -74,7 +74,7 @@ impl MemoryModel<'_> {
                 on_tile: self.curve(
                     window,
                     fixed_here.saturating_add_signed(memory.learnt),
-                    here,
+                    here.filter(own),
                 ),
             })
         };
@@ -93,8 +93,8 @@ impl MemoryModel<'_> {
             let rest = self.model.recorded.tiles.get(tile as usize);
             code + rest.map_or(0, |tile| tile.beyond_variables())
         };
-        let all = variables.uses().iter().map(keyed);
-        let here = variables.on_tile(tile).iter().map(keyed_group);
+        let all = variables.uses().iter().copied();
+        let here = variables.on_tile(tile).iter().map(VariableUse::from);
         let tiles = 0..self.model.target.num_tiles;
         Some(LiveCurves {
             all_tiles: self.curve(window, tiles.map(code).sum(), all),
@@ -107,13 +107,8 @@ impl MemoryModel<'_> {
     /// Nor does what a pipeline makes again layer by layer.
     pub fn counts_in(&self, stage: &Range<usize>, (class, set): (u32, u32), is_code: bool) -> bool {
         let counted = self.counted(set);
-        let item = VariableGroup {
-            class,
-            set,
-            bytes: 0,
-        };
         match self.rules {
-            Rules::Full if is_code || self.is_recomputed(item.class, item.set) => false,
+            Rules::Full if is_code || self.is_recomputed(class, set) => false,
             _ => counted == EVERYWHERE || meets(self.sets.places(counted), stage),
         }
     }
@@ -136,12 +131,12 @@ impl MemoryModel<'_> {
         &self,
         (first, last): (u32, u32),
         fixed: u64,
-        variables: impl Iterator<Item = Keyed>,
+        variables: impl Iterator<Item = VariableUse>,
     ) -> LiveCurve {
         let classes = &self.model.classes;
         let mut changes = vec![0i64; classes.steps() as usize + 1];
         let mut always_live = 0;
-        for ((class, _), bytes) in variables {
+        for VariableUse { class, bytes, .. } in variables {
             if classes.is_always_live(class) {
                 always_live += bytes;
                 continue;
@@ -166,15 +161,4 @@ impl MemoryModel<'_> {
             points,
         }
     }
-}
-
-/// By class and user set, bytes.
-type Keyed = ((u32, u32), u64);
-
-fn keyed(own: &VariableUse) -> Keyed {
-    ((own.class, own.set), own.bytes)
-}
-
-fn keyed_group(item: &VariableGroup) -> Keyed {
-    ((item.class, item.set), item.bytes.into())
 }

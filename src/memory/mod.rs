@@ -38,7 +38,8 @@ pub use stage::{Parts, StageMemory};
 pub use traffic::LayerTraffic;
 
 use crate::model::{
-    Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup, VariableUse,
+    Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup, VariableGroups,
+    VariableUse,
 };
 use code::CodeItem;
 use liveness::ClassLife;
@@ -148,14 +149,7 @@ impl<'a> MemoryModel<'a> {
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
         let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
         let flows = self.flows.as_ref().filter(|_| has_copies);
-        flows.is_some_and(|flows| {
-            let item = VariableGroup {
-                class,
-                set,
-                bytes: 0,
-            };
-            flows.is_stashed(&stage.positions, &item)
-        })
+        flows.is_some_and(|flows| flows.is_stashed(&stage.positions, class, set))
     }
 
     /// How many positions the layer order has.
@@ -203,26 +197,30 @@ impl<'a> MemoryModel<'a> {
     /// The classes and user sets of all variables that count, with their bytes over all
     /// tiles.
     fn uses(&self) -> impl Iterator<Item = &'a VariableUse> {
-        let code = match self.rules {
-            Rules::Classic => self.model.code_variables.uses(),
-            Rules::Full => &[],
-        };
-        self.model.variables.uses().iter().chain(code)
+        let code = self.code_variables().map(VariableGroups::uses);
+        self.model
+            .variables
+            .uses()
+            .iter()
+            .chain(code.into_iter().flatten())
     }
 
-    /// The variables on `tile` that count: by the full rules, code is counted
+    /// The variables that hold code, where they count: by the full rules, code is counted
     /// by what was recorded of it and not as variables.
+    fn code_variables(&self) -> Option<&'a VariableGroups> {
+        let has_code = self.rules == Rules::Classic;
+        has_code.then_some(&self.model.code_variables)
+    }
+
+    /// The variables on `tile` that count.
     fn variables(&self, tile: u32) -> impl Iterator<Item = &'a VariableGroup> {
         self.variable_lists(tile).into_iter().flatten()
     }
 
     /// The same in two lists, each in the order of classes and user sets.
     fn variable_lists(&self, tile: u32) -> [&'a [VariableGroup]; 2] {
-        let code = match self.rules {
-            Rules::Classic => self.model.code_variables.on_tile(tile),
-            Rules::Full => &[],
-        };
-        [self.model.variables.on_tile(tile), code]
+        let code = self.code_variables().map(|code| code.on_tile(tile));
+        [self.model.variables.on_tile(tile), code.unwrap_or_default()]
     }
 }
 

@@ -21,6 +21,15 @@ pub(super) fn at_once(tiles: u32) -> u32 {
     enough.clamp(1, LANES as u32)
 }
 
+/// What a thread uses again for the next tiles: of neighbours together, of single tiles,
+/// and of those that have more than any real one.
+#[derive(Default)]
+pub(super) struct Widths<Together, Single, Wide> {
+    pub(super) together: Together,
+    pub(super) single: Single,
+    pub(super) wide: Wide,
+}
+
 /// The class and the user set of variables, in one number: the order of the groups of a
 /// tile.
 type Key = u64;
@@ -192,6 +201,11 @@ impl LiveRanges {
             &[range] => self.ranges.push(range),
             all => self.ranges.extend_from_slice(all),
         }
+    }
+
+    /// How many uses there are.
+    pub(super) fn len(&self) -> usize {
+        self.of_uses.len()
     }
 
     /// The ranges of all uses.

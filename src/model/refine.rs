@@ -5,9 +5,11 @@
 use super::operations::FoundGroup;
 use super::user_set_index::UserSetIndex;
 use super::variables::{UserSets, Users, members};
+use crate::parallel::by_parts;
 use crate::profile::{Profile, ProgramKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Gives variables with different labels or companions different sets; gives
 /// back which sets each compute set and region has then. `computes` says of an
@@ -74,12 +76,10 @@ fn labels_of_sets(set_of: &[u32], sets: usize, label: &(impl Fn(usize) -> u32 + 
         label if label != own => *known = SEVERAL,
         _ => {}
     };
-    let at_once = set_of.len().div_ceil(rayon::current_num_threads()).max(1);
-    let parts = set_of.par_chunks(at_once).enumerate();
-    let of_part = |(part, set_of): (usize, &[u32])| {
+    let of_part = |variables: Range<usize>| {
         let mut label_of = vec![UNSEEN; sets];
-        for (variable, &set) in (part * at_once..).zip(set_of) {
-            note(&mut label_of[set as usize], label(variable));
+        for variable in variables {
+            note(&mut label_of[set_of[variable] as usize], label(variable));
         }
         label_of
     };
@@ -90,10 +90,8 @@ fn labels_of_sets(set_of: &[u32], sets: usize, label: &(impl Fn(usize) -> u32 + 
             .for_each(|(known, own)| note(known, own));
         all
     };
-    parts
-        .map(of_part)
-        .reduce_with(join)
-        .unwrap_or_else(|| vec![UNSEEN; sets])
+    let labels = by_parts(set_of.len(), rayon::current_num_threads(), of_part, join);
+    labels.unwrap_or_else(|| vec![UNSEEN; sets])
 }
 
 /// A variable, and the set of its partner.

@@ -4,7 +4,7 @@
 //! summed up over all tiles is summed up over them.
 
 use super::variables::{VariableGroup, VariableGroups};
-use rayon::prelude::*;
+use crate::parallel::by_parts;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -19,6 +19,14 @@ pub struct VariableUse {
     pub set: u32,
     /// Their bytes over all tiles.
     pub bytes: u64,
+}
+
+impl From<&VariableGroup> for VariableUse {
+    /// What one tile has of a use.
+    fn from(&VariableGroup { class, set, bytes }: &VariableGroup) -> Self {
+        let bytes = bytes.into();
+        Self { class, set, bytes }
+    }
 }
 
 /// The uses of some groups, found when they are first asked for. They follow from the
@@ -46,22 +54,21 @@ fn find(groups: &VariableGroups) -> Vec<VariableUse> {
     let last = |tile| groups.on_tile(tile).last().map(|group| group.class);
     let classes = (0..tiles).filter_map(last).max();
     let classes = classes.map_or(0, |last| last as usize + 1);
-    let at_once = tiles.div_ceil(parts(groups, classes)).max(1);
-    let starts: Vec<u32> = (0..tiles).step_by(at_once as usize).collect();
-    let sum_up = |&start: &u32| Sums::of(groups, start..tiles.min(start + at_once), classes);
-    let sums = starts.par_iter().map(sum_up);
-    sums.reduce(|| Sums::none(0), Sums::join).into_uses()
+    let parts = parts(groups, classes);
+    let sum_up = |tiles: Range<usize>| UseSums::of(groups, tiles, classes);
+    let sums = by_parts(tiles as usize, parts, sum_up, UseSums::join);
+    sums.map_or(Vec::new(), UseSums::into_uses)
 }
 
 /// In how many parts the tiles are taken: one for each thread where there are many more
 /// groups than classes, of which each part has a list.
-fn parts(groups: &VariableGroups, classes: usize) -> u32 {
+fn parts(groups: &VariableGroups, classes: usize) -> usize {
     let most = groups.len() / (4 * classes.max(1));
-    most.clamp(1, rayon::current_num_threads()) as u32
+    most.clamp(1, rayon::current_num_threads())
 }
 
 /// The uses of some tiles.
-struct Sums {
+struct UseSums {
     /// By class: the set that was met with it first, and the bytes of both; [`NO_SET`]
     /// before that.
     first: Vec<(u32, u64)>,
@@ -71,17 +78,14 @@ struct Sums {
 
 const NO_SET: u32 = u32::MAX;
 
-impl Sums {
-    fn none(classes: usize) -> Self {
-        Self {
+impl UseSums {
+    fn of(groups: &VariableGroups, tiles: Range<usize>, classes: usize) -> Self {
+        let mut sums = Self {
             first: vec![(NO_SET, 0); classes],
             others: FxHashMap::default(),
-        }
-    }
-
-    fn of(groups: &VariableGroups, tiles: Range<u32>, classes: usize) -> Self {
-        let mut sums = Self::none(classes);
-        for &VariableGroup { class, set, bytes } in tiles.flat_map(|tile| groups.on_tile(tile)) {
+        };
+        let groups = tiles.flat_map(|tile| groups.on_tile(tile as u32));
+        for &VariableGroup { class, set, bytes } in groups {
             sums.add(class, set, bytes.into());
         }
         sums
@@ -101,9 +105,6 @@ impl Sums {
     }
 
     fn join(mut self, other: Self) -> Self {
-        if self.first.is_empty() {
-            return other;
-        }
         for VariableUse { class, set, bytes } in other.into_uses() {
             self.add(class, set, bytes);
         }

@@ -4,7 +4,7 @@ use super::operations::FoundGroup;
 use super::variable_uses::{KnownUses, VariableUse};
 use super::{CodeKind, ModelError};
 use crate::limits;
-use crate::parallel::filled;
+use crate::parallel::{by_parts, equal_parts, filled};
 use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes, VariableLists};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -281,19 +281,18 @@ impl VariableGroups {
 /// How many groups are on each of `tiles`, and 0; `add` adds those of some of `count`
 /// positions.
 fn counts(tiles: u32, count: usize, add: impl Fn(Range<usize>, &mut [u32]) + Sync) -> Vec<u32> {
-    let at_once = count.div_ceil(rayon::current_num_threads()).max(1);
-    let parts = (0..count).into_par_iter().step_by(at_once);
     let none = || vec![0u32; tiles as usize + 1];
-    let of_part = |first: usize| {
+    let of_part = |positions| {
         let mut counts = none();
-        add(first..count.min(first + at_once), &mut counts);
+        add(positions, &mut counts);
         counts
     };
     let join = |mut all: Vec<u32>, part: Vec<u32>| {
         all.iter_mut().zip(part).for_each(|(sum, own)| *sum += own);
         all
     };
-    parts.map(of_part).reduce_with(join).unwrap_or_else(none)
+    let threads = rayon::current_num_threads();
+    by_parts(count, threads, of_part, join).unwrap_or_else(none)
 }
 
 /// A part of the tiles for each thread, with their groups; `starts` says by tile where
@@ -302,13 +301,10 @@ fn by_tiles<'a>(
     starts: &[u32],
     groups: &'a mut [VariableGroup],
 ) -> Vec<(Range<usize>, &'a mut [VariableGroup])> {
-    let tiles = starts.len() - 1;
-    let at_once = tiles.div_ceil(rayon::current_num_threads()).max(1);
     let mut rest = groups;
-    let firsts = (0..tiles).step_by(at_once);
-    firsts
-        .map(|first| {
-            let own = first..tiles.min(first + at_once);
+    let parts = equal_parts(starts.len() - 1, rayon::current_num_threads()).into_iter();
+    parts
+        .map(|own| {
             let count = (starts[own.end] - starts[own.start]) as usize;
             let (groups, after) = std::mem::take(&mut rest).split_at_mut(count);
             rest = after;

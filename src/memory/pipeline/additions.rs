@@ -4,7 +4,7 @@ use super::flows::{Flow, Flows, Life, Part, TileFlows};
 use super::{PlacedStage, Recompute, Schedule};
 use crate::memory::stage::meets;
 use crate::memory::{MemoryModel, lanes};
-use crate::model::{EVERYWHERE, VariableGroup};
+use crate::model::EVERYWHERE;
 use std::ops::Range;
 
 /// Bytes on one tile beside those of the layers themselves.
@@ -319,9 +319,10 @@ impl Flows {
     pub(in crate::memory) fn is_stashed(
         &self,
         positions: &Range<usize>,
-        item: &VariableGroup,
+        class: u32,
+        set: u32,
     ) -> bool {
-        self.of(item.class, item.set).is_some_and(|flow| {
+        self.of(class, set).is_some_and(|flow| {
             let part = self.list[flow as usize].part_of(&self.places_of(positions));
             part.is_stashed(self.pipeline.recompute)
         })

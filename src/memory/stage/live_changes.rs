@@ -15,16 +15,16 @@ pub(super) struct LiveChanges {
 impl LiveChanges {
     /// Takes the ranges of all uses but those that are live on every step, of which there
     /// are `steps`.
-    pub(super) fn load(&mut self, steps: u32, live: &LiveRanges, uses: usize) {
+    pub(super) fn load(&mut self, steps: u32, live: &LiveRanges) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);
-        each_change(live, uses, |place, _| self.starts[place] += 1);
+        each_change(live, |place, _| self.starts[place] += 1);
         let mut end = 0;
         for start in &mut self.starts {
             end += std::mem::replace(start, end);
         }
         self.numbers.resize(end as usize, 0);
-        each_change(live, uses, |place, number| {
+        each_change(live, |place, number| {
             let start = &mut self.starts[place];
             self.numbers[*start as usize] = number;
             *start += 1;
@@ -50,8 +50,8 @@ impl LiveChanges {
 }
 
 /// Calls `visit` with each place in the list and the use.
-fn each_change(live: &LiveRanges, uses: usize, mut visit: impl FnMut(usize, u32)) {
-    for number in 0..uses as u32 {
+fn each_change(live: &LiveRanges, mut visit: impl FnMut(usize, u32)) {
+    for number in 0..live.len() as u32 {
         for &(from, to) in live.of(number as usize).unwrap_or_default() {
             visit(2 * from as usize + 1, number);
             visit(2 * to as usize, number);
@@ -70,7 +70,7 @@ mod tests {
             live.push(ranges);
         }
         let mut changes = LiveChanges::default();
-        changes.load(4, &live, 3);
+        changes.load(4, &live);
         let ends: Vec<_> = (0..=4).map(|step| changes.ends(step)).collect();
         let begins: Vec<_> = (0..=4).map(|step| changes.begins(step)).collect();
         assert_eq!(ends, [&[][..], &[], &[0], &[], &[0, 2]]);

@@ -194,8 +194,8 @@ impl MemoryModel<'_> {
             Wanted::All => self.learnt_of(placed),
             Wanted::Layers => 0,
         };
-        let window = plan.windows[stage];
-        let step = |peaks: &Vec<StagePeak>| window.map(|_| peaks[stage].step);
+        let has_steps = plan.has_steps(stage);
+        let step = |peaks: &Vec<StagePeak>| has_steps.then_some(peaks[stage].step);
         let with_learnt = |(other, _): &(&MemoryModel<'_>, _)| {
             beside.saturating_add_signed(other.learnt_of(placed))
         };

@@ -7,7 +7,7 @@ use super::live_sums::LiveSums;
 use super::plan::{Second, StageRow, StagesToWeigh};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{Bytes, LANES, add_up};
-use crate::memory::neighbours::{self, LiveRanges, NeighbourUses};
+use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
 use crate::memory::pipeline::{Additions, TileFlows};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -28,17 +28,10 @@ pub(super) struct StagePeak {
     pub(super) beside: u64,
 }
 
-/// What one thread uses again for the next tiles: of neighbours together, of single
-/// tiles, and of those that have more than any real one.
-#[derive(Default)]
-struct Scratches {
-    together: Scratch<i32, LANES>,
-    single: Scratch<i32, 1>,
-    wide: Scratch<i64, 1>,
-}
+type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<i64, 1>>;
 
 /// What is on some tiles. Bytes are by lane.
-struct Scratch<B, const N: usize> {
+struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
     /// By number in `uses`.
     rows: Vec<StageRow>,
@@ -53,7 +46,7 @@ struct Scratch<B, const N: usize> {
     flows: TileFlows<N>,
 }
 
-impl<B: Bytes, const N: usize> Default for Scratch<B, N> {
+impl<B: Bytes, const N: usize> Default for StageScratch<B, N> {
     fn default() -> Self {
         Self {
             uses: NeighbourUses::default(),
@@ -74,11 +67,11 @@ impl MemoryModel<'_> {
         let tiles = self.model.target.num_tiles;
         let at_once = neighbours::at_once(tiles);
         let firsts = (0..tiles.div_ceil(at_once)).into_par_iter();
-        let of_neighbours = |scratches: &mut Scratches, number: u32| {
+        let of_neighbours = |scratches: &mut StageScratches, number: u32| {
             let first = number * at_once;
             self.peaks_on(first..tiles.min(first + at_once), plan, scratches)
         };
-        let found = firsts.map_init(Scratches::default, of_neighbours);
+        let found = firsts.map_init(StageScratches::default, of_neighbours);
         found.flatten_iter().collect()
     }
 
@@ -87,9 +80,9 @@ impl MemoryModel<'_> {
         &self,
         tiles: Range<u32>,
         plan: &StagesToWeigh<'_>,
-        scratches: &mut Scratches,
+        scratches: &mut StageScratches,
     ) -> Vec<Vec<StagePeak>> {
-        let Scratches {
+        let Widths {
             together,
             single,
             wide,
@@ -114,7 +107,7 @@ impl MemoryModel<'_> {
         &self,
         tiles: Range<u32>,
         plan: &StagesToWeigh<'_>,
-        scratch: &mut Scratch<B, N>,
+        scratch: &mut StageScratch<B, N>,
     ) -> Option<Vec<Vec<StagePeak>>> {
         scratch.uses.gather(self, tiles.clone());
         if scratch.uses.most() > B::HIGHEST {
@@ -135,9 +128,9 @@ impl MemoryModel<'_> {
     fn look_up<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToWeigh<'_>,
-        scratch: &mut Scratch<B, N>,
+        scratch: &mut StageScratch<B, N>,
     ) {
-        let Scratch {
+        let StageScratch {
             uses,
             rows,
             live,
@@ -150,14 +143,14 @@ impl MemoryModel<'_> {
             rows.push(plan.row(self, class, set));
             live.push(self.live_ranges(class));
         }
-        changes.load(self.model.steps(), live, rows.len());
+        changes.load(plan.steps, live);
     }
 
     /// Adds what the pipelines add to each stage.
     fn add_pipeline<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToWeigh<'_>,
-        scratch: &mut Scratch<B, N>,
+        scratch: &mut StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
         let Some(flows) = self.flows.as_ref().filter(|_| !plan.flows.is_empty()) else {
@@ -183,7 +176,7 @@ impl MemoryModel<'_> {
     }
 }
 
-impl<B: Bytes, const N: usize> Scratch<B, N> {
+impl<B: Bytes, const N: usize> StageScratch<B, N> {
     /// Adds up the variables that are live on every step.
     fn add_always(&mut self, plan: &StagesToWeigh<'_>) {
         let Self {
@@ -251,7 +244,7 @@ impl<B: Bytes, const N: usize> Scratch<B, N> {
 
     /// Puts where the variables of a stage are most into the peaks by tile.
     fn show(&self, stage: usize, plan: &StagesToWeigh<'_>, peaks: &mut [Vec<StagePeak>]) {
-        if plan.windows[stage].is_none() {
+        if !plan.has_steps(stage) {
             return;
         }
         let highest = self.sums.highest(stage);

@@ -34,10 +34,8 @@ pub(super) struct StagesToWeigh<'a> {
     stages_of: Vec<Vec<u32>>,
     /// How many steps there are.
     pub(super) steps: u32,
-    /// By stage: the first and the last step that count, both inclusive.
-    pub(super) windows: Vec<Option<(u32, u32)>>,
-    /// The same by sum of variables; none where a stage has no steps.
-    windows_of_sums: Vec<Range<u32>>,
+    /// By sum of variables: the steps that count; none where a stage has none.
+    windows: Vec<Range<u32>>,
     /// The first step of each sum that has one, with the sum, by step.
     pub(super) starts: Vec<(u32, usize)>,
     pub(super) with_overhead: bool,
@@ -68,16 +66,14 @@ impl<'a> StagesToWeigh<'a> {
         wanted: Wanted,
     ) -> Self {
         let ranges: Vec<_> = stages.iter().map(|own| own.positions.clone()).collect();
-        let windows = ranges.iter().map(|own| memory.window(own.clone()));
-        let windows: Vec<_> = windows.collect();
+        let window = |own: &Range<usize>| {
+            let window = memory.window(own.clone());
+            window.map_or(0..0, |(first, last)| first..last + 1)
+        };
         let second = memory.second(other, stages, wanted);
         let ways = if second == Second::None { 1 } else { 2 };
-        let own = windows.iter().map(|window| match *window {
-            Some((first, last)) => first..last + 1,
-            None => 0..0,
-        });
-        let windows_of_sums: Vec<_> = own.cycle().take(ways * stages.len()).collect();
-        let sums = windows_of_sums.iter().enumerate();
+        let windows = vec![ranges.iter().map(window).collect::<Vec<_>>(); ways].concat();
+        let sums = windows.iter().enumerate();
         let sums = sums.filter(|(_, window)| !window.is_empty());
         let mut starts: Vec<_> = sums.map(|(sum, window)| (window.start, sum)).collect();
         starts.sort_unstable();
@@ -87,7 +83,6 @@ impl<'a> StagesToWeigh<'a> {
             stages_of: memory.stages_of_sets(&ranges),
             steps: memory.model.steps(),
             windows,
-            windows_of_sums,
             starts,
             flows: memory.stage_flows(stages, wanted),
             second,
@@ -96,20 +91,25 @@ impl<'a> StagesToWeigh<'a> {
         }
     }
 
+    /// Has a stage steps?
+    pub(super) fn has_steps(&self, stage: usize) -> bool {
+        !self.windows[stage].is_empty()
+    }
+
     /// How many sums of variables there are: of each stage, and once more where they
     /// count in another way.
     pub(super) fn sums(&self) -> usize {
-        self.windows_of_sums.len()
+        self.windows.len()
     }
 
     /// By sum: the first step that counts.
     pub(super) fn firsts(&self) -> impl Iterator<Item = u32> {
-        self.windows_of_sums.iter().map(|window| window.start)
+        self.windows.iter().map(|window| window.start)
     }
 
     /// Does a step count for a sum?
     pub(super) fn is_looked_at(&self, sum: usize, step: u32) -> bool {
-        self.windows_of_sums[sum].contains(&step)
+        self.windows[sum].contains(&step)
     }
 
     /// Calls `visit` with each sum that has the variables, and with `None` if every stage

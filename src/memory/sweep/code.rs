@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// Where the code of some tiles enters ranges of layers; used again for the next.
 #[derive(Debug)]
-pub(super) struct Code<const N: usize> {
+pub(super) struct SweepCode<const N: usize> {
     /// By kind, then by lane: code that every stage has.
     pub(super) everywhere: [[u64; N]; 4],
     /// Kinds of code, and what there is of them in `bytes`.
@@ -18,7 +18,7 @@ pub(super) struct Code<const N: usize> {
     bytes: Vec<[u64; N]>,
 }
 
-impl<const N: usize> Default for Code<N> {
+impl<const N: usize> Default for SweepCode<N> {
     fn default() -> Self {
         Self {
             everywhere: [[0; N]; 4],
@@ -28,7 +28,7 @@ impl<const N: usize> Default for Code<N> {
     }
 }
 
-impl<const N: usize> Code<N> {
+impl<const N: usize> SweepCode<N> {
     /// Takes the code of `tiles`, of which there are at most `N`.
     ///
     /// # Errors

@@ -33,19 +33,19 @@ mod pipelines;
 mod variables;
 
 use super::lanes::{Bytes, LANES, add_up};
-use super::neighbours::{self, NeighbourUses};
+use super::neighbours::{self, NeighbourUses, Widths};
 use super::pipeline::TileFlows;
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
 use blocks::Blocks;
-use code::Code;
+use code::SweepCode;
 use pipelines::{PipelineScratch, PipelineSweep};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use variables::Variables;
+use variables::SweepVariables;
 
 /// Of this many tiles one tells roughly what all need.
 const TILES_FOR_ONE: usize = 64;
@@ -184,20 +184,13 @@ struct RangeSweep<'a> {
     pipelines: Vec<PipelineSweep<'a>>,
 }
 
-/// What a thread uses again for the next tiles: of neighbours together, of single
-/// tiles, and of those that have more than any real one.
-#[derive(Default)]
-struct Scratches {
-    together: Scratch<i32, LANES>,
-    single: Scratch<i32, 1>,
-    wide: Scratch<i64, 1>,
-}
+type SweepScratches = Widths<SweepScratch<i32, LANES>, SweepScratch<i32, 1>, SweepScratch<i64, 1>>;
 
 /// What is on some tiles. Bytes are by lane.
-struct Scratch<B, const N: usize> {
+struct SweepScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
-    variables: Variables<N>,
-    code: Code<N>,
+    variables: SweepVariables<N>,
+    code: SweepCode<N>,
     flows: TileFlows<N>,
     entered: Entered<B, N>,
     /// By pipeline.
@@ -214,12 +207,12 @@ struct Entered<B, const N: usize> {
     code: Vec<[[u64; N]; 4]>,
 }
 
-impl<B: Default, const N: usize> Default for Scratch<B, N> {
+impl<B: Default, const N: usize> Default for SweepScratch<B, N> {
     fn default() -> Self {
         Self {
             uses: NeighbourUses::default(),
-            variables: Variables::default(),
-            code: Code::default(),
+            variables: SweepVariables::default(),
+            code: SweepCode::default(),
             flows: TileFlows::default(),
             entered: Entered {
                 blocks: Blocks::default(),
@@ -234,7 +227,7 @@ impl<B: Default, const N: usize> Default for Scratch<B, N> {
 impl RangeSweep<'_> {
     /// Takes tiles until none is left.
     fn work(&self, task: &Task) {
-        let mut scratches = Scratches::default();
+        let mut scratches = SweepScratches::default();
         while let Some(tiles) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             if self.neighbours(tiles.clone(), &mut scratches).is_err() {
                 self.failed.store(true, Ordering::Relaxed);
@@ -250,9 +243,9 @@ impl RangeSweep<'_> {
     fn neighbours(
         &self,
         tiles: Range<u32>,
-        scratches: &mut Scratches,
+        scratches: &mut SweepScratches,
     ) -> Result<(), TooManyPlaces> {
-        let Scratches {
+        let Widths {
             together,
             single,
             wide,
@@ -278,11 +271,11 @@ impl RangeSweep<'_> {
     fn tiles<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
-        scratch: &mut Scratch<B, N>,
+        scratch: &mut SweepScratch<B, N>,
     ) -> Result<bool, TooManyPlaces> {
         scratch.uses.gather(self.model, tiles.clone());
         self.load_additions(scratch);
-        let Scratch {
+        let SweepScratch {
             uses,
             variables,
             code,
@@ -315,8 +308,8 @@ impl RangeSweep<'_> {
     }
 
     /// Takes what each pipeline adds on some tiles.
-    fn load_additions<B: Bytes, const N: usize>(&self, scratch: &mut Scratch<B, N>) {
-        let Scratch {
+    fn load_additions<B: Bytes, const N: usize>(&self, scratch: &mut SweepScratch<B, N>) {
+        let SweepScratch {
             uses,
             flows: tile_flows,
             pipelines,
@@ -336,8 +329,8 @@ impl RangeSweep<'_> {
 struct OnTiles<'a, const N: usize> {
     tiles: Range<u32>,
     uses: &'a NeighbourUses<N>,
-    variables: &'a Variables<N>,
-    code: &'a Code<N>,
+    variables: &'a SweepVariables<N>,
+    code: &'a SweepCode<N>,
 }
 
 /// Pipelines, each with what it adds.

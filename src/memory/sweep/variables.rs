@@ -19,7 +19,7 @@ pub(super) struct Stretch {
 
 /// Where the variables of some tiles enter ranges of layers; used again for the next.
 #[derive(Debug)]
-pub(super) struct Variables<const N: usize> {
+pub(super) struct SweepVariables<const N: usize> {
     /// By number of the use: where it counts; [`NOWHERE`] if no stage has it.
     counted: Vec<PlaceSet>,
     /// First as steps, then as places.
@@ -44,7 +44,7 @@ pub(super) struct Variables<const N: usize> {
     pub(super) most: u64,
 }
 
-impl<const N: usize> Default for Variables<N> {
+impl<const N: usize> Default for SweepVariables<N> {
     fn default() -> Self {
         Self {
             counted: Vec::new(),
@@ -63,7 +63,7 @@ impl<const N: usize> Default for Variables<N> {
     }
 }
 
-impl<const N: usize> Variables<N> {
+impl<const N: usize> SweepVariables<N> {
     /// Takes the variables of some tiles.
     ///
     /// # Errors
