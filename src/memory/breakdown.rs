@@ -48,7 +48,7 @@ impl MemoryModel<'_> {
         let model = self.model;
         let BreakdownScratch { uses, liveness } = scratch;
         uses.clear();
-        for &item in self.variables(tile) {
+        for item in self.uses.on_tile(tile) {
             let groups = model.user_sets.groups(item.set);
             uses.extend(groups.map(|group| (group, item)));
         }

@@ -142,7 +142,7 @@ impl MemoryModel<'_> {
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let code = self.explained(explaining, memory_peak.tile..memory_peak.tile + 1);
         let code: u64 = code.iter().flatten().sum();
-        let variables = self.variables(memory_peak.tile).filter(|item| {
+        let variables = self.uses.on_tile(memory_peak.tile).filter(|item| {
             self.explains(explaining, item.set)
                 && self.model.classes.is_live(item.class, memory_peak.step)
         });
@@ -167,7 +167,7 @@ impl MemoryModel<'_> {
             coverage.assigned += code.assigned;
             coverage.overhead += code.overhead;
         }
-        for item in self.variables(tile) {
+        for item in self.uses.on_tile(tile) {
             let is_live = self.model.classes.is_live(item.class, step);
             let part = coverage.part(self.users(item.set));
             if let Some(part) = part.filter(|_| is_live) {

@@ -2,7 +2,7 @@
 
 use super::stage::meets;
 use super::{MemoryModel, Parts, Rules, StageMemory};
-use crate::model::{EVERYWHERE, VariableUse};
+use crate::model::EVERYWHERE;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -55,26 +55,31 @@ impl MemoryModel<'_> {
         let stages_of = self.stages_of_sets(&ranges);
         let windows = ranges.iter().map(|range| self.window(range.clone()));
         let windows: Vec<_> = windows.collect();
-        let counts = |stage: u32, set: u32| {
-            let counted = self.counted(set);
-            counted == EVERYWHERE || stages_of[counted.index()].contains(&stage)
+        let counts = |stage: u32, number: u32| {
+            let counted = self.uses.known(number).counted;
+            let is_in_stage = counted == EVERYWHERE || stages_of[counted.index()].contains(&stage);
+            is_in_stage && !self.is_recomputed(number)
         };
-        let moving_or_always = |own: &&VariableUse| !self.is_recomputed(own.class, own.set);
-        let uses: Vec<_> = self.uses().filter(moving_or_always).copied().collect();
         let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
             let window = (*window)?;
             let (range, memory, tile) = &stages[stage as usize];
-            let own = |own: &VariableUse| counts(stage, own.set);
-            let all = uses.iter().copied().filter(own);
-            let here = self.moving_or_always(*tile).map(VariableUse::from);
+            let all = (0u32..).zip(self.uses.all());
+            let all = all.filter(|&(number, _)| counts(stage, number));
+            let here = self.uses.numbered_on_tile(*tile);
+            let here = here.filter(|&(number, _)| counts(stage, number));
+            let with_class = |(number, bytes)| (self.uses.known(number).class, bytes);
             let fixed = self.fixed(range, memory);
             let fixed_here = fixed[*tile as usize];
             Some(LiveCurves {
-                all_tiles: self.curve(window, fixed.iter().sum(), all),
+                all_tiles: self.curve(
+                    window,
+                    fixed.iter().sum(),
+                    all.map(|(_, own)| (own.class, own.bytes)),
+                ),
                 on_tile: self.curve(
                     window,
                     fixed_here.saturating_add_signed(memory.learnt),
-                    here.filter(own),
+                    here.map(with_class),
                 ),
             })
         };
@@ -93,8 +98,9 @@ impl MemoryModel<'_> {
             let rest = self.model.recorded.tiles.get(tile as usize);
             code + rest.map_or(0, |tile| tile.beyond_variables())
         };
-        let all = variables.uses().iter().copied();
-        let here = variables.on_tile(tile).iter().map(VariableUse::from);
+        let all = variables.uses().iter().map(|own| (own.class, own.bytes));
+        let here = variables.on_tile(tile);
+        let here = here.map(|own| (own.class, own.bytes.into()));
         let tiles = 0..self.model.target.num_tiles;
         Some(LiveCurves {
             all_tiles: self.curve(window, tiles.map(code).sum(), all),
@@ -107,8 +113,10 @@ impl MemoryModel<'_> {
     /// Nor does what a pipeline makes again layer by layer.
     pub fn counts_in(&self, stage: &Range<usize>, (class, set): (u32, u32), is_code: bool) -> bool {
         let counted = self.counted(set);
+        let number = self.uses.of_data(class, set);
+        let is_recomputed = number.is_some_and(|number| self.is_recomputed(number));
         match self.rules {
-            Rules::Full if is_code || self.is_recomputed(class, set) => false,
+            Rules::Full if is_code || is_recomputed => false,
             _ => counted == EVERYWHERE || meets(self.sets.places(counted), stage),
         }
     }
@@ -127,16 +135,17 @@ impl MemoryModel<'_> {
         tiles.map(fixed).collect()
     }
 
+    /// The curve of what is `fixed` and of variables, each with its class and bytes.
     fn curve(
         &self,
         (first, last): (u32, u32),
         fixed: u64,
-        variables: impl Iterator<Item = VariableUse>,
+        variables: impl Iterator<Item = (u32, u64)>,
     ) -> LiveCurve {
         let classes = &self.model.classes;
         let mut changes = vec![0i64; classes.steps() as usize + 1];
         let mut always_live = 0;
-        for VariableUse { class, bytes, .. } in variables {
+        for (class, bytes) in variables {
             if classes.is_always_live(class) {
                 always_live += bytes;
                 continue;

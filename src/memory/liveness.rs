@@ -1,10 +1,9 @@
 //! When variables are live: by class, summed up over a window, and as sets of steps.
 
 use crate::profile::LiveClasses;
-use std::sync::Arc;
 
-/// When the variables of a class are live, in eight bytes. There are hundreds of thousands
-/// of classes, and this is one look into memory where their ranges take three.
+/// When the variables of a class are live, in eight bytes: one look into memory where
+/// their ranges take three.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClassLife((u32, u32));
 
@@ -14,15 +13,13 @@ impl ClassLife {
     /// On several half-open ranges, or on none.
     const OTHERWISE: Self = Self((u32::MAX, 1));
 
-    /// By class.
-    pub(super) fn of_classes(classes: &LiveClasses) -> Arc<[Self]> {
-        let all = 0..classes.len() as u32;
-        let life = |class| match classes.ranges(class) {
+    /// That of a class.
+    pub(super) fn of(classes: &LiveClasses, class: u32) -> Self {
+        match classes.ranges(class) {
             _ if classes.is_always_live(class) => Self::ALWAYS,
             &[range] => Self(range),
             _ => Self::OTHERWISE,
-        };
-        all.map(life).collect()
+        }
     }
 
     /// The ranges of `class`, whose life this is; `None` if it is live on every step.

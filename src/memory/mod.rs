@@ -25,6 +25,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod uses;
 
 pub use crate::model::Rules;
 pub use costs::RangeCosts;
@@ -37,15 +38,12 @@ pub use pipeline::{Accumulator, Pipeline, PipelineOptions, PlacedStage, Recomput
 pub use stage::{Parts, StageMemory};
 pub use traffic::LayerTraffic;
 
-use crate::model::{
-    Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableGroup, VariableGroups,
-    VariableUse,
-};
+use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces};
 use code::CodeItem;
-use liveness::ClassLife;
 use pipeline::Flows;
 use std::ops::Range;
 use std::sync::Arc;
+use uses::CountedUses;
 
 /// A model with its places, ready to be weighed.
 #[derive(Debug, Clone)]
@@ -63,8 +61,7 @@ pub struct MemoryModel<'a> {
     learnt: Option<Arc<Learnt>>,
     /// By position: first and last step of its operations, inclusive.
     windows: Vec<Option<(u32, u32)>>,
-    /// By class.
-    lives: Arc<[ClassLife]>,
+    uses: CountedUses<'a>,
 }
 
 impl<'a> MemoryModel<'a> {
@@ -93,7 +90,7 @@ impl<'a> MemoryModel<'a> {
             flows: None,
             learnt: None,
             windows: windows(model, placement),
-            lives: ClassLife::of_classes(&model.classes),
+            uses: CountedUses::new(model, placement),
         })
     }
 
@@ -149,7 +146,8 @@ impl<'a> MemoryModel<'a> {
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
         let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
         let flows = self.flows.as_ref().filter(|_| has_copies);
-        flows.is_some_and(|flows| flows.is_stashed(&stage.positions, class, set))
+        let own = flows.and_then(|flows| Some((flows, flows.of(self.uses.of_data(class, set)?)?)));
+        own.is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
     }
 
     /// How many positions the layer order has.
@@ -178,11 +176,12 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// The half-open step ranges at which the variables of a class are live; `None` for
+    /// The half-open step ranges at which the variables of a use are live; `None` for
     /// those that are on every step.
     #[inline]
-    fn live_ranges(&self, class: u32) -> Option<&[(u32, u32)]> {
-        self.lives[class as usize].ranges(&self.model.classes, class)
+    fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
+        let own = self.uses.known(number);
+        own.life.ranges(&self.model.classes, own.class)
     }
 
     fn all_steps(&self) -> Option<(u32, u32)> {
@@ -192,35 +191,6 @@ impl<'a> MemoryModel<'a> {
     /// Where a variable with this user set counts.
     fn counted(&self, set: u32) -> PlaceSet {
         self.placement.counted[set as usize]
-    }
-
-    /// The classes and user sets of all variables that count, with their bytes over all
-    /// tiles.
-    fn uses(&self) -> impl Iterator<Item = &'a VariableUse> {
-        let code = self.code_variables().map(VariableGroups::uses);
-        self.model
-            .variables
-            .uses()
-            .iter()
-            .chain(code.into_iter().flatten())
-    }
-
-    /// The variables that hold code, where they count: by the full rules, code is counted
-    /// by what was recorded of it and not as variables.
-    fn code_variables(&self) -> Option<&'a VariableGroups> {
-        let has_code = self.rules == Rules::Classic;
-        has_code.then_some(&self.model.code_variables)
-    }
-
-    /// The variables on `tile` that count.
-    fn variables(&self, tile: u32) -> impl Iterator<Item = &'a VariableGroup> {
-        self.variable_lists(tile).into_iter().flatten()
-    }
-
-    /// The same in two lists, each in the order of classes and user sets.
-    fn variable_lists(&self, tile: u32) -> [&'a [VariableGroup]; 2] {
-        let code = self.code_variables().map(|code| code.on_tile(tile));
-        [self.model.variables.on_tile(tile), code.unwrap_or_default()]
     }
 }
 

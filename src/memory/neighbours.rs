@@ -6,7 +6,7 @@
 
 use super::MemoryModel;
 use super::lanes::{self, LANES};
-use crate::model::VariableGroup;
+use crate::model::TileUse;
 use std::ops::Range;
 
 /// How many neighbours of so many tiles a thread takes together: each thread must be left
@@ -30,30 +30,21 @@ pub(super) struct Widths<Together, Single, Wide> {
     pub(super) wide: Wide,
 }
 
-/// The class and the user set of variables, in one number: the order of the groups of a
-/// tile.
-type Key = u64;
-
-fn key(group: &VariableGroup) -> Key {
-    u64::from(group.class) << 32 | u64::from(group.set)
-}
-
 /// The uses that the variables of up to `N` tiles have, each with its bytes.
 #[derive(Debug)]
 pub(super) struct NeighbourUses<const N: usize> {
-    /// Of data, and then by the classic rules of code; each in order. One comes again
-    /// where a tile has it several times.
-    keys: Vec<Key>,
-    /// By number of the use, then by lane.
+    /// Their numbers, in order. One comes again where a tile has it several times.
+    numbers: Vec<u32>,
+    /// By place in `numbers`, then by lane.
     bytes: Vec<[u32; N]>,
     /// What the first of the tiles lacks: by use, then by lane, with the bytes.
-    missing: Vec<(Key, usize, u32)>,
+    missing: Vec<(u32, usize, u32)>,
 }
 
 impl<const N: usize> Default for NeighbourUses<N> {
     fn default() -> Self {
         Self {
-            keys: Vec::new(),
+            numbers: Vec::new(),
             bytes: Vec::new(),
             missing: Vec::new(),
         }
@@ -63,79 +54,81 @@ impl<const N: usize> Default for NeighbourUses<N> {
 impl<const N: usize> NeighbourUses<N> {
     /// Gathers those of `tiles`, of which there are at most `N`.
     pub(super) fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
-        self.keys.clear();
+        self.numbers.clear();
         self.bytes.clear();
-        let tiles = || tiles.clone().map(|tile| memory.variable_lists(tile));
+        let tiles = || tiles.clone().map(|tile| memory.uses.lists(tile));
         self.append(tiles().map(|[data, _]| data));
         self.append(tiles().map(|[_, code]| code));
     }
 
-    /// Appends what the tiles of all lanes have.
-    fn append<'a>(&mut self, tiles: impl Iterator<Item = &'a [VariableGroup]>) {
-        let first = self.keys.len();
-        for (lane, groups) in tiles.enumerate() {
+    /// Appends what the tiles of all lanes have: lists with the same first number, and
+    /// with uses numbered from there.
+    fn append<'a>(&mut self, tiles: impl Iterator<Item = (u32, &'a [TileUse])>) {
+        let start = self.numbers.len();
+        for (lane, (first, uses)) in tiles.enumerate() {
             if lane == 0 {
-                self.keys.extend(groups.iter().map(key));
-                let in_first = |group: &VariableGroup| in_lane(0, group.bytes);
-                self.bytes.extend(groups.iter().map(in_first));
+                self.numbers
+                    .extend(uses.iter().map(|own| first + own.number));
+                let in_first = |own: &TileUse| in_lane(0, own.bytes);
+                self.bytes.extend(uses.iter().map(in_first));
             } else {
-                self.take(first, lane, groups);
+                self.take(start, lane, first, uses);
             }
         }
-        self.insert_missing(first);
+        self.insert_missing(start);
     }
 
-    /// Takes the bytes of a tile for the uses from number `first` on.
-    fn take(&mut self, first: usize, lane: usize, groups: &[VariableGroup]) {
-        let (keys, bytes) = (&self.keys[first..], &mut self.bytes[first..]);
+    /// Takes the bytes of a tile, whose uses are numbered from `first`, for those from the
+    /// place `start` on.
+    fn take(&mut self, start: usize, lane: usize, first: u32, uses: &[TileUse]) {
+        let (numbers, bytes) = (&self.numbers[start..], &mut self.bytes[start..]);
         let mut at = 0;
-        for group in groups {
-            let own = key(group);
-            while keys.get(at).is_some_and(|&key| key < own) {
+        for own in uses {
+            let number = first + own.number;
+            while numbers.get(at).is_some_and(|&known| known < number) {
                 at += 1;
             }
-            if keys.get(at) == Some(&own) {
-                bytes[at][lane] = group.bytes;
+            if numbers.get(at) == Some(&number) {
+                bytes[at][lane] = own.bytes;
                 at += 1;
             } else {
-                self.missing.push((own, lane, group.bytes));
+                self.missing.push((number, lane, own.bytes));
             }
         }
     }
 
-    /// Inserts what the first tile lacks among the uses from number `first` on.
-    fn insert_missing(&mut self, first: usize) {
+    /// Inserts what the first tile lacks among the uses from the place `start` on.
+    fn insert_missing(&mut self, start: usize) {
         let rows = rows(&mut self.missing);
-        let (mut from, mut to) = (self.keys.len(), self.keys.len() + rows.len());
-        self.keys.resize(to, 0);
+        let (mut from, mut to) = (self.numbers.len(), self.numbers.len() + rows.len());
+        self.numbers.resize(to, 0);
         self.bytes.resize(to, [0; N]);
-        for (key, bytes) in rows.into_iter().rev() {
-            while from > first && self.keys[from - 1] > key {
+        for (number, bytes) in rows.into_iter().rev() {
+            while from > start && self.numbers[from - 1] > number {
                 (from, to) = (from - 1, to - 1);
-                self.keys[to] = self.keys[from];
+                self.numbers[to] = self.numbers[from];
                 self.bytes[to] = self.bytes[from];
             }
             to -= 1;
-            self.keys[to] = key;
+            self.numbers[to] = number;
             self.bytes[to] = bytes;
         }
     }
 
-    /// Class and user set of each, by number.
-    pub(super) fn all(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let keys = self.keys.iter();
-        keys.map(|&key| ((key >> 32) as u32, key as u32))
+    /// The numbers of the uses, in order.
+    pub(super) fn numbers(&self) -> &[u32] {
+        &self.numbers
     }
 
     /// The same, with the bytes by lane.
-    pub(super) fn with_bytes(&self) -> impl Iterator<Item = ((u32, u32), &[u32; N])> + '_ {
-        self.all().zip(&self.bytes)
+    pub(super) fn with_bytes(&self) -> impl Iterator<Item = (u32, &[u32; N])> + '_ {
+        self.numbers.iter().copied().zip(&self.bytes)
     }
 
-    /// The bytes of a use by lane.
+    /// The bytes by lane of the use at a place.
     #[inline]
-    pub(super) fn bytes(&self, number: usize) -> &[u32; N] {
-        &self.bytes[number]
+    pub(super) fn bytes(&self, place: usize) -> &[u32; N] {
+        &self.bytes[place]
     }
 
     /// The highest bytes of all uses of one tile.
@@ -153,14 +146,14 @@ fn in_lane<const N: usize>(lane: usize, bytes: u32) -> [u32; N] {
 
 /// What tiles have that the first of them lacks, in the order of the uses: of each so
 /// many rows as a tile has it times. Leaves nothing.
-fn rows<const N: usize>(missing: &mut Vec<(Key, usize, u32)>) -> Vec<(Key, [u32; N])> {
+fn rows<const N: usize>(missing: &mut Vec<(u32, usize, u32)>) -> Vec<(u32, [u32; N])> {
     missing.sort_unstable();
-    let mut rows: Vec<(Key, [u32; N])> = Vec::new();
+    let mut rows: Vec<(u32, [u32; N])> = Vec::new();
     let (mut first, mut times) = (0, 0);
     let mut before = None;
     for (own, lane, bytes) in missing.drain(..) {
         match before {
-            Some((key, _)) if key != own => (first, times) = (rows.len(), 0),
+            Some((number, _)) if number != own => (first, times) = (rows.len(), 0),
             Some((_, last)) if last != lane => times = 0,
             Some(_) => times += 1,
             None => {}
@@ -232,13 +225,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The groups of some tiles, in order: of few classes, some of them several times.
-    fn tiles() -> impl Strategy<Value = Vec<Vec<VariableGroup>>> {
-        let group = (0u32..5, 0u32..3, 0u32..9);
-        let tile = prop::collection::vec(group, 0..12).prop_map(|mut groups| {
-            groups.sort_unstable();
-            let of = |(class, set, bytes)| VariableGroup { class, set, bytes };
-            groups.into_iter().map(of).collect()
+    /// The uses of some tiles, in order: few, some of them several times.
+    fn tiles() -> impl Strategy<Value = Vec<Vec<TileUse>>> {
+        let own = (0u32..15, 0u32..9);
+        let tile = prop::collection::vec(own, 0..12).prop_map(|mut uses| {
+            uses.sort_unstable();
+            let of = |(number, bytes)| TileUse { number, bytes };
+            uses.into_iter().map(of).collect()
         });
         prop::collection::vec(tile, 1..=4)
     }
@@ -247,27 +240,24 @@ mod tests {
         #[test]
         fn each_lane_has_what_its_tile_has(tiles in tiles()) {
             let mut uses = NeighbourUses::<4>::default();
-            uses.append(tiles.iter().map(Vec::as_slice));
-            let keys: Vec<_> = uses.all().collect();
-            prop_assert!(keys.is_sorted());
-            for (lane, groups) in tiles.iter().enumerate() {
-                let own = uses.with_bytes().map(|((class, set), bytes)| VariableGroup {
-                    class,
-                    set,
-                    bytes: bytes[lane],
-                });
-                let of = |all: Vec<VariableGroup>| {
-                    let mut all: Vec<_> = all.into_iter().filter(|own| own.bytes > 0).collect();
+            uses.append(tiles.iter().map(|own| (7, &own[..])));
+            let numbers = uses.numbers();
+            prop_assert!(numbers.is_sorted());
+            for (lane, own) in tiles.iter().enumerate() {
+                let found = uses.with_bytes().map(|(number, bytes)| (number, bytes[lane]));
+                let expected = own.iter().map(|own| (7 + own.number, own.bytes));
+                let of = |all: Vec<(u32, u32)>| {
+                    let mut all: Vec<_> = all.into_iter().filter(|own| own.1 > 0).collect();
                     all.sort_unstable();
                     all
                 };
-                prop_assert_eq!(of(own.collect()), of(groups.clone()));
+                prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
             // As many rows of a use as the tile has that has it the maximum number of times.
-            for key in &keys {
-                let rows = keys.iter().filter(|own| *own == key).count();
-                let times = tiles.iter().map(|groups| {
-                    let own = groups.iter().filter(|own| (own.class, own.set) == *key);
+            for number in numbers {
+                let rows = numbers.iter().filter(|own| *own == number).count();
+                let times = tiles.iter().map(|own| {
+                    let own = own.iter().filter(|own| 7 + own.number == *number);
                     own.count()
                 });
                 prop_assert_eq!(Some(rows), times.max());

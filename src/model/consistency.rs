@@ -59,9 +59,9 @@ fn disagreement(tile: u32, bytes: [u64; 2], what: &str, more: usize) -> Warning 
     ))
 }
 
-fn on_tile(variables: &LoweredVariables, tile: u32) -> impl Iterator<Item = &VariableGroup> {
+fn on_tile(variables: &LoweredVariables, tile: u32) -> impl Iterator<Item = VariableGroup> {
     let code = variables.code.on_tile(tile);
-    variables.data.on_tile(tile).iter().chain(code)
+    variables.data.on_tile(tile).chain(code)
 }
 
 fn always_live(variables: &LoweredVariables, classes: &LiveClasses, tile: u32) -> u64 {

@@ -1,7 +1,8 @@
 //! The tile and the step where the whole model takes most memory.
 
+use super::VariableGroup;
 use super::profile_lookup::{LivePlace, ProfileLookup};
-use super::variables::{LoweredVariables, VariableGroup};
+use super::variables::LoweredVariables;
 use crate::profile::{LiveClasses, ProfileError};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,7 @@ impl MemoryPeak {
             (0..variables.data.tiles())
                 .into_par_iter()
                 .map_init(Vec::new, |changes, tile| {
-                    let data = variables.data.on_tile(tile).iter();
+                    let data = variables.data.on_tile(tile);
                     let items = data.chain(variables.code.on_tile(tile));
                     let (bytes, step) = peak(items, classes, changes);
                     (bytes, std::cmp::Reverse(tile), step)
@@ -70,8 +71,8 @@ impl MemoryPeak {
 }
 
 /// The highest sum of live bytes on one tile, and its first step.
-pub(super) fn peak<'a>(
-    items: impl Iterator<Item = &'a VariableGroup>,
+pub(super) fn peak(
+    items: impl Iterator<Item = VariableGroup>,
     classes: &LiveClasses,
     changes: &mut Vec<i64>,
 ) -> (u64, u32) {

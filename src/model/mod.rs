@@ -31,6 +31,8 @@ mod step_programs;
 #[cfg(test)]
 pub(crate) mod testing;
 mod user_set_index;
+mod user_sets;
+mod variable_groups;
 mod variable_uses;
 mod variables;
 mod walk;
@@ -60,9 +62,10 @@ pub use placement::{
 pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileVariable};
 pub use recording::{Framework, Recording};
 pub use step_programs::{StepProgram, StepPrograms};
-pub use variable_uses::VariableUse;
-use variables::Users;
-pub use variables::{NO_USERS, UserSets, VariableGroup, VariableGroups};
+use user_sets::Users;
+pub use user_sets::{NO_USERS, UserSets};
+pub use variable_groups::{VariableGroup, VariableGroups};
+pub use variable_uses::{TileUse, VariableUse};
 use windows::StepIndex;
 
 use crate::debug_info::DebugInfo;
@@ -284,7 +287,7 @@ impl Model {
         let own = found.groups.iter();
         let own: Vec<(u64, &[u32])> = own.map(|own| (own.uid, &own.programs[..])).collect();
         let codes = || code::of_all(programs, &own, &profile.target, &mut budget);
-        let users = || variables::sets_of_variables(profile, &found.groups);
+        let users = || user_sets::find(profile, &found.groups);
         let (codes, users) = rayon::join(codes, users);
         let (codes, mut users) = (codes?, users?);
         let with_code = found.groups.iter().zip(codes);

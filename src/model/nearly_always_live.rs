@@ -2,7 +2,7 @@
 //! copy from or to the host leave them out. That is seen in the field with large
 //! weights (pipeline.md, section 13).
 
-use super::variables::VariableGroups;
+use super::VariableGroups;
 use crate::message::Warning;
 use crate::profile::{LiveClasses, Profile};
 use crate::wording::grouped;

@@ -4,7 +4,8 @@
 
 use super::operations::FoundGroup;
 use super::user_set_index::UserSetIndex;
-use super::variables::{UserSets, Users, members};
+use super::user_sets::{UserSets, Users};
+use super::variables::members;
 use crate::parallel::by_parts;
 use crate::profile::{Profile, ProgramKind};
 use rayon::prelude::*;

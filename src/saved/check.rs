@@ -2,9 +2,10 @@
 //! must find it there, and what is kept in an order must be in it: the rest of
 //! the program relies on that.
 
-use super::variables::Use;
 use crate::limits::{STEPS, STEPS_AND_TILES};
-use crate::model::{GroupCode, MemoryPeak, Model, NO_CALL, OperationCycles, OperationGroup};
+use crate::model::{
+    GroupCode, MemoryPeak, Model, NO_CALL, OperationCycles, OperationGroup, VariableUse,
+};
 use crate::profile::{RecordedTile, TileBytes};
 
 /// What does not fit, and where.
@@ -18,8 +19,8 @@ pub(super) fn steps(model: &Model) -> Checked {
     })
 }
 
-/// Does all of `model` fit together? Its variables have these uses.
-pub(super) fn all(model: &Model, uses: &[Use]) -> Checked {
+/// Does all of `model` fit together?
+pub(super) fn all(model: &Model) -> Checked {
     let known = Referents(model);
     target(model)?;
     classes(model)?;
@@ -28,7 +29,9 @@ pub(super) fn all(model: &Model, uses: &[Use]) -> Checked {
     ensure(model.user_sets.is_sound(groups, labels), || {
         "a user set does not consist of a smaller one and a later group".into()
     })?;
-    each("use", uses, |&own| known.is_use(own))?;
+    each("use", model.variables.uses(), |own| known.is_use(own))?;
+    let of_code = model.code_variables.uses();
+    each("use of code", of_code, |own| known.is_use(own))?;
     each("operation", &model.operations, |own| {
         known.is_group(own.group)?;
         known.is_call(own.call)
@@ -44,7 +47,6 @@ pub(super) fn all(model: &Model, uses: &[Use]) -> Checked {
         own.group.map_or(Ok(()), |group| known.is_group(group))
     })?;
     known.by_tile()?;
-    known.code_variables()?;
     let peak = model.memory_peak.as_ref();
     peak.map_or(Ok(()), |peak| known.memory_peak(peak))
 }
@@ -65,7 +67,9 @@ fn target(model: &Model) -> Checked {
     let turn = model.turn.iter();
     let mut turn = turn.map(|&turn| is_below(turn, model.steps() as usize, "step"));
     turn.try_for_each(|checked| checked)?;
-    ensure(model.variables.tiles() == tiles, || {
+    let variables = [&model.variables, &model.code_variables];
+    let are_on_tiles = variables.iter().all(|own| own.tiles() == tiles);
+    ensure(are_on_tiles, || {
         "variables are not on as many tiles as there are".into()
     })?;
     model
@@ -159,16 +163,6 @@ impl Referents<'_> {
         self.on_tiles(code.chain(categories))
     }
 
-    fn code_variables(&self) -> Checked {
-        let variables = &self.0.code_variables;
-        let tiles = self.0.target.num_tiles;
-        ensure(variables.is_sound() && variables.tiles() == tiles, || {
-            "the code variables of a tile are not in order".into()
-        })?;
-        let mut all = (0..tiles).flat_map(|tile| variables.on_tile(tile));
-        all.try_for_each(|one| self.is_use((one.class, one.set)))
-    }
-
     fn memory_peak(&self, peak: &MemoryPeak) -> Checked {
         is_below(peak.tile, self.0.target.num_tiles as usize, "tile")?;
         // Without a step, the first one stands for none.
@@ -197,9 +191,9 @@ impl Referents<'_> {
         is_below(call, self.0.calls.len(), "call")
     }
 
-    fn is_use(&self, (class, set): Use) -> Checked {
-        is_below(class, self.0.classes.len(), "class")?;
-        self.is_set(set)
+    fn is_use(&self, own: &VariableUse) -> Checked {
+        is_below(own.class, self.0.classes.len(), "class")?;
+        self.is_set(own.set)
     }
 
     fn is_set(&self, set: u32) -> Checked {

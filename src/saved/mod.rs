@@ -169,12 +169,11 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
         return Err(SavedError::invalid("parts of it are missing"));
     };
     let (variables, model) = rayon::join(|| variables::read(uses, groups), || unpack(model));
-    let (uses, variables) = variables?;
     let model = Model {
-        variables,
+        variables: variables?,
         ..model?
     };
-    check::all(&model, &uses).map_err(SavedError::Invalid)?;
+    check::all(&model).map_err(SavedError::Invalid)?;
     Ok(model)
 }
 

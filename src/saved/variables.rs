@@ -13,7 +13,7 @@
 
 use super::container::{Content, Packed};
 use super::{SavedError, pack, unpack};
-use crate::model::{VariableGroup, VariableGroups};
+use crate::model::{TileUse, VariableGroups};
 use crate::parallel::filled;
 use crate::profile::encoding::{Varints, push_varint};
 use rayon::prelude::*;
@@ -24,7 +24,7 @@ use std::ops::Range;
 const GROUPS_OF_PART: usize = 1 << 18;
 
 /// (class, set)
-pub(super) type Use = (u32, u32);
+type Use = (u32, u32);
 
 /// What all groups refer to, and where they are.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,10 +35,6 @@ struct Uses {
     counts: Vec<u32>,
     /// By part of groups, the number of its tiles.
     tiles: Vec<u32>,
-}
-
-fn use_of(group: &VariableGroup) -> Use {
-    (group.class, group.set)
 }
 
 /// The parts of uses and groups.
@@ -52,12 +48,12 @@ pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Packed<'static>>, 
             .map(|own| (own.class, own.set))
             .collect(),
         counts: tiles
-            .map(|tile| variables.on_tile(tile).len() as u32)
+            .map(|tile| variables.uses_on_tile(tile).len() as u32)
             .collect(),
         tiles: spans.iter().map(|span| span.len() as u32).collect(),
     };
     let groups = spans.into_par_iter().map(|span| {
-        let bytes = write_span(variables, span, &head.uses);
+        let bytes = write_span(variables, span);
         Packed::new(Content::Variables, &bytes)
     });
     let groups: Vec<_> = groups.collect();
@@ -70,7 +66,7 @@ fn spans(variables: &VariableGroups) -> Vec<Range<u32>> {
     let mut spans = Vec::new();
     let (mut from, mut groups) = (0, 0);
     for tile in 0..variables.tiles() {
-        groups += variables.on_tile(tile).len();
+        groups += variables.uses_on_tile(tile).len();
         if groups >= GROUPS_OF_PART || tile + 1 == variables.tiles() {
             spans.push(from..tile + 1);
             (from, groups) = (tile + 1, 0);
@@ -79,15 +75,14 @@ fn spans(variables: &VariableGroups) -> Vec<Range<u32>> {
     spans
 }
 
-fn write_span(variables: &VariableGroups, span: Range<u32>, uses: &[Use]) -> Vec<u8> {
+fn write_span(variables: &VariableGroups, span: Range<u32>) -> Vec<u8> {
     let (mut places, mut bytes) = (Vec::new(), Vec::new());
     for tile in span {
         let mut last = 0;
-        for group in variables.on_tile(tile) {
-            let more = gallop(&uses[last..], use_of(group));
-            push_varint(&mut places, more as u64);
+        for group in variables.uses_on_tile(tile) {
+            push_varint(&mut places, (group.number - last).into());
             push_varint(&mut bytes, group.bytes.into());
-            last += more;
+            last = group.number;
         }
     }
     // Longer ones than 32 bits are refused as a part.
@@ -95,27 +90,13 @@ fn write_span(variables: &VariableGroups, span: Range<u32>, uses: &[Use]) -> Vec
     [&length[..], &places, &bytes].concat()
 }
 
-/// The position of `wanted` in `uses`, which is near the start.
-fn gallop(uses: &[Use], wanted: Use) -> usize {
-    let mut end = 1;
-    while end < uses.len() && uses[end] <= wanted {
-        end *= 2;
-    }
-    let uses = &uses[..end.min(uses.len())];
-    uses.partition_point(|&one| one < wanted)
-}
-
-/// Reads the variables back, and the uses that they have, which are in order
-/// but may be of classes and sets that are not there.
-pub(super) fn read(
-    uses: &Packed<'_>,
-    groups: &[Packed<'_>],
-) -> Result<(Vec<Use>, VariableGroups), SavedError> {
+/// Reads the variables back. Their uses may be of classes and sets that are not there.
+pub(super) fn read(uses: &Packed<'_>, groups: &[Packed<'_>]) -> Result<VariableGroups, SavedError> {
     let head: Uses = unpack(uses)?;
     let spans = head.spans(groups);
     let spans = spans.map_err(|problem| uses.content.problem(problem))?;
     let count = head.counts.iter().map(|&count| count as usize).sum();
-    let mut all = filled(VariableGroup::default(), count);
+    let mut all = filled(TileUse::default(), count);
     let mut parts = Vec::with_capacity(spans.len());
     let mut rest = &mut all[..];
     for (counts, part) in spans.into_iter().zip(groups) {
@@ -128,12 +109,11 @@ pub(super) fn read(
         .into_par_iter()
         .try_for_each_init(Vec::new, |buffer, (part, counts, own)| {
             part.unpack(buffer)?;
-            let read = read_span(buffer, counts, &head.uses, own);
+            let read = read_span(buffer, counts, head.uses.len(), own);
             read.map_err(|problem| part.content.problem(problem))
         })?;
-    let variables = VariableGroups::from_ordered(&head.counts, all)
-        .ok_or_else(|| SavedError::invalid("there are more variables than any model has"))?;
-    Ok((head.uses, variables))
+    VariableGroups::from_numbered(&head.uses, &head.counts, all)
+        .ok_or_else(|| SavedError::invalid("there are more variables than any model has"))
 }
 
 impl Uses {
@@ -168,12 +148,12 @@ impl Uses {
 }
 
 /// Fills `groups` from the columns of one part; `counts` has the number of
-/// groups of each of its tiles.
+/// groups of each of its tiles, and there are so many uses.
 fn read_span(
     part: &[u8],
     counts: &[u32],
-    uses: &[Use],
-    mut groups: &mut [VariableGroup],
+    uses: usize,
+    mut groups: &mut [TileUse],
 ) -> Result<(), &'static str> {
     let columns = part
         .split_first_chunk()
@@ -188,13 +168,15 @@ fn read_span(
         let mut place = 0u64;
         for group in own {
             place = place.saturating_add(number(&mut places)?);
-            let found = usize::try_from(place).ok();
-            let &(class, set) = found
-                .and_then(|place| uses.get(place))
-                .ok_or("a group has a use that is not there")?;
+            if place >= uses as u64 {
+                return Err("a group has a use that is not there");
+            }
             let bytes = number(&mut bytes)?;
             let bytes = u32::try_from(bytes).map_err(|_| "a group has more than 4 GiB")?;
-            *group = VariableGroup { class, set, bytes };
+            *group = TileUse {
+                number: place as u32,
+                bytes,
+            };
         }
     }
     if places.next().is_none() && bytes.next().is_none() {

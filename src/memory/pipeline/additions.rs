@@ -315,16 +315,9 @@ impl Flows {
 }
 
 impl Flows {
-    /// Does a stage keep copies of a variable?
-    pub(in crate::memory) fn is_stashed(
-        &self,
-        positions: &Range<usize>,
-        class: u32,
-        set: u32,
-    ) -> bool {
-        self.of(class, set).is_some_and(|flow| {
-            let part = self.list[flow as usize].part_of(&self.places_of(positions));
-            part.is_stashed(self.pipeline.recompute)
-        })
+    /// Does a stage keep copies of a flow?
+    pub(in crate::memory) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
+        let part = self.list[flow as usize].part_of(&self.places_of(positions));
+        part.is_stashed(self.pipeline.recompute)
     }
 }

@@ -10,7 +10,7 @@ pub use parts::Parts;
 
 use super::pipeline::PlacedStage;
 use super::{MemoryModel, Rules};
-use crate::model::{EVERYWHERE, VariableGroup};
+use crate::model::EVERYWHERE;
 use peaks::StagePeak;
 use plan::{Second, StagesToWeigh, Wanted};
 use rayon::prelude::*;
@@ -214,19 +214,10 @@ impl MemoryModel<'_> {
         flows.is_some_and(|flows| flows.recomputes_layers())
     }
 
-    /// The variables on `tile` that are live in all layers of a stage at once.
-    pub(in crate::memory) fn moving_or_always(
-        &self,
-        tile: u32,
-    ) -> impl Iterator<Item = &VariableGroup> {
-        self.variables(tile)
-            .filter(|item| !self.is_recomputed(item.class, item.set))
-    }
-
-    /// Are variables of a class and user set made again layer by layer?
-    pub(in crate::memory) fn is_recomputed(&self, class: u32, set: u32) -> bool {
+    /// Are the variables of a use made again layer by layer?
+    pub(in crate::memory) fn is_recomputed(&self, number: u32) -> bool {
         let flows = self.flows.as_ref();
-        flows.is_some_and(|flows| flows.is_recomputed(class, set))
+        flows.is_some_and(|flows| flows.is_recomputed(number))
     }
 
     /// By [`CodeKind`](crate::model::CodeKind): the code on `tile` that every stage

@@ -139,9 +139,9 @@ impl MemoryModel<'_> {
         } = scratch;
         rows.clear();
         live.clear();
-        for (class, set) in uses.all() {
-            rows.push(plan.row(self, class, set));
-            live.push(self.live_ranges(class));
+        for &number in uses.numbers() {
+            rows.push(plan.row(self, number));
+            live.push(self.live_ranges(number));
         }
         changes.load(plan.steps, live);
     }
@@ -190,9 +190,9 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         always.clear();
         always.resize(plan.sums(), [0; N]);
         *always_common = [0; N];
-        let numbered = rows.iter().enumerate();
-        for (number, row) in numbered.filter(|&(number, _)| live.of(number).is_none()) {
-            let bytes = uses.bytes(number).map(u64::from);
+        let placed = rows.iter().enumerate();
+        for (place, row) in placed.filter(|&(place, _)| live.of(place).is_none()) {
+            let bytes = uses.bytes(place).map(u64::from);
             plan.each_sum(row, |sum| match sum {
                 None => add_up(always_common, &bytes),
                 Some(sum) => add_up(&mut always[sum], &bytes),

@@ -46,7 +46,7 @@ pub(super) struct StagesToWeigh<'a> {
     pub(super) other: Option<(&'a MemoryModel<'a>, Vec<StageFlows>)>,
 }
 
-/// What variables of one class and user set have in common.
+/// How the variables of one use count.
 pub(super) struct StageRow {
     counted: PlaceSet,
     /// Do stages count them that have their places?
@@ -134,21 +134,21 @@ impl<'a> StagesToWeigh<'a> {
         }
     }
 
-    /// How variables of a class and user set count.
-    pub(super) fn row(&self, memory: &MemoryModel<'_>, class: u32, set: u32) -> StageRow {
+    /// How the variables of a use count.
+    pub(super) fn row(&self, memory: &MemoryModel<'_>, number: u32) -> StageRow {
         let other = self.other.as_ref().map(|(other, _)| other);
         let flows = memory.flows.as_ref();
         let flows = flows.filter(|_| self.second == Second::Late);
         StageRow {
-            counted: memory.counted(set),
+            counted: memory.uses.known(number).counted,
             // A layer by itself has all that it keeps.
-            counts: !self.with_overhead || !memory.is_recomputed(class, set),
+            counts: !self.with_overhead || !memory.is_recomputed(number),
             second: match self.second {
                 Second::None => false,
-                Second::Other => other.is_some_and(|other| !other.is_recomputed(class, set)),
+                Second::Other => other.is_some_and(|other| !other.is_recomputed(number)),
                 Second::Late => true,
             },
-            kept_late: flows.and_then(|flows| flows.of(class, set)),
+            kept_late: flows.and_then(|flows| flows.of(number)),
         }
     }
 }

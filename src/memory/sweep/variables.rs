@@ -78,8 +78,8 @@ impl<const N: usize> SweepVariables<N> {
         self.ends.restart(steps);
         self.counted.clear();
         self.live.clear();
-        for (class, set) in uses.all() {
-            self.take(model, class, set);
+        for &number in uses.numbers() {
+            self.take(model, number);
         }
         for &(from, to) in self.live.all() {
             self.begins.add(from);
@@ -96,15 +96,15 @@ impl<const N: usize> SweepVariables<N> {
 
     /// Takes a use, which no stage has that has none of its places, or that is made
     /// again layer by layer.
-    fn take(&mut self, model: &MemoryModel<'_>, class: u32, set: u32) {
-        let counted = model.counted(set);
+    fn take(&mut self, model: &MemoryModel<'_>, number: u32) {
+        let counted = model.uses.known(number).counted;
         let is_nowhere = counted != EVERYWHERE && model.sets.places(counted).is_empty();
-        if is_nowhere || model.is_recomputed(class, set) {
+        if is_nowhere || model.is_recomputed(number) {
             self.counted.push(NOWHERE);
             self.live.push(Some(&[]));
         } else {
             self.counted.push(counted);
-            self.live.push(model.live_ranges(class));
+            self.live.push(model.live_ranges(number));
         }
     }
 

@@ -183,7 +183,7 @@ impl Peaks {
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
     let sum = |tile| -> u64 {
-        let items = variables.on_tile(tile).iter();
+        let items = variables.on_tile(tile);
         items.map(|item| u64::from(item.bytes)).sum()
     };
     let recorded = model.recorded.tiles.iter().map(|tile| tile.total);

@@ -151,7 +151,7 @@ fn on_first_tile(model: &mut Model, uses: impl Iterator<Item = (u32, u32)>) {
     let items: Vec<VariableGroup> = uses.map(item).collect();
     let mut counts = vec![0; model.target.num_tiles as usize];
     counts[0] = items.len() as u32;
-    model.variables = VariableGroups::from_sorted(&counts, items).unwrap();
+    model.variables = VariableGroups::from_sorted(&counts, &items).unwrap();
 }
 
 #[test]

@@ -4,18 +4,16 @@ mod accumulators;
 mod part;
 mod tile;
 mod users;
-mod uses;
 
 pub(super) use part::{Flow, Life, Part};
 pub(in crate::memory) use tile::TileFlows;
 
 use super::{Pipeline, Recompute, Schedule};
-use crate::model::{Model, PassPlaces, Placement, TooManyPlaces};
+use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableUse};
 use accumulators::AccumulatorSize;
 use std::ops::Range;
 use std::sync::Arc;
-use users::{KnownFlows, OfSet};
-use uses::FlowsOfUses;
+use users::{KnownFlows, OfSet, PassWindows};
 
 /// All flows of a model, which are shared with the same model in other pipelines.
 #[derive(Debug, Clone)]
@@ -29,12 +27,24 @@ pub(in crate::memory) struct Flows {
     pub(super) out_is_first: bool,
     /// The flows by number.
     pub(super) list: Arc<[Flow]>,
-    /// By use: its flow.
-    of_uses: FlowsOfUses,
-    /// By user set: where it counts.
-    counted: Arc<[Box<[u32]>]>,
-    /// By user set: bytes of an accumulator are these for each byte of it.
-    accumulators: Arc<[Option<AccumulatorSize>]>,
+    /// By number of the use.
+    of_uses: Arc<[UseInPipeline]>,
+}
+
+/// What a pipeline does with the variables of a use.
+#[derive(Debug, Clone, Copy)]
+enum UseInPipeline {
+    /// They flow between stages, or are kept.
+    Flow {
+        flow: u32,
+        /// Do pipelines that make activations again layer by layer make them again?
+        is_layered: bool,
+    },
+    /// They are weights that get an accumulator.
+    Accumulated(AccumulatorSize),
+    /// Nothing: they are other parameters, constants, or what no operation with a place
+    /// uses.
+    Other,
 }
 
 impl Flows {
@@ -49,32 +59,26 @@ impl Flows {
     ) -> Result<Self, TooManyPlaces> {
         let by_pass = PassPlaces::new(model, placement)?;
         let positions = &placement.positions;
-        let life = |class| Life::of_class(model, class);
-        let life_of_class: Vec<_> = (0..model.classes.len() as u32).map(life).collect();
         let mut known = KnownFlows::new(positions);
         let of_set = known.of_sets(model, &by_pass);
-        let has_flow = |(class, set): (u32, u32)| {
-            life_of_class[class as usize].is_some() && !matches!(of_set[set as usize], OfSet::None)
-        };
-        let uses = model
-            .variables
-            .uses()
-            .iter()
-            .map(|own| (own.class, own.set));
-        let uses: Vec<_> = uses.filter(|&own| has_flow(own)).collect();
-        let of_uses = known.of_uses(model, (&by_pass, placement), &of_set, &uses);
-        let lasting = life_of_class.iter().map(Option::is_none);
-        let of_uses = FlowsOfUses::new(lasting, &uses, |(class, set)| {
-            let first = match of_set[set as usize] {
-                OfSet::First(first) => first,
-                OfSet::None | OfSet::ByClass => of_uses[&(class, set)],
+        let windows = PassWindows::new(model, placement, &by_pass);
+        let accumulators = accumulators::by_set(model, &by_pass);
+        let mut flow = |&VariableUse { class, set, .. }: &VariableUse| {
+            let Some(life) = Life::of_class(model, class) else {
+                let size = accumulators[set as usize];
+                return size.map_or(UseInPipeline::Other, UseInPipeline::Accumulated);
             };
-            let life = life_of_class[class as usize].unwrap_or(Life::Forward);
+            let first = match of_set[set as usize] {
+                OfSet::None => return UseInPipeline::Other,
+                OfSet::First(first) => first,
+                OfSet::ByClass => known.of_use(model, (&by_pass, &windows), (class, set)),
+            };
             let streamed = is_streamed(model, &by_pass.streams[set as usize], class);
-            first + 2 * life as u32 + u32::from(streamed)
-        });
-        let counted = placement.counted.iter();
-        let counted = counted.map(|&set| placement.sets.places(set).into());
+            let flow = first + 2 * life as u32 + u32::from(streamed);
+            let is_layered = known.list[flow as usize].is_layered(placement, set);
+            UseInPipeline::Flow { flow, is_layered }
+        };
+        let of_uses = model.variables.uses().iter().map(&mut flow).collect();
         Ok(Self {
             pipeline,
             is_training: model.turn.is_some(),
@@ -82,8 +86,6 @@ impl Flows {
             out_is_first: positions.out_is_first(),
             list: known.list.into(),
             of_uses,
-            counted: counted.collect(),
-            accumulators: accumulators::by_set(model, &by_pass).into(),
         })
     }
 
@@ -93,11 +95,20 @@ impl Flows {
         Self { pipeline, ..own }
     }
 
-    /// The flow of a variable; `None` for parameters, constants, and what no
-    /// operation with a place uses.
+    /// What it does with the variables of a use.
     #[inline]
-    pub(in crate::memory) fn of(&self, class: u32, set: u32) -> Option<u32> {
-        self.of_uses.of((class, set))
+    fn of_use(&self, number: u32) -> UseInPipeline {
+        let own = self.of_uses.get(number as usize);
+        own.copied().unwrap_or(UseInPipeline::Other)
+    }
+
+    /// The flow of a use, if it has one.
+    #[inline]
+    pub(in crate::memory) fn of(&self, number: u32) -> Option<u32> {
+        match self.of_use(number) {
+            UseInPipeline::Flow { flow, .. } => Some(flow),
+            UseInPipeline::Accumulated(_) | UseInPipeline::Other => None,
+        }
     }
 
     /// How many flows there are.
@@ -105,37 +116,22 @@ impl Flows {
         self.list.len()
     }
 
-    /// How large the accumulator of a variable is, if it is a weight that gets one.
-    fn accumulator_size(&self, class: u32, set: u32) -> Option<AccumulatorSize> {
-        let lasts = self.of_uses.is_lasting(class);
-        lasts.then(|| self.accumulators[set as usize]).flatten()
-    }
-
     /// Bytes of the accumulator of a weight.
     fn accumulator_bytes(&self, AccumulatorSize(element): AccumulatorSize, bytes: u32) -> u64 {
         self.pipeline.accumulator.bytes(bytes.into(), element)
     }
 
-    /// Is a variable made again layer by layer, so that it is not live in all
-    /// layers at once?
-    pub(in crate::memory) fn is_recomputed(&self, class: u32, set: u32) -> bool {
-        self.recomputes_layers()
-            && self.of(class, set).is_some_and(|flow| {
-                let flow = &self.list[flow as usize];
-                flow.life == Life::OverTurn
-                    && !flow.backward.is_empty()
-                    && self.is_only_used_by(flow, set)
-            })
-    }
-
-    /// Do only places count a set that use this flow of it?
-    fn is_only_used_by(&self, flow: &Flow, set: u32) -> bool {
-        let uses = |place| flow.forward.contains(&place) || flow.backward.contains(&place);
-        let is_first_with_out = |place| self.out_is_first && place == 0;
-        let is_used =
-            |place: u32| uses(place) || (is_first_with_out(place) && uses(self.places - 1));
-        let counted = &self.counted[set as usize];
-        !counted.is_empty() && counted.iter().all(|&place| is_used(place))
+    /// Are the variables of a use made again layer by layer, so that they are not live in
+    /// all layers at once?
+    pub(in crate::memory) fn is_recomputed(&self, number: u32) -> bool {
+        let is_layered = matches!(
+            self.of_use(number),
+            UseInPipeline::Flow {
+                is_layered: true,
+                ..
+            }
+        );
+        is_layered && self.recomputes_layers()
     }
 
     pub(in crate::memory) fn pipeline(&self) -> Pipeline {
@@ -212,9 +208,7 @@ impl Flows {
             places,
             out_is_first,
             list: list.into(),
-            of_uses: FlowsOfUses::default(),
-            counted: Arc::default(),
-            accumulators: Arc::default(),
+            of_uses: Arc::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a stage does with a tensor.
 
 use crate::memory::pipeline::Recompute;
-use crate::model::Model;
+use crate::model::{Model, Placement};
 use std::ops::Range;
 
 /// When a variable that is no parameter is live.
@@ -69,6 +69,21 @@ pub(in crate::memory::pipeline) struct Part {
 }
 
 impl Flow {
+    /// Do pipelines that make activations again layer by layer make it again where it is
+    /// of `set`? Then only places that use it count the set.
+    pub(super) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
+        let positions = &placement.positions;
+        let out = positions.len() as u32;
+        let uses = |place| self.forward.contains(&place) || self.backward.contains(&place);
+        let is_first_with_out = |place| positions.out_is_first() && place == 0;
+        let is_used = |place: u32| uses(place) || (is_first_with_out(place) && uses(out));
+        let counted = placement.sets.places(placement.counted[set as usize]);
+        self.life == Life::OverTurn
+            && !self.backward.is_empty()
+            && !counted.is_empty()
+            && counted.iter().all(|&place| is_used(place))
+    }
+
     /// What a stage with these places does with it: the definitions of
     /// pipeline.md, sections 13 and 15, word by word.
     pub(in crate::memory::pipeline) fn part_of(&self, places: &Range<u32>) -> Part {

@@ -1,6 +1,6 @@
 //! The bytes of flows on neighbouring tiles.
 
-use super::Flows;
+use super::{Flows, UseInPipeline};
 use crate::memory::MemoryModel;
 use crate::memory::lanes;
 use crate::memory::neighbours::NeighbourUses;
@@ -58,12 +58,14 @@ impl<const N: usize> TileFlows<N> {
         self.bytes.resize(flows.list.len(), FlowBytes::NONE);
         self.met.clear();
         self.accumulators.clear();
-        for ((class, set), bytes) in uses.with_bytes() {
-            if let Some(flow) = flows.of(class, set) {
-                self.add(flow, &bytes.map(u64::from));
-            } else if let Some(size) = flows.accumulator_size(class, set) {
-                let of_weight = bytes.map(|bytes| flows.accumulator_bytes(size, bytes));
-                self.accumulate(memory.counted(set), of_weight);
+        for (number, bytes) in uses.with_bytes() {
+            match flows.of_use(number) {
+                UseInPipeline::Flow { flow, .. } => self.add(flow, &bytes.map(u64::from)),
+                UseInPipeline::Accumulated(size) => {
+                    let of_weight = bytes.map(|bytes| flows.accumulator_bytes(size, bytes));
+                    self.accumulate(memory.uses.known(number).counted, of_weight);
+                }
+                UseInPipeline::Other => {}
             }
         }
     }

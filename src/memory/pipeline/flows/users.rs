@@ -1,6 +1,5 @@
 //! Which places use a tensor in the forward pass and in the backward pass.
 
-use super::uses::Use;
 use super::{Flow, Life};
 use crate::memory::join;
 use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind};
@@ -90,34 +89,28 @@ impl KnownFlows {
         (0..model.user_sets.len() as u32).map(of_set).collect()
     }
 
-    /// The first flow of each use that is of a set which several places use: a
-    /// variable of a function is used in all that call it, but live in one call.
-    pub(super) fn of_uses(
+    /// The first flow of a class and a set that several places use: a variable of a
+    /// function is used in all that call it, but live in one call.
+    pub(super) fn of_use(
         &mut self,
         model: &Model,
-        (by_pass, placement): (&PassPlaces, &Placement),
-        of_set: &[OfSet],
-        uses: &[Use],
-    ) -> FxHashMap<Use, u32> {
-        let windows = PassWindows::new(model, placement, by_pass);
-        let is_wanted = |&&(_, set): &&Use| matches!(of_set[set as usize], OfSet::ByClass);
-        let flow = |&(class, set): &Use| {
-            let (forward, backward) = windows.users(model, by_pass.places(set), class);
-            ((class, set), self.number(&forward, &backward))
-        };
-        uses.iter().filter(is_wanted).map(flow).collect()
+        (by_pass, windows): (&PassPlaces, &PassWindows),
+        (class, set): (u32, u32),
+    ) -> u32 {
+        let (forward, backward) = windows.users(model, by_pass.places(set), class);
+        self.number(&forward, &backward)
     }
 }
 
 /// The steps at which the operations of each place run, by pass, as far as they
 /// run in one place alone.
-struct PassWindows {
+pub(super) struct PassWindows {
     forward: Vec<Option<(u32, u32)>>,
     backward: Vec<Option<(u32, u32)>>,
 }
 
 impl PassWindows {
-    fn new(model: &Model, placement: &Placement, by_pass: &PassPlaces) -> Self {
+    pub(super) fn new(model: &Model, placement: &Placement, by_pass: &PassPlaces) -> Self {
         let mut runs = vec![0u32; model.operation_groups.len()];
         for operation in &model.operations {
             runs[operation.group as usize] += 1;

@@ -1,0 +1,91 @@
+//! The variables that count, by what they have in common: their uses, each with a number.
+//!
+//! There are ten times as many uses on all tiles that are weighed side by side as there
+//! are over all tiles, so that what follows from them alone is looked up once.
+
+use super::Rules;
+use super::liveness::ClassLife;
+use crate::model::{
+    Model, PlaceSet, Placement, TileUse, VariableGroup, VariableGroups, VariableUse,
+};
+use std::sync::Arc;
+
+/// The variables that count. Uses of data have the first numbers, and then those of code.
+#[derive(Debug, Clone)]
+pub(super) struct CountedUses<'a> {
+    data: &'a VariableGroups,
+    /// Where they count: by the full rules, code is counted by what was recorded of it
+    /// and not as variables.
+    code: Option<&'a VariableGroups>,
+    /// By number.
+    known: Arc<[KnownUse]>,
+}
+
+/// What is known of a use, whatever tile and stage.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KnownUse {
+    pub(super) class: u32,
+    pub(super) life: ClassLife,
+    /// Where its variables count.
+    pub(super) counted: PlaceSet,
+}
+
+impl<'a> CountedUses<'a> {
+    pub(super) fn new(model: &'a Model, placement: &Placement) -> Self {
+        let has_code = placement.rules == Rules::Classic;
+        let (data, code) = (&model.variables, &model.code_variables);
+        let mut uses = Self {
+            data,
+            code: has_code.then_some(code),
+            known: Arc::default(),
+        };
+        let known = |own: &VariableUse| KnownUse {
+            class: own.class,
+            life: ClassLife::of(&model.classes, own.class),
+            counted: placement.counted[own.set as usize],
+        };
+        uses.known = uses.all().map(known).collect();
+        uses
+    }
+
+    /// All uses by number, with their bytes over all tiles.
+    pub(super) fn all(&self) -> impl Iterator<Item = &'a VariableUse> + use<'a> {
+        let code = self.code.map_or(&[][..], VariableGroups::uses);
+        self.data.uses().iter().chain(code)
+    }
+
+    /// What is known of a use.
+    #[inline]
+    pub(super) fn known(&self, number: u32) -> &KnownUse {
+        &self.known[number as usize]
+    }
+
+    /// The number of the use of data with this class and user set; `None` if no variable
+    /// has it.
+    pub(super) fn of_data(&self, class: u32, set: u32) -> Option<u32> {
+        self.data.number(class, set)
+    }
+
+    /// The variables on `tile`.
+    pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + use<'a> {
+        let code = self.code.map(|code| code.on_tile(tile));
+        self.data.on_tile(tile).chain(code.into_iter().flatten())
+    }
+
+    /// The same by the numbers of their uses, with their bytes.
+    pub(super) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + use<'a> {
+        let lists = self.lists(tile).into_iter();
+        lists.flat_map(|(first, uses)| {
+            let numbered = uses.iter();
+            numbered.map(move |own| (first + own.number, own.bytes.into()))
+        })
+    }
+
+    /// The uses on `tile` in two lists, each in order; with the number that the first
+    /// one would have in the second list.
+    pub(super) fn lists(&self, tile: u32) -> [(u32, &'a [TileUse]); 2] {
+        let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
+        let first = self.data.uses().len() as u32;
+        [(0, self.data.uses_on_tile(tile)), (first, code)]
+    }
+}

@@ -1,0 +1,316 @@
+//! Which operations use which lowered variables.
+
+use super::ModelError;
+use super::operations::FoundGroup;
+use super::variables::members;
+use crate::limits;
+use crate::parallel::{equal_parts, filled};
+use crate::profile::Profile;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Sets of operation groups that use variables, each kept once for each label
+/// and companion of the variables that it stands for. Set 0 is empty;
+/// any other is a smaller one and one more group, which comes later in the order
+/// than all of that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserSets {
+    /// By set: the set without its last group, and that group.
+    nodes: Vec<(u32, u32)>,
+    /// By set: what the variables are called; see [`UserSets::label`].
+    labels: Vec<u32>,
+    /// By set: the set that they are paired with, [`NO_USERS`] for none.
+    companions: Vec<u32>,
+}
+
+/// The user set of variables that no operation uses.
+pub const NO_USERS: u32 = 0;
+
+impl Default for UserSets {
+    /// The empty set alone.
+    fn default() -> Self {
+        Self {
+            nodes: vec![(NO_USERS, u32::MAX)],
+            labels: vec![0],
+            companions: vec![NO_USERS],
+        }
+    }
+}
+
+impl UserSets {
+    /// Adds a set: `smaller`, which must be there, and `group`, which must come
+    /// after all groups of it.
+    pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
+        self.nodes.push((smaller, group));
+        self.labels.push(0);
+        self.companions.push(NO_USERS);
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Adds the same set for variables with a label and a companion.
+    pub(super) fn push_alike(&mut self, set: u32, label: u32, companion: u32) -> u32 {
+        let (smaller, group) = self.nodes[set as usize];
+        let added = self.push(smaller, group);
+        self.mark(added, label, companion);
+        added
+    }
+
+    /// Says that all variables of a set have this label and companion.
+    pub(crate) fn mark(&mut self, set: u32, label: u32, companion: u32) {
+        self.labels[set as usize] = label;
+        self.companions[set as usize] = companion;
+    }
+
+    /// What the variables with this set are called, as a position in
+    /// [`Model::labels`](super::Model::labels).
+    pub fn label(&self, set: u32) -> u32 {
+        self.labels[set as usize]
+    }
+
+    /// The set of variables that they are paired with: those of the same tile
+    /// and as many elements in a compute set over the whole model.
+    pub fn companion(&self, set: u32) -> Option<u32> {
+        Some(self.companions[set as usize]).filter(|&companion| companion != NO_USERS)
+    }
+
+    /// Is the first set the empty one, does each other consist of a smaller one
+    /// that stands before it and a later one of `groups`, and has each of them
+    /// one of `labels` and a companion that is there?
+    pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
+        let sets = self.nodes.len();
+        let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
+            let smaller = smaller as usize;
+            let behind =
+                smaller == 0 || self.nodes[..set].get(smaller).is_some_and(|n| n.1 < group);
+            smaller < set && behind && (group as usize) < groups
+        };
+        let all_below = |positions: &[u32], end| {
+            positions.len() == sets && positions.iter().all(|&position| (position as usize) < end)
+        };
+        self.nodes.first() == Some(&(NO_USERS, u32::MAX))
+            && self.nodes.iter().enumerate().skip(1).all(follows)
+            && all_below(&self.labels, labels)
+            && all_below(&self.companions, sets)
+            && (self.labels[0], self.companions[0]) == (0, NO_USERS)
+    }
+
+    /// How many sets there are, the empty one included.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Is there no set? Never so: the empty set is always there.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Every set but the empty one, in an order in which smaller sets come
+    /// first: (set, the set without its last group, that group).
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        let nodes = (0u32..).zip(&self.nodes).skip(1);
+        nodes.map(|(set, &(smaller, group))| (set, smaller, group))
+    }
+
+    /// The groups of a set, the last first.
+    pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut set = set;
+        std::iter::from_fn(move || {
+            let (smaller, group) = self.nodes[set as usize];
+            (set != NO_USERS).then(|| {
+                set = smaller;
+                group
+            })
+        })
+    }
+}
+
+/// By variable its user set, and the user sets.
+pub(super) type Users = (Vec<u32>, UserSets);
+
+/// The user set of each variable, by its position.
+pub(super) fn find(profile: &Profile, groups: &[FoundGroup]) -> Result<Users, ModelError> {
+    let count = profile.variables.len();
+    let (most_sets, most_uses) = (limits::SETS.of(count), limits::USES.of(count));
+    let mut uses = 0;
+    let mut used = Vec::with_capacity(groups.len());
+    for found in groups {
+        let members = members(profile, &found.programs);
+        uses += members.iter().map(|list| list.len()).sum::<usize>();
+        if uses > most_uses {
+            return Err(ModelError::TooManyUses {
+                variables: count,
+                most: most_uses,
+            });
+        }
+        used.push(members);
+    }
+    let threads = rayon::current_num_threads();
+    of_variables(count, &used, threads, most_sets).ok_or(ModelError::TooManySets {
+        variables: count,
+        most: most_sets,
+    })
+}
+
+/// The variables that a group uses, in lists.
+type Used<'a> = Vec<&'a [u32]>;
+
+/// The user sets of `count` variables by the variables that each group uses, found in so
+/// many parts of these; `None` if there are more than `most`. Sets have their numbers in
+/// the order in which one part alone would find them.
+fn of_variables(count: usize, used: &[Used<'_>], parts: usize, most: usize) -> Option<Users> {
+    let mut set_of = filled(NO_USERS, count);
+    let mut rest = &mut set_of[..];
+    let mut of_parts = Vec::new();
+    for part in equal_parts(count, parts) {
+        let (own, after) = rest.split_at_mut(part.len());
+        rest = after;
+        of_parts.push((part, own));
+    }
+    let found = of_parts.into_par_iter().map(|(part, own)| {
+        let found = SetsOfPart::find(part, own, used, most)?;
+        Some((found, own))
+    });
+    let (found, of_parts): (Vec<_>, Vec<_>) =
+        found.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let (sets, numbers) = joined(&found);
+    let of_parts = of_parts.into_par_iter().zip(&numbers);
+    of_parts.for_each(|(own, numbers)| {
+        for set in own {
+            *set = numbers[*set as usize];
+        }
+    });
+    (sets.len() <= most).then_some((set_of, sets))
+}
+
+/// The sets that some of the variables have. Numbers are those of these sets alone.
+struct SetsOfPart {
+    /// By set but the empty one, in the order in which they were found.
+    found: Vec<FoundSet>,
+    /// By set: the one that it becomes with a group more, and that group, for the
+    /// group that was added last.
+    grown: Vec<(u32, u32)>,
+}
+
+/// A set: a smaller one, and one group more.
+struct FoundSet {
+    smaller: u32,
+    group: u32,
+    /// How many variables all groups used before the one that has it first.
+    uses_before: usize,
+}
+
+impl SetsOfPart {
+    /// Finds the set of each variable of `part`; `None` if there are more than `most`.
+    fn find(
+        part: Range<usize>,
+        set_of: &mut [u32],
+        used: &[Used<'_>],
+        most: usize,
+    ) -> Option<Self> {
+        let mut sets = Self {
+            found: Vec::new(),
+            grown: vec![(u32::MAX, NO_USERS)],
+        };
+        let mut uses_before = 0;
+        for (group, lists) in (0u32..).zip(used) {
+            if sets.grown.len() > most {
+                return None;
+            }
+            for list in lists {
+                for (number, &variable) in list.iter().enumerate() {
+                    let own = (variable as usize).wrapping_sub(part.start);
+                    if let Some(set) = set_of.get_mut(own) {
+                        *set = sets.with(*set, group, uses_before + number);
+                    }
+                }
+                uses_before += list.len();
+            }
+        }
+        Some(sets)
+    }
+
+    /// The set with `group` in it, which no set has a later one than.
+    #[inline]
+    fn with(&mut self, set: u32, group: u32, uses_before: usize) -> u32 {
+        let own = (set as usize)
+            .checked_sub(1)
+            .map(|own| self.found[own].group);
+        if own == Some(group) {
+            return set;
+        }
+        let (noted, larger) = self.grown[set as usize];
+        if noted == group {
+            return larger;
+        }
+        self.found.push(FoundSet {
+            smaller: set,
+            group,
+            uses_before,
+        });
+        let larger = self.grown.len() as u32;
+        self.grown[set as usize] = (group, larger);
+        self.grown.push((u32::MAX, NO_USERS));
+        larger
+    }
+}
+
+/// The sets of all parts, each once, and by part the numbers that its sets have there.
+fn joined(parts: &[SetsOfPart]) -> (UserSets, Vec<Vec<u32>>) {
+    let all = parts.iter().enumerate();
+    let all = all.flat_map(|(part, own)| own.found.iter().map(move |set| (part, set)));
+    let mut all: Vec<(usize, &FoundSet)> = all.collect();
+    all.sort_unstable_by_key(|(_, set)| set.uses_before);
+    let mut sets = UserSets::default();
+    let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let mut numbers = vec![vec![NO_USERS]; parts.len()];
+    for (part, set) in all {
+        let numbers = &mut numbers[part];
+        let smaller = numbers[set.smaller as usize];
+        let number = known.entry((smaller, set.group));
+        numbers.push(*number.or_insert_with(|| sets.push(smaller, set.group)));
+    }
+    (sets, numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sets_are_the_same_in_any_number_of_parts(
+            used in prop::collection::vec(
+                prop::collection::vec(prop::collection::vec(0u32..30, 0..12), 0..3),
+                0..9,
+            ),
+            parts in 1usize..7,
+        ) {
+            let mut lists: Vec<Used<'_>> = Vec::new();
+            lists.extend(used.iter().map(|own| own.iter().map(Vec::as_slice).collect()));
+            let found = of_variables(30, &lists, parts, 1 << 20);
+            prop_assert_eq!(&found, &of_variables(30, &lists, 1, 1 << 20));
+            let (set_of, sets) = found.unwrap();
+            for (variable, &set) in set_of.iter().enumerate() {
+                let mut groups: Vec<u32> = sets.groups(set).collect();
+                groups.reverse();
+                let uses = |group: &u32| used[*group as usize].iter().flatten().any(|&own| own as usize == variable);
+                let expected: Vec<u32> = (0..used.len() as u32).filter(uses).collect();
+                prop_assert_eq!(groups, expected);
+            }
+            // Numbers are in the order of the first use, and no set comes twice.
+            let nodes: Vec<_> = sets.iter().map(|(_, smaller, group)| (smaller, group)).collect();
+            prop_assert!(nodes.iter().is_sorted_by_key(|own| own.1));
+            let mut distinct = nodes.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            prop_assert_eq!(distinct.len(), nodes.len());
+            prop_assert!(sets.is_sound(used.len(), 1));
+            let least = of_variables(30, &lists, parts, sets.len());
+            prop_assert!(least.is_some());
+            prop_assert!(of_variables(30, &lists, parts, sets.len() - 1).is_none());
+        }
+    }
+}

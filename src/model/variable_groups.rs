@@ -1,0 +1,404 @@
+//! The lowered variables of all tiles, those that are alike joined.
+
+use super::NO_USERS;
+use super::variable_uses::{ByUse, TileUse, VariableUse};
+use crate::parallel::{by_parts, equal_parts, filled};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Lowered variables of one tile that are alike in all that matters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct VariableGroup {
+    /// Their equivalence class, as a position in the profile's classes.
+    pub class: u32,
+    /// The operation groups that use them, as a set of
+    /// [`UserSets`](super::UserSets); [`NO_USERS`] when none does.
+    pub set: u32,
+    /// Their bytes together.
+    pub bytes: u32,
+}
+
+/// All allocated variables, tile by tile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StoredGroups", into = "StoredGroups")]
+pub struct VariableGroups {
+    /// By class, then by set.
+    uses: Vec<VariableUse>,
+    /// By tile, where its groups begin in `groups`; one more at the end.
+    starts: Vec<u32>,
+    /// On each tile by the number of their use.
+    groups: Vec<TileUse>,
+}
+
+impl Default for VariableGroups {
+    /// On no tile.
+    fn default() -> Self {
+        Self {
+            uses: Vec::new(),
+            starts: vec![0],
+            groups: Vec::new(),
+        }
+    }
+}
+
+impl VariableGroups {
+    /// Sorts `groups` (with the tile of each) by tile, class and set, and
+    /// joins equal ones. What would pass 4 GiB stays apart.
+    pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
+        let groups: Vec<_> = groups.collect();
+        let classes = groups.iter().map(|(_, group)| group.class as usize + 1);
+        let classes = classes.max().unwrap_or(0);
+        let tile = |position: usize| groups[position].0;
+        let group = |position: usize| Some(groups[position].1);
+        Self::sorted((tiles, classes), groups.len(), tile, group)
+    }
+
+    /// The same for groups by their positions below `count`, each with a tile; some are
+    /// none. There are so many tiles and classes.
+    pub(super) fn sorted(
+        (tiles, classes): (u32, usize),
+        count: usize,
+        tile: impl Fn(usize) -> u16 + Sync,
+        group: impl Fn(usize) -> Option<VariableGroup> + Sync,
+    ) -> Self {
+        let at = |position| Some((tile(position), group(position)?));
+        let none = || SumsOfGroups::none(tiles, classes);
+        let add = |positions: Range<usize>| none().with(positions.filter_map(at));
+        let sums = by_parts(count, parts(count, classes), add, SumsOfGroups::join);
+        let SumsOfGroups { counts, bytes } = sums.unwrap_or_else(none);
+        let uses = bytes.into_uses();
+        let numbers = ByUse::numbers(&uses, classes);
+        let mut starts = starts(&counts);
+        let all = starts.last().map_or(0, |&end| end as usize);
+        let mut sorted = filled(TileUse::default(), all);
+        let parts = by_tiles(&starts, &mut sorted);
+        parts.into_par_iter().for_each(|(tiles, own)| {
+            let mut next = starts[tiles.clone()].to_vec();
+            let first = next.first().copied().unwrap_or(0);
+            for position in 0..count {
+                let tile = usize::from(tile(position));
+                if tiles.contains(&tile)
+                    && let Some(VariableGroup { class, set, bytes }) = group(position)
+                {
+                    let place = &mut next[tile - tiles.start];
+                    let number = numbers.of(class, set);
+                    own[(*place - first) as usize] = TileUse { number, bytes };
+                    *place += 1;
+                }
+            }
+        });
+        join_equal(&mut starts, &mut sorted);
+        Self {
+            uses,
+            starts,
+            groups: sorted,
+        }
+    }
+
+    /// Takes groups that are in order already: by tile the number of its groups,
+    /// and the groups of all tiles, on each by class, then by set. `None` when
+    /// the numbers do not add up or a tile is not in order.
+    pub fn from_sorted(counts: &[u32], groups: &[VariableGroup]) -> Option<Self> {
+        let key = |group: &VariableGroup| (group.class, group.set);
+        let mut uses: Vec<_> = groups.iter().map(key).collect();
+        uses.sort_unstable();
+        uses.dedup();
+        let numbered = |group: &VariableGroup| TileUse {
+            number: uses.partition_point(|&own| own < key(group)) as u32,
+            bytes: group.bytes,
+        };
+        let groups = groups.iter().map(numbered).collect();
+        Self::from_numbered(&uses, counts, groups)
+    }
+
+    /// The same for groups by the numbers of their uses, each a class and a user set.
+    /// `None` also when the uses are not in order or a group has one that is not there.
+    pub(crate) fn from_numbered(
+        uses: &[(u32, u32)],
+        counts: &[u32],
+        groups: Vec<TileUse>,
+    ) -> Option<Self> {
+        let all: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+        let is_whole = all == groups.len() as u64 && u32::try_from(all).is_ok();
+        if !is_whole || !uses.is_sorted_by(|a, b| a < b) {
+            return None;
+        }
+        let starts = starts(counts);
+        let sum_up = |tiles: Range<usize>| {
+            let mut sums = vec![0u64; uses.len()];
+            for tile in starts[tiles.start..=tiles.end].windows(2) {
+                let own = &groups[tile[0] as usize..tile[1] as usize];
+                if !own.is_sorted_by_key(|own| own.number) {
+                    return None;
+                }
+                for own in own {
+                    *sums.get_mut(own.number as usize)? += u64::from(own.bytes);
+                }
+            }
+            Some(sums)
+        };
+        let add = |all: Option<Vec<u64>>, part: Option<Vec<u64>>| {
+            let (mut all, part) = all.zip(part)?;
+            all.iter_mut().zip(part).for_each(|(sum, own)| *sum += own);
+            Some(all)
+        };
+        let parts = parts(groups.len(), uses.len());
+        let none = || Some(vec![0; uses.len()]);
+        let sums = by_parts(counts.len(), parts, sum_up, add).unwrap_or_else(none)?;
+        let uses = uses.iter().zip(sums);
+        let uses = uses.map(|(&(class, set), bytes)| VariableUse { class, set, bytes });
+        Some(Self {
+            uses: uses.collect(),
+            starts,
+            groups,
+        })
+    }
+
+    /// Those that some operation uses.
+    pub(super) fn used(&self) -> Self {
+        let tiles = 0..self.tiles();
+        let groups = tiles.flat_map(|tile| self.on_tile(tile).map(move |own| (tile as u16, own)));
+        Self::new(
+            self.tiles(),
+            groups.filter(|(_, group)| group.set != NO_USERS),
+        )
+    }
+
+    /// The classes and sets of all groups, by class, then by set, with their bytes over
+    /// all tiles.
+    pub fn uses(&self) -> &[VariableUse] {
+        &self.uses
+    }
+
+    /// The number of the use with this class and user set; `None` if no variable has it.
+    pub fn number(&self, class: u32, set: u32) -> Option<u32> {
+        let key = |own: &VariableUse| (own.class, own.set);
+        let found = self.uses.binary_search_by_key(&(class, set), key);
+        found.ok().map(|number| number as u32)
+    }
+
+    /// How many tiles there are.
+    pub fn tiles(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
+    /// The groups of `tile`, by class, then by set.
+    pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
+        let group = |&TileUse { number, bytes }: &TileUse| {
+            let VariableUse { class, set, .. } = self.uses[number as usize];
+            VariableGroup { class, set, bytes }
+        };
+        self.uses_on_tile(tile).iter().map(group)
+    }
+
+    /// The same groups by the numbers of their uses, in the order of these.
+    pub fn uses_on_tile(&self, tile: u32) -> &[TileUse] {
+        let tile = tile as usize;
+        &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
+    }
+}
+
+/// The form in which groups are saved with the rest of a model.
+#[derive(Serialize, Deserialize)]
+struct StoredGroups {
+    starts: Vec<u32>,
+    groups: Vec<VariableGroup>,
+}
+
+impl From<VariableGroups> for StoredGroups {
+    fn from(all: VariableGroups) -> Self {
+        let tiles = 0..all.tiles();
+        Self {
+            groups: tiles.flat_map(|tile| all.on_tile(tile)).collect(),
+            starts: all.starts,
+        }
+    }
+}
+
+impl TryFrom<StoredGroups> for VariableGroups {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredGroups) -> Result<Self, Self::Error> {
+        let StoredGroups { starts, groups } = stored;
+        let counts = starts.windows(2);
+        let counts = counts.map(|ends| ends[1].checked_sub(ends[0]));
+        let counts = counts.collect::<Option<Vec<u32>>>();
+        let found = counts.filter(|_| starts.first() == Some(&0));
+        let found = found.and_then(|counts| Self::from_sorted(&counts, &groups));
+        found.ok_or("the variables of a tile are not in order")
+    }
+}
+
+/// In how many parts `count` items are taken: one for each thread where there are many
+/// more than values in the list that each part has.
+fn parts(count: usize, values: usize) -> usize {
+    let most = count / (4 * values.max(1));
+    most.clamp(1, rayon::current_num_threads())
+}
+
+/// What is known of groups before they are sorted.
+struct SumsOfGroups {
+    /// By tile, how many are there.
+    counts: Vec<u32>,
+    bytes: ByUse<u64>,
+}
+
+impl SumsOfGroups {
+    fn none(tiles: u32, classes: usize) -> Self {
+        Self {
+            counts: vec![0; tiles as usize],
+            bytes: ByUse::new(classes),
+        }
+    }
+
+    fn with(mut self, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
+        for (tile, VariableGroup { class, set, bytes }) in groups {
+            self.counts[usize::from(tile)] += 1;
+            *self.bytes.of_mut(class, set) += u64::from(bytes);
+        }
+        self
+    }
+
+    fn join(mut self, part: Self) -> Self {
+        let counts = self.counts.iter_mut().zip(part.counts);
+        counts.for_each(|(sum, own)| *sum += own);
+        Self {
+            counts: self.counts,
+            bytes: self.bytes.join(part.bytes),
+        }
+    }
+}
+
+/// By tile where its groups begin, of which it has so many; one more at the end.
+fn starts(counts: &[u32]) -> Vec<u32> {
+    let mut end = 0;
+    let ends = counts.iter().map(|&count| {
+        end += count;
+        end
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
+/// A part of the tiles for each thread, with their groups; `starts` says by tile where
+/// these begin.
+fn by_tiles<'a>(
+    starts: &[u32],
+    groups: &'a mut [TileUse],
+) -> Vec<(Range<usize>, &'a mut [TileUse])> {
+    let mut rest = groups;
+    let parts = equal_parts(starts.len() - 1, rayon::current_num_threads()).into_iter();
+    parts
+        .map(|own| {
+            let count = (starts[own.end] - starts[own.start]) as usize;
+            let (groups, after) = std::mem::take(&mut rest).split_at_mut(count);
+            rest = after;
+            (own, groups)
+        })
+        .collect()
+}
+
+/// Sorts the groups of each tile and joins equal ones in place.
+fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
+    let mut rest = &mut groups[..];
+    let mut tiles = Vec::with_capacity(starts.len());
+    for ends in starts.windows(2) {
+        let (tile, after) = rest.split_at_mut((ends[1] - ends[0]) as usize);
+        tiles.push(tile);
+        rest = after;
+    }
+    let tiles = tiles.into_par_iter();
+    let kept: Vec<usize> = tiles
+        .map(|tile| {
+            tile.sort_unstable_by_key(|own| own.number);
+            join_neighbours(tile)
+        })
+        .collect();
+    let mut end = 0;
+    for (start, kept) in starts.iter_mut().zip(kept) {
+        let from = std::mem::replace(start, end as u32) as usize;
+        groups.copy_within(from..from + kept, end);
+        end += kept;
+    }
+    if let Some(last) = starts.last_mut() {
+        *last = end as u32;
+    }
+    groups.truncate(end);
+    groups.shrink_to_fit();
+}
+
+/// Joins equal ones of a tile that is in order. Returns how many are left, which are the
+/// first.
+fn join_neighbours(tile: &mut [TileUse]) -> usize {
+    let mut kept = 0usize;
+    for position in 0..tile.len() {
+        let own = tile[position];
+        let last = tile[..kept].last_mut();
+        let last = last.filter(|last| last.number == own.number);
+        match last.and_then(|last| Some((last.bytes.checked_add(own.bytes)?, last))) {
+            Some((bytes, last)) => last.bytes = bytes,
+            None => {
+                tile[kept] = own;
+                kept += 1;
+            }
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn groups_and_uses_have_the_bytes_of_all_variables(
+            groups in prop::collection::vec((0u16..9, 0u32..4, 0u32..3, 1u32..1 << 20), 0..90),
+        ) {
+            let of = |&(tile, class, set, bytes): &(u16, u32, u32, u32)| {
+                (tile, VariableGroup { class, set, bytes })
+            };
+            let found = VariableGroups::new(9, groups.iter().map(of));
+            let mut all: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+            let mut by_tile: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
+            for &(tile, class, set, bytes) in &groups {
+                *all.entry((class, set)).or_default() += u64::from(bytes);
+                *by_tile.entry((tile.into(), class, set)).or_default() += bytes;
+            }
+            let uses = found.uses().iter().map(|own| ((own.class, own.set), own.bytes));
+            prop_assert!(uses.eq(all));
+            let on_tiles = (0..9).flat_map(|tile| {
+                let own = found.on_tile(tile);
+                own.map(move |own| ((tile, own.class, own.set), own.bytes))
+            });
+            prop_assert!(on_tiles.eq(by_tile));
+            for (number, own) in (0u32..).zip(found.uses()) {
+                prop_assert_eq!(found.number(own.class, own.set), Some(number));
+            }
+            prop_assert_eq!(found.number(9, 0), None);
+            let counts: Vec<u32> = (0..9).map(|tile| found.on_tile(tile).count() as u32).collect();
+            let groups: Vec<_> = (0..9).flat_map(|tile| found.on_tile(tile)).collect();
+            prop_assert_eq!(VariableGroups::from_sorted(&counts, &groups), Some(found));
+        }
+    }
+
+    #[test]
+    fn what_would_pass_4_gib_stays_apart() {
+        let group = |bytes| VariableGroup {
+            class: 1,
+            set: 2,
+            bytes,
+        };
+        let groups = [u32::MAX, 1, 2].map(|bytes| (0, group(bytes)));
+        let found = VariableGroups::new(1, groups.into_iter());
+        let bytes: u64 = found.on_tile(0).map(|own| u64::from(own.bytes)).sum();
+        assert_eq!(
+            (found.on_tile(0).count(), bytes),
+            (2, u64::from(u32::MAX) + 3)
+        );
+        assert_eq!(found.uses().len(), 1);
+        assert_eq!(found.uses()[0].bytes, bytes);
+    }
+}
