@@ -5,6 +5,7 @@ use crate::model::{
     CodeKind, GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement, TooManyPlaces,
 };
 use crate::profile::{TileBytes, TileRun};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// Bytes by tile that a stage needs as soon as it has one of these layers,
@@ -45,24 +46,25 @@ pub(super) fn collect(
     placement: &Placement,
     sets: &mut PlaceSets,
 ) -> Result<Vec<CodeItem>, TooManyPlaces> {
-    let mut parts: FxHashMap<(CodeKind, PlaceSet), Vec<TileRun>> = FxHashMap::default();
+    let mut parts: FxHashMap<(CodeKind, PlaceSet), Vec<&[TileRun]>> = FxHashMap::default();
     for (code, set) in placed(model, placement) {
         for (kind, bytes) in by_kind(code, placement.rules) {
-            parts.entry((kind, set)).or_default().extend(bytes.runs());
+            parts.entry((kind, set)).or_default().push(bytes.runs());
         }
     }
-    vertex_code(model, placement, sets, |set, run| {
-        let key = (CodeKind::VertexCode, set);
-        parts.entry(key).or_default().push(run);
-    })?;
+    let of_vertices = vertex_code(model, placement, sets)?;
+    for (set, runs) in &of_vertices {
+        let key = (CodeKind::VertexCode, *set);
+        parts.entry(key).or_default().push(runs);
+    }
     let tiles = model.target.num_tiles;
-    let mut items: Vec<CodeItem> = parts
-        .into_iter()
-        .map(|((kind, set), runs)| CodeItem {
-            kind,
-            set,
-            bytes: add_up(&runs, tiles),
-        })
+    let item = |((kind, set), runs): ((CodeKind, PlaceSet), Vec<&[TileRun]>)| CodeItem {
+        kind,
+        set,
+        bytes: add_up(&runs, tiles),
+    };
+    let items = parts.into_par_iter().map(item);
+    let mut items: Vec<CodeItem> = items
         .filter(|item| item.set != NOWHERE && !item.bytes.is_empty())
         .collect();
     items.sort_by_key(|item| (item.set, item.kind as u8));
@@ -92,8 +94,7 @@ fn vertex_code(
     model: &Model,
     placement: &Placement,
     sets: &mut PlaceSets,
-    mut add: impl FnMut(PlaceSet, TileRun),
-) -> Result<(), TooManyPlaces> {
+) -> Result<FxHashMap<PlaceSet, Vec<TileRun>>, TooManyPlaces> {
     let mut by_type: FxHashMap<u32, Vec<(PlaceSet, &TileBytes)>> = FxHashMap::default();
     for (code, set) in placed(model, placement) {
         for (vertex_type, present) in &code.vertex_types {
@@ -105,18 +106,20 @@ fn vertex_code(
     }
     let mut types: Vec<_> = by_type.into_iter().collect();
     types.sort_unstable_by_key(|&(vertex_type, _)| vertex_type);
+    let mut found: FxHashMap<PlaceSet, Vec<TileRun>> = FxHashMap::default();
     for (vertex_type, uses) in types {
         let code = &model.vertex_code[vertex_type as usize];
         for (from, to, set) in places_by_tile(&uses, sets)? {
             for run in code.runs() {
                 let (from, to) = (run.from.max(from), run.to.min(to));
                 if from < to {
-                    add(set, TileRun { from, to, ..*run });
+                    let runs = found.entry(set).or_default();
+                    runs.push(TileRun { from, to, ..*run });
                 }
             }
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Stretches of tiles (from, end exclusive) with all places that are there.
@@ -153,10 +156,11 @@ fn places_by_tile(
     Ok(stretches)
 }
 
-/// The runs in one, where they overlap with the sum of their bytes.
-fn add_up(runs: &[TileRun], tiles: u32) -> Vec<TileSum> {
+/// The runs of all lists in one, where they overlap with the sum of their bytes.
+fn add_up(lists: &[&[TileRun]], tiles: u32) -> Vec<TileSum> {
+    let runs = lists.iter().copied().flatten();
     // There may be very many items with a few runs each.
-    if runs.len() < tiles as usize / 16 {
+    if lists.iter().map(|runs| runs.len()).sum::<usize>() < tiles as usize / 16 {
         return sums(sorted_changes(runs));
     }
     let mut changes = vec![0i64; tiles as usize + 1];
@@ -169,12 +173,12 @@ fn add_up(runs: &[TileRun], tiles: u32) -> Vec<TileSum> {
 }
 
 /// By tile: what changes there from the tile before.
-fn sorted_changes(runs: &[TileRun]) -> impl Iterator<Item = (u32, i64)> {
+fn sorted_changes<'a>(runs: impl Iterator<Item = &'a TileRun>) -> impl Iterator<Item = (u32, i64)> {
     let ends = |run: &TileRun| {
         let value = i64::from(run.value);
         [(run.from, value), (run.to, -value)]
     };
-    let mut changes: Vec<(u32, i64)> = runs.iter().flat_map(ends).collect();
+    let mut changes: Vec<(u32, i64)> = runs.flat_map(ends).collect();
     changes.sort_unstable_by_key(|&(tile, _)| tile);
     changes.dedup_by(|next, kept| {
         let is_same = next.0 == kept.0;
@@ -211,8 +215,9 @@ mod tests {
         ) {
             let run = |(from, length, value)| TileRun { from, to: from + length, value };
             let runs: Vec<TileRun> = runs.into_iter().map(run).collect();
-            let found = add_up(&runs, 50);
-            prop_assert_eq!(&found, &sums(sorted_changes(&runs)));
+            let lists = runs.split_at(runs.len() / 2);
+            let found = add_up(&[lists.0, lists.1], 50);
+            prop_assert_eq!(&found, &sums(sorted_changes(runs.iter())));
             for tile in 0..50 {
                 let here = runs.iter().filter(|run| (run.from..run.to).contains(&tile));
                 let expected: u64 = here.map(|run| u64::from(run.value)).sum();

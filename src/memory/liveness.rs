@@ -2,23 +2,26 @@
 
 use crate::profile::LiveClasses;
 
-/// When the variables of a class are live, in eight bytes: one look into memory where
-/// their ranges take three.
+/// When the variables of a class are live: one look into memory where their ranges take
+/// three. Most have one half-open range of steps, or two, for both passes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ClassLife((u32, u32));
+pub(super) enum ClassLife {
+    /// On every step.
+    Always,
+    Once([(u32, u32); 1]),
+    Twice([(u32, u32); 2]),
+    /// On more ranges, or on none.
+    Otherwise,
+}
 
 impl ClassLife {
-    /// On every step. No range of steps begins after all of them.
-    const ALWAYS: Self = Self((u32::MAX, 0));
-    /// On several half-open ranges, or on none.
-    const OTHERWISE: Self = Self((u32::MAX, 1));
-
     /// That of a class.
     pub(super) fn of(classes: &LiveClasses, class: u32) -> Self {
-        match classes.ranges(class) {
-            _ if classes.is_always_live(class) => Self::ALWAYS,
-            &[range] => Self(range),
-            _ => Self::OTHERWISE,
+        match *classes.ranges(class) {
+            _ if classes.is_always_live(class) => Self::Always,
+            [range] => Self::Once([range]),
+            [first, second] => Self::Twice([first, second]),
+            _ => Self::Otherwise,
         }
     }
 
@@ -29,10 +32,11 @@ impl ClassLife {
         classes: &'a LiveClasses,
         class: u32,
     ) -> Option<&'a [(u32, u32)]> {
-        match self.0 {
-            (u32::MAX, 0) => None,
-            (u32::MAX, _) => Some(classes.ranges(class)),
-            _ => Some(std::slice::from_ref(&self.0)),
+        match self {
+            Self::Always => None,
+            Self::Once(range) => Some(range),
+            Self::Twice(ranges) => Some(ranges),
+            Self::Otherwise => Some(classes.ranges(class)),
         }
     }
 }

@@ -190,8 +190,9 @@ impl LiveRanges {
         self.of_uses
             .push((first, ranges.map(|own| own.len() as u32)));
         match ranges.unwrap_or_default() {
-            // Most have one, for which to copy a list takes longer.
+            // Most have one or two, for which to copy a list takes longer.
             &[range] => self.ranges.push(range),
+            &[first, second] => self.ranges.extend([first, second]),
             all => self.ranges.extend_from_slice(all),
         }
     }

@@ -3,7 +3,9 @@
 use super::Rules;
 use super::code::by_kind;
 use crate::model::{CodeKind, Model};
+use crate::parallel::equal_parts;
 use crate::profile::TileBytes;
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -176,7 +178,22 @@ pub(super) fn explained(
     model: &Model,
     rules: Rules,
     tiles: Range<u32>,
-    is_wanted: impl Fn(usize) -> bool,
+    is_wanted: impl Fn(usize) -> bool + Sync,
+) -> Vec<[u64; 4]> {
+    let parts = equal_parts(tiles.len(), rayon::current_num_threads());
+    let on = |part: Range<usize>| {
+        let own = tiles.start + part.start as u32..tiles.start + part.end as u32;
+        explained_on(model, rules, own, &is_wanted)
+    };
+    parts.into_par_iter().flat_map_iter(on).collect()
+}
+
+/// The same by one thread.
+fn explained_on(
+    model: &Model,
+    rules: Rules,
+    tiles: Range<u32>,
+    is_wanted: &impl Fn(usize) -> bool,
 ) -> Vec<[u64; 4]> {
     let mut explained = vec![[0; 4]; tiles.len()];
     let mut by_type: FxHashMap<u32, Vec<&TileBytes>> = FxHashMap::default();

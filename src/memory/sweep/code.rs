@@ -8,6 +8,43 @@ use crate::memory::lanes::add_up;
 use crate::model::{EVERYWHERE, TooManyPlaces};
 use std::ops::Range;
 
+/// Which code is where: most is on few tiles.
+#[derive(Debug)]
+pub(super) struct CodeByTiles {
+    /// How many neighbouring tiles are taken together.
+    at_once: u32,
+    /// By neighbours: the number of each item that is there, and that of the first of its
+    /// sums.
+    of_neighbours: Vec<Vec<(u32, u32)>>,
+}
+
+impl CodeByTiles {
+    /// That of `model`, for so many neighbours together.
+    pub(super) fn new(model: &MemoryModel<'_>, at_once: u32) -> Self {
+        let count = model.model.target.num_tiles.div_ceil(at_once);
+        let mut of_neighbours = vec![Vec::new(); count as usize];
+        for (number, item) in (0u32..).zip(&*model.code) {
+            let mut next = 0;
+            for (sum, own) in (0u32..).zip(&item.bytes) {
+                let end = own.to.div_ceil(at_once);
+                for neighbours in next.max(own.from / at_once)..end {
+                    of_neighbours[neighbours as usize].push((number, sum));
+                }
+                next = end;
+            }
+        }
+        Self {
+            at_once,
+            of_neighbours,
+        }
+    }
+
+    /// What there may be on `tile` and on those that are taken together with it.
+    fn around(&self, tile: u32) -> &[(u32, u32)] {
+        &self.of_neighbours[(tile / self.at_once) as usize]
+    }
+}
+
 /// Where the code of some tiles enters ranges of layers; used again for the next.
 #[derive(Debug)]
 pub(super) struct SweepCode<const N: usize> {
@@ -36,14 +73,16 @@ impl<const N: usize> SweepCode<N> {
     pub(super) fn load(
         &mut self,
         model: &MemoryModel<'_>,
+        by_tiles: &CodeByTiles,
         tiles: Range<u32>,
     ) -> Result<(), TooManyPlaces> {
         self.everywhere = [[0; N]; 4];
         self.entries.restart(model.layers());
         self.bytes.clear();
         let mut left = limits::ENTRIES;
-        for item in &*model.code {
-            let Some(bytes) = on_tiles(&item.bytes, &tiles) else {
+        for &(number, first) in by_tiles.around(tiles.start) {
+            let item = &model.code[number as usize];
+            let Some(bytes) = on_tiles(&item.bytes[first as usize..], &tiles) else {
                 continue;
             };
             let kind = item.kind as usize;
@@ -64,10 +103,11 @@ impl<const N: usize> SweepCode<N> {
     }
 }
 
-/// What there is on `tiles` of the code that has these sums, by lane; `None` if nothing.
+/// What there is on `tiles` of the code that has these sums, of which the first may end
+/// before, by lane; `None` if nothing.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
-    let before = sums.partition_point(|sum| sum.to <= tiles.start);
-    let here = sums[before..].iter().take_while(|sum| sum.from < tiles.end);
+    let here = sums.iter().skip_while(|sum| sum.to <= tiles.start);
+    let here = here.take_while(|sum| sum.from < tiles.end);
     let mut found = None;
     for sum in here {
         let (from, to) = (sum.from.max(tiles.start), sum.to.min(tiles.end));

@@ -40,7 +40,7 @@ use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
 use blocks::Blocks;
-use code::SweepCode;
+use code::{CodeByTiles, SweepCode};
 use pipelines::{PipelineScratch, PipelineSweep};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -102,9 +102,10 @@ impl MemoryModel<'_> {
             return Ok(Vec::new());
         };
         let tiles = model.model.variables.tiles();
-        let order = model.heaviest_first(neighbours::at_once(tiles));
+        let at_once = neighbours::at_once(tiles);
+        let order = model.heaviest_first(at_once);
         let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles.into());
-        Self::costs_on(order, pipelines, stages, &task)
+        Self::costs_on((order, at_once), pipelines, stages, &task)
     }
 
     /// What ranges need on a few of the tiles, which all together need no less: the
@@ -120,13 +121,14 @@ impl MemoryModel<'_> {
         let mut order = self.heaviest_first(1);
         order.truncate(order.len().div_ceil(TILES_FOR_ONE));
         let task = Progress::new().begin("weighing some tiles", Unit::Tiles, 0);
-        let costs = Self::costs_on(order, &[(self, limit)], stages, &task)?;
+        let costs = Self::costs_on((order, 1), &[(self, limit)], stages, &task)?;
         Ok(costs.into_iter().next().unwrap_or_default())
     }
 
-    /// The costs on the tiles of `order`, in each of these pipelines.
+    /// The costs on the tiles of `order`, up to `at_once` neighbours together, in each of
+    /// these pipelines.
     fn costs_on(
-        order: Vec<Range<u32>>,
+        (order, at_once): (Vec<Range<u32>>, u32),
         pipelines: &[(&Self, u64)],
         stages: usize,
         task: &Task,
@@ -136,6 +138,7 @@ impl MemoryModel<'_> {
         let model = pipelines[0].model;
         let sweep = RangeSweep {
             model,
+            code: CodeByTiles::new(model, at_once),
             order,
             next: AtomicUsize::new(0),
             are_apart: AtomicBool::new(false),
@@ -173,6 +176,7 @@ impl MemoryModel<'_> {
 struct RangeSweep<'a> {
     /// The model, in any of the pipelines.
     model: &'a MemoryModel<'a>,
+    code: CodeByTiles,
     /// Tiles that a thread takes together.
     order: Vec<Range<u32>>,
     /// How many of `order` are taken.
@@ -283,7 +287,7 @@ impl RangeSweep<'_> {
             pipelines,
             ..
         } = scratch;
-        code.load(self.model, tiles.clone())?;
+        code.load(self.model, &self.code, tiles.clone())?;
         for is_again in [false, true] {
             let own = self.pipelines.iter().zip(&mut *pipelines);
             let own = own.filter(|(own, _)| own.recomputes_layers() == is_again);

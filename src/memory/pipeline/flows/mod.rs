@@ -11,9 +11,10 @@ pub(in crate::memory) use tile::TileFlows;
 use super::{Pipeline, Recompute, Schedule};
 use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableUse};
 use accumulators::AccumulatorSize;
+use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
-use users::{KnownFlows, OfSet, PassWindows};
+use users::{KnownFlows, OfSet, PassWindows, UsersByPass};
 
 /// All flows of a model, which are shared with the same model in other pipelines.
 #[derive(Debug, Clone)]
@@ -63,7 +64,13 @@ impl Flows {
         let of_set = known.of_sets(model, &by_pass);
         let windows = PassWindows::new(model, placement, &by_pass);
         let accumulators = accumulators::by_set(model, &by_pass);
-        let mut flow = |&VariableUse { class, set, .. }: &VariableUse| {
+        let uses = model.variables.uses();
+        let users = |own: &VariableUse| match of_set[own.set as usize] {
+            OfSet::ByClass => windows.users(model, by_pass.places(own.set), own.class),
+            OfSet::None | OfSet::First(_) => UsersByPass::default(),
+        };
+        let users: Vec<UsersByPass> = uses.par_iter().map(users).collect();
+        let flow = |(&VariableUse { class, set, .. }, users): (&VariableUse, &UsersByPass)| {
             let Some(life) = Life::of_class(model, class) else {
                 let size = accumulators[set as usize];
                 return size.map_or(UseInPipeline::Other, UseInPipeline::Accumulated);
@@ -71,14 +78,14 @@ impl Flows {
             let first = match of_set[set as usize] {
                 OfSet::None => return UseInPipeline::Other,
                 OfSet::First(first) => first,
-                OfSet::ByClass => known.of_use(model, (&by_pass, &windows), (class, set)),
+                OfSet::ByClass => known.number(&users.0, &users.1),
             };
             let streamed = is_streamed(model, &by_pass.streams[set as usize], class);
             let flow = first + 2 * life as u32 + u32::from(streamed);
             let is_layered = known.list[flow as usize].is_layered(placement, set);
             UseInPipeline::Flow { flow, is_layered }
         };
-        let of_uses = model.variables.uses().iter().map(&mut flow).collect();
+        let of_uses = uses.iter().zip(&users).map(flow).collect();
         Ok(Self {
             pipeline,
             is_training: model.turn.is_some(),

@@ -4,6 +4,7 @@ use super::{Flow, Life};
 use crate::memory::join;
 use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// Which flow a user set has.
 #[derive(Debug, Clone, Copy)]
@@ -20,12 +21,13 @@ pub(super) enum OfSet {
 const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 
 /// The places that use a tensor in the forward pass, and in the backward pass.
-type UsersByPass = (Box<[u32]>, Box<[u32]>);
+pub(super) type UsersByPass = (Vec<u32>, Vec<u32>);
 
 /// Flows, each pair of forward and backward places once.
 pub(super) struct KnownFlows {
     pub(super) list: Vec<Flow>,
-    numbers: FxHashMap<UsersByPass, u32>,
+    /// By forward places, then by backward places: the first flow with these.
+    numbers: FxHashMap<Box<[u32]>, FxHashMap<Box<[u32]>, u32>>,
     /// The place of Out, where it is on the first IPU.
     out: Option<u32>,
 }
@@ -40,39 +42,39 @@ impl KnownFlows {
     }
 
     /// The first of the flows with these places.
-    fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
+    pub(super) fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
         let backward = &*self.own_backward(forward, backward);
-        let list = &mut self.list;
-        let first = || {
-            let first = list.len() as u32;
-            for number in 0..OF_SET {
-                list.push(Flow {
-                    forward: forward.into(),
-                    backward: backward.into(),
-                    life: Life::ALL[number as usize / 2],
-                    is_streamed: number % 2 == 1,
-                });
-            }
-            first
-        };
-        let key = (forward.into(), backward.into());
-        *self.numbers.entry(key).or_insert_with(first)
+        let known = self.numbers.get(forward);
+        if let Some(&first) = known.and_then(|known| known.get(backward)) {
+            return first;
+        }
+        let first = self.list.len() as u32;
+        self.list.extend((0..OF_SET).map(|number| Flow {
+            forward: forward.into(),
+            backward: backward.into(),
+            life: Life::ALL[number as usize / 2],
+            is_streamed: number % 2 == 1,
+        }));
+        let known = self.numbers.entry(forward.into()).or_default();
+        known.insert(backward.into(), first);
+        first
     }
 
     /// Without Out, where the forward pass does not use a variable there: then the
     /// backward pass that does is that of In, which has the same weights.
-    fn own_backward(&self, forward: &[u32], backward: &[u32]) -> Vec<u32> {
-        let mut own = backward.to_vec();
+    fn own_backward<'a>(&self, forward: &[u32], backward: &'a [u32]) -> Cow<'a, [u32]> {
         let is_in = self.out.is_some_and(|out| {
-            own.last() == Some(&out) && !forward.is_empty() && !forward.contains(&out)
+            backward.last() == Some(&out) && !forward.is_empty() && !forward.contains(&out)
         });
-        if is_in {
-            own.pop();
-            if own.first() != Some(&0) {
-                own.insert(0, 0);
-            }
+        if !is_in {
+            return backward.into();
         }
-        own
+        let mut own = backward.to_vec();
+        own.pop();
+        if own.first() != Some(&0) {
+            own.insert(0, 0);
+        }
+        own.into()
     }
 
     pub(super) fn of_sets(&mut self, model: &Model, by_pass: &PassPlaces) -> Vec<OfSet> {
@@ -87,18 +89,6 @@ impl KnownFlows {
             }
         };
         (0..model.user_sets.len() as u32).map(of_set).collect()
-    }
-
-    /// The first flow of a class and a set that several places use: a variable of a
-    /// function is used in all that call it, but live in one call.
-    pub(super) fn of_use(
-        &mut self,
-        model: &Model,
-        (by_pass, windows): (&PassPlaces, &PassWindows),
-        (class, set): (u32, u32),
-    ) -> u32 {
-        let (forward, backward) = windows.users(model, by_pass.places(set), class);
-        self.number(&forward, &backward)
     }
 }
 
@@ -142,13 +132,14 @@ impl PassWindows {
     }
 
     /// Those of the users of a variable, by pass, that use it in one and the same
-    /// live range: the range that is in most places, or that over the turn.
-    fn users(
+    /// live range, as one of a function is used in all that call it, but live in one
+    /// call: the range that is in most places, or that over the turn.
+    pub(super) fn users(
         &self,
         model: &Model,
         (forward, backward): (&[u32], &[u32]),
         class: u32,
-    ) -> (Vec<u32>, Vec<u32>) {
+    ) -> UsersByPass {
         let meet = |users: &[u32], windows: &[Option<(u32, u32)>], (from, to): (u32, u32)| {
             let is_met = |user: &&u32| {
                 let window = windows[**user as usize];
