@@ -86,5 +86,6 @@ mod progress;
 pub mod report;
 pub mod saved;
 pub mod search;
+mod section;
 pub mod solve;
 mod wording;

@@ -14,7 +14,6 @@ mod error;
 mod index;
 mod plain;
 mod reader;
-mod section;
 mod stretches;
 mod strings;
 #[cfg(test)]

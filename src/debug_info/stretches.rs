@@ -17,8 +17,8 @@ use super::context::Draft;
 use super::contexts::Contexts;
 use super::error::DebugInfoError;
 use super::reader;
-use super::section::FileSection;
 use crate::progress::{Counted, Task};
+use crate::section::FileSection;
 
 /// Length of a stretch, in bytes: some thousand contexts.
 const STRETCH: u64 = 1 << 19;

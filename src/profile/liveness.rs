@@ -81,7 +81,7 @@ impl LiveClasses {
         let mut merged: Vec<(u32, u32)> = Vec::new();
         let mut rest = &ranges[..];
         for (class, &always) in (0u32..).zip(&always_live) {
-            let own = rest.partition_point(|range| range.0 == class);
+            let own = rest.iter().take_while(|range| range.0 == class).count();
             let first = merged.len();
             if always && steps > 0 {
                 merged.push((0, steps));

@@ -3,7 +3,7 @@
 //! What is saved is a [`Model`] before layers are named, so a loaded one serves
 //! any regexes and order, and equals the saved one in everything.
 //!
-//! # The format, version 7
+//! # The format, version 8
 //!
 //! Numbers of fixed size are little-endian.
 //!
@@ -23,8 +23,8 @@
 //! it takes.
 //!
 //! The first part is the [`Model`] without its variables, as [serde] and
-//! [postcard] write it: its fields in the order of their declaration. Any change
-//! of them changes the version of the format. The second part is what all
+//! [postcard] write it: its fields in the order of their declaration, and bytes by
+//! tile as blobs of varints (`profile/tile_bytes.rs`). Any change of them changes the version of the format. The second part is what all
 //! variables refer to, and the others are the variables of some tiles each, the
 //! columns that most of a file consists of; both are described in `variables.rs`.
 //!
@@ -43,6 +43,7 @@ use crate::atomic::WriteError;
 use crate::atomic::{self, only_files};
 use crate::message::{GIVE_READABLE, SAVE_AGAIN};
 use crate::model::Model;
+use crate::section::read_whole;
 use container::{Content, HEADER, Packed, VERSION, assemble, check_size, stated_size, take_apart};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -139,9 +140,7 @@ pub fn load(path: &Path) -> Result<Model, SavedError> {
         .read_to_end(&mut bytes)?;
     let size = stated_size(&bytes)?;
     check_size(file.metadata()?.len(), size)?;
-    bytes.reserve_exact((size as usize).saturating_sub(bytes.len()));
-    file.take(size).read_to_end(&mut bytes)?;
-    from_bytes(&bytes)
+    from_bytes(&read_whole(&file, size as usize)?)
 }
 
 /// The bytes that [`save`] writes: always the same for the same model.

@@ -3,7 +3,7 @@
 use super::entries::Entries;
 use crate::limits;
 use crate::memory::MemoryModel;
-use crate::memory::code::TileSum;
+use crate::memory::code::{CodeItem, TileSum};
 use crate::memory::lanes::add_up;
 use crate::model::{EVERYWHERE, TooManyPlaces};
 use std::ops::Range;
@@ -13,24 +13,27 @@ use std::ops::Range;
 pub(super) struct CodeByTiles {
     /// How many neighbouring tiles are taken together.
     at_once: u32,
-    /// By neighbours: the number of each item that is there, and that of the first of its
-    /// sums.
-    of_neighbours: Vec<Vec<(u32, u32)>>,
+    /// By neighbours: the number of each item that is there, and where those of its sums
+    /// begin and end that are.
+    of_neighbours: Vec<Vec<(u32, Range<u32>)>>,
 }
 
 impl CodeByTiles {
     /// That of `model`, for so many neighbours together.
     pub(super) fn new(model: &MemoryModel<'_>, at_once: u32) -> Self {
+        let at_once = at_once.max(1);
         let count = model.model.target.num_tiles.div_ceil(at_once);
         let mut of_neighbours = vec![Vec::new(); count as usize];
         for (number, item) in (0u32..).zip(&*model.code) {
-            let mut next = 0;
             for (sum, own) in (0u32..).zip(&item.bytes) {
-                let end = own.to.div_ceil(at_once);
-                for neighbours in next.max(own.from / at_once)..end {
-                    of_neighbours[neighbours as usize].push((number, sum));
+                for neighbours in own.from / at_once..own.to.div_ceil(at_once) {
+                    let items: &mut Vec<(u32, Range<u32>)> =
+                        &mut of_neighbours[neighbours as usize];
+                    match items.last_mut() {
+                        Some((last, sums)) if *last == number => sums.end = sum + 1,
+                        _ => items.push((number, sum..sum + 1)),
+                    }
                 }
-                next = end;
             }
         }
         Self {
@@ -39,9 +42,17 @@ impl CodeByTiles {
         }
     }
 
-    /// What there may be on `tile` and on those that are taken together with it.
-    fn around(&self, tile: u32) -> &[(u32, u32)] {
-        &self.of_neighbours[(tile / self.at_once) as usize]
+    /// What there is on `tile` and on those that are taken together with it.
+    fn around<'a>(
+        &'a self,
+        model: &'a MemoryModel<'_>,
+        tile: u32,
+    ) -> impl Iterator<Item = (&'a CodeItem, &'a [TileSum])> {
+        let here = &self.of_neighbours[(tile / self.at_once) as usize];
+        here.iter().map(|(number, sums)| {
+            let item = &model.code[*number as usize];
+            (item, &item.bytes[sums.start as usize..sums.end as usize])
+        })
     }
 }
 
@@ -80,9 +91,8 @@ impl<const N: usize> SweepCode<N> {
         self.entries.restart(model.layers());
         self.bytes.clear();
         let mut left = limits::ENTRIES;
-        for &(number, first) in by_tiles.around(tiles.start) {
-            let item = &model.code[number as usize];
-            let Some(bytes) = on_tiles(&item.bytes[first as usize..], &tiles) else {
+        for (item, sums) in by_tiles.around(model, tiles.start) {
+            let Some(bytes) = on_tiles(sums, &tiles) else {
                 continue;
             };
             let kind = item.kind as usize;
@@ -103,11 +113,10 @@ impl<const N: usize> SweepCode<N> {
     }
 }
 
-/// What there is on `tiles` of the code that has these sums, of which the first may end
-/// before, by lane; `None` if nothing.
+/// What there is on `tiles` of the code that has these sums, by lane; `None` if nothing.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
-    let here = sums.iter().skip_while(|sum| sum.to <= tiles.start);
-    let here = here.take_while(|sum| sum.from < tiles.end);
+    let before = sums.partition_point(|sum| sum.to <= tiles.start);
+    let here = sums[before..].iter().take_while(|sum| sum.from < tiles.end);
     let mut found = None;
     for sum in here {
         let (from, to) = (sum.from.max(tiles.start), sum.to.min(tiles.end));

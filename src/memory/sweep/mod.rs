@@ -121,12 +121,14 @@ impl MemoryModel<'_> {
         let mut order = self.heaviest_first(1);
         order.truncate(order.len().div_ceil(TILES_FOR_ONE));
         let task = Progress::new().begin("weighing some tiles", Unit::Tiles, 0);
-        let costs = Self::costs_on((order, 1), &[(self, limit)], stages, &task)?;
+        // All tiles have the same list of code, which takes no time to make.
+        let tiles = self.model.variables.tiles();
+        let costs = Self::costs_on((order, tiles), &[(self, limit)], stages, &task)?;
         Ok(costs.into_iter().next().unwrap_or_default())
     }
 
-    /// The costs on the tiles of `order`, up to `at_once` neighbours together, in each of
-    /// these pipelines.
+    /// The costs on the tiles of `order` in each of these pipelines. Code is sought among
+    /// that of `at_once` neighbours.
     fn costs_on(
         (order, at_once): (Vec<Range<u32>>, u32),
         pipelines: &[(&Self, u64)],

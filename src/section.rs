@@ -1,17 +1,22 @@
 //! Reading a file from any place, without a place that threads would share.
 
+use crate::parallel::filled;
+use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};
 
+/// A thread reads so many bytes at once.
+const AT_ONCE: usize = 1 << 20;
+
 /// A file from an offset on.
-pub(super) struct FileSection<'a> {
+pub(crate) struct FileSection<'a> {
     file: &'a File,
     offset: u64,
 }
 
 impl<'a> FileSection<'a> {
     /// What `file` holds from `offset` on, in bytes.
-    pub fn new(file: &'a File, offset: u64) -> Self {
+    pub(crate) fn new(file: &'a File, offset: u64) -> Self {
         Self { file, offset }
     }
 }
@@ -22,6 +27,20 @@ impl Read for FileSection<'_> {
         self.offset += read as u64;
         Ok(read)
     }
+}
+
+/// The first `size` bytes of a file, read by all threads: with the memory for them, that
+/// takes longer than anything else that one thread would do with them.
+///
+/// # Errors
+/// Also when the file has fewer.
+pub(crate) fn read_whole(file: &File, size: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = filled(0u8, size);
+    let parts = bytes.par_chunks_mut(AT_ONCE).enumerate();
+    parts.try_for_each(|(number, part)| {
+        FileSection::new(file, (number * AT_ONCE) as u64).read_exact(part)
+    })?;
+    Ok(bytes)
 }
 
 #[cfg(unix)]
