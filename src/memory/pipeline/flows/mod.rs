@@ -61,31 +61,7 @@ impl Flows {
         let by_pass = PassPlaces::new(model, placement)?;
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
-        let of_set = known.of_sets(model, &by_pass);
-        let windows = PassWindows::new(model, placement, &by_pass);
-        let accumulators = accumulators::by_set(model, &by_pass);
-        let uses = model.variables.uses();
-        let users = |own: &VariableUse| match of_set[own.set as usize] {
-            OfSet::ByClass => windows.users(model, by_pass.places(own.set), own.class),
-            OfSet::None | OfSet::First(_) => UsersByPass::default(),
-        };
-        let users: Vec<UsersByPass> = uses.par_iter().map(users).collect();
-        let flow = |(&VariableUse { class, set, .. }, users): (&VariableUse, &UsersByPass)| {
-            let Some(life) = Life::of_class(model, class) else {
-                let size = accumulators[set as usize];
-                return size.map_or(UseInPipeline::Other, UseInPipeline::Accumulated);
-            };
-            let first = match of_set[set as usize] {
-                OfSet::None => return UseInPipeline::Other,
-                OfSet::First(first) => first,
-                OfSet::ByClass => known.number(&users.0, &users.1),
-            };
-            let streamed = is_streamed(model, &by_pass.streams[set as usize], class);
-            let flow = first + 2 * life as u32 + u32::from(streamed);
-            let is_layered = known.list[flow as usize].is_layered(placement, set);
-            UseInPipeline::Flow { flow, is_layered }
-        };
-        let of_uses = uses.iter().zip(&users).map(flow).collect();
+        let of_uses = of_uses(model, placement, &by_pass, &mut known);
         Ok(Self {
             pipeline,
             is_training: model.turn.is_some(),
@@ -187,6 +163,40 @@ impl Flows {
             Schedule::TfGrouped | Schedule::TfInterleaved
         )
     }
+}
+
+/// What a pipeline does with each use of data; flows that are not known yet become known.
+fn of_uses(
+    model: &Model,
+    placement: &Placement,
+    by_pass: &PassPlaces,
+    known: &mut KnownFlows,
+) -> Arc<[UseInPipeline]> {
+    let of_set = known.of_sets(model, by_pass);
+    let windows = PassWindows::new(model, placement, by_pass);
+    let accumulators = accumulators::by_set(model, by_pass);
+    let uses = model.variables.uses();
+    let users = |own: &VariableUse| match of_set[own.set as usize] {
+        OfSet::ByClass => windows.users(model, by_pass.places(own.set), own.class),
+        OfSet::None | OfSet::First(_) => UsersByPass::default(),
+    };
+    let users: Vec<UsersByPass> = uses.par_iter().map(users).collect();
+    let flow = |(&VariableUse { class, set, .. }, users): (&VariableUse, &UsersByPass)| {
+        let Some(life) = Life::of_class(model, class) else {
+            let size = accumulators[set as usize];
+            return size.map_or(UseInPipeline::Other, UseInPipeline::Accumulated);
+        };
+        let first = match of_set[set as usize] {
+            OfSet::None => return UseInPipeline::Other,
+            OfSet::First(first) => first,
+            OfSet::ByClass => known.number(&users.0, &users.1),
+        };
+        let streamed = is_streamed(model, &by_pass.streams[set as usize], class);
+        let flow = first + 2 * life as u32 + u32::from(streamed);
+        let is_layered = known.list[flow as usize].is_layered(placement, set);
+        UseInPipeline::Flow { flow, is_layered }
+    };
+    uses.iter().zip(&users).map(flow).collect()
 }
 
 /// Does the host send a variable of this class, which these operation groups copy

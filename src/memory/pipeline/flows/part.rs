@@ -74,7 +74,8 @@ impl Flow {
     pub(super) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
-        let uses = |place| self.forward.contains(&place) || self.backward.contains(&place);
+        let users = [&self.forward, &self.backward];
+        let uses = |place| users.iter().any(|own| own.binary_search(&place).is_ok());
         let is_first_with_out = |place| positions.out_is_first() && place == 0;
         let is_used = |place: u32| uses(place) || (is_first_with_out(place) && uses(out));
         let counted = placement.sets.places(placement.counted[set as usize]);

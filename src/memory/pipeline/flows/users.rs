@@ -20,6 +20,9 @@ pub(super) enum OfSet {
 /// Flows of one set: by life, streamed or not.
 const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 
+/// Values by places, which are asked for without a copy of these.
+type ByPlaces<T> = FxHashMap<Box<[u32]>, T>;
+
 /// The places that use a tensor in the forward pass, and in the backward pass.
 pub(super) type UsersByPass = (Vec<u32>, Vec<u32>);
 
@@ -27,7 +30,7 @@ pub(super) type UsersByPass = (Vec<u32>, Vec<u32>);
 pub(super) struct KnownFlows {
     pub(super) list: Vec<Flow>,
     /// By forward places, then by backward places: the first flow with these.
-    numbers: FxHashMap<Box<[u32]>, FxHashMap<Box<[u32]>, u32>>,
+    numbers: ByPlaces<ByPlaces<u32>>,
     /// The place of Out, where it is on the first IPU.
     out: Option<u32>,
 }
