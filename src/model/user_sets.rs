@@ -2,7 +2,7 @@
 
 use super::ModelError;
 use super::operations::FoundGroup;
-use super::variables::members;
+use super::variables::{lists_of, members_of};
 use crate::limits;
 use crate::parallel::{equal_parts, filled};
 use crate::profile::Profile;
@@ -134,9 +134,10 @@ pub(super) fn find(profile: &Profile, groups: &[FoundGroup]) -> Result<Users, Mo
     let count = profile.variables.len();
     let (most_sets, most_uses) = (limits::SETS.of(count), limits::USES.of(count));
     let mut uses = 0;
-    let mut used = Vec::with_capacity(groups.len());
+    let mut lists = Vec::with_capacity(groups.len());
     for found in groups {
-        let members = members(profile, &found.programs);
+        let own = lists_of(profile, &found.programs);
+        let members = members_of(profile, &own);
         uses += members.iter().map(|list| list.len()).sum::<usize>();
         if uses > most_uses {
             return Err(ModelError::TooManyUses {
@@ -144,8 +145,12 @@ pub(super) fn find(profile: &Profile, groups: &[FoundGroup]) -> Result<Users, Mo
                 most: most_uses,
             });
         }
-        used.push(members);
+        lists.push(own);
     }
+    let used = Used {
+        groups: groups.len() as u32,
+        lists: |group| members_of(profile, &lists[group as usize]),
+    };
     let threads = rayon::current_num_threads();
     of_variables(count, &used, threads, most_sets).ok_or(ModelError::TooManySets {
         variables: count,
@@ -153,13 +158,21 @@ pub(super) fn find(profile: &Profile, groups: &[FoundGroup]) -> Result<Users, Mo
     })
 }
 
-/// The variables that a group uses, in lists.
-type Used<'a> = Vec<&'a [u32]>;
+/// The variables that each of some groups uses, in lists.
+struct Used<Lists> {
+    groups: u32,
+    lists: Lists,
+}
 
 /// The user sets of `count` variables by the variables that each group uses, found in so
 /// many parts of these; `None` if there are more than `most`. Sets have their numbers in
 /// the order in which one part alone would find them.
-fn of_variables(count: usize, used: &[Used<'_>], parts: usize, most: usize) -> Option<Users> {
+fn of_variables<'a>(
+    count: usize,
+    used: &Used<impl Fn(u32) -> Vec<&'a [u32]> + Sync>,
+    parts: usize,
+    most: usize,
+) -> Option<Users> {
     let mut set_of = filled(NO_USERS, count);
     let mut rest = &mut set_of[..];
     let mut of_parts = Vec::new();
@@ -203,10 +216,10 @@ struct FoundSet {
 
 impl SetsOfPart {
     /// Finds the set of each variable of `part`; `None` if there are more than `most`.
-    fn find(
+    fn find<'a>(
         part: Range<usize>,
         set_of: &mut [u32],
-        used: &[Used<'_>],
+        used: &Used<impl Fn(u32) -> Vec<&'a [u32]>>,
         most: usize,
     ) -> Option<Self> {
         let mut sets = Self {
@@ -214,11 +227,11 @@ impl SetsOfPart {
             grown: vec![(u32::MAX, NO_USERS)],
         };
         let mut uses_before = 0;
-        for (group, lists) in (0u32..).zip(used) {
+        for group in 0..used.groups {
             if sets.grown.len() > most {
                 return None;
             }
-            for list in lists {
+            for list in (used.lists)(group) {
                 for (number, &variable) in list.iter().enumerate() {
                     let own = (variable as usize).wrapping_sub(part.start);
                     if let Some(set) = set_of.get_mut(own) {
@@ -288,8 +301,10 @@ mod tests {
             ),
             parts in 1usize..7,
         ) {
-            let mut lists: Vec<Used<'_>> = Vec::new();
-            lists.extend(used.iter().map(|own| own.iter().map(Vec::as_slice).collect()));
+            let lists = Used {
+                groups: used.len() as u32,
+                lists: |group| used[group as usize].iter().map(Vec::as_slice).collect(),
+            };
             let found = of_variables(30, &lists, parts, 1 << 20);
             prop_assert_eq!(&found, &of_variables(30, &lists, 1, 1 << 20));
             let (set_of, sets) = found.unwrap();

@@ -81,15 +81,22 @@ fn recorded_code(
 
 /// The variables of all these programs, list by list, each once.
 pub(super) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
-    let (of_sets, of_regions) = lists_of(profile, programs);
-    let members = |lists: &'a VariableLists, positions: Vec<u32>| {
+    members_of(profile, &lists_of(profile, programs))
+}
+
+/// The variables of these lists.
+pub(super) fn members_of<'a>(
+    profile: &'a Profile,
+    (of_sets, of_regions): &(Vec<u32>, Vec<u32>),
+) -> Vec<&'a [u32]> {
+    let members = |lists: &'a VariableLists, positions: &[u32]| -> Vec<&'a [u32]> {
+        let positions = positions.iter();
         positions
-            .into_iter()
-            .flat_map(|position| lists.members(position))
+            .flat_map(|&position| lists.members(position))
+            .collect()
     };
-    members(&profile.compute_set_variables, of_sets)
-        .chain(members(&profile.region_variables, of_regions))
-        .collect()
+    let of_sets = members(&profile.compute_set_variables, of_sets);
+    [of_sets, members(&profile.region_variables, of_regions)].concat()
 }
 
 /// The distinct lists of compute sets and of regions, by position.

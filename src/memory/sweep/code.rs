@@ -8,6 +8,9 @@ use crate::memory::lanes::add_up;
 use crate::model::{EVERYWHERE, TooManyPlaces};
 use std::ops::Range;
 
+/// So much code is noted by neighbours that have it. More is sought among all.
+const MAX_NOTED: usize = 1 << 20;
+
 /// Which code is where: most is on few tiles.
 #[derive(Debug)]
 pub(super) struct CodeByTiles {
@@ -21,7 +24,17 @@ pub(super) struct CodeByTiles {
 impl CodeByTiles {
     /// That of `model`, for so many neighbours together.
     pub(super) fn new(model: &MemoryModel<'_>, at_once: u32) -> Self {
-        let at_once = at_once.max(1);
+        let tiles = model.model.target.num_tiles.max(1);
+        let sums = model.code.iter().flat_map(|item| &item.bytes);
+        let noted = sums.map(|own| ((own.to - own.from) / at_once.max(1)) as usize + 1);
+        match noted.sum::<usize>() {
+            ..=MAX_NOTED => Self::noted(model, at_once.clamp(1, tiles)),
+            _ => Self::noted(model, tiles),
+        }
+    }
+
+    /// Notes for each so many neighbours what is there.
+    fn noted(model: &MemoryModel<'_>, at_once: u32) -> Self {
         let count = model.model.target.num_tiles.div_ceil(at_once);
         let mut of_neighbours = vec![Vec::new(); count as usize];
         for (number, item) in (0u32..).zip(&*model.code) {

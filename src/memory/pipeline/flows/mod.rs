@@ -11,10 +11,9 @@ pub(in crate::memory) use tile::TileFlows;
 use super::{Pipeline, Recompute, Schedule};
 use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableUse};
 use accumulators::AccumulatorSize;
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
-use users::{KnownFlows, OfSet, PassWindows, UsersByPass};
+use users::{KnownFlows, OfSet, PassWindows};
 
 /// All flows of a model, which are shared with the same model in other pipelines.
 #[derive(Debug, Clone)]
@@ -175,13 +174,7 @@ fn of_uses(
     let of_set = known.of_sets(model, by_pass);
     let windows = PassWindows::new(model, placement, by_pass);
     let accumulators = accumulators::by_set(model, by_pass);
-    let uses = model.variables.uses();
-    let users = |own: &VariableUse| match of_set[own.set as usize] {
-        OfSet::ByClass => windows.users(model, by_pass.places(own.set), own.class),
-        OfSet::None | OfSet::First(_) => UsersByPass::default(),
-    };
-    let users: Vec<UsersByPass> = uses.par_iter().map(users).collect();
-    let flow = |(&VariableUse { class, set, .. }, users): (&VariableUse, &UsersByPass)| {
+    let flow = |&VariableUse { class, set, .. }: &VariableUse| {
         let Some(life) = Life::of_class(model, class) else {
             let size = accumulators[set as usize];
             return size.map_or(UseInPipeline::Other, UseInPipeline::Accumulated);
@@ -189,14 +182,17 @@ fn of_uses(
         let first = match of_set[set as usize] {
             OfSet::None => return UseInPipeline::Other,
             OfSet::First(first) => first,
-            OfSet::ByClass => known.number(&users.0, &users.1),
+            OfSet::ByClass => {
+                let (forward, backward) = windows.users(model, by_pass.places(set), class);
+                known.number(&forward, &backward)
+            }
         };
         let streamed = is_streamed(model, &by_pass.streams[set as usize], class);
         let flow = first + 2 * life as u32 + u32::from(streamed);
         let is_layered = known.list[flow as usize].is_layered(placement, set);
         UseInPipeline::Flow { flow, is_layered }
     };
-    uses.iter().zip(&users).map(flow).collect()
+    model.variables.uses().iter().map(flow).collect()
 }
 
 /// Does the host send a variable of this class, which these operation groups copy

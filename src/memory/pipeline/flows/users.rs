@@ -23,9 +23,6 @@ const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 /// Values by places, which are asked for without a copy of these.
 type ByPlaces<T> = FxHashMap<Box<[u32]>, T>;
 
-/// The places that use a tensor in the forward pass, and in the backward pass.
-pub(super) type UsersByPass = (Vec<u32>, Vec<u32>);
-
 /// Flows, each pair of forward and backward places once.
 pub(super) struct KnownFlows {
     pub(super) list: Vec<Flow>,
@@ -142,7 +139,7 @@ impl PassWindows {
         model: &Model,
         (forward, backward): (&[u32], &[u32]),
         class: u32,
-    ) -> UsersByPass {
+    ) -> (Vec<u32>, Vec<u32>) {
         let meet = |users: &[u32], windows: &[Option<(u32, u32)>], (from, to): (u32, u32)| {
             let is_met = |user: &&u32| {
                 let window = windows[**user as usize];
