@@ -70,24 +70,12 @@ impl VariableGroups {
         let uses = bytes.into_uses();
         let numbers = ByUse::numbers(&uses, classes);
         let mut starts = starts(&counts);
-        let all = starts.last().map_or(0, |&end| end as usize);
-        let mut sorted = filled(TileUse::default(), all);
-        let parts = by_tiles(&starts, &mut sorted);
-        parts.into_par_iter().for_each(|(tiles, own)| {
-            let mut next = starts[tiles.clone()].to_vec();
-            let first = next.first().copied().unwrap_or(0);
-            for position in 0..count {
-                let tile = usize::from(tile(position));
-                if tiles.contains(&tile)
-                    && let Some(VariableGroup { class, set, bytes }) = group(position)
-                {
-                    let place = &mut next[tile - tiles.start];
-                    let number = numbers.of(class, set);
-                    own[(*place - first) as usize] = TileUse { number, bytes };
-                    *place += 1;
-                }
-            }
-        });
+        let numbered = |position| {
+            let VariableGroup { class, set, bytes } = group(position)?;
+            let number = numbers.of(class, set);
+            Some(TileUse { number, bytes })
+        };
+        let mut sorted = by_tile(&starts, count, tile, numbered);
         join_equal(&mut starts, &mut sorted);
         Self {
             uses,
@@ -125,28 +113,7 @@ impl VariableGroups {
             return None;
         }
         let starts = starts(counts);
-        let sum_up = |tiles: Range<usize>| {
-            let mut sums = vec![0u64; uses.len()];
-            for tile in starts[tiles.start..=tiles.end].windows(2) {
-                let own = &groups[tile[0] as usize..tile[1] as usize];
-                if !own.is_sorted_by_key(|own| own.number) {
-                    return None;
-                }
-                for own in own {
-                    *sums.get_mut(own.number as usize)? += u64::from(own.bytes);
-                }
-            }
-            Some(sums)
-        };
-        let add = |all: Option<Vec<u64>>, part: Option<Vec<u64>>| {
-            let (mut all, part) = all.zip(part)?;
-            all.iter_mut().zip(part).for_each(|(sum, own)| *sum += own);
-            Some(all)
-        };
-        let parts = parts(groups.len(), uses.len());
-        let none = || Some(vec![0; uses.len()]);
-        let sums = by_parts(counts.len(), parts, sum_up, add).unwrap_or_else(none)?;
-        let uses = uses.iter().zip(sums);
+        let uses = uses.iter().zip(sums(&starts, &groups, uses.len())?);
         let uses = uses.map(|(&(class, set), bytes)| VariableUse { class, set, bytes });
         Some(Self {
             uses: uses.collect(),
@@ -280,9 +247,61 @@ fn starts(counts: &[u32]) -> Vec<u32> {
     std::iter::once(0).chain(ends).collect()
 }
 
+/// By use its bytes over all tiles, of groups that begin on each tile where `starts` says;
+/// `None` if a tile is not in order or has a use that is not there.
+fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
+    let sum_up = |tiles: Range<usize>| {
+        let mut sums = vec![0u64; uses];
+        for tile in starts[tiles.start..=tiles.end].windows(2) {
+            let own = &groups[tile[0] as usize..tile[1] as usize];
+            if !own.is_sorted_by_key(|own| own.number) {
+                return None;
+            }
+            for own in own {
+                *sums.get_mut(own.number as usize)? += u64::from(own.bytes);
+            }
+        }
+        Some(sums)
+    };
+    let add = |all: Option<Vec<u64>>, part: Option<Vec<u64>>| {
+        let (mut all, part) = all.zip(part)?;
+        all.iter_mut().zip(part).for_each(|(sum, own)| *sum += own);
+        Some(all)
+    };
+    let found = by_parts(starts.len() - 1, parts(groups.len(), uses), sum_up, add);
+    found.unwrap_or_else(|| Some(vec![0; uses]))
+}
+
+/// Those of the groups at the positions below `count` that are there, by `tile`, of which
+/// each begins where `starts` says.
+fn by_tile(
+    starts: &[u32],
+    count: usize,
+    tile: impl Fn(usize) -> u16 + Sync,
+    group: impl Fn(usize) -> Option<TileUse> + Sync,
+) -> Vec<TileUse> {
+    let mut sorted = filled(TileUse::default(), starts[starts.len() - 1] as usize);
+    let parts = parts_of_tiles(starts, &mut sorted);
+    parts.into_par_iter().for_each(|(tiles, own)| {
+        let first = starts[tiles.start];
+        let mut next = starts[tiles.clone()].to_vec();
+        for position in 0..count {
+            let tile = usize::from(tile(position));
+            if tiles.contains(&tile)
+                && let Some(group) = group(position)
+            {
+                let place = &mut next[tile - tiles.start];
+                own[(*place - first) as usize] = group;
+                *place += 1;
+            }
+        }
+    });
+    sorted
+}
+
 /// A part of the tiles for each thread, with their groups; `starts` says by tile where
 /// these begin.
-fn by_tiles<'a>(
+fn parts_of_tiles<'a>(
     starts: &[u32],
     groups: &'a mut [TileUse],
 ) -> Vec<(Range<usize>, &'a mut [TileUse])> {
