@@ -28,6 +28,17 @@ pub(crate) fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
+/// `list` in consecutive parts of these lengths, which it has together.
+pub(crate) fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
+    let mut rest = list;
+    let part = |length| {
+        let (part, after) = std::mem::take(&mut rest).split_at_mut(length);
+        rest = after;
+        part
+    };
+    lengths.map(part).collect()
+}
+
 /// What `of_part` makes of `parts` equal parts of `0..count`, joined in their order; `None`
 /// if there is nothing.
 pub(crate) fn by_parts<T: Send>(
@@ -54,6 +65,13 @@ mod tests {
             assert_eq!(found.unwrap_or_default(), (0..count).collect::<Vec<_>>());
             assert!(super::equal_parts(count, parts).len() <= parts.max(1));
         }
+    }
+
+    #[test]
+    fn a_list_is_split_by_lengths() {
+        let mut list = [1, 2, 3, 4];
+        let parts = super::split_by(&mut list, [1, 0, 3].into_iter());
+        assert_eq!(parts, [&[1][..], &[], &[2, 3, 4]]);
     }
 
     #[test]

@@ -29,8 +29,7 @@ impl Read for FileSection<'_> {
     }
 }
 
-/// The first `size` bytes of a file, read by all threads: with the memory for them, that
-/// takes longer than anything else that one thread would do with them.
+/// The first `size` bytes of a file, read by all threads.
 ///
 /// # Errors
 /// Also when the file has fewer.

@@ -1,7 +1,7 @@
 //! The variables that count, by what they have in common: their uses, each with a number.
 //!
-//! There are ten times as many uses on all tiles that are weighed side by side as there
-//! are over all tiles, so that what follows from them alone is looked up once.
+//! Tiles that are weighed side by side come again and again upon the same uses, so that
+//! what follows from these alone is looked up once.
 
 use super::Rules;
 use super::liveness::ClassLife;

@@ -1,6 +1,5 @@
 //! Does what the compiler recorded by tile agree with the variables?
 
-use super::VariableGroup;
 use super::memory_peak::peak;
 use super::variables::LoweredVariables;
 use crate::message::{PROFILE_AGAIN, Warning};
@@ -35,7 +34,9 @@ pub(super) fn warnings(profile: &Profile, variables: &LoweredVariables) -> Vec<W
         let more = differing.len() - 1;
         warnings.push(disagreement(tile, bytes, "always live", more));
     }
-    let others = on_tile(variables, fullest).filter(|item| !classes.is_always_live(item.class));
+    let others = variables
+        .on_tile(fullest)
+        .filter(|item| !classes.is_always_live(item.class));
     let (found, _) = peak(others, classes, &mut Vec::new());
     if found != of_fullest.not_always_live {
         let what = "live at one step beside those that always are";
@@ -59,12 +60,9 @@ fn disagreement(tile: u32, bytes: [u64; 2], what: &str, more: usize) -> Warning 
     ))
 }
 
-fn on_tile(variables: &LoweredVariables, tile: u32) -> impl Iterator<Item = VariableGroup> {
-    let code = variables.code.on_tile(tile);
-    variables.data.on_tile(tile).chain(code)
-}
-
 fn always_live(variables: &LoweredVariables, classes: &LiveClasses, tile: u32) -> u64 {
-    let items = on_tile(variables, tile).filter(|item| classes.is_always_live(item.class));
+    let items = variables
+        .on_tile(tile)
+        .filter(|item| classes.is_always_live(item.class));
     items.map(|item| u64::from(item.bytes)).sum()
 }

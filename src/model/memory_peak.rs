@@ -42,9 +42,7 @@ impl MemoryPeak {
             (0..variables.data.tiles())
                 .into_par_iter()
                 .map_init(Vec::new, |changes, tile| {
-                    let data = variables.data.on_tile(tile);
-                    let items = data.chain(variables.code.on_tile(tile));
-                    let (bytes, step) = peak(items, classes, changes);
+                    let (bytes, step) = peak(variables.on_tile(tile), classes, changes);
                     (bytes, std::cmp::Reverse(tile), step)
                 });
         let (bytes, tile, step) = peaks.max().unwrap_or_default();

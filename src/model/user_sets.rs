@@ -4,7 +4,7 @@ use super::ModelError;
 use super::operations::FoundGroup;
 use super::variables::{lists_of, members_of};
 use crate::limits;
-use crate::parallel::{equal_parts, filled};
+use crate::parallel::{equal_parts, filled, split_by};
 use crate::profile::Profile;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -174,14 +174,9 @@ fn of_variables<'a>(
     most: usize,
 ) -> Option<Users> {
     let mut set_of = filled(NO_USERS, count);
-    let mut rest = &mut set_of[..];
-    let mut of_parts = Vec::new();
-    for part in equal_parts(count, parts) {
-        let (own, after) = rest.split_at_mut(part.len());
-        rest = after;
-        of_parts.push((part, own));
-    }
-    let found = of_parts.into_par_iter().map(|(part, own)| {
+    let parts = equal_parts(count, parts);
+    let of_parts = split_by(&mut set_of, parts.iter().map(Range::len));
+    let found = parts.into_par_iter().zip(of_parts).map(|(part, own)| {
         let found = SetsOfPart::find(part, own, used, most)?;
         Some((found, own))
     });

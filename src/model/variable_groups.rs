@@ -2,7 +2,7 @@
 
 use super::NO_USERS;
 use super::variable_uses::{ByUse, TileUse, VariableUse};
-use crate::parallel::{by_parts, equal_parts, filled};
+use crate::parallel::{by_parts, equal_parts, filled, split_by};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -305,29 +305,18 @@ fn parts_of_tiles<'a>(
     starts: &[u32],
     groups: &'a mut [TileUse],
 ) -> Vec<(Range<usize>, &'a mut [TileUse])> {
-    let mut rest = groups;
-    let parts = equal_parts(starts.len() - 1, rayon::current_num_threads()).into_iter();
-    parts
-        .map(|own| {
-            let count = (starts[own.end] - starts[own.start]) as usize;
-            let (groups, after) = std::mem::take(&mut rest).split_at_mut(count);
-            rest = after;
-            (own, groups)
-        })
-        .collect()
+    let parts = equal_parts(starts.len() - 1, rayon::current_num_threads());
+    let lengths = parts.iter().map(|own| starts[own.end] - starts[own.start]);
+    let groups = split_by(groups, lengths.map(|length| length as usize));
+    parts.into_iter().zip(groups).collect()
 }
 
 /// Sorts the groups of each tile and joins equal ones in place.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
-    let mut rest = &mut groups[..];
-    let mut tiles = Vec::with_capacity(starts.len());
-    for ends in starts.windows(2) {
-        let (tile, after) = rest.split_at_mut((ends[1] - ends[0]) as usize);
-        tiles.push(tile);
-        rest = after;
-    }
-    let tiles = tiles.into_par_iter();
+    let lengths = starts.windows(2).map(|ends| ends[1] - ends[0]);
+    let tiles = split_by(groups, lengths.map(|length| length as usize));
     let kept: Vec<usize> = tiles
+        .into_par_iter()
         .map(|tile| {
             tile.sort_unstable_by_key(|own| own.number);
             join_neighbours(tile)

@@ -4,7 +4,6 @@
 //! class and user set alone is looked up once for each.
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
 /// A class and a user set that variables have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +18,7 @@ pub struct VariableUse {
 }
 
 /// What one tile has of a use.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileUse {
     /// The number of the use in [`VariableGroups::uses`](super::VariableGroups::uses).
     pub number: u32,

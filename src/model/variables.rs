@@ -1,7 +1,7 @@
 //! The lowered variables of a profile: what they hold, and which programs use them.
 
 use super::{CodeKind, ModelError, VariableGroup, VariableGroups};
-use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes, VariableLists};
+use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes};
 use rayon::prelude::*;
 
 /// The lowered variables of a profile, sorted by what they hold.
@@ -12,6 +12,13 @@ pub(super) struct LoweredVariables {
     pub(super) code: VariableGroups,
     /// By kind of code: the bytes of its variables by tile.
     pub(super) recorded_code: [TileBytes; 4],
+}
+
+impl LoweredVariables {
+    /// The variables on `tile`, whatever they hold.
+    pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> {
+        self.data.on_tile(tile).chain(self.code.on_tile(tile))
+    }
 }
 
 /// Joins the variables that are alike; `set_of` has the user set of each.
@@ -89,14 +96,16 @@ pub(super) fn members_of<'a>(
     profile: &'a Profile,
     (of_sets, of_regions): &(Vec<u32>, Vec<u32>),
 ) -> Vec<&'a [u32]> {
-    let members = |lists: &'a VariableLists, positions: &[u32]| -> Vec<&'a [u32]> {
-        let positions = positions.iter();
-        positions
-            .flat_map(|&position| lists.members(position))
-            .collect()
-    };
-    let of_sets = members(&profile.compute_set_variables, of_sets);
-    [of_sets, members(&profile.region_variables, of_regions)].concat()
+    let mut found = Vec::new();
+    for (lists, positions) in [
+        (&profile.compute_set_variables, of_sets),
+        (&profile.region_variables, of_regions),
+    ] {
+        for &position in positions {
+            found.extend(lists.members(position));
+        }
+    }
+    found
 }
 
 /// The distinct lists of compute sets and of regions, by position.

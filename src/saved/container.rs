@@ -49,7 +49,7 @@ impl Content {
 
     /// How many bytes a part of this content may hold for each of its own, so
     /// that a small file cannot ask for much memory. Of variables, which are
-    /// most of a large file, a byte becomes 6 in memory; of all else up to 50.
+    /// most of a large file, a byte becomes 4 in memory; of all else up to 50.
     fn most_ratio(self) -> usize {
         match self {
             Content::Model => RATIO,

@@ -14,7 +14,7 @@
 use super::container::{Content, Packed};
 use super::{SavedError, pack, unpack};
 use crate::model::{TileUse, VariableGroups};
-use crate::parallel::filled;
+use crate::parallel::{filled, split_by};
 use crate::profile::encoding::{Varints, push_varint};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -95,25 +95,22 @@ pub(super) fn read(uses: &Packed<'_>, groups: &[Packed<'_>]) -> Result<VariableG
     let head: Uses = unpack(uses)?;
     let spans = head.spans(groups);
     let spans = spans.map_err(|problem| uses.content.problem(problem))?;
-    let count = head.counts.iter().map(|&count| count as usize).sum();
-    let mut all = filled(TileUse::default(), count);
-    let mut parts = Vec::with_capacity(spans.len());
-    let mut rest = &mut all[..];
-    for (counts, part) in spans.into_iter().zip(groups) {
-        let count = counts.iter().map(|&count| count as usize).sum();
-        let (own, behind) = rest.split_at_mut(count);
-        rest = behind;
-        parts.push((part, counts, own));
-    }
-    parts
-        .into_par_iter()
-        .try_for_each_init(Vec::new, |buffer, (part, counts, own)| {
-            part.unpack(buffer)?;
-            let read = read_span(buffer, counts, head.uses.len(), own);
-            read.map_err(|problem| part.content.problem(problem))
-        })?;
+    let mut all = filled(TileUse::default(), total(&head.counts));
+    let lengths = spans.iter().map(|counts| total(counts));
+    let of_parts = split_by(&mut all, lengths);
+    let parts = groups.par_iter().zip(spans).zip(of_parts);
+    parts.try_for_each_init(Vec::new, |buffer, ((part, counts), own)| {
+        part.unpack(buffer)?;
+        let read = read_span(buffer, counts, head.uses.len(), own);
+        read.map_err(|problem| part.content.problem(problem))
+    })?;
     VariableGroups::from_numbered(&head.uses, &head.counts, all)
         .ok_or_else(|| SavedError::invalid("there are more variables than any model has"))
+}
+
+/// How many groups tiles have with these numbers of groups.
+fn total(counts: &[u32]) -> usize {
+    counts.iter().map(|&count| count as usize).sum()
 }
 
 impl Uses {
@@ -153,7 +150,7 @@ fn read_span(
     part: &[u8],
     counts: &[u32],
     uses: usize,
-    mut groups: &mut [TileUse],
+    groups: &mut [TileUse],
 ) -> Result<(), &'static str> {
     let columns = part
         .split_first_chunk()
@@ -162,9 +159,7 @@ fn read_span(
         })
         .ok_or("it is too short for its columns")?;
     let (mut places, mut bytes) = (Varints::new(columns.0), Varints::new(columns.1));
-    for &count in counts {
-        let (own, rest) = std::mem::take(&mut groups).split_at_mut(count as usize);
-        groups = rest;
+    for own in split_by(groups, counts.iter().map(|&count| count as usize)) {
         let mut place = 0u64;
         for group in own {
             place = place.saturating_add(number(&mut places)?);

@@ -195,7 +195,7 @@ impl Whole<'_> {
         chosen: &ChosenSteps,
     ) -> LiveSteps {
         let spans = &chosen.spans;
-        let none = || StepSums::new(spans.steps);
+        let none = || BytesBySteps::new(spans.steps);
         let mut categories = vec![none(); lookup.category_names().len()];
         let mut layers = vec![none(); self.positions.len()];
         let (mut all, mut counts, mut everywhere) = (none(), none(), none());
@@ -211,7 +211,7 @@ impl Whole<'_> {
                     .for_each(|&layer| layers[layer as usize].add(own, variable.bytes)),
             }
         }
-        let category = |(name, sums): (&String, StepSums)| CategoryAtSteps {
+        let category = |(name, sums): (&String, BytesBySteps)| CategoryAtSteps {
             name: name.clone(),
             bytes: sums.by_step(),
         };
@@ -220,7 +220,7 @@ impl Whole<'_> {
             .filter(|own| own.bytes.iter().any(|&own| own > 0))
             .collect();
         categories.sort_by_key(|own| Reverse(own.bytes.iter().max().copied()));
-        let layer = |(position, sums): (usize, StepSums)| LayerAtSteps {
+        let layer = |(position, sums): (usize, BytesBySteps)| LayerAtSteps {
             name: layer_name(self.positions, position),
             bytes: sums.by_step(),
         };
@@ -297,11 +297,11 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// StepSums by step, made of ranges.
+/// Bytes by step, made of ranges.
 #[derive(Clone)]
-struct StepSums(Vec<u64>);
+struct BytesBySteps(Vec<u64>);
 
-impl StepSums {
+impl BytesBySteps {
     fn new(steps: usize) -> Self {
         Self(vec![0; steps + 1])
     }
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn sums_are_by_step() {
-        let mut sums = StepSums::new(4);
+        let mut sums = BytesBySteps::new(4);
         sums.add(&[(0, 2), (3, 4)], 7);
         sums.add(&[(1, 4)], 10);
         assert_eq!(sums.by_step(), [7, 17, 10, 17]);
