@@ -33,9 +33,10 @@ pub(super) struct Widths<Together, Single, Wide> {
 /// The uses that the variables of up to `N` tiles have, each with its bytes.
 #[derive(Debug)]
 pub(super) struct NeighbourUses<const N: usize> {
-    /// Their numbers, in order. One comes again where a tile has it several times.
+    /// By row, the number of its use, in order. One comes again where a tile has it
+    /// several times.
     numbers: Vec<u32>,
-    /// By place in `numbers`, then by lane.
+    /// By row, then by lane.
     bytes: Vec<[u32; N]>,
     /// What the first of the tiles lacks: by use, then by lane, with the bytes.
     missing: Vec<(u32, usize, u32)>,
@@ -79,7 +80,7 @@ impl<const N: usize> NeighbourUses<N> {
     }
 
     /// Takes the bytes of a tile, whose uses are numbered from `first`, for those from the
-    /// place `start` on.
+    /// row `start` on.
     fn take(&mut self, start: usize, lane: usize, first: u32, uses: &[TileUse]) {
         let (numbers, bytes) = (&self.numbers[start..], &mut self.bytes[start..]);
         let mut at = 0;
@@ -97,7 +98,7 @@ impl<const N: usize> NeighbourUses<N> {
         }
     }
 
-    /// Inserts what the first tile lacks among the uses from the place `start` on.
+    /// Inserts what the first tile lacks among the uses from the row `start` on.
     fn insert_missing(&mut self, start: usize) {
         let rows = rows(&mut self.missing);
         let (mut from, mut to) = (self.numbers.len(), self.numbers.len() + rows.len());
@@ -115,7 +116,7 @@ impl<const N: usize> NeighbourUses<N> {
         }
     }
 
-    /// The numbers of the uses, in order.
+    /// The numbers of the uses by row, in order.
     pub(super) fn numbers(&self) -> &[u32] {
         &self.numbers
     }
@@ -125,10 +126,10 @@ impl<const N: usize> NeighbourUses<N> {
         self.numbers.iter().copied().zip(&self.bytes)
     }
 
-    /// The bytes by lane of the use at a place.
+    /// The bytes of a row by lane.
     #[inline]
-    pub(super) fn bytes(&self, place: usize) -> &[u32; N] {
-        &self.bytes[place]
+    pub(super) fn bytes(&self, row: usize) -> &[u32; N] {
+        &self.bytes[row]
     }
 
     /// The highest bytes of all uses of one tile.
@@ -172,22 +173,22 @@ fn rows<const N: usize>(missing: &mut Vec<(u32, usize, u32)>) -> Vec<(u32, [u32;
 pub(super) struct LiveRanges {
     /// Half-open: steps, or what [`LiveRanges::map`] made of them.
     ranges: Vec<(u32, u32)>,
-    /// By number of the use: where its ranges begin, and how many there are; `None` if
+    /// By row of the uses: where its ranges begin, and how many there are; `None` if
     /// it is live on every step.
-    of_uses: Vec<(u32, Option<u32>)>,
+    of_rows: Vec<(u32, Option<u32>)>,
 }
 
 impl LiveRanges {
     /// Forgets all uses.
     pub(super) fn clear(&mut self) {
         self.ranges.clear();
-        self.of_uses.clear();
+        self.of_rows.clear();
     }
 
     /// Takes the next use; `None` if it is live on every step.
     pub(super) fn push(&mut self, ranges: Option<&[(u32, u32)]>) {
         let first = self.ranges.len() as u32;
-        self.of_uses
+        self.of_rows
             .push((first, ranges.map(|own| own.len() as u32)));
         match ranges.unwrap_or_default() {
             // Most have one or two, for which to copy a list takes longer.
@@ -199,7 +200,7 @@ impl LiveRanges {
 
     /// How many uses there are.
     pub(super) fn len(&self) -> usize {
-        self.of_uses.len()
+        self.of_rows.len()
     }
 
     /// The ranges of all uses.
@@ -215,8 +216,8 @@ impl LiveRanges {
 
     /// Those of a use; `None` if it is live on every step.
     #[inline]
-    pub(super) fn of(&self, number: usize) -> Option<&[(u32, u32)]> {
-        let (first, count) = self.of_uses[number];
+    pub(super) fn of(&self, row: usize) -> Option<&[(u32, u32)]> {
+        let (first, count) = self.of_rows[row];
         Some(&self.ranges[first as usize..][..count? as usize])
     }
 }

@@ -6,10 +6,10 @@ use crate::memory::neighbours::LiveRanges;
 #[derive(Debug, Default)]
 pub(super) struct LiveChanges {
     /// By step twice, for what ends before it and for what begins at it: where these begin
-    /// in `numbers`. One more at the end.
+    /// in `rows`. One more at the end.
     starts: Vec<u32>,
-    /// The numbers of the uses.
-    numbers: Vec<u32>,
+    /// Rows of the uses.
+    rows: Vec<u32>,
 }
 
 impl LiveChanges {
@@ -23,10 +23,10 @@ impl LiveChanges {
         for start in &mut self.starts {
             end += std::mem::replace(start, end);
         }
-        self.numbers.resize(end as usize, 0);
-        each_change(live, |place, number| {
+        self.rows.resize(end as usize, 0);
+        each_change(live, |place, row| {
             let start = &mut self.starts[place];
-            self.numbers[*start as usize] = number;
+            self.rows[*start as usize] = row;
             *start += 1;
         });
         // Each has become the next one.
@@ -45,16 +45,16 @@ impl LiveChanges {
     }
 
     fn at(&self, place: usize) -> &[u32] {
-        &self.numbers[self.starts[place] as usize..self.starts[place + 1] as usize]
+        &self.rows[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 }
 
-/// Calls `visit` with each place in the list and the use.
+/// Calls `visit` with each place in the list and the row.
 fn each_change(live: &LiveRanges, mut visit: impl FnMut(usize, u32)) {
-    for number in 0..live.len() as u32 {
-        for &(from, to) in live.of(number as usize).unwrap_or_default() {
-            visit(2 * from as usize + 1, number);
-            visit(2 * to as usize, number);
+    for row in 0..live.len() as u32 {
+        for &(from, to) in live.of(row as usize).unwrap_or_default() {
+            visit(2 * from as usize + 1, row);
+            visit(2 * to as usize, row);
         }
     }
 }

@@ -33,7 +33,7 @@ type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, Sta
 /// What is on some tiles. Bytes are by lane.
 struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
-    /// By number in `uses`.
+    /// By row of `uses`.
     rows: Vec<StageRow>,
     live: LiveRanges,
     changes: LiveChanges,
@@ -190,9 +190,9 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         always.clear();
         always.resize(plan.sums(), [0; N]);
         *always_common = [0; N];
-        let placed = rows.iter().enumerate();
-        for (place, row) in placed.filter(|&(place, _)| live.of(place).is_none()) {
-            let bytes = uses.bytes(place).map(u64::from);
+        let numbered = rows.iter().enumerate();
+        for (number, row) in numbered.filter(|&(number, _)| live.of(number).is_none()) {
+            let bytes = uses.bytes(number).map(u64::from);
             plan.each_sum(row, |sum| match sum {
                 None => add_up(always_common, &bytes),
                 Some(sum) => add_up(&mut always[sum], &bytes),
@@ -213,14 +213,14 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         sums.restart(plan.firsts());
         let mut starting = &plan.starts[..];
         for step in 0..plan.steps {
-            for &number in changes.ends(step) {
-                let bytes = uses.bytes(number as usize).map(B::change);
-                plan.each_sum(&rows[number as usize], |sum| sums.end(sum, &bytes));
+            for &row in changes.ends(step) {
+                let bytes = uses.bytes(row as usize).map(B::change);
+                plan.each_sum(&rows[row as usize], |sum| sums.end(sum, &bytes));
             }
             let mut is_common = false;
-            for &number in changes.begins(step) {
-                let bytes = uses.bytes(number as usize).map(B::change);
-                plan.each_sum(&rows[number as usize], |sum| {
+            for &row in changes.begins(step) {
+                let bytes = uses.bytes(row as usize).map(B::change);
+                plan.each_sum(&rows[row as usize], |sum| {
                     sums.begin(sum, &bytes);
                     match sum {
                         None => is_common = true,

@@ -365,7 +365,7 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
     fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
         self.blocks.restart(on_tiles.variables.places, layers);
         for &what in &on_tiles.variables.everywhere {
-            let bytes = on_tiles.uses.bytes(what.number as usize);
+            let bytes = on_tiles.uses.bytes(what.row as usize);
             self.blocks.enter_all(what, bytes);
         }
         self.always.clear();
@@ -383,11 +383,11 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
             ..
         } = on_tiles;
         for (layer, what) in variables.moving.from(start) {
-            let bytes = uses.bytes(what.number as usize);
+            let bytes = uses.bytes(what.row as usize);
             self.blocks.enter(layer, what, bytes);
         }
-        for (layer, number) in variables.always.from(start) {
-            let bytes = uses.bytes(number as usize).map(u64::from);
+        for (layer, row) in variables.always.from(start) {
+            let bytes = uses.bytes(row as usize).map(u64::from);
             add_up(&mut self.always[layer], &bytes);
         }
         for (layer, (kind, number)) in code.entries.from(start) {

@@ -13,14 +13,14 @@ use crate::model::{EVERYWHERE, NOWHERE, PlaceSet, TooManyPlaces};
 pub(super) struct Stretch {
     pub(super) from: u32,
     pub(super) to: u32,
-    /// The number of the use.
-    pub(super) number: u32,
+    /// The row of the use.
+    pub(super) row: u32,
 }
 
 /// Where the variables of some tiles enter ranges of layers; used again for the next.
 #[derive(Debug)]
 pub(super) struct SweepVariables<const N: usize> {
-    /// By number of the use: where it counts; [`NOWHERE`] if no stage has it.
+    /// By row of the uses: where it counts; [`NOWHERE`] if no stage has it.
     counted: Vec<PlaceSet>,
     /// First as steps, then as places.
     live: LiveRanges,
@@ -35,7 +35,7 @@ pub(super) struct SweepVariables<const N: usize> {
     rank: Vec<u32>,
     /// Uses that are not live on all steps.
     pub(super) moving: Entries<Stretch>,
-    /// Uses that are, by number.
+    /// Uses that are, by row.
     pub(super) always: Entries<u32>,
     /// Variables that every stage has: live on some steps, and on all, by lane.
     pub(super) everywhere: Vec<Stretch>,
@@ -144,19 +144,19 @@ impl<const N: usize> SweepVariables<N> {
         self.always_everywhere = [0; N];
         let mut left = limits::ENTRIES;
         let mut sums = [0; N];
-        for (number, &counted) in (0u32..).zip(&self.counted) {
+        for (row, &counted) in (0u32..).zip(&self.counted) {
             let layers = match counted {
                 NOWHERE => continue,
                 _ => model.sets.places(counted),
             };
             let is_everywhere = counted == EVERYWHERE;
-            let bytes = uses.bytes(number as usize).map(u64::from);
-            let Some(stretches) = self.live.of(number as usize) else {
+            let bytes = uses.bytes(row as usize).map(u64::from);
+            let Some(stretches) = self.live.of(row as usize) else {
                 if is_everywhere {
                     add_up(&mut self.always_everywhere, &bytes);
                 }
                 left = left.checked_sub(layers.len()).ok_or(TooManyPlaces)?;
-                self.always.enter(layers, number);
+                self.always.enter(layers, row);
                 continue;
             };
             for &(from, to) in stretches {
@@ -164,7 +164,7 @@ impl<const N: usize> SweepVariables<N> {
                 if from == to {
                     continue;
                 }
-                let what = Stretch { from, to, number };
+                let what = Stretch { from, to, row };
                 if is_everywhere {
                     self.everywhere.push(what);
                 }
