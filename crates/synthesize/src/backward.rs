@@ -1,7 +1,9 @@
 //! The backward pass and the optimiser of the planted model.
 
+use super::flow::Read;
+use super::forms::Block;
 use super::model::{Builder, Op, Phase};
-use super::options::Framework;
+use super::options::{Framework, Outlined};
 use super::places::Places;
 use super::templates::{self, Kind};
 use super::tensors::Part;
@@ -37,8 +39,10 @@ impl Builder<'_> {
 
     /// Notes that an operation writes the gradient of a weight.
     pub(super) fn gradient_of(&mut self, op: usize, part: Part, slot: usize) {
-        if let Some(&weight) = self.weight_of.get(&(part, slot)) {
-            self.model.weights[weight].gradients.push(op);
+        let weight = self.weight_of.get(&(part, slot)).copied();
+        let weight = weight.map(|weight| &mut self.model.weights[weight]);
+        if let Some(weight) = weight.filter(|weight| weight.is_trained) {
+            weight.gradients.push(op);
         }
     }
 
@@ -53,29 +57,90 @@ impl Builder<'_> {
     }
 
     pub(super) fn backward(&mut self, layer: u32) {
-        let forward = self.model.forward[layer as usize].clone();
-        let paths = templates::of(self.framework());
-        let mut called = false;
-        for (slot, &of) in forward.iter().enumerate().rev() {
-            if paths[slot].outlined && self.settings.outlines_backward() {
-                if !called {
-                    self.call_backward(layer);
-                }
-                called = true;
-                self.gradients_in_body(layer, slot, of);
-                continue;
+        let mut gradient = Vec::new();
+        for block in self.blocks[layer as usize].clone().into_iter().rev() {
+            match block {
+                Block::Slot(slot, of) => self.gradients_of_slot(layer, (slot, of), &mut gradient),
+                Block::Other(of) => self.gradient_outside(of),
             }
+            self.in_loop = None;
+        }
+    }
+
+    /// The gradients of one template, with what flows in before and out after.
+    /// Those of a body follow each other; they flow in and out at its call.
+    fn gradients_of_slot(
+        &mut self,
+        layer: u32,
+        (slot, of): (usize, usize),
+        gradient: &mut Vec<Read>,
+    ) {
+        let templates = templates::of(self.framework());
+        let outlined = |slot: usize| {
+            let template = templates.get(slot);
+            let outlines = self.settings.outlined != Outlined::None;
+            outlines && template.is_some_and(|template| template.outlined)
+        };
+        let is_first = !outlined(slot) || !outlined(slot + 1);
+        let is_last = !outlined(slot) || slot == 0 || !outlined(slot - 1);
+        let is_called = outlined(slot) && self.settings.outlines_backward();
+        let main = match outlined(slot) {
+            true => self.calls_of_layers[layer as usize],
+            false => of,
+        };
+        if !self.needs_gradient(main) {
+            return;
+        }
+        self.in_loop = self.model.ops[main].in_loop;
+        if is_first {
+            *gradient = self.gradient_into(main);
+        }
+        match is_called {
+            true if is_first => *gradient = vec![Read::next(self.call_backward(layer))],
+            true => {}
+            false => self.gradients_in_layer(layer, (slot, of), main, gradient),
+        }
+        if is_called {
+            self.gradients_in_body(layer, slot, of);
+        }
+        if is_last && self.passes_back(main) {
+            let by = gradient[0].from;
+            let first = self.residual_gradient(layer, slot, by);
+            self.hand_back(main, by, first.unwrap_or(by));
+        }
+    }
+
+    fn gradients_in_layer(
+        &mut self,
+        layer: u32,
+        (slot, of): (usize, usize),
+        main: usize,
+        gradient: &mut Vec<Read>,
+    ) {
+        if self.passes_back(main) {
             let op = self.input_gradient(layer, of);
-            self.run(op);
-            if paths[slot].weight > 0 {
-                let op = self.weight_gradient(layer, of, slot);
-                let op = self.run(op);
-                self.gradient_of(op, Part::Layer(layer), slot);
-            }
+            let reads = gradient.clone();
+            *gradient = vec![Read::next(self.run(Op { reads, ..op }))];
         }
-        if self.nameless_gradients() && layer + 1 < self.settings.layers {
-            self.residual_gradient(layer);
+        if self.trains(layer, slot, main) {
+            let op = self.weight_gradient(layer, of, slot);
+            let op = self.run(Op {
+                reads: gradient.clone(),
+                hands_on: false,
+                ..op
+            });
+            self.gradient_of(op, Part::Layer(layer), slot);
         }
+    }
+
+    /// Whether an operation of a layer has a weight of its own that is trained.
+    fn trains(&self, layer: u32, slot: usize, main: usize) -> bool {
+        if !self.settings.has_places() {
+            return templates::of(self.framework())[slot].weight > 0;
+        }
+        let weight = self.weight_of.get(&(Part::Layer(layer), slot));
+        let weight = weight.map(|&weight| &self.model.weights[weight]);
+        weight.is_some_and(|weight| weight.is_trained && weight.users.contains(&main))
     }
 
     /// PopART's gradients have no names. Those of element-wise operations take
@@ -117,7 +182,7 @@ impl Builder<'_> {
         }
         let function = self.backward_function.expect("it was called");
         let mut ops = vec![self.input_gradient(layer, of)];
-        if templates::of(self.framework())[slot].weight > 0 {
+        if self.trains(layer, slot, self.calls_of_layers[layer as usize]) {
             ops.push(self.weight_gradient(layer, of, slot));
         }
         for op in ops {
@@ -148,35 +213,70 @@ impl Builder<'_> {
     }
 
     /// The residual connection sums gradients of two layers: inputs from both,
-    /// so no layer.
-    fn residual_gradient(&mut self, layer: u32) {
+    /// so no layer. What it sums is made in the layer.
+    fn residual_gradient(&mut self, layer: u32, slot: usize, by: usize) -> Option<usize> {
+        let is_summed = self.nameless_gradients() && layer + 1 < self.settings.layers;
+        let before = self.model.forward[layer as usize][0];
+        let before = self.model.ops[before].reads.first()?.from;
+        if slot > 0 || !is_summed || !self.needs_gradient(before) {
+            return None;
+        }
         let path = templates::of(self.framework())[0].path;
         let mut op = self.outside(Phase::Backward, "", Kind::Elementwise, [0, 4]);
         op.op_type = "Sum";
         op.made_for = Some(layer);
         op.places = Places::layer(layer);
+        op.reads = vec![Read::next(by)];
+        op.reads
+            .extend(self.gradient_of_addition(layer).map(Read::next));
         op.inputs = [layer, layer + 1]
             .map(|of| format!("{}:0", templates::name(self.framework(), of, path)))
             .to_vec();
         op.outputs = vec![format!("Gradient___sum_{layer}")];
-        self.run(op);
+        Some(self.run(op))
+    }
+
+    /// The gradient of what adds the input of a layer to what it made of it.
+    fn gradient_of_addition(&self, layer: u32) -> Option<usize> {
+        let addition = templates::addition(self.framework())?;
+        let of = self.model.forward[layer as usize][addition];
+        let mut order = self.model.order.iter().copied();
+        order.find(|&op| {
+            let own = &self.model.ops[op];
+            own.phase == Phase::Backward && own.partner == Some(of)
+        })
     }
 
     fn outside_gradients(&mut self, phase: Phase) {
         for of in (0..self.model.ops.len()).rev() {
-            if self.model.ops[of].phase != phase || self.model.mask == Some(of) {
-                continue;
+            if self.model.ops[of].phase == phase {
+                self.gradient_outside(of);
             }
-            let mut op = self.gradient(of, "Grad", None);
-            if self.nameless_gradients() {
-                op.name.clear();
-                op.inputs.extend(self.model.ops[of].inputs.clone());
-                op.layer = self.model.ops[of].layer;
-            }
-            let op = self.run(op);
-            self.gradient_of(op, Part::In, of);
-            self.gradient_of(op, Part::Out, of);
         }
+    }
+
+    /// The gradient of what is no template's: its input's and its weight's.
+    fn gradient_outside(&mut self, of: usize) {
+        if !self.needs_gradient(of) {
+            return;
+        }
+        let forward = &self.model.ops[of];
+        self.in_loop = forward.in_loop;
+        let mut op = self.gradient(of, "Grad", None);
+        if self.nameless_gradients() {
+            op.name.clear();
+            op.inputs.extend(forward.inputs.clone());
+            op.layer = forward.layer;
+        }
+        op.made_for = forward.made_for;
+        op.reads = self.gradient_into(of);
+        op.hands_on = forward.made_for.is_none() || self.passes_back(of);
+        let op = self.run(op);
+        let weights = self.model.weights.iter_mut();
+        for weight in weights.filter(|own| own.is_trained && own.users.contains(&of)) {
+            weight.gradients.push(op);
+        }
+        self.hand_back(of, op, op);
     }
 
     pub(super) fn head_gradient(&mut self) {

@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
+use super::forms::Form;
+
 /// Switches of what a model has beside its layers.
 #[derive(Debug, Clone, Args)]
 pub struct Features {
@@ -67,6 +69,12 @@ pub struct Features {
     /// Makes all layers equal, to the byte.
     #[arg(long, requires = "places")]
     pub equal_layers: bool,
+    /// Forms of real models that it has, several separated by commas.
+    #[arg(long, value_enum, value_delimiter = ',', requires = "places")]
+    pub forms: Vec<Form>,
+    /// What TensorFlow calls the updates of single weights.
+    #[arg(long, value_enum, default_value_t = UpdateNames::Usual, requires = "places")]
+    pub update_names: UpdateNames,
 }
 
 /// What updates the weights.
@@ -98,6 +106,15 @@ pub enum Names {
     Variable,
     /// Nowhere.
     None,
+}
+
+/// What updates are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum UpdateNames {
+    /// `update_` and `ResourceApply`.
+    Usual,
+    /// As optimisers outside of TensorFlow itself have it.
+    Other,
 }
 
 /// How many of them.

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::flow::{Gradients, Read};
+use super::forms::{Block, Planted};
+use super::model_parts::shared_slot;
 use super::options::{Framework, Outlined, Settings};
 use super::places::Places;
 use super::random::topic;
@@ -65,6 +68,17 @@ pub struct Op {
     pub places: Places,
     /// By stage of what reaches over the model: the weights that it works on.
     pub works_on: Vec<Vec<usize>>,
+    /// What it takes of other operations of the main program.
+    pub reads: Vec<Read>,
+    /// How many outputs it has: gradients of several things, or one.
+    pub parts: usize,
+    /// Whether it hands its outputs on; not what makes the gradient of a weight
+    /// alone.
+    pub hands_on: bool,
+    /// The operation whose output it writes again, in a loop.
+    pub rewrites: Option<usize>,
+    /// The layer whose loop it stands in.
+    pub in_loop: Option<u32>,
 }
 
 /// An outlined body.
@@ -106,6 +120,19 @@ pub struct Model {
     pub constants: Vec<Constant>,
     /// The operation that makes the mask.
     pub mask: Option<usize>,
+    /// The first operation of the second tower.
+    pub second_lookup: Option<usize>,
+    /// The operation that advances the random state.
+    pub advances_seed: Option<usize>,
+}
+
+impl Model {
+    /// The weights that an optimiser updates.
+    pub fn trained(&self) -> Vec<usize> {
+        let all = 0..self.weights.len();
+        all.filter(|&weight| self.weights[weight].is_trained)
+            .collect()
+    }
 }
 
 /// Plants the model that `settings` describe.
@@ -116,6 +143,11 @@ pub fn build(settings: &Settings) -> Model {
         weight_of: HashMap::new(),
         calls_of_layers: Vec::new(),
         backward_function: None,
+        tail: None,
+        in_loop: None,
+        blocks: vec![Vec::new(); settings.layers as usize],
+        planted: Planted::default(),
+        gradients: Gradients::default(),
     };
     builder.compiler_made("start-up");
     builder.embedding();
@@ -124,6 +156,7 @@ pub fn build(settings: &Settings) -> Model {
     }
     builder.head();
     if settings.training() {
+        builder.find_gradients();
         builder.head_gradient();
         for layer in (0..settings.layers).rev() {
             builder.backward(layer);
@@ -164,6 +197,16 @@ pub(super) struct Builder<'a> {
     pub(super) calls_of_layers: Vec<usize>,
     /// The function that the backward pass calls.
     pub(super) backward_function: Option<usize>,
+    /// The operation whose output comes next in the forward pass.
+    pub(super) tail: Option<usize>,
+    /// The layer whose loop is being planted.
+    pub(super) in_loop: Option<u32>,
+    /// By layer: what it consists of.
+    pub(super) blocks: Vec<Vec<Block>>,
+    /// What the forms have planted so far.
+    pub(super) planted: Planted,
+    /// The gradients so far.
+    pub(super) gradients: Gradients,
 }
 
 impl Builder<'_> {
@@ -182,15 +225,29 @@ impl Builder<'_> {
     }
 
     pub(super) fn run(&mut self, op: Op) -> usize {
-        let index = self.push(op);
+        let in_loop = self.in_loop;
+        let index = self.push(Op { in_loop, ..op });
         self.model.order.push(index);
         index
     }
 
+    /// Runs an operation of the forward pass that takes the output of the one
+    /// before it.
+    pub(super) fn run_next(&mut self, op: Op) -> usize {
+        let next = self.tail.map(Read::next);
+        let op = Op {
+            reads: next.into_iter().chain(op.reads.iter().copied()).collect(),
+            ..op
+        };
+        let index = self.run(op);
+        self.tail = Some(index);
+        index
+    }
+
     pub(super) fn last_output(&self) -> String {
-        self.model
-            .ops
-            .last()
+        let tail = self.tail.map(|op| &self.model.ops[op]);
+        tail.filter(|_| !self.settings.features.forms.is_empty())
+            .or(self.model.ops.last())
             .and_then(|op| op.outputs.first().cloned())
             .unwrap_or_else(|| "input_ids".to_owned())
     }
@@ -226,6 +283,11 @@ impl Builder<'_> {
                 _ => Places::NONE,
             },
             works_on: Vec::new(),
+            reads: Vec::new(),
+            parts: 1,
+            hands_on: true,
+            rewrites: None,
+            in_loop: None,
         }
     }
 
@@ -256,9 +318,10 @@ impl Builder<'_> {
         for &(name, kind, shares) in parts {
             let mut op = self.outside(Phase::Embedding, name, kind, shares);
             self.embedding_inputs(&mut op);
-            let op = self.run(op);
+            let op = self.run_next(op);
             self.weight_outside(op, Part::In);
         }
+        self.before_layers();
         self.plant_mask();
     }
 
@@ -290,13 +353,14 @@ impl Builder<'_> {
             Framework::Tensorflow => ["model/head/dense/MatMul", "model/head/softmax/Softmax"],
             Framework::Poplar => ["head/matmul", "loss/softmax"],
         };
+        self.pyramid();
         self.pooler();
         let mut op = self.outside(Phase::Head, dense, MatMul, [60, 30]);
         op.inputs = vec!["sequence_output".to_owned(), "head_weight".to_owned()];
-        let op = self.run(op);
+        let op = self.run_next(op);
         self.weight_outside(op, Part::Out);
         let op = self.outside(Phase::Head, loss, Softmax, [0, 40]);
-        self.run(op);
+        self.run_next(op);
     }
 
     pub(super) fn layer_op(&self, layer: u32, template: &Template) -> Op {
@@ -323,21 +387,58 @@ impl Builder<'_> {
         let outlining = self.settings.outlined != Outlined::None;
         let mut indices = Vec::new();
         let mut called = false;
+        self.layer_input(layer);
+        let input = self.tail;
         for (slot, template) in templates::of(self.framework()).iter().enumerate() {
-            if !(template.outlined && outlining) {
-                let op = self.layer_op(layer, template);
-                let op = self.run(op);
-                self.weight_of_layer(op, layer, slot, template);
-                indices.push(op);
-                continue;
-            }
-            if !called {
-                self.call(layer);
-                called = true;
-            }
-            indices.push(self.outlined_op(layer, slot, template));
+            let op = if !(template.outlined && outlining) {
+                self.next_in_layer(layer, slot, template, input)
+            } else {
+                if !called {
+                    self.call(layer);
+                    called = true;
+                }
+                self.outlined_op(layer, slot, template)
+            };
+            indices.push(op);
+            self.blocks[layer as usize].push(Block::Slot(slot, op));
         }
         self.model.forward.push(indices);
+        self.layer_end(layer);
+    }
+
+    /// An operation of a layer that is not outlined.
+    fn next_in_layer(
+        &mut self,
+        layer: u32,
+        slot: usize,
+        template: &Template,
+        input: Option<usize>,
+    ) -> usize {
+        let cast = if slot == 0 { self.cast(layer) } else { None };
+        let mut op = self.layer_op(layer, template);
+        let mask = self
+            .model
+            .mask
+            .filter(|_| slot == shared_slot(self.framework()));
+        op.reads.extend(mask.map(Read::saved));
+        let residual = input.filter(|_| Some(slot) == templates::addition(self.framework()));
+        op.reads.extend(residual.map(Read::residual));
+        let further = self.further_reads(layer, slot);
+        op.reads.extend(&further);
+        let op = self.run_next(op);
+        match cast {
+            None => self.weight_of_layer(op, layer, slot, template),
+            Some(cast) => {
+                self.model.ops[op].inputs.pop();
+                self.also_reads(op, cast);
+            }
+        }
+        let names = further
+            .iter()
+            .map(|read| self.model.ops[read.from].outputs[0].clone());
+        let names: Vec<String> = names.collect();
+        self.model.ops[op].inputs.extend(names);
+        op
     }
 }
 

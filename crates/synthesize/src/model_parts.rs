@@ -53,8 +53,9 @@ impl Builder<'_> {
         if !self.settings.features.head_reads_layer {
             op.inputs = vec!["sequence_output".to_owned()];
         }
-        let op = self.run(op);
+        let op = self.run_next(op);
         self.weight_outside(op, Part::Out);
+        self.meet(op);
     }
 
     /// The weight of an operation of embedding or head. The last of the head
@@ -104,9 +105,13 @@ impl Builder<'_> {
             return;
         }
         let part = Part::Layer(layer);
-        let weight = match self.tied_layers() {
-            Some((first, second)) if slot == 0 && layer == second => {
-                let weight = self.weight_of[&(Part::Layer(first), slot)];
+        let lender = match self.tied_layers() {
+            Some((first, second)) if slot == 0 && layer == second => first,
+            _ => self.lender(layer),
+        };
+        let weight = match lender {
+            lender if lender != layer => {
+                let weight = self.weight_of[&(Part::Layer(lender), slot)];
                 self.use_weight(weight, op, part, slot);
                 weight
             }

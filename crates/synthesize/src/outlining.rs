@@ -22,7 +22,7 @@ impl Builder<'_> {
         };
         let shares = self.outlined_shares();
         let op = self.call_op(0, layer, Vec::new());
-        let call = self.run(Op {
+        let call = self.run_next(Op {
             inputs: vec![input],
             weight: shares[0],
             activation: shares[1],
@@ -45,7 +45,7 @@ impl Builder<'_> {
 
     /// The call of the gradients of what the forward pass of a layer outlines.
     /// Every other one has inputs that name no layer.
-    pub(super) fn call_backward(&mut self, layer: u32) {
+    pub(super) fn call_backward(&mut self, layer: u32) -> usize {
         let function = *self.backward_function.get_or_insert_with(|| {
             self.model.functions.push(Function::default());
             self.model.functions.len() - 1
@@ -61,6 +61,7 @@ impl Builder<'_> {
             inputs: self.inputs_of_gradients(layer),
             activation: self.outlined_shares()[1],
             partner: Some(self.calls_of_layers[layer as usize]),
+            reads: self.gradient_into(self.calls_of_layers[layer as usize]),
             ..op
         });
         for (slot, template) in templates::of(self.framework()).iter().enumerate() {
@@ -68,6 +69,7 @@ impl Builder<'_> {
                 self.gradient_of(call, Part::Layer(layer), slot);
             }
         }
+        call
     }
 
     fn inputs_of_gradients(&self, layer: u32) -> Vec<String> {

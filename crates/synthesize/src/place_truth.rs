@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::liveness::Ranges;
+use super::operation_truth::{OperationTruth, operations};
 use super::overhead::{self, CATEGORIES, category};
 use super::places::Places;
 use super::plan::{Plan, category_of};
@@ -30,6 +31,7 @@ pub struct PlaceTruth {
     groups: usize,
     tiles: Vec<Tile>,
     ties: Vec<(String, Places)>,
+    operations: Vec<OperationTruth>,
 }
 
 /// What kind of variable always-live bytes are.
@@ -66,6 +68,7 @@ impl PlaceTruth {
             groups: plan.groups.len(),
             tiles: Vec::new(),
             ties: ties(plan),
+            operations: operations(plan),
         };
         for tile in 0..plan.settings.tiles {
             let mut own = Tile::default();
@@ -87,6 +90,11 @@ impl PlaceTruth {
     /// Names of the weights that several places share, and these places.
     pub fn ties(&self) -> &[(String, Places)] {
         &self.ties
+    }
+
+    /// All operations that have programs, with the places that they work for.
+    pub fn operations(&self) -> &[OperationTruth] {
+        &self.operations
     }
 
     /// By tile: the bytes that these places need on an IPU of their own.

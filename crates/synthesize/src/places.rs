@@ -36,6 +36,13 @@ impl Places {
         })
     }
 
+    /// The positions of these places in a model of so many layers, ascending.
+    pub fn in_order(self, layers: u32) -> Vec<u32> {
+        let all = 0..=layers + 1;
+        all.filter(|&own| self.meets(Self::position(layers, own)))
+            .collect()
+    }
+
     fn position(layers: u32, position: u32) -> Self {
         match position.checked_sub(1) {
             None => Self::IN,

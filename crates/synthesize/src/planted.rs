@@ -20,6 +20,7 @@ use serde::Serialize;
 use super::cycles;
 use super::groups::Group;
 use super::model::{Op, Phase};
+use super::operation_truth::{Home, OperationTruth};
 use super::overhead::{self, CATEGORIES, category};
 use super::place_truth::PlaceTruth;
 use super::places::Places;
@@ -62,6 +63,20 @@ struct PlantedPlaces {
     ranges: Vec<PlaceRange>,
     /// Weights that several places share, with their positions.
     ties: Vec<(String, Vec<u32>)>,
+    /// All operations that have programs.
+    operations: Vec<PlacedOperation>,
+}
+
+/// An operation and where it is at home.
+#[derive(Serialize)]
+struct PlacedOperation {
+    /// The id of its context.
+    context: u32,
+    name: String,
+    /// `places`, `global` (its parts are where the weights are), or `every_ipu`.
+    home: &'static str,
+    positions: Vec<u32>,
+    bytes: u64,
 }
 
 /// What the positions `from..=to` need on an IPU of their own, by tile.
@@ -129,8 +144,6 @@ fn places(plan: &Plan) -> PlantedPlaces {
     let layers = truth.layers();
     let last = layers + 1;
     let ranges = (0..=last).flat_map(|from| (from..=last).map(move |to| (from, to)));
-    let position = |position| Places::positions(layers, position..=position);
-    let positions = |tied: Places| (0..=last).filter(|&at| tied.meets(position(at))).collect();
     let ties = truth.ties().iter();
     PlantedPlaces {
         ranges: ranges
@@ -141,8 +154,28 @@ fn places(plan: &Plan) -> PlantedPlaces {
             })
             .collect(),
         ties: ties
-            .map(|(name, tied)| (name.clone(), positions(*tied)))
+            .map(|(name, tied)| (name.clone(), tied.in_order(layers)))
             .collect(),
+        operations: truth
+            .operations()
+            .iter()
+            .map(|own| placed(own, layers))
+            .collect(),
+    }
+}
+
+fn placed(own: &OperationTruth, layers: u32) -> PlacedOperation {
+    let (home, places) = match own.home {
+        Home::Places(places) => ("places", places),
+        Home::Global(places) => ("global", places),
+        Home::EveryIpu => ("every_ipu", Places::EVERY),
+    };
+    PlacedOperation {
+        context: own.context,
+        name: own.name.clone(),
+        home,
+        positions: places.in_order(layers),
+        bytes: own.bytes,
     }
 }
 

@@ -220,7 +220,8 @@ impl Builder<'_> {
         self.sync(main, Type::Sync);
         let turns = if self.settings.execution { 2 } else { 16 };
         let body = self.repeat(main, own, turns);
-        let order = &self.model.order;
+        let model = self.model;
+        let order = &model.order;
         let (input, loss) = match self.contexts.ends {
             Some([input, loss]) => (
                 (input, Content::Marked(Mark::Input)),
@@ -232,8 +233,13 @@ impl Builder<'_> {
             ),
         };
         self.stream(body, input.0, "input", true, input.1);
-        for &op in order {
-            self.op(body, op);
+        let loops = order.chunk_by(|&op, &next| model.ops[op].in_loop == model.ops[next].in_loop);
+        for ops in loops {
+            let parent = match model.ops[ops[0]].in_loop {
+                Some(_) => self.repeat(body, own, 3),
+                None => body,
+            };
+            ops.iter().for_each(|&op| self.op(parent, op));
         }
         self.stream(body, loss.0, "loss", false, loss.1);
     }

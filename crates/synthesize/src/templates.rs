@@ -151,6 +151,12 @@ pub fn of(framework: Framework) -> &'static [Template] {
     }
 }
 
+/// The operation of a layer that adds its input to what it made of it.
+pub fn addition(framework: Framework) -> Option<usize> {
+    let mut templates = of(framework).iter();
+    templates.position(|template| template.kind == Kind::Elementwise && !template.outlined)
+}
+
 /// The name of a layer's operation.
 pub fn name(framework: Framework, layer: u32, path: &str) -> String {
     match framework {

@@ -15,6 +15,8 @@ pub enum TensorOf {
     Constant(usize),
     /// The learning rate.
     LearningRate,
+    /// The random state.
+    Seed,
 }
 
 /// What PopART's context of a tensor says.
@@ -51,7 +53,7 @@ impl Contexts {
     pub(super) fn plant_tensors(&mut self, settings: &Settings, model: &Model) {
         let framework = settings.framework;
         for (index, weight) in model.weights.iter().enumerate() {
-            for state in State::all(settings) {
+            for state in State::of(settings, weight) {
                 let tensor = Tensor {
                     id: state.name(framework, &weight.name),
                     kind: "Variable",
@@ -78,6 +80,14 @@ impl Contexts {
                 element: "FLOAT",
             };
             self.plant_tensor(settings, TensorOf::LearningRate, tensor);
+        }
+        if model.advances_seed.is_some() {
+            let tensor = Tensor {
+                id: SEED.to_owned(),
+                kind: "Variable",
+                element: "UINT32",
+            };
+            self.plant_tensor(settings, TensorOf::Seed, tensor);
         }
     }
 
@@ -118,6 +128,9 @@ impl Contexts {
         self.download = Some(self.push(0, "weights_to_host", stream, NONE));
     }
 }
+
+/// What the random state is called.
+pub const SEED: &str = "randomSeed___fromHost";
 
 /// What the learning rate is called.
 pub fn learning_rate(framework: Framework) -> &'static str {

@@ -1,6 +1,7 @@
 //! Weights and constants of a model with known places, and what they are called.
 
 use super::features::{Ends, Names};
+use super::forms::Form;
 use super::model::{Builder, layer_scale};
 use super::options::{Framework, Settings};
 use super::places::Places;
@@ -46,6 +47,8 @@ pub struct Weight {
     pub users: Vec<usize>,
     /// Operations that write its gradient.
     pub gradients: Vec<usize>,
+    /// Whether an optimiser updates it.
+    pub is_trained: bool,
 }
 
 /// A constant that several places use.
@@ -72,12 +75,12 @@ pub enum State {
 
 impl State {
     /// What a weight has of these.
-    pub fn all(settings: &Settings) -> Vec<State> {
+    pub fn of(settings: &Settings, weight: &Weight) -> Vec<State> {
         let mut all = vec![State::Value];
-        if settings.training() && settings.features.optimiser.has_moments() {
+        if weight.is_trained && settings.features.optimiser.has_moments() {
             all.extend([State::First, State::Second]);
         }
-        if settings.training() && settings.features.accumulation {
+        if weight.is_trained && settings.features.accumulation {
             all.push(State::Accumulator);
         }
         all
@@ -108,6 +111,7 @@ pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
             let (weights, rest) = layer_scale(settings, layer);
             (weights * 2 / 5, rest * 3 / 5)
         }
+        (Part::In, _) if settings.features.forms.contains(&Form::Stem) => (700, 1100),
         (_, Ends::Small) => (40, 60),
         (Part::In, Ends::Medium) => (450, 200),
         (Part::Out, Ends::Medium) => (200, 250),
@@ -156,6 +160,7 @@ impl Builder<'_> {
             places: Places::NONE,
             users: Vec::new(),
             gradients: Vec::new(),
+            is_trained: false,
         });
         self.use_weight(index, op, part, slot);
         index
@@ -163,7 +168,9 @@ impl Builder<'_> {
 
     /// Lets `op`, in a part of the model, compute with a weight.
     pub(super) fn use_weight(&mut self, weight: usize, op: usize, part: Part, slot: usize) {
+        let is_trained = self.is_trained(part, slot);
         let own = &mut self.model.weights[weight];
+        own.is_trained |= is_trained;
         own.users.push(op);
         own.places |= part.places();
         self.weight_of.insert((part, slot), weight);

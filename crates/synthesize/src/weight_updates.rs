@@ -1,7 +1,7 @@
 //! What works on all weights after the backward pass: loss scaling, a norm over
 //! the gradients, and the optimiser.
 
-use super::features::{Names, Optimiser};
+use super::features::{Names, Optimiser, UpdateNames};
 use super::model::{Builder, Op, Phase};
 use super::options::Framework;
 use super::stages::Shape;
@@ -18,7 +18,7 @@ impl Builder<'_> {
         }
         match self.settings.features.optimiser {
             Optimiser::Sgd | Optimiser::AdamEach => {
-                for weight in 0..self.model.weights.len() {
+                for weight in self.model.trained() {
                     self.update_of(weight);
                 }
             }
@@ -29,7 +29,7 @@ impl Builder<'_> {
 
     /// By stage: the weights that its compute set works on.
     fn sets_over_weights(&self, whole: bool) -> Vec<Vec<usize>> {
-        let all: Vec<usize> = (0..self.model.weights.len()).collect();
+        let all = self.model.trained();
         if whole {
             vec![all]
         } else {
@@ -47,7 +47,7 @@ impl Builder<'_> {
     ) -> Op {
         let name = if self.nameless_gradients() { "" } else { name };
         let op = self.outside(Phase::Optimiser, name, kind, [0, 0]);
-        let weights = self.model.weights.iter();
+        let weights = self.model.weights.iter().filter(|weight| weight.is_trained);
         Op {
             op_type,
             inputs: weights
@@ -97,6 +97,7 @@ impl Builder<'_> {
         };
         let name = match (self.framework(), self.nameless_gradients()) {
             (_, true) => String::new(),
+            (Framework::Tensorflow, _) if self.has_other_updates() => self.other_update(weight),
             (Framework::Tensorflow, _) => format!("Adam/Adam/update_{path}/ResourceApplyAdam"),
             _ => format!("optimiser/{path}/update"),
         };
@@ -115,6 +116,10 @@ impl Builder<'_> {
             ..op
         };
         self.run(op);
+    }
+
+    fn has_other_updates(&self) -> bool {
+        self.settings.features.update_names == UpdateNames::Other
     }
 
     fn fused_update(&mut self, whole: bool) {

@@ -32,7 +32,7 @@ pub(super) fn graph(plan: &Plan) -> Graph {
         .map(|(index, group)| tensor(plan, index, group))
         .collect();
     graph.weights = groups
-        .filter(|(_, group)| is_weight(group) && !plan.settings.features.accumulation)
+        .filter(|(_, group)| is_weight(plan, group) && !plan.settings.features.accumulation)
         .map(|(index, group)| weight(plan, index, group))
         .collect();
     let tiles = 0..plan.settings.tiles;
@@ -143,13 +143,14 @@ fn tiles_of(group: &Group) -> std::ops::Range<u32> {
     group.window.first..group.window.first + group.window.count
 }
 
-/// Whether a group is a weight that the forward pass computes with, not what an
-/// optimiser has for it.
-fn is_weight(group: &Group) -> bool {
-    matches!(
-        group.mark,
-        Some(Mark::Tensor(TensorOf::Weight(_, State::Value)))
-    )
+/// Whether a group is a weight that is trained, not what an optimiser has for it.
+fn is_weight(plan: &Plan, group: &Group) -> bool {
+    match group.mark {
+        Some(Mark::Tensor(TensorOf::Weight(weight, State::Value))) => {
+            plan.model.weights[weight].is_trained
+        }
+        _ => false,
+    }
 }
 
 fn weight(plan: &Plan, index: usize, group: &Group) -> Weight {

@@ -72,13 +72,19 @@ impl Stages {
         let own = self.positions[stage as usize].clone();
         let is_last = stage + 1 == self.count();
         let out = graph.positions() - 1;
-        match options.recompute {
+        let parts = match options.recompute {
             _ if graph.turn.is_none() => Vec::new(),
             Recompute::None => Vec::new(),
             Recompute::Stage if is_last => Vec::new(),
             Recompute::Stage => vec![own],
             Recompute::Layer => layers(own, out),
-        }
+        };
+        // What the backward pass does not come to needs nothing again.
+        let is_needed = |part: &Range<u32>| {
+            let mut backward = graph.backward[part.start as usize..part.end as usize].iter();
+            backward.any(Option::is_some)
+        };
+        parts.into_iter().filter(is_needed).collect()
     }
 }
 

@@ -111,7 +111,10 @@ impl Planter<'_> {
         });
         self.put(Group {
             name: self.named(call, "argument"),
-            uses: self.at(call, 0, Access::Source),
+            uses: [Access::Source, Access::Destination]
+                .iter()
+                .flat_map(|&access| self.at(call, 0, access))
+                .collect(),
             ..self.of_op(call, Role::Work, 9, self.layer_bytes / 20)
         });
     }

@@ -2,36 +2,27 @@
 
 use super::super::groups::{Access, Group, Role};
 use super::super::model::Phase;
-use super::super::model_parts::shared_slot;
 use super::super::places::Places;
 use super::super::planter::Planter;
-use super::super::templates::{self, Kind};
-use super::super::tensors::Part;
 use super::super::tree::Mark;
 
 impl Planter<'_> {
     /// The outputs of all operations of both passes.
     pub(super) fn outputs(&mut self) {
         for &op in &self.model.order.clone() {
-            let is_pass = !matches!(self.model.ops[op].phase, Phase::Optimiser | Phase::Compiler);
-            if is_pass && !self.is_weight_gradient(op) {
-                self.output(op);
+            let own = &self.model.ops[op];
+            let is_pass = !matches!(own.phase, Phase::Optimiser | Phase::Compiler);
+            let parts = own.parts;
+            for part in (0..parts).filter(|_| is_pass && own.hands_on) {
+                self.output(op, part);
             }
         }
         self.input();
     }
 
-    /// In layers a gradient of a weight has an operation of its own.
-    fn is_weight_gradient(&self, op: usize) -> bool {
-        let mut weights = self.model.weights.iter();
-        let is_one = weights.any(|weight| weight.gradients.contains(&op));
-        is_one && self.model.ops[op].call.is_none() && matches!(self.part(op), Part::Layer(_))
-    }
-
     /// An output is needed where it is made and where it is used.
-    fn output(&mut self, op: usize) {
+    fn output(&mut self, op: usize, part: usize) {
         let own = &self.model.ops[op];
-        let users = self.users_of_output(op);
         let per_mille = if own.phase == Phase::Backward {
             240
         } else {
@@ -44,18 +35,30 @@ impl Planter<'_> {
         };
         let mut uses = self.written(op);
         let mut places = own.places;
-        for user in users {
+        for user in self.users_of_output(op, part) {
             uses.extend(self.read(user, 0));
             places |= self.model.ops[user].places;
         }
+        for &again in self.rewriting(op) {
+            uses.extend(self.written(again));
+        }
         let is_loss = self.is_last_of_head(op);
+        let name = match part {
+            0 => self.named(op, "out"),
+            _ => self.named(op, &format!("out_{part}")),
+        };
         self.put(Group {
-            name: self.named(op, "out"),
+            name,
             places,
             uses,
             mark: is_loss.then_some(Mark::Loss),
             ..self.of_op(op, Role::Activation, 0, bytes)
         });
+    }
+
+    fn rewriting(&self, op: usize) -> impl Iterator<Item = &usize> {
+        let order = self.model.order.iter();
+        order.filter(move |&&other| self.model.ops[other].rewrites == Some(op))
     }
 
     fn is_last_of_head(&self, op: usize) -> bool {
@@ -64,74 +67,20 @@ impl Planter<'_> {
         last == Some(&op)
     }
 
-    /// The operation that comes next (past gradients of weights, which read it
-    /// too but hand nothing on), those of the backward pass that need what the
-    /// forward pass made, the layers that a mask is for, and the residual
-    /// connection around the first half of the next layer.
-    fn users_of_output(&self, op: usize) -> Vec<usize> {
-        let model = self.model;
+    /// The operations that take an output, in both passes, and those of the
+    /// backward pass that need what the forward pass made.
+    fn users_of_output(&self, op: usize, part: usize) -> Vec<usize> {
         let mut users: Vec<usize> = self.gradients_of(op).collect();
-        if model.mask == Some(op) {
-            let slot = shared_slot(self.settings.framework);
-            let layers = model.forward.iter().map(|ops| ops[slot]);
-            users.extend(layers.flat_map(|user| self.gradients_of(user).chain([user])));
-            return users;
-        }
-        let at = model.order.iter().position(|&other| other == op);
-        let after = at.map_or(&[][..], |at| &model.order[at + 1..]);
-        let is_pass = |op: &&usize| {
-            let own = &model.ops[**op];
-            !matches!(own.phase, Phase::Optimiser | Phase::Compiler) && model.mask != Some(**op)
-        };
-        for &next in after.iter().filter(is_pass) {
-            users.push(next);
-            if !self.is_weight_gradient(next) {
-                break;
+        for &user in &self.model.order {
+            let reads = self.model.ops[user].reads.iter();
+            for read in reads.filter(|read| (read.from, read.part) == (op, part)) {
+                users.push(user);
+                if read.is_saved {
+                    users.extend(self.gradients_of(user));
+                }
             }
         }
-        users.extend(self.residual(op));
-        users.extend(self.residual_sum(op));
         users
-    }
-
-    /// What sums the gradients of the two ways around a residual connection: it
-    /// takes that of the addition, and what comes last in the layer.
-    fn residual_sum(&self, op: usize) -> Option<usize> {
-        let own = &self.model.ops[op];
-        let layer = own.made_for.filter(|_| own.phase == Phase::Backward)?;
-        let adds = self.addition()?;
-        let forward = self.model.forward[layer as usize][adds];
-        let is_sum = |sum: &usize| {
-            let sum = &self.model.ops[*sum];
-            sum.op_type == "Sum" && sum.made_for == Some(layer)
-        };
-        let sums = self.model.order.iter().copied().find(is_sum);
-        sums.filter(|_| own.partner == Some(forward))
-    }
-
-    /// The slot of the addition of a layer's residual connection.
-    fn addition(&self) -> Option<usize> {
-        let templates = templates::of(self.settings.framework).iter();
-        let mut slots = templates.enumerate();
-        let adds =
-            slots.find(|(_, template)| template.kind == Kind::Elementwise && !template.outlined);
-        adds.map(|(slot, _)| slot)
-    }
-
-    /// What adds the input of a layer to what it made of it: takes the output of
-    /// the last operation before the layer.
-    fn residual(&self, op: usize) -> Option<usize> {
-        let layer = match (self.part(op), self.model.ops[op].phase) {
-            (Part::Layer(layer), Phase::Forward) => layer + 1,
-            (Part::In, Phase::Embedding) => 0,
-            _ => return None,
-        };
-        let next = self.model.forward.get(layer as usize)?;
-        let at = self.model.order.iter().position(|&other| other == op)?;
-        let after = self.model.order[at + 1..].iter();
-        let after = after.copied().find(|&op| self.model.mask != Some(op));
-        let adds = self.addition()?;
-        (after == Some(next[0])).then_some(next[adds])
     }
 
     /// Share of an operation in what its part holds, in thousandths.
@@ -158,9 +107,10 @@ impl Planter<'_> {
         let mut order = self.model.order.iter().copied();
         let first = order.find(|&op| self.model.ops[op].phase == Phase::Embedding);
         let first = first.expect("an embedding");
+        let firsts = [first].into_iter().chain(self.model.second_lookup);
         self.put(Group {
             name: "input".to_owned(),
-            uses: self.compute(first, 0),
+            uses: firsts.flat_map(|op| self.compute(op, 0)).collect(),
             mark: Some(Mark::Input),
             ..self.of_op(first, Role::Activation, 7, self.layer_bytes / 60)
         });
@@ -215,7 +165,10 @@ impl Planter<'_> {
             stage.compute_set.is_some(),
             self.tree.exchanges[exchange].window,
         );
-        let source = self.at(op, number, Access::Source);
+        // What is sent has come from another tile in the same exchange: nothing
+        // else of this stage has made it before.
+        let mut source = self.at(op, number, Access::Source);
+        source.extend(self.at(op, number, Access::Destination));
         if self.settings.vars_per_layer_tile < 20 && !self.ordinals[op].is_multiple_of(5) {
             self.groups[work].uses.extend(source);
         } else {

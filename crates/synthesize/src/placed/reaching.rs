@@ -21,8 +21,8 @@ impl Planter<'_> {
             return;
         };
         let sets = self.model.ops[norm].works_on.len() / 2 - 1;
-        for weight in 0..self.model.weights.len() {
-            let number = if sets == 1 { 0 } else { weight };
+        for (number, weight) in self.model.trained().into_iter().enumerate() {
+            let number = if sets == 1 { 0 } else { number };
             self.partial_sums(norm, weight, number, sets);
         }
         self.gathered(norm, sets);
@@ -58,7 +58,7 @@ impl Planter<'_> {
             .flat_map(|&access| self.at(norm, gather, access));
         let mut gathered = self.everywhere_needed(norm, "gathered", gathered.collect());
         gathered.window = one_tile;
-        gathered.bytes = 4 * self.model.weights.len() as u64;
+        gathered.bytes = 4 * self.model.trained().len() as u64;
         self.put(gathered);
         let mut result = self.at(norm, gather, Access::Compute);
         result.extend(self.at(norm, gather + 1, Access::Source));

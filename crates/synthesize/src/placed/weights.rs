@@ -2,10 +2,11 @@
 
 use super::super::groups::{Access, Group, Role};
 use super::super::model::Phase;
+use super::super::model_parts::shared_slot;
 use super::super::places::Places;
 use super::super::planter::Planter;
 use super::super::templates::Kind;
-use super::super::tensor_contexts::{TensorOf, learning_rate};
+use super::super::tensor_contexts::{SEED, TensorOf, learning_rate};
 use super::super::tensors::{self, Part, State, budget};
 use super::super::tree::Mark;
 
@@ -13,7 +14,7 @@ impl Planter<'_> {
     pub(super) fn weights(&mut self) {
         for weight in 0..self.model.weights.len() {
             let group = self.weight(weight);
-            if self.settings.training() {
+            if self.model.weights[weight].is_trained {
                 self.gradient(weight, group);
                 self.moments(weight, group);
                 if self.settings.features.accumulation {
@@ -24,6 +25,7 @@ impl Planter<'_> {
         if self.settings.training() {
             self.learning_rate();
         }
+        self.random_state();
     }
 
     /// A weight is needed where something computes with it; its upload and the
@@ -122,7 +124,7 @@ impl Planter<'_> {
         let own = &self.model.weights[weight];
         let uses = self.updates_of(weight);
         let update = self.tree.stages[uses[0].0].op;
-        let moments = State::all(self.settings).into_iter();
+        let moments = State::of(self.settings, own).into_iter();
         for state in moments.filter(|state| matches!(state, State::First | State::Second)) {
             self.put(Group {
                 name: state.name(self.settings.framework, &own.name),
@@ -205,6 +207,27 @@ impl Planter<'_> {
             mark: Some(Mark::Tensor(TensorOf::LearningRate)),
             uses: stages.map(|&stage| (stage, Access::Compute)).collect(),
             ..Group::new(updates[0], Role::Weight)
+        });
+    }
+
+    /// Every IPU has a random state of its own.
+    fn random_state(&mut self) {
+        let Some(advance) = self.model.advances_seed else {
+            return;
+        };
+        let slot = shared_slot(self.settings.framework);
+        let layers = self.model.forward.iter().map(|ops| ops[slot]);
+        let users = layers.flat_map(|user| self.gradients_of(user).chain([user]));
+        let users: Vec<usize> = users.chain([advance]).collect();
+        self.put(Group {
+            name: SEED.to_owned(),
+            window: self.everywhere(),
+            bytes: 16,
+            places: Places::EVERY,
+            is_float: true,
+            mark: Some(Mark::Tensor(TensorOf::Seed)),
+            uses: users.iter().flat_map(|&op| self.compute(op, 0)).collect(),
+            ..Group::new(advance, Role::Weight)
         });
     }
 

@@ -1,0 +1,157 @@
+//! What flows from operation to operation. The forward pass is given; which
+//! gradients there are, what each is made from, and where those of one output are
+//! summed up follow from it.
+
+use super::model::{Builder, Op, Phase};
+use super::options::Framework;
+use super::templates::Kind;
+
+/// What an operation takes of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read {
+    /// The operation that makes it.
+    pub from: usize,
+    /// Which of its outputs.
+    pub part: usize,
+    /// Whether the gradient of the operation takes it too.
+    pub is_saved: bool,
+    /// Whether a gradient flows back for it.
+    pub has_gradient: bool,
+}
+
+impl Read {
+    /// The output of an operation.
+    pub fn next(from: usize) -> Self {
+        Self {
+            from,
+            part: 0,
+            is_saved: false,
+            has_gradient: true,
+        }
+    }
+
+    /// The same, needed in the backward pass too.
+    pub fn saved(from: usize) -> Self {
+        Self {
+            is_saved: true,
+            ..Self::next(from)
+        }
+    }
+
+    /// The same; its gradient is that of the way around.
+    pub fn residual(from: usize) -> Self {
+        Self {
+            has_gradient: false,
+            ..Self::next(from)
+        }
+    }
+}
+
+/// The gradients of a model while they are planted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gradients {
+    /// By forward operation: whether a gradient of its output or weight is needed.
+    needed: Vec<bool>,
+    /// By forward operation: how many gradients its output gets.
+    expected: Vec<usize>,
+    /// By forward operation: those that there are already.
+    made: Vec<Vec<Read>>,
+}
+
+impl Builder<'_> {
+    /// Looks at the forward pass, which is complete.
+    pub(super) fn find_gradients(&mut self) {
+        let count = self.model.ops.len();
+        let mut gradients = Gradients {
+            needed: vec![false; count],
+            expected: vec![0; count],
+            made: vec![Vec::new(); count],
+        };
+        let weights = self.model.weights.iter().filter(|weight| weight.is_trained);
+        for &user in weights.flat_map(|weight| &weight.users) {
+            gradients.needed[user] = true;
+        }
+        for &op in &self.model.order {
+            for read in self.model.ops[op].reads.iter().filter(|r| r.has_gradient) {
+                gradients.needed[op] |= gradients.needed[read.from];
+                gradients.expected[read.from] += 1;
+            }
+        }
+        // Without planted weights every operation takes part.
+        if !self.settings.has_places() {
+            gradients.needed.fill(true);
+        }
+        self.gradients = gradients;
+        self.tail = None;
+    }
+
+    /// Whether the backward pass comes to an operation.
+    pub(super) fn needs_gradient(&self, forward: usize) -> bool {
+        self.gradients.needed[forward]
+    }
+
+    /// Whether it goes on from there.
+    pub(super) fn passes_back(&self, forward: usize) -> bool {
+        !self.settings.has_places() || self.passed_back(forward).next().is_some()
+    }
+
+    /// What an operation has taken that gets a gradient.
+    fn passed_back(&self, forward: usize) -> impl Iterator<Item = Read> + '_ {
+        let reads = self.model.ops[forward].reads.iter().copied();
+        reads.filter(|read| read.has_gradient && self.gradients.needed[read.from])
+    }
+
+    /// The gradient of the output of an operation: one tensor, or none yet.
+    pub(super) fn gradient_into(&self, forward: usize) -> Vec<Read> {
+        self.gradients.made[forward].clone()
+    }
+
+    /// Hands the gradients of all that an operation has taken to what made it;
+    /// `first` makes that of the output before it, `by` the others.
+    pub(super) fn hand_back(&mut self, forward: usize, by: usize, first: usize) {
+        let reads: Vec<Read> = self.passed_back(forward).collect();
+        for (part, read) in reads.iter().enumerate() {
+            let from = if part == 0 { first } else { by };
+            let gradient = Read {
+                part,
+                ..Read::next(from)
+            };
+            self.gradients.made[read.from].push(gradient);
+        }
+        self.model.ops[by].parts = reads.len().max(1);
+        for read in reads {
+            self.sum_up(read.from, by);
+        }
+    }
+
+    /// As soon as all gradients of an output are there, an operation adds them up.
+    /// It goes with what made the last of them.
+    fn sum_up(&mut self, forward: usize, last: usize) {
+        let made = self.gradients.made[forward].clone();
+        if made.len() < 2 || made.len() < self.gradients.expected[forward] {
+            return;
+        }
+        let name = match self.framework() {
+            Framework::Tensorflow => "gradients/AddN",
+            Framework::Poplar => "gradients/sum",
+            _ => "",
+        };
+        let near = &self.model.ops[last];
+        let outputs = |read: &Read| self.model.ops[read.from].outputs[0].clone();
+        let op = Op {
+            op_type: "Sum",
+            made_for: near.made_for,
+            places: near.places,
+            partner: near.partner.filter(|_| near.made_for.is_none()),
+            inputs: made.iter().map(outputs).collect(),
+            outputs: vec![format!("Gradient___sum_of_{forward}")],
+            reads: made,
+            ..self.outside(Phase::Backward, name, Kind::Elementwise, [0, 4])
+        };
+        let sum = self.run(op);
+        self.gradients.made[forward] = vec![Read::next(sum)];
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Where each operation is at home, as the author of the model decided, and how
+//! many bytes were planted for it.
+
+use super::places::Places;
+use super::plan::Plan;
+
+/// An operation that has programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationTruth {
+    /// The id of its context in `debug.cbor`.
+    pub context: u32,
+    /// What the framework calls it; empty where its compiler made it.
+    pub name: String,
+    /// Its operator.
+    pub op_type: &'static str,
+    /// The places that it works for.
+    pub home: Home,
+    /// Bytes over all tiles of the variables that were made for it.
+    pub bytes: u64,
+}
+
+/// Where an operation is at home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// In these places. In several: a body that is called for all of them, or
+    /// the update of a weight that they share.
+    Places(Places),
+    /// It works on variables of these places, each where it is.
+    Global(Places),
+    /// On every IPU.
+    EveryIpu,
+}
+
+/// All operations that have programs.
+pub(crate) fn operations(plan: &Plan) -> Vec<OperationTruth> {
+    let mut bytes = vec![0; plan.model.ops.len()];
+    for (index, group) in plan.groups.iter().enumerate() {
+        let tiles = group.window.first..group.window.first + group.window.count;
+        bytes[group.op] += tiles.map(|tile| plan.bytes(index, tile)).sum::<u64>();
+    }
+    let ops = plan.model.ops.iter().enumerate();
+    let ops = ops.filter(|(index, _)| !plan.tree.op_stages[*index].is_empty());
+    ops.map(|(index, op)| OperationTruth {
+        context: plan.contexts.ops[index].op,
+        name: op.name.clone(),
+        op_type: op.op_type,
+        home: home(plan, index),
+        bytes: bytes[index],
+    })
+    .collect()
+}
+
+fn home(plan: &Plan, op: usize) -> Home {
+    let own = &plan.model.ops[op];
+    if own.places == Places::EVERY {
+        return Home::EveryIpu;
+    }
+    let weights = own.works_on.iter().flatten();
+    let places = weights.map(|&weight| plan.model.weights[weight].places);
+    let places = places.fold(own.places, |all, own| all | own);
+    let single = own.works_on.iter().flatten().min() == own.works_on.iter().flatten().max();
+    match single {
+        true => Home::Places(places),
+        false => Home::Global(places),
+    }
+}
