@@ -1,5 +1,6 @@
 //! What can keep a profile from becoming a model.
 
+use crate::limits;
 use crate::message::{OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::ProfileError;
 use thiserror::Error;
@@ -69,6 +70,13 @@ pub enum ModelError {
         /// The maximum number of groups that they may use.
         max: usize,
     },
+    /// Steps use variables more often than any real model's.
+    #[error(
+        "table `depth_first_steps` or `eq_class_step`: steps use variables more than {} times, more \
+         than in any real model; {OVER_BOUND}",
+        limits::LOOKS
+    )]
+    TooMuchFlow,
     /// Many operations with long names or inputs.
     #[error(
         "debug.cbor or table `program_type_call`: the names and inputs of operations are longer than \

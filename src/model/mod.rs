@@ -12,6 +12,7 @@ mod consistency;
 mod contexts;
 mod cycles;
 mod error;
+mod flow;
 mod labels;
 mod layer_candidates;
 mod layer_warnings;
@@ -39,10 +40,13 @@ mod walk;
 mod windows;
 
 pub use belonging::Belonging;
-pub use call_sites::{CallSite, NO_CALL};
+use call_sites::CallSites;
+pub use call_sites::NO_CALL;
 pub use code::{CodeKind, GroupCode, Piece};
 pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles};
 pub use error::ModelError;
+use flow::FlowUses;
+pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
 pub use labels::{Label, TensorKind};
 pub use layer_candidates::{Covered, LayerCandidate};
 pub use layers::{
@@ -62,6 +66,7 @@ pub use placement::{
 pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileVariable};
 pub use recording::{Framework, Recording};
 pub use step_programs::{StepProgram, StepPrograms};
+use user_set_index::UserSetIndex;
 use user_sets::Users;
 pub use user_sets::{NO_USERS, UserSets};
 pub use variable_groups::{VariableGroup, VariableGroups};
@@ -106,9 +111,11 @@ pub struct Model {
     /// What weights and other lasting variables are called, as `user_sets`
     /// refers to it. The first says nothing.
     pub labels: Vec<Label>,
-    /// The calls of functions that are called from several places without
-    /// saying what for, outer ones first.
-    pub calls: Vec<CallSite>,
+    /// By call of a function that is called from several places without saying what
+    /// for: a number that all calls of the function share.
+    pub calls: Vec<u32>,
+    /// What flows between operations.
+    pub flow: Flow,
     /// Bytes of code by tile of each vertex type that `operation_groups` refer
     /// to.
     pub vertex_code: Vec<TileBytes>,
@@ -225,10 +232,13 @@ impl Model {
             ..
         } = named;
         let steps = StepIndex::new(&profile.programs, &profile.steps);
-        let (operation_groups, (set_of, user_sets)) = Self::groups(&profile, &found, &steps)?;
+        let (operation_groups, (set_of, user_sets), index) =
+            Self::groups(&profile, &found, &steps)?;
+        let sites = CallSites::new(&profile, &found);
         let has_pairs = |path| named.with_pairs.contains(&path);
-        let sets = (&set_of[..], &user_sets);
-        let calls = call_sites::find(&profile, &found, sets, has_pairs, &mut operations);
+        let calls = sites.unnamed(&found, has_pairs, &mut operations);
+        let sets = (user_sets.len(), &sites.outermost());
+        let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
         let mut memory_peak =
@@ -238,6 +248,8 @@ impl Model {
         let is_training = turn.is_some();
         let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
         disagreements.extend(nearly);
+        let is_weight = |set| flow::is_weight(&user_sets, &named.labels, set);
+        let flow = flow_uses.flow(&profile.classes, collected.data.uses(), is_weight)?;
         let programs = operations::owned_programs(&profile.programs, &found.groups);
         let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
         let lookup = ProfileLookup::new(
@@ -261,6 +273,7 @@ impl Model {
             user_sets,
             labels: named.labels,
             calls,
+            flow,
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
             programs,
             turn,
@@ -280,7 +293,7 @@ impl Model {
         profile: &Profile,
         found: &operations::Found,
         steps: &StepIndex,
-    ) -> Result<(Vec<OperationGroup>, Users), ModelError> {
+    ) -> Result<(Vec<OperationGroup>, Users, UserSetIndex), ModelError> {
         let programs = &profile.programs;
         let windows = steps.windows(found);
         let mut budget = code::Budget::new(programs);
@@ -306,7 +319,7 @@ impl Model {
         for (group, pieces) in groups.iter_mut().zip(pieces) {
             group.pieces = pieces;
         }
-        Ok((groups, users))
+        Ok((groups, users, index))
     }
 
     /// What the variables of a user set are called.

@@ -40,6 +40,7 @@ pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
         user_sets: UserSets::default(),
         labels: vec![Label::default()],
         calls: Vec::new(),
+        flow: Default::default(),
         vertex_code: Vec::new(),
         programs: Vec::new(),
         turn: None,

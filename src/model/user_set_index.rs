@@ -51,6 +51,31 @@ impl UserSetIndex {
         renew(&profile.region_variables, &mut self.of_regions);
     }
 
+    /// The same with what the program does with each: where it is several things, the
+    /// one that writes.
+    pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
+        let own = &profile.programs.all[program as usize];
+        let (of_sets, _) = lists_of(profile, &[program]);
+        let computed = of_sets.iter().map(|&p| &self.of_compute_sets[p as usize]);
+        let mut sets: Vec<(u32, Role)> = Vec::new();
+        for list in computed {
+            sets.extend(list.iter().map(|&set| (set, Role::Computes)));
+        }
+        for (number, &id) in own.regions.iter().enumerate() {
+            let role = match &own.kind {
+                kind if kind.is_stream_copy() => Role::Host,
+                kind if kind.is_exchange() && number + 1 == own.regions.len() => Role::Destination,
+                _ => Role::Reads,
+            };
+            let list = profile.region_variables.position(id);
+            let list = list.map_or(&[][..], |p| &self.of_regions[p as usize]);
+            sets.extend(list.iter().map(|&set| (set, role)));
+        }
+        sets.sort_unstable();
+        sets.dedup_by_key(|own| own.0);
+        sets.into()
+    }
+
     /// The sets of all variables of a program, ascending.
     pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
         let (of_sets, of_regions) = lists_of(profile, &[program]);
@@ -67,6 +92,19 @@ impl UserSetIndex {
         }
         sets
     }
+}
+
+/// What a program does with a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    /// Its vertices read or write it.
+    Computes,
+    /// An exchange writes it.
+    Destination,
+    /// Anything else: an exchange reads it, or code is copied to it.
+    Reads,
+    /// It is copied from or to the host.
+    Host,
 }
 
 /// Which sets were met in the list at hand.

@@ -39,6 +39,11 @@ impl CallPaths {
         })
     }
 
+    /// `path` with `call` appended, if that is there.
+    pub(super) fn find(&self, path: Path, call: u32) -> Option<Path> {
+        self.longer.get(&(path, call)).copied()
+    }
+
     /// How many Calls `path` has.
     pub(super) fn depth(&self, path: Path) -> usize {
         self.depths[path as usize]

@@ -45,6 +45,19 @@ impl StepIndex {
         &self.steps[self.starts[program] as usize..self.starts[program + 1] as usize]
     }
 
+    /// By step: its Calls as a path of a walk; `None` where that did not come by.
+    pub(super) fn walk_paths(&self, walked: &CallPaths) -> Vec<Option<Path>> {
+        let mut of_path = vec![Some(NO_CALL)];
+        for (_, outer, call) in self.paths.all() {
+            let outer: Option<Path> = of_path[outer as usize];
+            of_path.push(outer.and_then(|outer| walked.find(outer, call)));
+        }
+        self.calls
+            .iter()
+            .map(|&path| of_path[path as usize])
+            .collect()
+    }
+
     /// By operation: its first and last step (inclusive); `None` when no step runs
     /// its programs.
     pub(super) fn windows(&self, found: &Found) -> Vec<Option<(u32, u32)>> {

@@ -57,6 +57,15 @@ pub enum ProgramKind {
 }
 
 impl ProgramKind {
+    /// Does it move data between tiles or IPUs, from its first region set to its last?
+    pub fn is_exchange(&self) -> bool {
+        match self {
+            ProgramKind::DoExchange(_) => true,
+            ProgramKind::Other(name) => &**name == "GlobalExchange",
+            ProgramKind::OnTileExecute(_) | ProgramKind::Call(_) => false,
+        }
+    }
+
     /// Does it copy from or to the host, or begin or end that?
     pub fn is_stream_copy(&self) -> bool {
         matches!(self, ProgramKind::Other(name) if name.starts_with("StreamCopy"))

@@ -4,7 +4,8 @@
 
 use crate::limits::{STEPS, STEPS_AND_TILES};
 use crate::model::{
-    GroupCode, MemoryPeak, Model, NO_CALL, OperationCycles, OperationGroup, VariableUse,
+    Flow, GroupCode, MemoryPeak, Model, NO_CALL, NO_NODE, OperationCycles, OperationGroup,
+    VariableUse,
 };
 use crate::profile::{RecordedTile, TileBytes};
 
@@ -37,12 +38,7 @@ pub(super) fn all(model: &Model) -> Checked {
         known.is_call(own.call)
     })?;
     each("group", &model.operation_groups, |own| known.group(own))?;
-    each("call", &model.calls, |own| {
-        known.is_call(own.outer)?;
-        own.operation
-            .map_or(Ok(()), |one| known.is_operation(one))?;
-        known.are_sets(&own.around)
-    })?;
+    known.flow(&model.flow)?;
     each("program", &model.programs, |own| {
         own.group.map_or(Ok(()), |group| known.is_group(group))
     })?;
@@ -173,6 +169,34 @@ impl Referents<'_> {
     fn on_tiles<'a>(&self, mut all: impl Iterator<Item = &'a TileBytes>) -> Checked {
         ensure(all.all(|own| own.end() <= self.0.target.num_tiles), || {
             "values by tile go on beyond the last tile".into()
+        })
+    }
+
+    /// Do edges lead to later nodes, in the order of where they begin?
+    fn flow(&self, flow: &Flow) -> Checked {
+        each("node", &flow.nodes, |own| {
+            let operations = own.operations.iter();
+            operations
+                .copied()
+                .try_for_each(|one| self.is_operation(one))
+        })?;
+        let nodes = |from: u32, to: &[u32]| {
+            let last = to.last().copied().unwrap_or(0);
+            let first = if from == NO_NODE {
+                Some(0)
+            } else {
+                from.checked_add(1)
+            };
+            let follows = to.first().copied() >= first && to.is_sorted_by(|a, b| a < b);
+            ensure(follows, || "an edge does not lead to later nodes".into())?;
+            is_below(last, flow.nodes.len(), "node")
+        };
+        each("edge", &flow.edges, |own| nodes(own.from, &own.to))?;
+        let in_order = flow.edges.is_sorted_by_key(|own| own.from);
+        ensure(in_order, || "the edges are not in order".into())?;
+        each("parameter", &flow.parameters, |own: &(u32, Box<[u32]>)| {
+            self.is_set(own.0)?;
+            nodes(NO_NODE, &own.1)
         })
     }
 

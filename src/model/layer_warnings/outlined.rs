@@ -24,8 +24,8 @@ pub(super) fn outlined_across_layers(model: &Model, layering: &Layering) -> Opti
 /// layers than calls, the layers of the other calls were lost.
 pub(super) fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
-    for call in &model.calls {
-        *calls.entry(call.function).or_default() += 1;
+    for &function in &model.calls {
+        *calls.entry(function).or_default() += 1;
     }
     let by_name = |operation: &usize| {
         let note = layering.notes[*operation];
@@ -37,7 +37,7 @@ pub(super) fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Wa
         .partition(|&operation| model.operations[operation].call == NO_CALL);
     let known: FxHashSet<u32> = outside.iter().map(|&own| layering.layers[own]).collect();
     let only_inside = inside.into_iter().filter_map(|operation| {
-        let function = model.calls[model.operations[operation].call as usize].function;
+        let function = model.calls[model.operations[operation].call as usize];
         let is_new = !known.contains(&layering.layers[operation]);
         is_new.then(|| (calls[&function], std::cmp::Reverse(operation)))
     });

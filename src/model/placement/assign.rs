@@ -1,15 +1,15 @@
 //! The rules of the full model, one after the other.
 
 use super::by_layer::{of_named, of_sets, places_of_groups};
-use super::ends::{self, Ends, Layered, ProgramPart, ProgramParts};
+use super::levels::{Found, Level, Levels};
 use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
-use super::touches::{Known, SetBytes, Touches, apart, bytes_of_sets, in_shared_functions};
+use super::touches::{SetBytes, apart, bytes_of_sets};
 use super::variables::{VariablePlaces, code_places};
 use super::{
-    OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie, calls,
+    OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie,
     weights,
 };
-use crate::model::{Layering, Model, NO_CALL, Note, Operation};
+use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Pass};
 
 /// Gives everything its places.
 pub(super) fn assign(
@@ -20,43 +20,32 @@ pub(super) fn assign(
     let out = layering.names.len() as u32;
     let mut sets = PlaceSets::new(out);
     let bytes = bytes_of_sets(model);
-    let mut operations = layered(model, layering, &bytes, &mut sets)?;
-    let known = Known {
-        apart: apart(model, &bytes)?,
-        shared: in_shared_functions(model),
-        bytes,
-    };
-    let (firm, parts) = firm(model, layering, &known, &mut operations, out, &mut sets)?;
-    let parts = parts.as_ref();
-    let near = others(
-        model,
-        &known,
-        (&firm, parts),
-        &mut operations,
-        out,
-        &mut sets,
-    )?;
+    let found = FoundPlaces::new(model, layering, &bytes);
+    let (operations, near) = found.operations(&apart(model, &bytes)?, &mut sets)?;
+    let is_at_end = |reason| matches!(reason, Reason::BeforeLayers | Reason::AfterLayers);
+    let is_called = |reason| matches!(reason, Reason::Layer | Reason::Call);
+    let tied = found.users(&operations, &mut sets, |own| {
+        is_called(own) || is_at_end(own)
+    })?;
+    let firm = found.users(&operations, &mut sets, |own| {
+        is_called(own) || is_at_end(own) || own == Reason::Variables
+    })?;
     let variables = VariablePlaces::new(
         model,
         layering,
         &operations,
-        (&known.bytes, &near),
+        (&bytes, &near),
         firm,
         &mut sets,
     )?;
-    let (of_group, of_piece) =
-        code_places(model, &operations, &variables, &known.bytes, &mut sets)?;
+    let (of_group, of_piece) = code_places(model, &operations, &variables, &bytes, &mut sets)?;
+    let mut operations = operations;
     for (operation, own) in model.operations.iter().zip(&mut operations) {
-        if own.reason == Reason::Touched {
+        if own.is_open() {
             own.places = of_group[operation.group as usize];
         }
     }
-    let ties = weights::ties(
-        model,
-        &known.bytes,
-        (&sets, &variables.firm),
-        &options.untie,
-    );
+    let ties = weights::ties(model, &bytes, (&sets, &tied), &options.untie);
     let out_is_first = out_is_first(options.out_on, &ties, out);
     let named = of_named(model, layering, &mut sets)?;
     let named_sets = of_sets(&model.user_sets, &named, &mut sets)?;
@@ -94,276 +83,276 @@ fn out_is_first(out_on: OutOn, ties: &[WeightTie], out: u32) -> bool {
     }
 }
 
-/// Rule 1: the operations that have a layer. All others are left open.
-fn layered(
-    model: &Model,
-    layering: &Layering,
-    bytes: &[SetBytes],
-    sets: &mut PlaceSets,
-) -> Result<Vec<OperationPlace>, TooManyPlaces> {
-    let of_calls = calls::places(model, layering, bytes, sets)?;
-    let mut places = Vec::with_capacity(model.operations.len());
-    for (number, operation) in model.operations.iter().enumerate() {
-        let own = layering.own_layer(number);
-        let own = own.or_else(|| called(model, layering, number));
-        places.push(match (operation.call, own) {
-            (NO_CALL, None) => open(),
-            (NO_CALL, Some(layer)) => OperationPlace {
-                places: sets.one(layer)?,
-                reason: Reason::Layer,
-            },
-            (call, _) => OperationPlace {
-                places: of_calls[call as usize],
-                reason: Reason::Call,
-            },
-        });
-    }
-    Ok(places)
+/// The layers that names say, and where the flow of data puts the other operations.
+struct FoundPlaces<'a> {
+    model: &'a Model,
+    layering: &'a Layering,
+    /// By operation: where its nodes run.
+    of_operation: Vec<Found>,
+    /// By parameter: the levels that share it.
+    shared: Vec<Vec<Level>>,
+    /// From the first operation of a layer to the last before the backward pass.
+    layers: std::ops::RangeInclusive<usize>,
+    /// By place: the level.
+    levels: Vec<Level>,
+    /// By level: the place. In and Out are the first and the last of both.
+    places: Vec<u32>,
 }
 
-/// The layer of the body that a Call without a layer of its own runs: that of
-/// the next operation which has one, if it is in a function.
-fn called(model: &Model, layering: &Layering, operation: usize) -> Option<u32> {
-    let own = &model.operations[operation];
-    if !own.name.starts_with("Call") {
-        return None;
-    }
-    let end = model.operations.len().min(operation + 1 + MAX_BEFORE_BODY);
-    let mut body = operation + 1..end;
-    let inner = body.find(|&inner| layering.own_layer(inner).is_some())?;
-    let layer = layering.own_layer(inner);
-    layer.filter(|_| model.operations[inner].is_nested)
-}
-
-/// How far after a Call the first operation with a layer may be: what the
-/// compiler makes, and Calls in Calls, come between.
-const MAX_BEFORE_BODY: usize = 8;
-
-/// The place of an operation that no rule has placed yet; in the end it is one
-/// that counts with what it touches.
-fn open() -> OperationPlace {
-    OperationPlace {
-        places: NOWHERE,
-        reason: Reason::Touched,
-    }
-}
-
-/// Rules 2 and 3: finds In and Out, and gives every variable the places of the
-/// operations of layers, In and Out that use it.
-fn firm(
-    model: &Model,
-    layering: &Layering,
-    known: &Known,
-    operations: &mut [OperationPlace],
-    out: u32,
-    sets: &mut PlaceSets,
-) -> Result<(Vec<PlaceSet>, Option<ProgramParts>), TooManyPlaces> {
-    let named = named(layering, operations);
-    let by_name: Vec<PlaceSet> = named.iter().map(|own| own.places).collect();
-    let open = (&by_name[..], &*operations);
-    let touches = touches_of_named(model, &known.bytes, named, open, out, sets)?;
-    let parts = parts(model, (&by_name, operations), &touches, out);
-    let Some(parts) = parts else {
-        return Ok((sets_of(model, operations, sets)?, None));
-    };
-    let mut ends = Ends {
-        model,
-        parts: &parts,
-        by_layer: &by_name,
-        touches: &touches,
-        known,
-        out,
-    };
-    for (own, end) in operations.iter_mut().zip(ends.around_layers()) {
-        if let Some(end) = end {
-            own.places = sets.one(end)?;
-            own.reason = match end {
-                IN => Reason::BeforeLayers,
-                _ => Reason::AfterLayers,
-            };
+impl<'a> FoundPlaces<'a> {
+    fn new(model: &'a Model, layering: &'a Layering, bytes: &[SetBytes]) -> Self {
+        let named = named(model, layering);
+        let places = places_by_level(model, layering, &named);
+        let mut level_of = vec![0; places.len()];
+        for (level, &place) in (0..).zip(&places) {
+            level_of[place as usize] = level;
+        }
+        let level = |layer: u32| level_of[layer as usize];
+        let levels: Vec<Option<Level>> = named.iter().map(|own| own.map(level)).collect();
+        let parameter = |set: u32| layering.layer_in(model.label_of(set)).map(level);
+        let out = places.len() as u32 - 1;
+        let (nodes, shared) = Levels::find(model, bytes, (&levels, out), parameter);
+        let layered = |own: &Option<u32>| own.is_some();
+        let first = named.iter().position(layered).unwrap_or(0);
+        let is_forward = |own: &usize| model.operations[*own].pass != Pass::Backward;
+        let mut last = (0..named.len()).rev().filter(is_forward);
+        let last = last.find(|&own| named[own].is_some()).unwrap_or(0);
+        Self {
+            model,
+            layering,
+            layers: first..=last,
+            of_operation: of_operations(model, &nodes),
+            shared,
+            levels: level_of,
+            places,
         }
     }
-    let of_group = places_of_groups(model, operations, sets)?;
-    let of_set = of_sets(&model.user_sets, &of_group, sets)?;
-    let is_open = |group: u32| of_group[group as usize] == NOWHERE;
-    let touches = Touches::new(model, &known.bytes, (sets, &of_set), is_open)?;
-    ends.touches = &touches;
-    for (own, is_backward) in operations.iter_mut().zip(ends.backward_before_layers()) {
-        if is_backward && own.places == NOWHERE {
-            own.places = sets.one(IN)?;
-            own.reason = Reason::BeforeLayers;
-        }
-    }
-    Ok((sets_of(model, operations, sets)?, Some(parts)))
-}
 
-/// What operation groups without a named layer touch of the variables of
-/// layers, and of what comes after these for certain.
-fn touches_of_named(
-    model: &Model,
-    bytes: &[SetBytes],
-    mut named: Vec<OperationPlace>,
-    (by_name, operations): (&[PlaceSet], &[OperationPlace]),
-    out: u32,
-    sets: &mut PlaceSets,
-) -> Result<Touches, TooManyPlaces> {
-    let after = sets.one(out)?;
-    for operation in ends::after_layers(model, by_name) {
-        if operations[operation].places == NOWHERE && ends::computes(model, operation) {
-            named[operation].places = after;
-        }
-    }
-    let of_group = places_of_groups(model, &named, sets)?;
-    let of_set = of_sets(&model.user_sets, &of_group, sets)?;
-    let is_open = |group: u32| [NOWHERE, after].contains(&of_group[group as usize]);
-    Touches::new(model, bytes, (sets, &of_set), is_open)
-}
-
-/// The parts of the program, by the layers that names say and by all that are
-/// known.
-fn parts(
-    model: &Model,
-    (by_name, operations): (&[PlaceSet], &[OperationPlace]),
-    touches: &Touches,
-    out: u32,
-) -> Option<ProgramParts> {
-    let all: Vec<PlaceSet> = operations.iter().map(|own| own.places).collect();
-    let is_of_a_layer = |operation: usize| {
-        let group = model.operations[operation].group;
-        let uses_out = touches.of(group).iter().any(|touch| touch.place == out);
-        !uses_out || touches.has_parameters(group, |place| place != out)
-    };
-    let layered = Layered {
-        named: by_name,
-        all: &all,
-        is_of_a_layer: &is_of_a_layer,
-    };
-    ProgramParts::new(model, &layered)
-}
-
-/// The operations whose own names say their layer, with the others open. What
-/// only has inputs of one layer may as well be what comes after it, such as a
-/// pooler. Where no names say anything, inputs must do.
-fn named(layering: &Layering, operations: &[OperationPlace]) -> Vec<OperationPlace> {
-    let is_named = |number: usize| layering.notes[number] != Note::InputNames;
-    let placed = |own: &OperationPlace| own.places != NOWHERE;
-    let mut numbered = operations.iter().enumerate();
-    if !numbered.any(|(number, own)| placed(own) && is_named(number)) {
-        return operations.to_vec();
-    }
-    let numbered = operations.iter().enumerate();
-    let own = |(number, own): (usize, &OperationPlace)| {
-        if is_named(number) || own.reason == Reason::Call {
-            *own
-        } else {
-            open()
-        }
-    };
-    numbered.map(own).collect()
-}
-
-/// By user set: the places of the operations of all its groups.
-fn sets_of(
-    model: &Model,
-    operations: &[OperationPlace],
-    sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let of_group = places_of_groups(model, operations, sets)?;
-    of_sets(&model.user_sets, &of_group, sets)
-}
-
-/// Rules 4 to 6 for the operations that are left: which reach over the model,
-/// which are the compiler's, and where the others go. By operation comes back
-/// the place that it is near to in the program.
-fn others(
-    model: &Model,
-    known: &Known,
-    (firm, parts): (&[PlaceSet], Option<&ProgramParts>),
-    operations: &mut [OperationPlace],
-    out: u32,
-    sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let mut is_open = vec![false; model.operation_groups.len()];
-    for (operation, own) in model.operations.iter().zip(&*operations) {
-        is_open[operation.group as usize] |= own.places == NOWHERE;
-    }
-    let is_open = |group: u32| is_open[group as usize];
-    let touches = Touches::new(model, &known.bytes, (sets, firm), is_open)?;
-    let ends = [sets.one(IN)?, sets.one(out)?];
-    let (mut before, mut caller) = (ends[0], ends[0]);
-    let mut near = Vec::with_capacity(operations.len());
-    for (number, own) in operations.iter_mut().enumerate() {
-        let operation = &model.operations[number];
-        let is_shared = operation.is_nested && known.shared[operation.group as usize];
-        if own.places != NOWHERE {
-            before = own.places;
-        }
-        let part = parts.map_or(ProgramPart::Before, |parts| parts.of(number));
-        near.push(match part {
-            // What its group touches is that of all places that call it.
-            _ if is_shared => caller,
-            ProgramPart::Before => ends[0],
-            ProgramPart::AfterForward => ends[1],
-            ProgramPart::Layers | ProgramPart::AfterBackward => before,
-        });
-        if own.places == NOWHERE {
-            let other = Other {
-                operation,
-                part,
-                is_shared,
-                is_apart: known.apart[operation.group as usize],
-                near: near[number],
-            };
-            *own = other.place(&touches, out, sets)?;
-        }
-        if !operation.is_nested {
-            caller = near[number];
-            if own.places != NOWHERE {
-                caller = own.places;
-            }
-        }
-    }
-    Ok(near)
-}
-
-/// An operation that neither a layer nor In or Out has.
-struct Other<'a> {
-    operation: &'a Operation,
-    part: ProgramPart,
-    /// Is it in a function that several operations call?
-    is_shared: bool,
-    is_apart: bool,
-    /// The place that it is near to.
-    near: PlaceSet,
-}
-
-impl Other<'_> {
-    fn place(
+    /// By operation its place, and the place that it is near to in the program.
+    fn operations(
         &self,
-        touches: &Touches,
-        out: u32,
+        apart: &[bool],
+        sets: &mut PlaceSets,
+    ) -> Result<(Vec<OperationPlace>, Vec<PlaceSet>), TooManyPlaces> {
+        let mut before = sets.one(IN)?;
+        let mut caller = before;
+        let (mut operations, mut near) = (Vec::new(), Vec::new());
+        for (number, operation) in self.model.operations.iter().enumerate() {
+            near.push(if operation.is_nested { caller } else { before });
+            let own = self.operation(number, apart, near[number], sets)?;
+            if sets.only(own.places).is_some() {
+                before = own.places;
+            }
+            if !operation.is_nested {
+                caller = before;
+            }
+            operations.push(own);
+        }
+        Ok((operations, near))
+    }
+
+    fn operation(
+        &self,
+        number: usize,
+        apart: &[bool],
+        near: PlaceSet,
         sets: &mut PlaceSets,
     ) -> Result<OperationPlace, TooManyPlaces> {
-        let group = self.operation.group;
-        let touches_nothing = touches.of(group).is_empty();
-        let is_outside = match self.part {
-            ProgramPart::Before => true,
-            ProgramPart::AfterBackward => !self.operation.is_backward,
-            ProgramPart::Layers | ProgramPart::AfterForward => false,
+        let own = &self.model.operations[number];
+        let only_streams = self.model.operation_groups[own.group as usize].only_streams();
+        if own.is_tensor || (only_streams && !own.is_anonymous) {
+            return self.outside(number, sets);
+        }
+        let is_called = own.call != NO_CALL;
+        let found = match self.called(number) {
+            Found::Unknown => self.of_operation[number],
+            found => found,
         };
-        let is_anonymous = self.operation.is_anonymous;
-        let is_compilers = is_anonymous || (self.is_apart && !self.operation.is_nested);
-        let (places, reason) = if is_compilers && touches_nothing {
-            (EVERYWHERE, Reason::EveryStage)
-        } else if self.is_shared || (self.is_apart && touches_nothing) {
-            (self.near, Reason::Neighbour)
-        } else if is_outside || touches.reaches_over(group, out) {
-            return Ok(open());
-        } else if let Some(place) = touches.most(group, sets.only(self.near)) {
-            (sets.one(place)?, Reason::Variables)
-        } else {
-            (self.near, Reason::Neighbour)
+        // Inputs of a layer are also those of what comes after it, such as a pooler.
+        let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
+        let layer = self.layering.own_layer(number);
+        let layer = layer.filter(|_| !is_called && is_certain);
+        let is_compilers =
+            apart[own.group as usize] && (own.is_anonymous || !own.is_nested && !is_called);
+        let (places, reason) = match (layer, found) {
+            (Some(layer), _) => (sets.one(layer)?, Reason::Layer),
+            (None, Found::At(level)) => {
+                let place = self.places[level as usize];
+                let is_last = level as usize + 1 == self.places.len();
+                // Updates are of no pass.
+                let is_backward = own.is_backward || own.is_nested;
+                let is_update = match own.pass {
+                    Pass::Update => true,
+                    Pass::Backward => !is_backward,
+                    Pass::Forward | Pass::Both => false,
+                };
+                let reason = match level {
+                    _ if is_update => Reason::Touched,
+                    _ if is_called => Reason::Call,
+                    IN => Reason::BeforeLayers,
+                    _ if is_last => Reason::AfterLayers,
+                    _ => Reason::Variables,
+                };
+                (sets.one(place)?, reason)
+            }
+            (None, Found::Shared(parameter)) => {
+                let levels = self.shared[parameter as usize].iter();
+                let mut places: Vec<u32> = levels.map(|&own| self.places[own as usize]).collect();
+                places.sort_unstable();
+                places.dedup();
+                (sets.intern(&places)?, Reason::Touched)
+            }
+            (None, Found::Several) => (NOWHERE, Reason::Touched),
+            (None, Found::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
+            (None, Found::Unknown) if own.is_anonymous => (NOWHERE, Reason::Touched),
+            // A body may be listed for one of its calls alone.
+            (None, Found::Unknown) if own.is_nested || self.layers.contains(&number) => {
+                (near, Reason::Neighbour)
+            }
+            (None, Found::Unknown) => self.by_order(number, sets)?,
         };
         Ok(OperationPlace { places, reason })
     }
+
+    /// What only makes a tensor, or copies from and to the host, counts with what it
+    /// touches, but for what the name of a copy says.
+    fn outside(
+        &self,
+        number: usize,
+        sets: &mut PlaceSets,
+    ) -> Result<OperationPlace, TooManyPlaces> {
+        let layer = self.layering.own_layer(number);
+        Ok(
+            match layer.filter(|_| self.model.operations[number].call == NO_CALL) {
+                Some(layer) => OperationPlace {
+                    places: sets.one(layer)?,
+                    reason: Reason::Layer,
+                },
+                None => OperationPlace {
+                    places: NOWHERE,
+                    reason: Reason::Touched,
+                },
+            },
+        )
+    }
+
+    /// Where the body is that a Call runs: that of the next operation with a place, if it is
+    /// in a function.
+    fn called(&self, number: usize) -> Found {
+        let operations = &self.model.operations;
+        if operations[number].is_nested || !operations[number].name.starts_with("Call") {
+            return Found::Unknown;
+        }
+        let bodies = (number + 1..operations.len()).take_while(|&own| operations[own].is_nested);
+        let mut found = bodies.map(|own| match self.layering.own_layer(own) {
+            Some(layer) if operations[own].call == NO_CALL => {
+                Found::At(self.levels[layer as usize])
+            }
+            _ => self.of_operation[own],
+        });
+        let is_there = |found: &Found| matches!(found, Found::At(_));
+        found.find(is_there).unwrap_or_default()
+    }
+
+    /// Where an operation is that no data flows through: before or after the layers, if it
+    /// computes.
+    fn by_order(
+        &self,
+        number: usize,
+        sets: &mut PlaceSets,
+    ) -> Result<(PlaceSet, Reason), TooManyPlaces> {
+        let own = &self.model.operations[number];
+        let computes = self.model.operation_groups[own.group as usize].computes();
+        let is_forward = matches!(own.pass, Pass::Forward | Pass::Both) && computes;
+        let out = self.layering.names.len() as u32;
+        Ok(match number {
+            _ if !is_forward || own.is_tensor => (NOWHERE, Reason::Touched),
+            _ if number < *self.layers.start() => (sets.one(IN)?, Reason::BeforeLayers),
+            _ => (sets.one(out)?, Reason::AfterLayers),
+        })
+    }
+
+    /// By user set: the places of the operations that are there for such reasons.
+    fn users(
+        &self,
+        operations: &[OperationPlace],
+        sets: &mut PlaceSets,
+        is_wanted: impl Fn(Reason) -> bool,
+    ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+        let wanted = operations.iter().map(|own| OperationPlace {
+            places: if is_wanted(own.reason) {
+                own.places
+            } else {
+                NOWHERE
+            },
+            reason: own.reason,
+        });
+        let wanted: Vec<OperationPlace> = wanted.collect();
+        let of_group = places_of_groups(self.model, &wanted, sets)?;
+        of_sets(&self.model.user_sets, &of_group, sets)
+    }
+}
+
+/// By operation: the layer that its own name says. What only has inputs of one layer may
+/// as well be what comes after it, such as a pooler; where no names say anything, inputs
+/// must do. Names in functions are those of the first call.
+fn named(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
+    let layers = |wanted: &dyn Fn(Note) -> bool| -> Vec<Option<u32>> {
+        let layer = |(number, own): (usize, &crate::model::Operation)| {
+            let is_said = own.call == NO_CALL && wanted(layering.notes[number]);
+            Some(layering.layers[number]).filter(|&layer| is_said && layer != NO_LAYER)
+        };
+        model.operations.iter().enumerate().map(layer).collect()
+    };
+    let by_name = layers(&|note| note == Note::Name);
+    if by_name.iter().any(Option::is_some) {
+        by_name
+    } else {
+        layers(&|note| note == Note::InputNames)
+    }
+}
+
+/// By level its place: layers by their first steps, whatever their order is otherwise.
+fn places_by_level(model: &Model, layering: &Layering, named: &[Option<u32>]) -> Vec<u32> {
+    let out = layering.names.len();
+    let mut first = vec![u32::MAX; out];
+    for node in model.flow.nodes.iter().rev() {
+        let layers = node
+            .operations
+            .iter()
+            .filter_map(|&own| named[own as usize]);
+        for layer in layers {
+            first[layer as usize] = node.first;
+        }
+    }
+    let mut layers: Vec<u32> = (1..out as u32).collect();
+    layers.sort_by_key(|&layer| first[layer as usize]);
+    [vec![IN], layers, vec![out as u32]].concat()
+}
+
+/// By operation: where its nodes are before the turn or, without any there, after it.
+fn of_operations(model: &Model, nodes: &[Found]) -> Vec<Found> {
+    let turn = model.turn.unwrap_or(u32::MAX);
+    let mut forward = vec![Found::Unknown; model.operations.len()];
+    let mut backward = forward.clone();
+    for (node, &found) in model.flow.nodes.iter().zip(nodes) {
+        let side = if node.first < turn {
+            &mut forward
+        } else {
+            &mut backward
+        };
+        for &operation in &node.operations {
+            let own = &mut side[operation as usize];
+            *own = own.join(found);
+        }
+    }
+    let both = forward.into_iter().zip(backward);
+    both.map(|(first, second)| {
+        if first == Found::Unknown {
+            second
+        } else {
+            first
+        }
+    })
+    .collect()
 }

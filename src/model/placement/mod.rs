@@ -22,8 +22,7 @@
 
 mod assign;
 mod by_layer;
-mod calls;
-mod ends;
+mod levels;
 mod pass_places;
 mod place_sets;
 mod positions;
@@ -168,6 +167,13 @@ pub struct OperationPlace {
     pub places: PlaceSet,
     /// The rule that says so.
     pub reason: Reason,
+}
+
+impl OperationPlace {
+    /// Has it no place of its own, so that its programs count with what they touch?
+    pub(crate) fn is_open(&self) -> bool {
+        self.reason == Reason::Touched && self.places == NOWHERE
+    }
 }
 
 /// Bytes of the variables that a layer uses.

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::{
-    CallSite, GroupCode, Label, LayerOptions, LayerOrder, NO_CALL, NO_USERS, Operation,
-    OperationGroup, Piece, TensorKind, UserSets, VariableGroup, VariableGroups, testing,
+    Flow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, NO_NODE, NO_USERS,
+    Operation, OperationGroup, Piece, TensorKind, UserSets, VariableGroup, VariableGroups, testing,
 };
 use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
@@ -22,7 +22,6 @@ struct Case {
     /// By operation: the variables of each of its programs.
     programs: Vec<(usize, Vec<Vec<usize>>)>,
     companions: Vec<(usize, usize)>,
-    calls: Vec<CallSite>,
 }
 
 impl Case {
@@ -123,11 +122,57 @@ impl Case {
             variables: VariableGroups::new(1, items.into_iter()),
             user_sets: sets,
             labels,
-            calls: self.calls.clone(),
+            flow: self.flow(&set_of),
+            turn: (self.operations.iter())
+                .position(|own| own.is_backward && !own.is_nested)
+                .map(|turn| turn as u32),
             vertex_code: vec![TileBytes::default()],
             ..testing::model(1, 1 << 20)
         };
         (model, set_of)
+    }
+
+    /// Each operation is a node, a body in its first call alone; who uses a variable first
+    /// writes it, but for what the host gives.
+    fn flow(&self, set_of: &[u32]) -> Flow {
+        let mut flow = Flow {
+            nodes: (0..self.operations.len() as u32)
+                .map(|first| FlowNode {
+                    first,
+                    operations: [first].into(),
+                })
+                .collect(),
+            ..Flow::default()
+        };
+        for (variable, (users, class, _, name)) in self.variables.iter().enumerate() {
+            let numbered = (0u32..).zip(&self.operations);
+            let mut bodies = Vec::new();
+            let mut is_user = |own: &Operation| {
+                let is_again = own.is_nested && bodies.contains(&own.group);
+                bodies.push(own.group);
+                users.contains(&(own.group as usize)) && !is_again
+            };
+            let nodes = numbered.filter(|(_, own)| is_user(own));
+            let nodes: Vec<u32> = nodes.map(|(node, _)| node).collect();
+            match &nodes[..] {
+                [] => {}
+                _ if *name == "ids" => flow.edges.push(FlowEdge {
+                    from: NO_NODE,
+                    to: nodes.into(),
+                    bytes: 100,
+                }),
+                _ if *class == LASTING => flow.parameters.push((set_of[variable], nodes.into())),
+                [_] => {}
+                [from, to @ ..] => flow.edges.push(FlowEdge {
+                    from: *from,
+                    to: to.into(),
+                    bytes: 100,
+                }),
+            }
+        }
+        flow.edges.sort_by_key(|edge| edge.from);
+        flow.parameters.sort_by_key(|own| own.0);
+        flow
     }
 
     fn placed(&self, options: &PlacementOptions) -> Placed {
@@ -201,6 +246,8 @@ impl Training {
             "embedding_grad",
         ]);
         let (mut weights, mut gradients) = (Vec::new(), Vec::new());
+        case.passing(&forward[..1], "ids");
+        case.passing(&[forward[4], backward[0]], "loss");
         for place in 0..5 {
             let users = [forward[place], backward[4 - place]];
             weights.push(case.lasting(&users, "kernel"));
@@ -402,8 +449,8 @@ fn others_go_with_what_they_use_or_with_the_operation_before() {
     assert_eq!(placed.operation(dropout), ("2".into(), Reason::Variables));
     assert_eq!(placed.variable(own), "2");
     assert_eq!(placed.variable(weight), "2");
-    assert_eq!(placed.operation(cast), ("1".into(), Reason::Neighbour));
-    assert_eq!(placed.variable(alone), "1");
+    assert_eq!(placed.operation(cast), ("2".into(), Reason::Neighbour));
+    assert_eq!(placed.variable(alone), "2");
 }
 
 #[test]
@@ -511,59 +558,8 @@ fn a_function_and_its_arguments_are_where_its_calls_are() {
     }
     let placed = training.placed();
     // The gradients of layers 3 and 2 call it; only that of 3 reads a name.
-    assert_eq!(placed.operation(7), ("3".into(), Reason::Neighbour));
+    assert_eq!(placed.operation(7), ("3".into(), Reason::Variables));
     assert_eq!(placed.operation(9), ("2".into(), Reason::Neighbour));
     assert_eq!(placed.variable(argument), "2 3");
     assert_eq!(placed.variable(own), "2 3");
-}
-
-/// A function that layers 1 to 3 call, with a body whose name says layer 1.
-fn functions(around: [&[usize]; 3], weights: [usize; 3], mut case: Case) -> (Case, Vec<usize>) {
-    let (model, set_of) = case.model();
-    assert_eq!(model.variables.tiles(), 1);
-    let mut bodies = Vec::new();
-    for (call, around) in (0u32..).zip(around) {
-        let body = case.operation("layer/1/body");
-        let operation = &mut case.operations[body];
-        (operation.call, operation.is_nested) = (call, true);
-        let around = around.iter().map(|&place| set_of[weights[place]]);
-        case.calls.push(CallSite {
-            outer: NO_CALL,
-            operation: None,
-            function: 7,
-            around: around.collect(),
-        });
-        bodies.push(body);
-    }
-    (case, bodies)
-}
-
-#[test]
-fn a_call_is_where_what_is_copied_around_it_is_used() {
-    let mut case = Case::default();
-    let users = case.operations(["layer/1/x", "layer/2/x", "layer/3/x"]);
-    let weights = users.map(|user| case.lasting(&[user], ""));
-    let (case, bodies) = functions([&[0], &[1], &[]], weights, case);
-    let placed = case.placed(&PlacementOptions::default());
-    assert_eq!(placed.operation(bodies[0]), ("1".into(), Reason::Call));
-    assert_eq!(placed.operation(bodies[1]), ("2".into(), Reason::Call));
-    // Nothing tells: every place between the first and the last caller.
-    assert_eq!(placed.operation(bodies[2]), ("1 2".into(), Reason::Call));
-}
-
-#[test]
-fn a_call_between_operations_of_one_layer_is_of_that() {
-    let mut case = Case::default();
-    let [first] = case.operations(["layer/1/x"]);
-    let weight = case.lasting(&[first], "");
-    let (mut case, bodies) = functions([&[0], &[], &[]], [weight; 3], case);
-    let after = case.operation("layer/2/x");
-    let around: Vec<Operation> = [after, bodies[1], after]
-        .map(|operation| case.operations[operation].clone())
-        .to_vec();
-    case.operations.truncate(bodies[1]);
-    case.operations.extend(around);
-    let placed = case.placed(&PlacementOptions::default());
-    assert_eq!(placed.operation(bodies[0]).0, "1");
-    assert_eq!(placed.operation(bodies[1] + 1).0, "2");
 }

@@ -1,19 +1,9 @@
 //! Which places an operation touches with its variables.
 
-use super::place_sets::{IN, PlaceSet, PlaceSets, TooManyPlaces};
+use super::place_sets::{PlaceSet, PlaceSets, TooManyPlaces};
 use crate::limits;
 use crate::model::{Model, TensorKind};
 use rustc_hash::FxHashMap;
-
-/// What is known before anything has a place.
-pub(super) struct Known {
-    /// By user set: its bytes.
-    pub(super) bytes: Vec<SetBytes>,
-    /// By operation group: does it share nothing with others?
-    pub(super) apart: Vec<bool>,
-    /// By operation group: is it in a function that several operations call?
-    pub(super) shared: Vec<bool>,
-}
 
 /// Bytes of the variables of one user set, over all tiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,41 +31,26 @@ pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     sums
 }
 
-/// By operation group: does it compute, and with nothing that another operation
-/// computes with? It has no part in the model, but is made for the machine that
-/// runs it.
+/// By operation group: does it use nothing that another operation computes with? It has
+/// no part in the model, but is made for the machine that runs it.
 pub(super) fn apart(model: &Model, bytes: &[SetBytes]) -> Result<Vec<bool>, TooManyPlaces> {
     let computes = |group: u32| model.operation_groups[group as usize].computes();
-    let mut users = vec![0u8; model.user_sets.len()];
-    for (set, smaller, group) in model.user_sets.iter() {
-        users[set as usize] = (users[smaller as usize] + u8::from(computes(group))).min(2);
-    }
-    let mut apart: Vec<bool> = (0..model.operation_groups.len() as u32)
-        .map(computes)
-        .collect();
+    let mut apart = vec![true; model.operation_groups.len()];
     let mut left = limits::LOOKS;
-    let shared = (0u32..).zip(&users).filter(|&(_, &users)| users > 1);
-    for (set, _) in shared.filter(|&(set, _)| bytes[set as usize].all > 0) {
-        for group in model.user_sets.groups(set) {
+    for set in (1u32..)
+        .zip(&bytes[1..])
+        .filter(|(_, bytes)| bytes.all > 0)
+        .map(|(set, _)| set)
+    {
+        let users = || model.user_sets.groups(set);
+        let computing = users().filter(|&group| computes(group)).take(2).count();
+        for group in users() {
             left = left.checked_sub(1).ok_or(TooManyPlaces)?;
-            apart[group as usize] = false;
+            apart[group as usize] &= computing <= usize::from(computes(group));
         }
     }
     Ok(apart)
 }
-
-/// By operation group: is it in a function that several operations call?
-pub(super) fn in_shared_functions(model: &Model) -> Vec<bool> {
-    let mut runs = vec![0u8; model.operation_groups.len()];
-    for operation in model.operations.iter().filter(|own| own.is_nested) {
-        let runs = &mut runs[operation.group as usize];
-        *runs = runs.saturating_add(1);
-    }
-    runs.into_iter().map(|runs| runs > 1).collect()
-}
-
-/// How many times the bytes of a neighbour a place has clearly more.
-const CLEARLY_MORE: u64 = 2;
 
 /// A place that an operation touches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -143,49 +118,6 @@ impl Touches {
     /// The places that an operation group touches.
     pub(super) fn of(&self, group: u32) -> &[Touch] {
         &self.by_group[group as usize]
-    }
-
-    /// Does what it touches belong to more than two neighbouring layers? In and
-    /// Out may use anything of each other, and variables of many places, such as
-    /// a mask, have no say in it.
-    pub(super) fn reaches_over(&self, group: u32, out: u32) -> bool {
-        let local = self.of(group).iter().filter(|touch| touch.local.all > 0);
-        let layers = local.filter(|touch| touch.place != IN && touch.place != out);
-        let layers: Vec<u32> = layers.map(|touch| touch.place).collect();
-        match layers[..] {
-            [] | [_] => false,
-            [a, b] => b != a + 1,
-            _ => true,
-        }
-    }
-
-    /// The place that most bytes of its variables are of; the first of several.
-    /// `near` is preferred to a neighbour with less than [`CLEARLY_MORE`] times
-    /// its bytes and without a weight that it uses: what is between two layers
-    /// uses as much of one as of the other.
-    pub(super) fn most(&self, group: u32, near: Option<u32>) -> Option<u32> {
-        let touches = self.of(group).iter();
-        let most = touches.clone().rev().max_by_key(|touch| touch.local.all)?;
-        let is_as_good = |touch: &&Touch| {
-            let is_much = touch.local.all.saturating_mul(CLEARLY_MORE) > most.local.all;
-            let has_weight = touch.local.parameters > 0 || most.local.parameters == 0;
-            touch.place.abs_diff(most.place) == 1 && is_much && has_weight
-        };
-        let mut near = touches.filter(|touch| Some(touch.place) == near);
-        let near = near.find(is_as_good);
-        Some(near.unwrap_or(most).place)
-    }
-
-    /// Does it use variables of one of these places that are no parameters?
-    pub(super) fn uses_passing(&self, group: u32, of: impl Fn(u32) -> bool) -> bool {
-        let mut touches = self.of(group).iter();
-        touches.any(|touch| touch.local.all > touch.local.parameters && of(touch.place))
-    }
-
-    /// Does it use parameters of one of these places?
-    pub(super) fn has_parameters(&self, group: u32, of: impl Fn(u32) -> bool) -> bool {
-        let mut touches = self.of(group).iter();
-        touches.any(|touch| touch.local.parameters > 0 && of(touch.place))
     }
 
     /// All places that it touches, as a set: those of variables that belong to

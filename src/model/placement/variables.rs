@@ -1,17 +1,15 @@
 //! Where variables and code count.
 
+use super::OperationPlace;
 use super::by_layer::{of_sets, places_of_groups};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, Touches};
-use super::{OperationPlace, Reason};
 use crate::model::{Label, Layering, Model, NO_USERS};
 use rustc_hash::FxHashMap;
 
 /// By user set: where its variables count.
 #[derive(Debug)]
 pub(super) struct VariablePlaces {
-    /// The places of the operations of layers, In and Out.
-    pub(super) firm: Vec<PlaceSet>,
     /// Where it counts.
     pub(super) counted: Vec<PlaceSet>,
     /// Is that only because these places are touched?
@@ -84,7 +82,6 @@ impl VariablePlaces {
             counted[set] = last.next().unwrap_or(EVERYWHERE);
         }
         Ok(Self {
-            firm,
             counted,
             by_touch,
             reaching,
@@ -164,7 +161,7 @@ impl Reaching {
     ) -> Result<Self, TooManyPlaces> {
         let mut is_reaching = vec![false; model.operation_groups.len()];
         for (operation, own) in model.operations.iter().zip(operations) {
-            is_reaching[operation.group as usize] |= own.reason == Reason::Touched;
+            is_reaching[operation.group as usize] |= own.is_open();
         }
         let wanted = |group: u32| is_reaching[group as usize];
         let touches = Touches::new(model, bytes, (sets, firm), wanted)?;

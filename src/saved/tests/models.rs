@@ -3,9 +3,9 @@
 
 use crate::message::Warning;
 use crate::model::{
-    CallSite, CycleSource, Framework, GroupCode, Label, MemoryPeak, Model, NO_CALL, NO_USERS,
-    NamedVariable, Operation, OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Pass,
-    Piece, Recording, TensorKind, UserSets, VariableGroup, VariableGroups,
+    CycleSource, Flow, FlowEdge, FlowNode, Framework, GroupCode, Label, MemoryPeak, Model, NO_CALL,
+    NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles, OperationGroup, OwnedKind,
+    OwnedProgram, Pass, Piece, Recording, TensorKind, UserSets, VariableGroup, VariableGroups,
 };
 use crate::profile::{
     BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile,
@@ -59,12 +59,8 @@ pub(super) fn full() -> Model {
         recorded_code: [[1, 1, 1, 2], [0; 4], [5, 0, 0, 0], [4, 4, 4, 9]].map(|v| by_tile(&v)),
         user_sets: body_sets,
         labels: vec![Label::default(), weight()],
-        calls: vec![CallSite {
-            outer: NO_CALL,
-            operation: Some(2),
-            function: 7,
-            around: [first, both].into(),
-        }],
+        calls: vec![7],
+        flow: flow(first),
         vertex_code: vec![by_tile(&[8, 8, 0, 9]), TileBytes::default()],
         programs: programs(),
         turn: Some(1),
@@ -257,7 +253,7 @@ fn any_model_of(sizes: Sizes, body_sets: UserSets) -> impl Strategy<Value = Mode
             vec(".{0,9}".prop_map(Warning::new), 0..3),
             any_origin(),
             vec(any_label(), 1..4),
-            vec(any_call(sets), 0..3),
+            (vec(any::<u32>(), 0..3), any_flow(sets)),
         ),
     );
     // As many cycles as there are operations.
@@ -281,7 +277,8 @@ fn any_model_of(sizes: Sizes, body_sets: UserSets) -> impl Strategy<Value = Mode
         recorded_code: parts.8,
         memory_peak: parts.9,
         labels: parts.10.2,
-        calls: parts.10.3,
+        calls: parts.10.3.0,
+        flow: parts.10.3.1,
         warnings: parts.10.0,
         version: parts.10.1.0,
         made: parts.10.1.1,
@@ -371,13 +368,41 @@ fn any_label() -> impl Strategy<Value = Label> {
     })
 }
 
-fn any_call(sets: u32) -> impl Strategy<Value = CallSite> {
-    let around = proptest::collection::btree_set(0..sets, 0..3);
-    (any::<u32>(), around).prop_map(|(function, around)| CallSite {
-        outer: NO_CALL,
-        operation: None,
-        function,
-        around: around.into_iter().collect(),
+/// What flows between two operations, from outside, and a weight that both use.
+fn flow(weight: u32) -> Flow {
+    let node = |first, operations: &[u32]| FlowNode {
+        first,
+        operations: operations.into(),
+    };
+    let edge = |from, to: &[u32], bytes| FlowEdge {
+        from,
+        to: to.into(),
+        bytes,
+    };
+    Flow {
+        nodes: vec![node(0, &[0]), node(1, &[1, 2]), node(4, &[])],
+        edges: vec![edge(0, &[1, 2], 9), edge(NO_NODE, &[1], 1 << 40)],
+        parameters: vec![(weight, [0, 1].into())],
+    }
+}
+
+fn any_flow(sets: u32) -> impl Strategy<Value = Flow> {
+    let node = any::<u32>().prop_map(|first| FlowNode {
+        first,
+        operations: [].into(),
+    });
+    (vec(node, 3), 0..3u32, 0..sets, any::<u64>()).prop_map(|(nodes, from, set, bytes)| {
+        let edge = |from| FlowEdge {
+            from,
+            to: [2].into(),
+            bytes,
+        };
+        let edges = [from, NO_NODE].into_iter().filter(|&from| from != 2);
+        Flow {
+            nodes,
+            edges: edges.map(edge).collect(),
+            parameters: vec![(set, [0, from.max(1)].into())],
+        }
     })
 }
 
