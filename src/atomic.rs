@@ -1,9 +1,10 @@
 //! Files that are there as a whole or not at all.
 
 use crate::interrupt;
-use std::fs;
-use std::io::{self, Write};
-use std::path::Path;
+use std::fs::{self, Metadata};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 use thiserror::Error;
 
 /// Why a file could not be written. The caller adds its name.
@@ -11,9 +12,10 @@ use thiserror::Error;
 #[error("it cannot be written: {0}; free space, or give a path that can be written to")]
 pub struct WriteError(pub io::Error);
 
-/// Writes `bytes` to `path`. They go to a temporary file in the same folder,
-/// which takes the final name once all of it is on disk; what stood there is
-/// replaced. On failure, and on Ctrl-C, the temporary file is removed.
+/// Writes `bytes` to [`target`]. They go to a temporary file in the same folder, which
+/// takes the final name once all of it is on disk; what stood there is replaced, and its
+/// permissions stay. On failure, and on signals that end the process, the temporary file
+/// is removed.
 ///
 /// # Errors
 /// When the folder cannot be written to or `path` is something other than a
@@ -23,14 +25,15 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 }
 
 fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Through a link, so that the link stays one.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if path.exists() {
-        only_files(path)?;
-    }
+    let path = target(path);
+    let old = match only_files(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        old => Some(old?),
+    };
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let mut file = temporary(folder.unwrap_or(Path::new(".")))?;
-    let _guard = interrupt::guard(file.path());
+    let folder = folder.unwrap_or(Path::new("."));
+    // On an error the file goes first.
+    let (_guard, mut file) = interrupt::guarded(|| temporary(folder, old.as_ref()))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
@@ -41,28 +44,106 @@ fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// When `path` is something other than a file, or not there.
-pub fn only_files(path: &Path) -> io::Result<()> {
-    if fs::metadata(path)?.is_file() {
-        Ok(())
+pub fn only_files(path: &Path) -> io::Result<Metadata> {
+    let metadata = fs::metadata(path)?;
+    if metadata.is_file() {
+        Ok(metadata)
     } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is no regular file",
-        ))
+        let error = "it is no regular file";
+        Err(io::Error::new(ErrorKind::InvalidInput, error))
     }
 }
 
-/// A file that is removed unless it gets its final name, with the permissions
-/// of any other new file.
-fn temporary(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+/// How many links lead to each other at most, as Linux has it.
+const LINKS: usize = 40;
+
+/// Where `path` leads to, also where nothing is there yet: the same for every spelling and
+/// through all links, so that a link that is written to stays one.
+pub fn target(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        if let Ok(known) = path.canonicalize() {
+            return known;
+        }
+        let Ok(link) = fs::read_link(&path) else {
+            break;
+        };
+        path = path.parent().unwrap_or(Path::new("")).join(link);
+    }
+    let whole = std::path::absolute(&path).unwrap_or(path);
+    let folder = whole.parent().and_then(|folder| folder.canonicalize().ok());
+    match (folder, whole.file_name()) {
+        (Some(folder), Some(name)) if !is_folder(&whole) => folder.join(name),
+        _ => whole,
+    }
+}
+
+/// Can a path only be that of a folder, by how it is spelled?
+fn is_folder(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes
+        .last()
+        .is_some_and(|&last| std::path::is_separator(last.into()))
+}
+
+/// A file that is removed unless it gets its final name, with the permissions of any other
+/// new file, or with those of the `old` one that it is to replace.
+fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".popliner-");
     #[cfg(unix)]
-    {
+    if old.is_none() {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     // Its own text names the temporary file, which the user did not ask for.
     let made = builder.tempfile_in(folder);
-    made.map_err(|error| error.kind().into())
+    let file = made.map_err(|error| io::Error::from(error.kind()))?;
+    #[cfg(unix)]
+    if let Some(old) = old {
+        keep_permissions(file.as_file(), old)?;
+    }
+    Ok(file)
+}
+
+/// Gives a file the owner, group and permissions of another, as far as the system lets it:
+/// never to a group more than it had.
+#[cfg(unix)]
+fn keep_permissions(file: &fs::File, old: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let (user, group) = (Some(old.uid()), Some(old.gid()));
+    let _ = fchown(file, user, group).or_else(|_| fchown(file, None, group));
+    let has_group = file.metadata()?.gid() == old.gid();
+    let mode = old.mode() & if has_group { 0o777 } else { 0o707 };
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_one_place_by_all_its_spellings() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("o")).unwrap();
+        fs::create_dir(at("o/sub")).unwrap();
+        let new = target(&at("o/a"));
+        assert_eq!(new, folder.path().canonicalize().unwrap().join("o/a"));
+        assert_eq!(target(&at("o/sub/../a")), new);
+        assert_eq!(target(&at("o/./a")), new);
+        assert!(is_folder(&target(&at("o/a/"))));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::symlink;
+            symlink("o", at("linked")).unwrap();
+            symlink("linked/a", at("dangling")).unwrap();
+            symlink("circle", at("circle")).unwrap();
+            assert_eq!(target(&at("linked/a")), new);
+            assert_eq!(target(&at("dangling")), new);
+            assert!(target(&at("circle")).ends_with("circle"));
+        }
+        fs::write(&new, "").unwrap();
+        assert_eq!(target(&at("o/sub/../a")), new);
+    }
 }

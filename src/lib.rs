@@ -34,7 +34,7 @@
 //! * [`analysis`] goes this way in a few calls.
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`app`] is the command around all that: options, files, exit codes.
-//! * Beside these: [`limits`] has every bound on what a file may ask for,
+//! * Beside these: `escape` writes names from files so that they stay names, [`limits`] has every bound on what a file may ask for,
 //!   [`message`] what all errors and warnings have in common, `progress` counts how
 //!   far long work is, `atomic` writes files whole, and `interrupt` removes on Ctrl-C
 //!   what is half written.
@@ -75,6 +75,7 @@ pub mod analysis;
 pub mod app;
 mod atomic;
 pub mod debug_info;
+mod escape;
 mod interrupt;
 pub mod limits;
 pub mod memory;

@@ -2,7 +2,48 @@
 //! so much memory takes longer than what is written there.
 
 use rayon::prelude::*;
+use rayon::{ThreadBuilder, ThreadPoolBuilder};
+use std::io;
 use std::ops::Range;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// Starts the threads that work in parallel: as many as `RAYON_NUM_THREADS` says, but not more
+/// than there are processors. Where the system refuses one of them, as under `ulimit -v`, all
+/// is done by this one.
+pub(crate) fn start_threads() {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let wanted = std::env::var("RAYON_NUM_THREADS").ok();
+    let wanted = wanted
+        .and_then(|own| own.parse().ok())
+        .filter(|&own| own > 0);
+    let count = wanted.map_or(processors, |wanted: usize| wanted.min(processors));
+    // The library cannot begin again with fewer: first the threads, then their work.
+    let (give, take) = channel();
+    let take = Arc::new(Mutex::new(take));
+    let started = (0..count).map_while(|_| started(take.clone()).ok()).count();
+    let give = move |worker| give.send(worker).map_err(|_| io::ErrorKind::Other.into());
+    // It fails where threads were started before, and then those do the work.
+    let _ = if started == count && count > 1 {
+        let pool = ThreadPoolBuilder::new().num_threads(count);
+        pool.spawn_handler(give).build_global()
+    } else {
+        drop(give);
+        let pool = ThreadPoolBuilder::new().num_threads(1);
+        pool.use_current_thread().build_global()
+    };
+}
+
+/// Starts a thread that does the work it is given, or ends when there will be none.
+fn started(take: Arc<Mutex<Receiver<ThreadBuilder>>>) -> io::Result<thread::JoinHandle<()>> {
+    thread::Builder::new().spawn(move || {
+        let worker = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        if let Ok(worker) = worker {
+            worker.run();
+        }
+    })
+}
 
 /// So many times `value`.
 pub(crate) fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {

@@ -1,19 +1,21 @@
-//! The report, written to files in the requested forms.
+//! The report and the integer program, written to files in the requested forms.
 
-use super::input::debug_path;
+use super::input::{BESIDE, beside, debug_path};
 use super::messages::Messages;
-use super::stdout::Sections;
+use super::stdout::{self, Sections};
 use super::{Options, usage};
 use crate::analysis::shown;
-use crate::atomic;
+use crate::atomic::{self, target};
 use crate::report::{Report, html, markdown, write_csv, write_json};
 use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A form of the report.
+/// What a run writes for others than people at a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExportForm {
+    /// `--export-lp`
+    Lp,
     /// `--export-json`
     Json,
     /// `--export-csv`
@@ -27,6 +29,7 @@ enum ExportForm {
 impl ExportForm {
     fn option(self) -> &'static str {
         match self {
+            ExportForm::Lp => "--export-lp",
             ExportForm::Json => "--export-json",
             ExportForm::Csv => "--export-csv",
             ExportForm::Markdown => "--export-markdown",
@@ -38,11 +41,20 @@ impl ExportForm {
     fn name(self) -> &'static str {
         self.option().trim_start_matches('-')
     }
+
+    /// What is in the file.
+    fn content(self) -> &'static str {
+        match self {
+            ExportForm::Lp => "integer program",
+            _ => "report",
+        }
+    }
 }
 
 /// The requested forms, each with its file.
 fn exports(options: &Options) -> impl Iterator<Item = (ExportForm, &Path)> {
     let exports = [
+        (ExportForm::Lp, &options.export_lp),
         (ExportForm::Json, &options.export_json),
         (ExportForm::Csv, &options.export_csv),
         (ExportForm::Markdown, &options.export_markdown),
@@ -69,32 +81,15 @@ pub(super) fn to_standard_output(options: &Options) -> usize {
 /// read: before any work is done, and so that no profile is lost. Only a saved
 /// model may be saved over itself.
 pub(super) fn check(options: &Options) -> Result<()> {
-    let mut taken = vec![("PROFILE", place(&options.profile))];
-    if let (false, Ok(debug)) = (options.load_from_file, debug_path(options)) {
-        taken.push(("DEBUG", place(&debug)));
-    }
-    let read = [
-        ("--against", &options.against),
-        ("--calibration", &options.calibration),
-    ];
-    let read = read.into_iter();
-    let read = read.filter_map(|(option, file)| Some((option, place(file.as_deref()?))));
-    taken.extend(read);
-    let others = [
-        ("--save-to-file", &options.save_to_file),
-        ("--export-lp", &options.export_lp),
-        ("--calibrate", &options.calibrate),
-    ];
-    let others = others.into_iter();
-    let others = others.filter_map(|(option, file)| Some((option, file.as_deref()?)));
-    let forms = exports(options).filter(|(_, path)| !is_standard_output(path));
-    let forms = forms.map(|(form, path)| (form.option(), path));
-    for (option, path) in others.chain(forms) {
-        let own = place(path);
+    let mut taken = inputs(options);
+    for (option, path) in outputs(options)? {
+        let own = target(path);
         let is_itself =
             |other| options.load_from_file && (other, option) == ("PROFILE", "--save-to-file");
         let mut same = taken.iter().filter(|(_, taken)| *taken == own);
-        if let Some((other, _)) = same.find(|(other, _)| !is_itself(*other)) {
+        let same = same.find(|(other, _)| !is_itself(*other));
+        let printed = stdout::is_file(&own).then_some("standard output");
+        if let Some(other) = same.map(|(other, _)| *other).or(printed) {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each a file of its own",
                 shown(path)
@@ -105,39 +100,76 @@ pub(super) fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A path that is the same for each spelling of one file.
-fn place(path: &Path) -> PathBuf {
-    let known = path.canonicalize().or_else(|_| std::path::absolute(path));
-    known.unwrap_or_else(|_| path.to_owned())
+/// All files that are read, or may be.
+fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
+    let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.profile, name))));
+    let debug = (!options.load_from_file).then(|| debug_path(options).ok());
+    let inputs = [
+        ("PROFILE", Some(options.profile.clone())),
+        ("DEBUG", debug.flatten()),
+        framework,
+        app,
+        ("--compare", options.compare.clone()),
+        ("--against", options.against.clone()),
+        ("--calibration", options.calibration.clone()),
+    ];
+    let inputs = inputs.into_iter();
+    inputs
+        .filter_map(|(name, file)| Some((name, target(&file?))))
+        .collect()
 }
 
-/// Writes the report in all forms. Files come last, so that no form is missing
-/// when one cannot be made.
+/// All files that are written. `-` is standard output to texts that name what they are
+/// where there are several; others it would mix up.
+fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
+    let others = [
+        ("--save-to-file", &options.save_to_file),
+        ("--calibrate", &options.calibrate),
+    ];
+    let others = others.into_iter();
+    let others = others.filter_map(|(option, file)| Some((option, file.as_deref()?)));
+    let others: Vec<_> = others.collect();
+    if let Some((option, _)) = others.iter().find(|(_, path)| is_standard_output(path)) {
+        return Err(usage(format!(
+            "{option} - would mix with results on standard output; name a file, or ./- for one \
+             of this name"
+        )));
+    }
+    let forms = exports(options).filter(|(_, path)| !is_standard_output(path));
+    let forms = forms.map(|(form, path)| (form.option(), path));
+    Ok(others.into_iter().chain(forms).collect())
+}
+
+/// Writes the report in all forms, and `lp`, the integer program. Files come last, so that
+/// no form is missing when one cannot be made.
 pub(super) fn write(
     options: &Options,
     report: &Report,
+    lp: &str,
     sections: &mut Sections<'_, impl Write>,
     messages: Messages,
 ) -> Result<()> {
     let mut files = Vec::new();
     for (form, path) in exports(options) {
-        let bytes = rendered(report, form)?;
+        let bytes = rendered(report, lp, form)?;
         if is_standard_output(path) {
             sections.text(form.name(), &bytes)?;
         } else {
-            files.push((path, bytes));
+            files.push((form, path, bytes));
         }
     }
-    for (path, bytes) in files {
+    for (form, path, bytes) in files {
         atomic::write(path, &bytes).with_context(|| shown(path))?;
-        messages.info(format_args!("the report is in {}", shown(path)));
+        let content = form.content();
+        messages.info(format_args!("the {content} is in {}", shown(path)));
     }
     Ok(())
 }
 
-fn rendered(report: &Report, form: ExportForm) -> io::Result<Vec<u8>> {
+fn rendered(report: &Report, lp: &str, form: ExportForm) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match form {
+        ExportForm::Lp => bytes.extend(lp.bytes()),
         ExportForm::Json => write_json(report, &mut bytes)?,
         ExportForm::Csv => write_csv(report, &mut bytes)?,
         ExportForm::Markdown => bytes.extend(markdown(report).into_bytes()),

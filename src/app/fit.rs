@@ -208,7 +208,7 @@ fn print(
     for table in tables {
         sections.table(&table)?;
     }
-    export::write(options, report, &mut sections, messages)?;
+    export::write(options, report, "", &mut sections, messages)?;
     for line in terminal::fit(report, messages.look()) {
         messages.summary(line);
     }

@@ -62,6 +62,14 @@ fn load(options: &Options, messages: Messages) -> Result<Analysis> {
     })
 }
 
+/// What frameworks write beside a profile.
+pub(super) const BESIDE: [&str; 2] = ["framework.json", "app.json"];
+
+/// The path of a file beside the profile.
+pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
+    profile.parent().unwrap_or(Path::new("")).join(name)
+}
+
 /// What is beside a profile.
 pub(super) struct Beside {
     pub(super) framework: Option<Value>,
@@ -74,7 +82,7 @@ impl Beside {
     /// Reads it; what of that cannot be read is a warning.
     pub(super) fn read(options: &Options, messages: Messages) -> Self {
         let mut warnings = Vec::new();
-        let mut beside = |name: &str| {
+        let mut read = |name: &str| {
             json_beside(&options.profile, name).unwrap_or_else(|error| {
                 let error = printable(&error.to_string());
                 let warning =
@@ -84,7 +92,7 @@ impl Beside {
                 None
             })
         };
-        let (framework, app) = (beside("framework.json"), beside("app.json"));
+        let [framework, app] = BESIDE.map(&mut read);
         Self {
             framework,
             app,
@@ -95,7 +103,7 @@ impl Beside {
 
 /// A small JSON file beside the profile; `None` when there is none.
 fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, ReadError> {
-    let path = profile.parent().unwrap_or(Path::new("")).join(name);
+    let path = beside(profile, name);
     if !path.is_file() {
         return Ok(None);
     }

@@ -3,9 +3,9 @@
 use super::messages::Messages;
 use super::{Options, usage};
 use crate::analysis::Layers;
+use crate::escape::{printable, shell};
 use crate::limits;
 use crate::model::{LayerCandidate, LayerOptions, Layering, Model, Operation};
-use crate::report::printable;
 use anyhow::Result;
 
 /// The layers by the regex that was given, or by the best candidate.
@@ -135,14 +135,9 @@ fn described(candidate: &LayerCandidate) -> String {
     format!(
         "--layer-name-regex {} finds {} layers, {operations:.1} % of operations and {bytes:.1} % \
          of bytes, such as {first} and {last}",
-        quoted(candidate.regex.as_str()),
+        shell(candidate.regex.as_str()),
         candidate.layers,
     )
-}
-
-/// A regex as a shell takes it.
-fn quoted(regex: &str) -> String {
-    format!("'{}'", printable(regex).replace('\'', r"'\''"))
 }
 
 /// How many names are shown to a user whose model has no candidate.

@@ -19,6 +19,7 @@ pub use cli::Options;
 use crate::analysis::{Layers, shown};
 use crate::interrupt;
 use crate::memory::MemoryModel;
+use crate::parallel;
 use crate::progress::{Progress, Unit};
 use crate::report::{Detail, printable};
 use crate::search::{SearchError, SearchRequest, SearchResult, search_with};
@@ -83,19 +84,42 @@ fn refused(error: &impl std::error::Error) -> anyhow::Error {
 /// Runs the command with these arguments, the name of the command first.
 /// Results go to standard output, all else to standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let command = Command::parse_from(arguments).unwrap_or_else(|error| error.exit());
+    let command = match Command::parse_from(arguments) {
+        Ok(command) => command,
+        Err(error) => return said_of_options(&error),
+    };
     // Without it, Ctrl-C still ends the run; a temporary file could stay.
     let _ = interrupt::install();
+    parallel::start_threads();
     let mut out = Results::new(BufWriter::new(io::stdout().lock()));
     let outcome = answer(&command, &mut out).and_then(|exit| {
         out.flush()?;
         Ok(exit)
     });
-    let exit = outcome.unwrap_or_else(|error| {
-        messages::error(&error);
-        Exit::of(&error)
-    });
-    ExitCode::from(exit as u8)
+    outcome.unwrap_or_else(|error| failed(&error)).into()
+}
+
+/// Prints what the library of the command line has to say: what is wrong with the options,
+/// or help, which is a result.
+fn said_of_options(error: &clap::Error) -> ExitCode {
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    if error.use_stderr() {
+        return Exit::Usage.into();
+    }
+    let exit = stdout::unless_closed(printed).map(|_| Exit::Done);
+    exit.unwrap_or_else(|error| failed(&error.into())).into()
+}
+
+/// Says why the run ended.
+fn failed(error: &anyhow::Error) -> Exit {
+    messages::error(error);
+    Exit::of(error)
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
 }
 
 fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
@@ -149,6 +173,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     }
     let found = request.map(|request| find(options, request, &layers, &memory, messages));
     let found = found.transpose()?;
+    let lp = integer_program(options, &layers, found.as_ref())?;
     let highest = Limits::new(&limits).highest();
     let mut report = messages.while_showing(|progress| {
         let _task = progress.begin("making the report", Unit::Rows, 0);
@@ -173,6 +198,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         messages,
         tables,
         found,
+        lp,
         diagnosis,
         report,
         earlier,
@@ -180,7 +206,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     outputs.print(out)
 }
 
-/// Answers the request, and writes its integer program if that was requested.
+/// Answers the request.
 fn find(
     options: &Options,
     request: SearchRequest,
@@ -189,7 +215,7 @@ fn find(
     messages: Messages,
 ) -> Result<SearchResult> {
     let work = |progress: &Progress| search_with(memory, &layers.placement, request, progress);
-    let found = messages.while_showing(work).map_err(|error| match error {
+    messages.while_showing(work).map_err(|error| match error {
         // Constraints or weights that contradict each other are wrong usage.
         SearchError::Solve(
             error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. }),
@@ -198,14 +224,20 @@ fn find(
             anyhow::Error::from(error).context(shown(&options.profile))
         }
         error => error.into(),
-    })?;
-    if let Some(path) = &options.export_lp {
-        let names = layers.placement.positions.names();
-        let text = lp(&found.weighed.problem(), &names).map_err(SearchError::from)?;
-        crate::atomic::write(path, text.as_bytes()).with_context(|| shown(path))?;
-        messages.info(format_args!("the integer program is in {}", shown(path)));
-    }
-    Ok(found)
+    })
+}
+
+/// The integer program of what was searched, if it is wanted.
+fn integer_program(
+    options: &Options,
+    layers: &Layers<'_>,
+    found: Option<&SearchResult>,
+) -> Result<String> {
+    let Some(found) = found.filter(|_| options.export_lp.is_some()) else {
+        return Ok(String::new());
+    };
+    let names = layers.placement.positions.names();
+    Ok(lp(&found.weighed.problem(), &names).map_err(SearchError::from)?)
 }
 
 /// How much of the report is shown or written.

@@ -21,6 +21,8 @@ pub(super) struct Outputs<'a> {
     /// The tables that show the model.
     pub(super) tables: Vec<Table>,
     pub(super) found: Option<SearchResult>,
+    /// The integer program, if it is wanted.
+    pub(super) lp: String,
     /// The tables of `--diagnose`.
     pub(super) diagnosis: Vec<Table>,
     pub(super) report: Report,
@@ -84,7 +86,13 @@ impl Outputs<'_> {
         for table in &self.diagnosis {
             sections.table(table)?;
         }
-        export::write(self.options, &self.report, &mut sections, self.messages)?;
+        export::write(
+            self.options,
+            &self.report,
+            &self.lp,
+            &mut sections,
+            self.messages,
+        )?;
         if self.options.explain {
             let explained = terminal::explain(&self.report, self.messages.look());
             self.messages.summary(explained);

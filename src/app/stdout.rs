@@ -2,7 +2,10 @@
 //! has had enough.
 
 use crate::report::{Format, Split, Table, write_stages};
+#[cfg(unix)]
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 use thiserror::Error;
 
 /// Why results could not be printed.
@@ -26,18 +29,40 @@ impl<W: Write> Results<W> {
     }
 
     fn unless_closed<T>(&mut self, done: io::Result<T>, instead: T) -> io::Result<T> {
-        match done {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-                self.is_closed = true;
-                Ok(instead)
-            }
-            Err(error) => {
-                let kind = error.kind();
-                Err(io::Error::new(kind, Unprintable(error)))
-            }
-            done => done,
-        }
+        let done = unless_closed(done)?;
+        self.is_closed = done.is_none();
+        Ok(done.unwrap_or(instead))
     }
+}
+
+/// What was done; `None` when the reader has had enough.
+///
+/// # Errors
+/// When standard output cannot be written to.
+pub(super) fn unless_closed<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(None),
+        Err(error) => Err(io::Error::new(error.kind(), Unprintable(error))),
+        Ok(done) => Ok(Some(done)),
+    }
+}
+
+/// Does standard output go to the file at this path?
+#[cfg(unix)]
+pub(super) fn is_file(path: &Path) -> bool {
+    use std::os::{fd::AsFd, unix::fs::MetadataExt};
+    let own = io::stdout().as_fd().try_clone_to_owned();
+    let own = own.and_then(|own| File::from(own).metadata());
+    let (Ok(own), Ok(other)) = (own, path.metadata()) else {
+        return false;
+    };
+    own.is_file() && (own.dev(), own.ino()) == (other.dev(), other.ino())
+}
+
+/// Does standard output go to the file at this path? Not known here.
+#[cfg(not(unix))]
+pub(super) fn is_file(_: &Path) -> bool {
+    false
 }
 
 impl<W: Write> Write for Results<W> {

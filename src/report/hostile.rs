@@ -2,12 +2,13 @@
 
 use super::Report;
 use super::testing::{compiled, hostile, hostile_compiled, report};
-use super::{csv, html, markdown, text::is_obeyed};
+use super::{csv, html, markdown, write_json};
+use crate::escape::is_obeyed;
 
 const HOSTILE: [&str; 4] = [
     "</script><img src=x onerror=alert(1)>",
     "=cmd|' /C calc'!A0",
-    "a\u{1b}[31m\u{202e}b\u{2066}c\r\n# heading",
+    "a\u{1b}[31m\u{202e}b\u{2066}c\r\n# heading\u{2028}\u{9b}",
     "|`*_[x](javascript:y) @all \"' onload=\"z",
 ];
 
@@ -73,7 +74,10 @@ fn in_the_spreadsheet_form() {
 #[test]
 fn in_json_they_read_back() {
     for (_, report) in reports() {
-        let json = serde_json::to_string(&report).unwrap();
+        let mut out = Vec::new();
+        write_json(&report, &mut out).unwrap();
+        let json = String::from_utf8(out).unwrap();
+        assert!(!json.chars().any(|c| is_obeyed(c) && c != '\n'), "{json}");
         assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
     }
 }

@@ -1,9 +1,10 @@
 //! The stages and the whole report as JSON, for programs.
 
 use super::{LayerNames, Report, Split, Stage};
+use crate::escape::json;
 use crate::memory::Parts;
 use serde::Serialize;
-use serde_json::ser::Formatter;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
 /// A stage as the original tool wrote it, with our parts beside its own.
@@ -49,8 +50,7 @@ impl<'a> SolvedStage<'a> {
 /// When `out` cannot be written to.
 pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
     let stages: Vec<_> = split.stages.iter().map(SolvedStage::new).collect();
-    serde_json::to_writer_pretty(&mut *out, &stages)?;
-    writeln!(out)
+    written(&stages, PrettyFormatter::new(), out)
 }
 
 /// Writes the whole report.
@@ -58,10 +58,14 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let layout = Layout::default();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, layout);
-    report.serialize(&mut serializer)?;
-    writeln!(out)
+    written(report, Layout::default(), out)
+}
+
+fn written(value: &impl Serialize, layout: impl Formatter, out: &mut impl Write) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut bytes, layout))?;
+    let text = String::from_utf8(bytes).map_err(io::Error::other)?;
+    writeln!(out, "{}", json(text))
 }
 
 /// A line for each field, but lists on one line: some have thousands of
@@ -148,7 +152,7 @@ mod tests {
     fn objects_break_lines_and_lists_do_not() {
         let value = serde_json::json!({"a": [1, 2, {"b": {}, "c": []}], "d": [{}]});
         let mut out = Vec::new();
-        let mut serializer = serde_json::Serializer::with_formatter(&mut out, Layout::default());
+        let mut serializer = Serializer::with_formatter(&mut out, Layout::default());
         value.serialize(&mut serializer).unwrap();
         let expected = "\
 {

@@ -5,6 +5,7 @@ use super::sentences::{self, Phrase, Sentence};
 use super::table::{Cell, Table};
 use super::text::{capital, grouped, shown};
 use super::{Report, tables};
+use crate::escape::markdown;
 use std::fmt::Write;
 
 /// The maximum number of layers that are named, the largest first.
@@ -55,7 +56,7 @@ pub fn text(report: &Report) -> String {
     }
     if !report.warnings.is_empty() {
         text += "\nWarnings:\n";
-        text += &list(report.warnings.iter().map(|own| escaped(&shown(own))));
+        text += &list(report.warnings.iter().map(|own| markdown(&shown(own))));
     }
     text + &footer(report)
 }
@@ -119,7 +120,7 @@ fn heading(report: &Report) -> String {
         report.heading(),
         grouped(report.memory.limit),
         grouped(u64::from(target.tiles)),
-        escaped(&target.architecture),
+        markdown(&target.architecture),
         grouped(target.bytes_per_tile)
     )
 }
@@ -128,12 +129,12 @@ fn footer(report: &Report) -> String {
     let own = &report.provenance;
     let model = match report.fit {
         Some(_) => ", as it was recorded".to_string(),
-        None => format!(", in the {} memory model", escaped(&own.memory_model)),
+        None => format!(", in the {} memory model", markdown(&own.memory_model)),
     };
     format!(
         "\nMade by popliner {} from {}{model}.\n",
-        escaped(&own.popliner),
-        escaped(&own.files.profile),
+        markdown(&own.popliner),
+        markdown(&own.files.profile),
     )
 }
 
@@ -186,7 +187,7 @@ fn table(table: Table) -> String {
     for row in &table.rows {
         let cells = row.cells.iter().map(|cell| match cell {
             Cell::Text(_) | Cell::Layer(_) | Cell::Layers(_) | Cell::Stages(_) => {
-                escaped(&table.shown(cell))
+                markdown(&table.shown(cell))
             }
             other => table.shown(other),
         });
@@ -218,68 +219,25 @@ fn said(report: &Report, sentence: &Sentence) -> String {
         Phrase::Bytes { bytes: number, .. } | Phrase::Count { count: number, .. } => {
             grouped(*number)
         }
-        Phrase::Name(name) if place == 0 => escaped(&capital(&shown(name))),
-        Phrase::Name(name) | Phrase::Code(name) => escaped(&shown(name)),
-        Phrase::List(list) => escaped(list),
-        Phrase::Layers(layers) => escaped(&report.pseudo_layers.shown_list(layers)),
-        Phrase::Stages(stages) => escaped(&report.pseudo_layers.shown_stages(stages)),
+        Phrase::Name(name) if place == 0 => markdown(&capital(&shown(name))),
+        Phrase::Name(name) | Phrase::Code(name) => markdown(&shown(name)),
+        Phrase::List(list) => markdown(list),
+        Phrase::Layers(layers) => markdown(&report.pseudo_layers.shown_list(layers)),
+        Phrase::Stages(stages) => markdown(&report.pseudo_layers.shown_stages(stages)),
     };
     let sentence = sentence.clone().capital();
     sentence.phrases.iter().enumerate().map(phrase).collect()
 }
 
 fn names(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|own| escaped(&shown(own))).collect();
+    let names: Vec<String> = names.iter().map(|own| markdown(&shown(own))).collect();
     names.join(", ")
-}
-
-/// Text that a reader of Markdown shows as it is: it becomes no table cell,
-/// link, HTML, or mention of a person. Letters, digits and spaces stay as they
-/// are; else it becomes code in which all other signs are entities, which have
-/// no meaning in Markdown.
-fn escaped(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == ' ';
-    let text = super::printable(text);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text;
-    }
-    // Some readers make a link of what looks like a host.
-    let harmless = if text.to_ascii_lowercase().contains("www.") {
-        "/-,"
-    } else {
-        "/-,."
-    };
-    let mut code = String::from("<code>");
-    for c in text.chars() {
-        if is_plain(c) || !c.is_ascii() || harmless.contains(c) {
-            code.push(c);
-        } else {
-            let _ = write!(code, "&#{};", u32::from(c));
-        }
-    }
-    code.push_str("</code>");
-    code
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::testing::report;
-
-    #[test]
-    fn hostile_names_stay_text() {
-        assert_eq!(escaped("Layer 3"), "Layer 3");
-        assert_eq!(escaped("a/b_1"), "<code>a/b&#95;1</code>");
-        let hostile = "|`<b>\n@all #1 [x](http://y) **z** \\";
-        let text = escaped(hostile);
-        for sign in "|`\n@[]()*\\:_".chars() {
-            assert!(!text.contains(sign), "{sign:?} in {text}");
-        }
-        assert!(text.starts_with("<code>&#124;&#96;&#60;b&#62;&#92;n&#64;all &#35;1 "));
-        assert_eq!(escaped("www.b.c"), "<code>www&#46;b&#46;c</code>");
-        assert_eq!(escaped("0.1"), "<code>0.1</code>");
-        assert_eq!(escaped(""), "<code></code>");
-    }
 
     #[test]
     fn names_in_a_list_are_cut_short_each_by_itself() {

@@ -1,31 +1,10 @@
 //! Numbers and names in text for people.
 
+pub use crate::escape::printable;
 pub use crate::wording::grouped;
 
 use super::LayerNames;
 use crate::model::PseudoLayers;
-
-/// Does a terminal do something else with this character than show it? Control
-/// characters, and those that turn the direction of what follows.
-pub(super) fn is_obeyed(c: char) -> bool {
-    let turns =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || c.is_control()
-}
-
-/// A name from a file, with control characters written out: a terminal would
-/// obey them.
-pub fn printable(name: &str) -> String {
-    name.chars()
-        .flat_map(|c| {
-            if is_obeyed(c) {
-                c.escape_default().collect::<Vec<char>>()
-            } else {
-                vec![c]
-            }
-        })
-        .collect()
-}
 
 /// [`grouped`] with a sign: `-1,024`. Beyond 64 bits the digits are not
 /// grouped.
@@ -141,14 +120,6 @@ mod tests {
         for (number, text) in cases {
             assert_eq!(grouped(number), text);
         }
-    }
-
-    #[test]
-    fn control_characters_are_written_out() {
-        assert_eq!(
-            printable("a\u{1b}[31mb\n\u{9b}é"),
-            "a\\u{1b}[31mb\\n\\u{9b}é"
-        );
     }
 
     #[test]

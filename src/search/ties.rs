@@ -1,5 +1,6 @@
 //! What weights that several layers use ask of a split.
 
+use crate::escape::shell;
 use crate::model::{Placement, Positions, WeightTie};
 use crate::solve::{Constraint, TiedWeight};
 
@@ -14,7 +15,7 @@ pub(super) fn constraints(placement: &Placement) -> impl Iterator<Item = Constra
 
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     let users = tie.places.iter();
-    let untie = format!("--untie {}", quoted(&tie.weight));
+    let untie = format!("--untie {}", shell(&tie.weight));
     let binds_in_and_out = tie.places.first() == Some(&0)
         && positions
             .out()
@@ -30,16 +31,6 @@ fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
         } else {
             vec![untie]
         },
-    }
-}
-
-/// A value as a shell takes it.
-fn quoted(value: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=,".contains(c);
-    if !value.is_empty() && value.chars().all(is_plain) {
-        value.to_string()
-    } else {
-        format!("'{}'", value.replace('\'', r"'\''"))
     }
 }
 
@@ -84,13 +75,5 @@ mod tests {
             ..head
         };
         assert_eq!(untied.binds(&apart), None);
-    }
-
-    #[test]
-    fn names_are_quoted_where_a_shell_needs_it() {
-        assert_eq!(quoted("model/wte:0"), "model/wte:0");
-        assert_eq!(quoted("my weight"), "'my weight'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

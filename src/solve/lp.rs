@@ -12,6 +12,8 @@
 
 use std::fmt::{self, Display, Write};
 
+use crate::escape::printable;
+
 use super::checked_problem::CheckedProblem;
 use super::constraints::Origin;
 use super::error::SolveError;
@@ -95,19 +97,14 @@ impl LpFile<'_> {
         writeln!(f, "\\ x_A_B_on_N when that stage stands on IPU N,")?;
         writeln!(f, "\\ x_A_B_then_N when N stages come after it.")?;
         for (position, name) in (0..checked.layers()).zip(self.names) {
-            let shown = name.chars().filter(|c| !c.is_control()).take(NAME);
-            let shown: String = shown.collect();
-            writeln!(f, "\\ position {position}: {shown}")?;
+            writeln!(f, "\\ position {position}: {}", shown(name))?;
         }
         for constraint in checked.problem.constraints {
             let kind = match constraint.origin {
                 Origin::Option(_) => "option",
                 Origin::Weight(_) => "on one IPU",
             };
-            let shown = constraint.origin.to_string();
-            let shown = shown.chars().filter(|c| !c.is_control()).take(NAME);
-            let shown: String = shown.collect();
-            writeln!(f, "\\ {kind}: {shown}")?;
+            writeln!(f, "\\ {kind}: {}", shown(&constraint.origin.to_string()))?;
         }
         Ok(())
     }
@@ -165,6 +162,11 @@ impl LpFile<'_> {
         }
         Ok(())
     }
+}
+
+/// A name for a comment.
+fn shown(name: &str) -> String {
+    printable(name).chars().take(NAME).collect()
 }
 
 /// Costs are far below the highest signed number: sums of their squares fit.
@@ -281,7 +283,7 @@ mod tests {
 \\ x_A_B_on_N when that stage stands on IPU N,
 \\ x_A_B_then_N when N stages come after it.
 \\ position 0: a
-\\ position 1: b
+\\ position 1: b\\n
 \\ position 2: c
 Minimize
  total: peak

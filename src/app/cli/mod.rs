@@ -411,7 +411,8 @@ pub struct Options {
     pub untie: Vec<String>,
 
     /// Write the integer program of the objective in the LP format of CPLEX,
-    /// for another solver; what it finds should be the same number
+    /// for another solver; what it finds should be the same number. '-' is
+    /// standard output
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     pub export_lp: Option<PathBuf>,
 

@@ -2,7 +2,8 @@
 //! from 0 without gaps, and `device_mapping` has the IPU of each stage. A model
 //! lists its calls in the order in which they run.
 
-use super::{Modules, Notes, Pipeline, quoted};
+use super::{Modules, Notes, Pipeline};
+use crate::escape::quoted;
 use crate::memory::{Recompute, Schedule};
 use std::fmt::Write;
 

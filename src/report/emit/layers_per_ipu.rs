@@ -4,7 +4,7 @@
 //! first IPU has only what runs before the layers, or the last one only what
 //! runs after them. `--layers-per-ipu` reads the same.
 
-use super::{EmitError, Notes, Pipeline, printable};
+use super::{EmitError, Notes, Pipeline};
 use crate::memory::Recompute;
 use crate::model::PseudoLayers;
 
@@ -21,7 +21,7 @@ pub(super) fn emit(pipeline: Pipeline<'_>, notes: &mut Notes) -> Result<String, 
         }
         None => notes.add(format!(
             "The layers have no numbers. They are counted in this order: {}",
-            printable(&names.join(" "))
+            names.join(" ")
         )),
     }
     if pipeline.report.pseudo_layers != PseudoLayers::NoneFirst {

@@ -239,9 +239,3 @@ impl<'a> Pipeline<'a> {
         self.report.pseudo_layers == PseudoLayers::OutWithIn && self.split.stages.len() > 1
     }
 }
-
-/// A text in double quotes, as JSON, YAML and Python all read it.
-fn quoted(text: &str) -> String {
-    // A text as JSON cannot fail; its escapes are those of the other two.
-    serde_json::Value::from(text).to_string()
-}

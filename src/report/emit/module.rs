@@ -1,11 +1,12 @@
 //! How the module of a layer is called in the model's code.
 
 use super::{EmitError, printable};
+use crate::escape::is_obeyed;
 use crate::message::BadValue;
 use std::str::FromStr;
 
 fn one_line(name: &str) -> Result<(), BadValue> {
-    if name.chars().any(char::is_control) {
+    if name.contains(is_obeyed) {
         return Err(BadValue::new(
             "a module's name has control characters; write it in one line, without them",
         ));
@@ -87,7 +88,7 @@ impl ModuleTemplate {
                 None => Err(unfit("an index is a number")),
             },
             Some(quote @ ('"' | '\'')) => {
-                let ends = |c: char| c == quote || c == '\\' || c.is_control();
+                let ends = |c: char| c == quote || c == '\\' || is_obeyed(c);
                 if layer.contains(ends) {
                     return Err(unfit("the layer's name would end the text in quotes"));
                 }
@@ -111,9 +112,10 @@ fn index(layer: &str) -> Option<&str> {
     is_number.then_some(if digits.is_empty() { "0" } else { digits })
 }
 
-/// Can it be in a name, and if it `starts` one, at its start?
+/// Can it be in a name, and if it `starts` one, at its start? Of other letters than those
+/// of ASCII, Python reads some as others.
 fn is_name(part: &str, starts: bool) -> bool {
-    let allowed = |c: char| c == '_' || c.is_ascii_digit() || c.is_alphabetic();
+    let allowed = |c: char| c == '_' || c.is_ascii_alphanumeric();
     let first = part.chars().next();
     let start = first.is_some_and(|c| !starts || !c.is_ascii_digit());
     start && part.chars().all(allowed)

@@ -1,6 +1,6 @@
 //! What is above a configuration, as comments.
 
-use super::Pipeline;
+use super::{Pipeline, printable};
 use crate::memory::Schedule;
 use crate::report::text::grouped;
 use crate::report::{Units, sentences};
@@ -83,7 +83,7 @@ impl Notes {
 impl fmt::Display for Notes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.lines {
-            writeln!(f, "# {line}")?;
+            writeln!(f, "# {}", printable(line))?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! `pipeline_splits`, as the configurations of Graphcore's vision examples take
 //! it: the modules at which the next IPU begins. IPU 0 has no entry.
 
-use super::{EmitError, Modules, Notes, Pipeline, Start, quoted};
+use super::{EmitError, Modules, Notes, Pipeline, Start};
+use crate::escape::quoted;
 
 /// In place of a module whose name was not given.
 const PLACEHOLDER: &str = "<Out>";

@@ -2,6 +2,7 @@
 //! (pipeline.md, section 17).
 
 use super::{Against, StageAgainst, TileParts};
+use crate::escape::json;
 use crate::limits;
 use crate::memory::{Learnt, Pipeline, PlacedStage};
 use crate::message::GIVE_CALIBRATION;
@@ -158,7 +159,7 @@ impl Calibration {
     /// The document.
     pub fn text(&self) -> String {
         let text = serde_json::to_string_pretty(self);
-        text.expect("it has neither maps nor numbers that JSON lacks") + "\n"
+        json(text.expect("it has neither maps nor numbers that JSON lacks") + "\n")
     }
 
     /// The JSON Schema of the document, which `schema/calibration-v1.schema.json`

@@ -1,5 +1,6 @@
 //! What the script of the page needs to give numbers under the pointer.
 
+use crate::escape::json_in_script;
 use crate::model::PseudoLayers;
 use crate::report::Band;
 use maud::{Markup, PreEscaped, html};
@@ -52,16 +53,10 @@ impl Charts {
     }
 }
 
-/// JSON that can be inside a `script` element: nothing in it can end the element or
-/// begin a comment.
+/// Data for the script of the page.
 pub(super) fn for_script(data: &impl Serialize) -> String {
     let json = serde_json::to_string(data).expect("numbers and texts have a form in JSON");
-    json.chars()
-        .map(|c| match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
-            c => c.to_string(),
-        })
-        .collect()
+    json_in_script(json)
 }
 
 /// What a chart needs, for the script; nothing where there is none.

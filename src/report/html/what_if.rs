@@ -3,8 +3,9 @@
 
 use super::chart_data::for_script;
 use super::dense::{MAX_NUMBER, changes};
+use crate::escape::is_obeyed;
 use crate::model::PseudoLayers;
-use crate::report::text::{is_obeyed, shown};
+use crate::report::text::shown;
 use crate::report::{BestSplit, CheckedConstraint, Report, Split, WhatIf};
 use maud::{Markup, html};
 use serde::Serialize;

@@ -4,12 +4,12 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::hostile::cases::{Case, limited, snapshot};
-use crate::support::{finish, finish_unread};
+use crate::support::{finish, finish_unread, piped};
 
 fn arguments<'a>(case: &'a Case, more: &[&'a str]) -> Vec<&'a OsStr> {
     let files = [case.profile.as_os_str(), case.debug.as_os_str()];
@@ -36,6 +36,28 @@ fn standard_output_on_a_full_disk() {
     }
 }
 
+/// What is printed about the command itself is a result too.
+#[test]
+fn help_on_a_full_disk() {
+    let options = [
+        "-h",
+        "--help",
+        "--version",
+        "--generate=man",
+        "--generate=complete-zsh",
+    ];
+    for option in options {
+        let mut command = limited("", &[OsStr::new(option)]);
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let run = finish(command.stdout(Stdio::from(full)));
+        assert_eq!(run.code, 3, "{option}: {run:?}");
+        let expected = "error: standard output cannot be written to: No space left";
+        assert!(run.err.starts_with(expected), "{option}: {run:?}");
+        let run = finish_unread(&mut limited("", &[OsStr::new(option)]));
+        assert_eq!((run.code, &*run.err), (0, ""), "{option}: {run:?}");
+    }
+}
+
 /// The reader has had enough: that is no error, and the code tells the verdict.
 #[test]
 fn a_closed_pipe() {
@@ -53,20 +75,24 @@ fn saving_on_a_full_disk() {
     let case = Case::new();
     let saved = case.folder.path().join("saved");
     let option = format!("--save-to-file={}", saved.display());
+    let export = format!("--export-html={}", saved.display());
     for old in [None, Some("what stood there")] {
         if let Some(old) = old {
             fs::write(&saved, old).unwrap();
         }
         let before = snapshot(case.folder.path());
-        // Files may have so many blocks, and the signal for more is ignored.
-        let few = "trap '' XFSZ; ulimit -f 1";
-        let run = finish(&mut limited(few, &arguments(&case, &[&option])));
-        assert_eq!(run.code, 3, "{run:?}");
-        assert!(
-            run.err.contains("saved: ") && run.err.contains("File too large"),
-            "{run:?}"
-        );
-        assert!(before == snapshot(case.folder.path()));
+        // Files may have so many blocks, and there is a signal for more.
+        for few in ["ulimit -f 1", "trap '' XFSZ; ulimit -f 1"] {
+            for option in [&option, &export] {
+                let run = finish(&mut limited(few, &arguments(&case, &[option])));
+                assert_eq!(run.code, 3, "{run:?}");
+                assert!(
+                    run.err.contains("saved: ") && run.err.contains("File too large"),
+                    "{run:?}"
+                );
+                assert!(before == snapshot(case.folder.path()));
+            }
+        }
     }
     for place in ["/dev/full", "/nowhere/saved", "/"] {
         let option = format!("--save-to-file={place}");
@@ -112,6 +138,86 @@ fn a_kill_while_saving() {
         }
         assert_eq!(snapshot(case.folder.path()).len(), before);
     }
+}
+
+/// Ended by a signal at any time, a run leaves the old file or the whole new one alone.
+#[test]
+fn a_signal_while_saving() {
+    let case = Case::new();
+    let saved = case.folder.path().join("saved");
+    let option = format!("--save-to-file={}", saved.display());
+    finish(&mut limited("", &arguments(&case, &[&option])));
+    let whole = fs::read(&saved).unwrap();
+    let before = snapshot(case.folder.path()).len();
+    for (delay, signal) in (0..40)
+        .step_by(2)
+        .zip([("TERM", 143), ("INT", 130)].iter().cycle())
+    {
+        fs::write(&saved, "old").unwrap();
+        let mut command = limited("", &arguments(&case, &[&option]));
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay * delay / 8));
+        let kill = [&format!("-{}", signal.0), &child.id().to_string()];
+        let _ = Command::new("kill")
+            .args(kill)
+            .stderr(Stdio::null())
+            .status();
+        let status = child.wait().unwrap();
+        // Before the tool listens, the signal ends it as it ends others.
+        let codes = [Some(0), Some(signal.1), None];
+        assert!(codes.contains(&status.code()), "{status}");
+        let now = fs::read(&saved).unwrap();
+        assert!(now == b"old" || now == whole, "half a file after {delay}");
+        assert_eq!(snapshot(case.folder.path()).len(), before);
+    }
+}
+
+/// With too little memory a run ends with an error or, where the system gives nothing at
+/// all, is ended; nothing is left behind, and nothing panics.
+#[test]
+fn little_memory() {
+    let case = Case::new();
+    let saved = case.folder.path().join("saved");
+    let option = format!("--save-to-file={}", saved.display());
+    let expected = finish(&mut limited("", &arguments(&case, &["--solve", &option])));
+    let whole = fs::read(&saved).unwrap();
+    let mut done = 0;
+    let threads = ["", "100000"].into_iter();
+    let limits = threads.flat_map(|threads| (32..200).step_by(8).map(move |own| (own, threads)));
+    for (mib, threads) in limits {
+        fs::write(&saved, "old").unwrap();
+        let before = snapshot(case.folder.path());
+        let script = format!("ulimit -c 0; ulimit -v {}; \"$0\" \"$@\"", mib << 10);
+        let mut command = piped("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_popliner")]);
+        command.args(arguments(&case, &["--solve", &option]));
+        let run = finish(command.env("RAYON_NUM_THREADS", threads));
+        let now = fs::read(&saved).unwrap();
+        assert!(now == b"old" || now == whole, "half a file with {mib} MiB");
+        match run.code {
+            0 => done += usize::from(run.out == expected.out && now == whole),
+            3 => assert!(run.err.contains("error: "), "{run:?}"),
+            // The system has no room for the program itself.
+            126 | 127 | 139 => assert!(mib < 48, "{run:?}"),
+            // SIGABRT
+            134 => assert!(run.err.contains("memory allocation of "), "{run:?}"),
+            _ => panic!("{mib} MiB: {run:?}"),
+        }
+        let names = |files: Vec<(PathBuf, _)>| files.into_iter().map(|own| own.0);
+        assert!(names(before).eq(names(snapshot(case.folder.path()))));
+    }
+    assert!(done > 20, "{done}");
+}
+
+#[test]
+fn more_threads_than_a_machine_has() {
+    let case = Case::new();
+    let run = |threads| {
+        let mut command = limited("", &arguments(&case, &["--solve"]));
+        finish(command.env("RAYON_NUM_THREADS", threads))
+    };
+    let [few, many] = ["1", "100000"].map(run);
+    assert_eq!((many.code, many.out), (few.code, few.out), "{}", many.err);
 }
 
 fn profile() -> std::path::PathBuf {

@@ -44,7 +44,7 @@
 //! | pages that share pages | `pages_that_lead_in_circles`, `rows_that_share_pages` |
 //! | small files that ask for much | `few_bytes_that_name_many_variables`, `variables_shared_in_every_way`, `calls_in_calls`, `chains_without_end`, `too_many_layers` |
 //! | regexes that explode elsewhere | `regexes_that_explode_elsewhere` |
-//! | names in CSV and on a terminal | `names_that_are_commands`, `orders_with_names_that_are_commands` (HTML and Markdown: with their forms) |
+//! | names in every output | `names.rs`, `names_that_are_commands`, `orders_with_names_that_are_commands` |
 //! | names with commas | `names_with_commas` |
 //! | saved files | `saved_files`, `saved_sets_that_contain_each_other`, `saved_variables_of_all_layers`, `saved_code_of_many_groups_on_many_tiles` |
 //!
@@ -52,7 +52,7 @@
 //! |---|---|
 //! | a full disk | `standard_output_on_a_full_disk`, `saving_on_a_full_disk`, `exports_on_a_full_disk` |
 //! | a closed pipe | `a_closed_pipe`, `exports_to_standard_output` |
-//! | a kill while a file is written | `a_kill_while_saving`; Ctrl-C in `cli/ctrl_c.rs` |
+//! | a kill while a file is written | `a_kill_while_saving`; signals in `src/interrupt.rs` |
 //!
 //! The fuzzers of `fuzz/` found nothing yet that is not among these; what they
 //! find becomes a case here.
@@ -66,6 +66,7 @@ mod debug_files;
 mod earlier_reports;
 mod faults;
 mod harmful;
+mod names;
 mod rows;
 mod saved_files;
 mod schemas;

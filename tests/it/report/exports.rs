@@ -2,9 +2,10 @@
 //! with the reason.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::support::{self, FIXTURES, one_line, popliner, profile, run_fixture, sections};
+use crate::support::{self, FIXTURES, finish, one_line, popliner, profile, run_fixture, sections};
 use serde_json::Value;
 
 const FIXTURE: &str = "popart-bert-inference";
@@ -172,6 +173,155 @@ fn a_file_that_is_another_already_is_refused() {
     );
     assert_eq!(fs::read(&profile).expect("a profile"), before);
     assert_eq!(names(folder.path()), ["debug.cbor", "profile.pop"]);
+}
+
+/// A folder with a profile that is none: what is refused for the options alone, is refused
+/// before it is read.
+fn unread() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let profile = folder.path().join("profile.pop");
+    fs::write(&profile, "no profile").expect("a file");
+    fs::write(folder.path().join("debug.cbor"), "no contexts").expect("a file");
+    (folder, profile.to_str().expect("a plain path").to_string())
+}
+
+#[test]
+fn two_paths_to_one_file_are_refused_before_anything_is_read() {
+    let (folder, profile) = unread();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    fs::create_dir_all(at("o/sub")).expect("folders");
+    symlink("o", at("linked")).expect("a link");
+    symlink("linked/a", at("dangling")).expect("a link");
+    for other in ["o/sub/../a", "linked/a", "dangling", "linked/sub/.././a"] {
+        let [lp, json] = [("lp", at("o/a")), ("json", at(other))]
+            .map(|(form, file)| format!("--export-{form}={file}"));
+        let run = popliner([&profile, &lp, &json]);
+        let line = one_line(&run, 2);
+        let expected = "error: --export-lp and --export-json name the same file, ";
+        assert!(line.starts_with(expected), "{other}: {line}");
+    }
+    let run = popliner([&profile, &format!("--export-json={}", at("o/a"))]);
+    one_line(&run, 3);
+}
+
+#[test]
+fn no_input_is_written_over() {
+    let (folder, profile) = unread();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let [compare, against, calibration] =
+        ["compare", "against", "calibration"].map(|option| format!("--{option}={}", at("input")));
+    let cases = [
+        ("framework.json", None, "framework.json"),
+        ("app.json", None, "app.json"),
+        ("input", Some(&compare), "--compare"),
+        ("input", Some(&against), "--against"),
+        ("input", Some(&calibration), "--calibration"),
+    ];
+    for (file, option, name) in cases {
+        let mut arguments = vec![profile.clone(), format!("--export-json={}", at(file))];
+        arguments.extend(option.cloned());
+        arguments.extend((name == "--against").then(|| "--fit".to_string()));
+        let run = popliner(&arguments);
+        let line = one_line(&run, 2);
+        let expected = format!("error: {name} and --export-json name the same file, ");
+        assert!(line.starts_with(&expected), "{line}");
+    }
+    assert_eq!(names(folder.path()), ["debug.cbor", "profile.pop"]);
+}
+
+#[test]
+fn what_is_printed_to_a_file_is_not_lost_there() {
+    let (folder, profile) = unread();
+    let path = folder.path().join("out");
+    let out = fs::File::create(&path).expect("a file");
+    let export = format!("--export-json={}", path.display());
+    let run = finish(support::command([&profile, &export]).stdout(out));
+    let line = one_line(&run, 2);
+    let expected = "error: standard output and --export-json name the same file, ";
+    assert!(line.starts_with(expected), "{line}");
+}
+
+/// `-` is standard output for texts, and never the name of a file.
+#[test]
+fn a_dash_is_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let profile = support::root().join(profile(FIXTURE));
+    let run = |options: &[&str]| {
+        let mut command = support::command([&profile]);
+        finish(command.args(options).current_dir(folder.path()))
+    };
+    let file = folder.path().join("split.lp");
+    let written = run(&["-q", &format!("--export-lp={}", file.display())]);
+    assert_eq!((written.code, &*written.out), (0, ""), "{written:?}");
+    let lp = fs::read_to_string(&file).expect("a file");
+    let printed = run(&["-q", "--export-lp=-"]);
+    assert_eq!((printed.code, &printed.out), (0, &lp), "{printed:?}");
+    let both = sections(&run(&["-q", "--solve", "--export-lp=-"]).out);
+    let [(solve, _), (name, text)] = &both[..] else {
+        panic!("{both:?}");
+    };
+    assert_eq!((&**solve, &**name, text), ("solve", "export-lp", &lp));
+    let options: [&[&str]; 2] = [
+        &["--save-to-file=-"],
+        &["--fit", "--against=nowhere", "--calibrate=-"],
+    ];
+    for options in options {
+        let run = run(options);
+        let line = one_line(&run, 2);
+        assert!(line.contains(" - would mix with results on"), "{line}");
+    }
+    assert_eq!(names(folder.path()), ["split.lp"]);
+}
+
+#[test]
+fn permissions_of_what_is_replaced_stay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("report");
+    let mode = || {
+        let metadata = fs::metadata(&file).expect("a file");
+        metadata.permissions().mode() & 0o777
+    };
+    let write = |option: &str| {
+        let run = run_fixture(FIXTURE, &["-q", &format!("{option}={}", file.display())]);
+        assert_eq!(run.code, 0, "{run:?}");
+    };
+    write("--export-csv");
+    let usual = folder.path().join("usual");
+    fs::write(&usual, "").expect("a file");
+    let usual = fs::metadata(&usual).expect("a file").permissions().mode();
+    assert_eq!(mode(), usual & 0o777, "of a new file");
+    for wanted in [0o600, 0o640, 0o666] {
+        let permissions = fs::Permissions::from_mode(wanted);
+        fs::set_permissions(&file, permissions).expect("permissions");
+        for option in ["--export-csv", "--export-lp", "--save-to-file"] {
+            write(option);
+            assert_eq!(mode(), wanted, "{option}");
+        }
+    }
+}
+
+/// What a link leads to is written, and the temporary file is made there: another disk
+/// would not take it.
+#[test]
+fn a_link_is_followed_also_to_what_is_not_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let disk = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    let disk = disk.expect("a folder");
+    let (link, file) = (folder.path().join("link"), disk.path().join("report"));
+    symlink(&file, &link).expect("a link");
+    for option in [
+        "--export-csv",
+        "--export-csv",
+        "--export-lp",
+        "--save-to-file",
+    ] {
+        let run = run_fixture(FIXTURE, &["-q", &format!("{option}={}", link.display())]);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert_eq!(fs::read_link(&link).expect("a link"), file, "{option}");
+        assert!(fs::metadata(&file).expect("a file").len() > 500, "{option}");
+    }
+    assert_eq!(names(folder.path()), ["link"]);
+    assert_eq!(names(disk.path()), ["report"]);
 }
 
 #[test]

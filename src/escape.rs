@@ -1,0 +1,225 @@
+//! Names from files, written so that they stay names: for each language that results are
+//! in, the one function that escapes for it.
+//!
+//! | language | |
+//! |---|---|
+//! | text on a terminal, and comments of any language | [`printable`] |
+//! | JSON | [`json`]; inside a page [`json_in_script`] |
+//! | YAML and Python | [`quoted`] |
+//! | TSV and CSV, which spreadsheets open | [`cell`] |
+//! | Markdown | [`markdown`] |
+//! | command lines | [`shell`] |
+//!
+//! HTML is escaped by `maud`, which writes all text and attributes of the page, after
+//! [`printable`].
+
+use std::fmt::Write;
+
+/// Does anything that reads or shows a text do something else with this character than
+/// show it? Control characters, ends of lines, those that turn the direction of what
+/// follows or have no width, and those that are no characters.
+pub fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A name for a terminal or a comment: in one line, and what would be obeyed is written
+/// out.
+pub fn printable(name: &str) -> String {
+    replaced(name, |c| {
+        is_obeyed(c).then(|| c.escape_default().to_string())
+    })
+}
+
+/// JSON of which strings have escapes also for what others than readers of JSON obey.
+/// Takes what `serde_json` wrote: beyond ASCII, and at DEL, that has strings alone.
+pub fn json(text: String) -> String {
+    if text.bytes().all(|byte| byte < 0x7f) {
+        return text;
+    }
+    let is_meant = |c| c > '~' && is_obeyed(c);
+    replaced(&text, |c| is_meant(c).then(|| in_utf16(c)))
+}
+
+/// JSON that can be inside a `script` element: nothing in it can end the element or begin
+/// a comment.
+pub fn json_in_script(text: String) -> String {
+    let is_meant = |c| matches!(c, '<' | '>' | '&');
+    replaced(&json(text), |c| is_meant(c).then(|| in_utf16(c)))
+}
+
+/// A text in double quotes, as YAML and Python both read it.
+pub fn quoted(text: &str) -> String {
+    let text = replaced(text, |c| match c {
+        '"' | '\\' => Some(format!("\\{c}")),
+        c if !is_obeyed(c) => None,
+        c if c <= '\u{ffff}' => Some(in_utf16(c)),
+        c => Some(format!("\\U{:08x}", u32::from(c))),
+    });
+    format!("\"{text}\"")
+}
+
+/// A cell that neither a spreadsheet nor a terminal takes for a command: what a
+/// spreadsheet would compute gets a `'` in front, as OWASP recommends. Numbers stay as they
+/// are. Quotes are those of CSV, and its writer's.
+pub fn cell(text: &str) -> String {
+    let signs = [
+        '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+    ];
+    let is_formula = text.starts_with(signs) && !is_number(text);
+    format!("{}{}", if is_formula { "'" } else { "" }, printable(text))
+}
+
+/// Digits with a sign before and a point between them.
+fn is_number(cell: &str) -> bool {
+    let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
+    let mut parts = digits.splitn(2, '.');
+    parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Text that a reader of Markdown shows as it is: it becomes no table cell, link, HTML, or
+/// mention of a person. Letters, digits and spaces stay as they are; else it becomes code
+/// in which all other signs are entities, which have no meaning in Markdown.
+pub fn markdown(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == ' ';
+    let text = printable(text);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    // Some readers make a link of what looks like a host.
+    let harmless = if text.to_ascii_lowercase().contains("www.") {
+        "/-,"
+    } else {
+        "/-,."
+    };
+    let stays = |c: char| is_plain(c) || !c.is_ascii() || harmless.contains(c);
+    let text = replaced(&text, |c| {
+        (!stays(c)).then(|| format!("&#{};", u32::from(c)))
+    });
+    format!("<code>{text}</code>")
+}
+
+/// A word as a shell takes it. One that is obeyed needs `$'...'`, which bash and zsh know.
+pub fn shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_string();
+    }
+    if !word.contains(is_obeyed) {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let in_octal = |c: char| {
+        let bytes = c.to_string().into_bytes().into_iter();
+        bytes.map(|byte| format!("\\{byte:03o}")).collect()
+    };
+    let word = replaced(word, |c| match c {
+        '\'' | '\\' => Some(format!("\\{c}")),
+        c => is_obeyed(c).then(|| in_octal(c)),
+    });
+    format!("$'{word}'")
+}
+
+/// `\u` with four digits, or two of them.
+fn in_utf16(c: char) -> String {
+    let mut text = String::new();
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        let _ = write!(text, "\\u{unit:04x}");
+    }
+    text
+}
+
+/// A text in which `escape` has another form of some characters.
+fn replaced(text: &str, escape: impl Fn(char) -> Option<String>) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    for c in text.chars() {
+        match escape(c) {
+            Some(escaped) => replaced.push_str(&escaped),
+            None => replaced.push(c),
+        }
+    }
+    replaced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_obeyed_is_written_out() {
+        assert_eq!(
+            printable("a\u{1b}[31mb\n\u{9b}é\u{2028}\u{202e}"),
+            "a\\u{1b}[31mb\\n\\u{9b}é\\u{2028}\\u{202e}"
+        );
+    }
+
+    #[test]
+    fn json_reads_back_and_has_nothing_that_others_obey() {
+        let name = "\u{1b}\n\u{7f}\u{85}é\u{2028}\u{202e}\u{feff}\u{ffff}\u{e0041}\u{1f680}</a>&";
+        for escape in [json, json_in_script] {
+            let written = escape(serde_json::to_string(name).unwrap());
+            assert!(!written.contains(is_obeyed), "{written}");
+            assert_eq!(serde_json::from_str::<String>(&written).unwrap(), name);
+        }
+        let written = json_in_script(serde_json::to_string(name).unwrap());
+        assert!(!written.contains(['<', '>', '&']), "{written}");
+    }
+
+    #[test]
+    fn formulas_and_control_sequences_are_disarmed_and_numbers_are_not() {
+        let cells = [
+            ("=1+1", "'=1+1"),
+            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+            ("-2+3", "'-2+3"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\u{ff1d}1", "'\u{ff1d}1"),
+            ("\t=1", "\\t=1"),
+            ("\r=1", "\\r=1"),
+            ("-", "'-"),
+            ("-12", "-12"),
+            ("-3.25", "-3.25"),
+            ("+7", "+7"),
+            ("a=b", "a=b"),
+            ("", ""),
+            ("\u{1b}[31mred\u{9b}", "\\u{1b}[31mred\\u{9b}"),
+            ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
+            ("naïve\n# name", "naïve\\n# name"),
+        ];
+        for (text, expected) in cells {
+            assert_eq!(cell(text), expected);
+        }
+    }
+
+    #[test]
+    fn markdown_shows_text_as_it_is() {
+        assert_eq!(markdown("Layer 3"), "Layer 3");
+        assert_eq!(markdown("a/b_1"), "<code>a/b&#95;1</code>");
+        let text = markdown("|`<b>\n@all #1 [x](http://y) **z** \\");
+        for sign in "|`\n@[]()*\\:_".chars() {
+            assert!(!text.contains(sign), "{sign:?} in {text}");
+        }
+        assert!(text.starts_with("<code>&#124;&#96;&#60;b&#62;&#92;n&#64;all &#35;1 "));
+        assert_eq!(markdown("www.b.c"), "<code>www&#46;b&#46;c</code>");
+        assert_eq!(markdown("0.1"), "<code>0.1</code>");
+        assert_eq!(markdown(""), "<code></code>");
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        assert_eq!(shell("model/wte:0"), "model/wte:0");
+        assert_eq!(shell("my weight"), "'my weight'");
+        assert_eq!(shell("it's"), r"'it'\''s'");
+        assert_eq!(shell(""), "''");
+        assert_eq!(shell("it's\n\u{2028}\\"), r"$'it\'s\012\342\200\250\\'");
+    }
+
+    #[test]
+    fn yaml_and_python_read_the_same() {
+        assert_eq!(
+            quoted("a\"\\\n\u{9b}\u{2028}\u{e0041}é"),
+            r#""a\"\\\u000a\u009b\u2028\U000e0041é""#
+        );
+    }
+}

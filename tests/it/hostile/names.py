@@ -1,0 +1,54 @@
+# Reads all languages that names are written in with their own parsers: JSON with a text
+# for each comes in, and JSON with what they say goes out.
+import ast
+import html
+import html.parser
+import json
+import re
+import sys
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+
+class Page(html.parser.HTMLParser):
+    """All elements with their attributes, and all texts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts = set(), ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.add(" ".join([tag] + sorted(name for name, _ in attributes)))
+
+    def handle_data(self, data):
+        self.texts += data
+
+
+def stages(text):
+    """The names that a Python program has as keys."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "pipeline_stages":
+            return list(ast.literal_eval(node.value))
+
+
+given = json.load(sys.stdin)
+page = Page(given["html"])
+print(
+    json.dumps(
+        {
+            "keras": stages(given["keras"]),
+            "popart": [type(node).__name__ for node in ast.parse(given["popart"]).body],
+            "yaml": yaml and [yaml.safe_load(text) for text in given["yaml"]],
+            "elements": sorted(page.elements),
+            "page": page.texts,
+            "markdown": [
+                html.unescape(code)
+                for code in re.findall("<code>(.*?)</code>", given["markdown"])
+            ],
+        }
+    )
+)

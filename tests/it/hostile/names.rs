@@ -1,0 +1,387 @@
+//! The same hostile names through every output, each read back with the parser of its own
+//! language.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::hostile::cases::{Case, new_folder};
+use crate::support::{
+    Run, cells, change_texts, piped, popliner, python, sections, skip, try_finish,
+};
+
+/// What wants to end a text, begin a key, be computed, be obeyed, or be a result.
+const NAMES: [&str; 6] = [
+    "</script><img src=x onerror=alert(1)>'\"\\",
+    "a\u{2028}evil: [1]\u{2029}b: 2\u{85}c: 3",
+    "=cmd|' /C calc'!A0\t=1",
+    "\u{1b}]0;t\u{7}\u{9b}31m\u{7f}\u{202e}\u{2066}\u{200b}\u{61c}\u{feff}\u{ffff}\u{e0041}",
+    "x\r\n# solve\n[]\n::error::y",
+    "|`*_[x](javascript:y) @all $(touch z) {{1}} \u{1f680}é",
+];
+
+/// Characters in them that must be nowhere as they are. Lines end where results do.
+const OBEYED: [char; 15] = [
+    '\u{2028}',
+    '\u{2029}',
+    '\u{85}',
+    '\u{1b}',
+    '\u{7}',
+    '\u{9b}',
+    '\u{7f}',
+    '\u{202e}',
+    '\u{2066}',
+    '\u{200b}',
+    '\u{61c}',
+    '\u{feff}',
+    '\u{ffff}',
+    '\u{e0041}',
+    '\r',
+];
+
+/// Finds what was [`renamed`].
+const REGEX: &str = "--layer-name-regex=(?s)«(.+?)»";
+
+/// All names that a pattern finds, such as `Layer0`, become a hostile one and its number.
+fn renamed(fixture: &str, pattern: &str, name: &str) -> Case {
+    let pattern = regex::Regex::new(pattern).unwrap();
+    let renamed = |text: &str| {
+        let renamed = |found: &regex::Captures<'_>| format!("«{name}{}»", &found[1]);
+        pattern.replace_all(text, renamed).into_owned()
+    };
+    let case = Case::of(fixture);
+    let connection = Connection::open(&case.profile).unwrap();
+    connection.execute_batch("BEGIN").unwrap();
+    for table in ["compute_sets", "programs", "unlowered_vars"] {
+        let sql = format!("SELECT rowid, name FROM {table} WHERE name IS NOT NULL");
+        let mut names = connection.prepare(&sql).unwrap();
+        let names = names.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        let names: Result<Vec<(i64, String)>, _> = names.unwrap().collect();
+        for (row, own) in names.unwrap() {
+            let sql = format!("UPDATE {table} SET name = ?2 WHERE rowid = ?1");
+            connection.execute(&sql, (row, renamed(&own))).unwrap();
+        }
+    }
+    connection.execute_batch("COMMIT").unwrap();
+    drop(connection);
+    case.cbor(|contexts, strings| {
+        for own in contexts.iter_mut().chain(strings) {
+            change_texts(own, &mut |text| *text = renamed(text));
+        }
+    })
+}
+
+const LAYER: &str = "Layer([0-9]+)";
+
+/// Everything that is printed about a model, in one run.
+const ALL: [&str; 26] = [
+    REGEX,
+    "-vv",
+    "--num-ipus=3",
+    "--solve",
+    "--sweep",
+    "--explain",
+    "--list-layers",
+    "--layer-breakdown",
+    "--operation-breakdown",
+    "--memory-totals",
+    "--memory-affinity",
+    "--interlayer-communication",
+    "--diagnose",
+    "--emit=layers-per-ipu",
+    "--emit=popart",
+    "--emit=keras",
+    "--emit=pipeline-splits",
+    "--module=a['{}']",
+    "--module-in=embedding",
+    "--module-out=head",
+    "--export-lp=-",
+    "--export-json=-",
+    "--export-csv=-",
+    "--export-markdown=-",
+    "--export-html=-",
+    "--format=csv",
+];
+
+/// Runs the tool, and checks that nothing is left to obey. A tab is between the cells of
+/// a table alone.
+fn run(case: &Case, options: &[&str]) -> Run {
+    let run = case.run(options);
+    assert!(run.code < 2, "{}", run.err);
+    let is_table = options.contains(&"--format=tsv");
+    let obeyed = |c: char| OBEYED.contains(&c) || c == '\t' && !is_table;
+    for text in [&run.out, &run.err] {
+        let line = text.lines().find(|line| line.contains(obeyed));
+        assert_eq!(line, None);
+    }
+    run
+}
+
+/// A section of standard output.
+fn section<'a>(all: &'a [(String, String)], name: &str) -> &'a str {
+    let mut named = all.iter().filter(|(own, _)| own == name);
+    let (Some((_, text)), None) = (named.next(), named.next()) else {
+        panic!("{name} is not there once");
+    };
+    text
+}
+
+/// As people read a name: what is obeyed is written out.
+fn written_out(name: &str) -> String {
+    let written = |c: char| match OBEYED.contains(&c) || "\t\n".contains(c) {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    name.chars().map(written).collect()
+}
+
+/// A cell of a table: text, and no formula.
+fn as_cell(name: &str) -> String {
+    let sign = if name.starts_with('=') { "'" } else { "" };
+    format!("{sign}{}", written_out(name))
+}
+
+/// The names of all layers, as the pattern makes them of a fixture with five.
+fn layers(name: &str) -> Vec<String> {
+    (0..5).map(|number| format!("{name}{number}")).collect()
+}
+
+fn check_tables(sections: &[(String, String)], delimiter: char, name: &str) {
+    let expected: BTreeSet<String> = layers(name).iter().map(|own| as_cell(own)).collect();
+    for table in ["layer-breakdown", "list-layers", "memory-affinity"] {
+        let text = section(sections, table);
+        let rows = cells(text, delimiter);
+        assert_eq!(rows.len(), text.lines().count(), "{text}");
+        let first: BTreeSet<String> = rows.into_iter().map(|mut row| row.remove(0)).collect();
+        assert!(first.is_superset(&expected), "{first:?}");
+    }
+}
+
+/// Checks all JSON, and gives the layers of each stage.
+fn check_json(sections: &[(String, String)], name: &str) -> Vec<Vec<String>> {
+    let read = |name| -> Value { serde_json::from_str(section(sections, name)).expect("JSON") };
+    let (stages, report) = (read("solve"), read("export-json"));
+    let mut expected = layers(name);
+    let stages = stages.as_array().unwrap().iter();
+    let stages = stages.map(|stage| {
+        let layers = stage["layers"].as_array().unwrap().iter();
+        let layers = layers.filter_map(Value::as_str).filter(|&own| own != "Out");
+        layers.map(String::from).collect()
+    });
+    let stages: Vec<Vec<String>> = stages.collect();
+    assert_eq!(stages.concat(), expected);
+    expected.push("Out".into());
+    let named = report["layers"].as_array().unwrap().iter();
+    let named: Vec<&str> = named.filter_map(|layer| layer["name"].as_str()).collect();
+    assert_eq!(named, expected);
+    stages
+}
+
+/// The program without its comments, which have the names.
+fn without_comments(lp: &str) -> Vec<&str> {
+    lp.lines().filter(|line| !line.starts_with('\\')).collect()
+}
+
+fn module(layer: &str) -> String {
+    format!("a['{layer}']")
+}
+
+/// What both forms of YAML say.
+fn yaml(stages: &[Vec<String>]) -> Value {
+    let counts: Vec<usize> = stages.iter().map(Vec::len).collect();
+    let splits: Vec<String> = stages[1..].iter().map(|own| module(&own[0])).collect();
+    json!([{ "layers_per_ipu": counts }, { "pipeline_splits": splits }])
+}
+
+/// What Python reads of all forms but JSON and tables.
+fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
+    let of = |name| section(sections, name);
+    let input = json!({
+        "keras": of("emit-keras"),
+        "popart": of("emit-popart"),
+        "yaml": [of("emit-layers-per-ipu"), of("emit-pipeline-splits")],
+        "html": of("export-html"),
+        "markdown": of("export-markdown"),
+    });
+    let found = python(include_str!("names.py"), &input.to_string())?;
+    Some(serde_json::from_str(&found).expect("JSON"))
+}
+
+/// Checks what Python read, against what it reads where layers have plain names.
+fn check_python(found: &Value, plain: &Value, stages: &[Vec<String>]) {
+    let modules: Vec<String> = stages.concat().iter().map(|own| module(own)).collect();
+    let entries = [
+        &["embedding".to_string()],
+        &modules[..],
+        &["head".to_string()],
+    ]
+    .concat();
+    assert_eq!(found["keras"], json!(entries));
+    assert_eq!(found["popart"], plain["popart"]);
+    // Names that cannot be typed leave a command line out, and add nothing.
+    let elements = |found: &Value| BTreeSet::from_iter(strings(&found["elements"]));
+    assert!(elements(found).is_subset(&elements(plain)), "{found}");
+    if found["yaml"].is_array() {
+        assert_eq!(found["yaml"], yaml(stages));
+    } else {
+        skip("python3 has no yaml");
+    }
+    for layer in stages.concat() {
+        let shown = written_out(&layer);
+        assert!(found["page"].as_str().unwrap().contains(&shown), "{shown}");
+    }
+    let shown = written_out(&stages[0][0]);
+    let mut codes = found["markdown"].as_array().unwrap().iter();
+    assert!(
+        codes.any(|code| code.as_str().unwrap().contains(&shown)),
+        "{found}"
+    );
+}
+
+#[test]
+fn every_language_reads_them_back() {
+    let plain = run(&renamed("poplar-mlp", LAYER, "plain"), &ALL);
+    let plain = sections(&plain.out);
+    let read_plain = read_by_python(&plain);
+    for name in NAMES {
+        let case = renamed("poplar-mlp", LAYER, name);
+        let csv = sections(&run(&case, &ALL).out);
+        let names = |all: &[(String, String)]| all.iter().map(|own| own.0.clone()).collect();
+        let [expected, found]: [Vec<String>; 2] = [names(&plain), names(&csv)];
+        assert_eq!(found, expected, "no name is a section");
+        check_tables(&csv, ',', name);
+        let stages = check_json(&csv, name);
+        let [lp, plain_lp] = [&csv, &plain].map(|all| section(all, "export-lp"));
+        assert_eq!(without_comments(lp), without_comments(plain_lp));
+        assert_eq!(lp.lines().count(), plain_lp.lines().count());
+        let of_yaml: [Value; 2] = ["emit-layers-per-ipu", "emit-pipeline-splits"].map(|form| {
+            let read = serde_yaml_ng::from_str(section(&csv, form));
+            read.expect("YAML")
+        });
+        assert_eq!(Value::from(of_yaml.to_vec()), yaml(&stages));
+        if let (Some(plain), Some(found)) = (&read_plain, read_by_python(&csv)) {
+            check_python(&found, plain, &stages);
+        }
+        let tables = [
+            REGEX,
+            "--layer-breakdown",
+            "--list-layers",
+            "--memory-affinity",
+        ];
+        let tsv = run(&case, &[&tables[..], &["--format=tsv"]].concat());
+        check_tables(&sections(&tsv.out), '\t', name);
+    }
+}
+
+#[test]
+fn python_is_given_no_module_that_it_reads_otherwise() {
+    for name in NAMES {
+        let case = renamed("poplar-mlp", LAYER, name);
+        for module in ["--module=a.{}", "--module=a['{}']"] {
+            let run = case.run(&["--emit=poptorch", "--num-ipus=3", REGEX, module]);
+            let is_text = module.contains('\'') && !name.contains(['\'', '\n', '\t']);
+            if run.code == 0 && is_text && !name.contains(OBEYED) {
+                assert!(run.out.contains(&format!("a['{name}")), "{}", run.out);
+            } else {
+                assert_eq!((run.code, &*run.out), (2, ""), "{name:?}: {run:?}");
+                assert!(!run.err.contains(OBEYED), "{}", run.err);
+            }
+        }
+    }
+}
+
+/// Words of a command line that a message tells people to type.
+#[test]
+fn shells_read_them_back() {
+    for name in NAMES {
+        let case = renamed("tied-weights", "Embedding_Dict()", name);
+        let report = run(
+            &case,
+            &[
+                "--solve",
+                "--num-ipus=4",
+                "--out-on=last",
+                "--export-json=-",
+            ],
+        );
+        let report: Value = serde_json::from_str(&sections(&report.out)[1].1).expect("JSON");
+        let weight = report["tied_weights"][0]["weight"].as_str().unwrap();
+        assert!(weight.contains(name), "{weight:?}");
+        let all = strings(&report);
+        let said = all.iter().find(|own| own.contains("--untie ")).unwrap();
+        let (_, word) = said.rsplit_once("--untie ").unwrap();
+        let word = word.strip_suffix(" says otherwise").unwrap();
+        let script = format!("printf %s {word}");
+        let Some(read) = try_finish(piped("bash").args(["-c", &script])) else {
+            skip("there is no bash");
+            return;
+        };
+        assert_eq!(read.out, weight, "{word}");
+    }
+}
+
+/// Predictions, calibrations, saved models, and paths.
+#[test]
+fn files_read_them_back() {
+    for name in NAMES {
+        let folder = new_folder();
+        let folder = folder.path().join(name.replace('/', ""));
+        fs::create_dir(&folder).unwrap();
+        let option = |option: &str, file: &str| format!("{option}={}", folder.join(file).display());
+        let [one, several] = ["training-pipeline", "training-pipelined"];
+        let [one, several] = [one, several].map(|own| renamed(own, LAYER, name));
+        let predict = [
+            REGEX,
+            "--layers-per-ipu=1,2,2,1",
+            &option("--export-json", "prediction.json"),
+            &option("--save-to-file", "saved"),
+        ];
+        run(&one, &predict);
+        let fit = [
+            REGEX,
+            "-v",
+            "--fit",
+            &option("--against", "prediction.json"),
+            &option("--calibrate", "calibration.json"),
+            "--export-json=-",
+            "--export-csv=-",
+            "--export-markdown=-",
+            "--export-html=-",
+            "--format=csv",
+        ];
+        let fit = sections(&run(&several, &fit).out);
+        let report: Value = serde_json::from_str(section(&fit, "export-json")).expect("JSON");
+        assert!(strings(&report).contains(&format!("{name}5")), "{report}");
+        let text = fs::read_to_string(folder.join("calibration.json")).unwrap();
+        assert!(!text.contains(OBEYED), "{text}");
+        let calibration: Value = serde_json::from_str(&text).expect("JSON");
+        let again = [
+            REGEX,
+            "-v",
+            "--layers-per-ipu=1,2,2,1",
+            &option("--calibration", "calibration.json"),
+            &option("--compare", "prediction.json"),
+            "--format=csv",
+        ];
+        run(&one, &again);
+        assert!(strings(&calibration).contains(&format!("{name}5")));
+        let saved = folder.join("saved");
+        let saved = saved.to_str().unwrap();
+        let loaded = popliner(["--load-from-file", saved, REGEX, "--export-json=-"]);
+        assert!(!loaded.out.contains(OBEYED) && !loaded.err.contains(OBEYED));
+        let loaded: Value = serde_json::from_str(&loaded.out).expect("JSON");
+        assert!(strings(&loaded).contains(&format!("{name}5")));
+    }
+}
+
+/// All texts in a document.
+fn strings(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(list) => list.iter().flat_map(strings).collect(),
+        Value::Object(fields) => fields.values().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
+}
