@@ -41,7 +41,8 @@ pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 pub enum Unreadable {
     /// The file or a folder above it is closed to this user.
     #[error(
-        "there is no permission to read it: {0}; change the permissions of the file and of the          folders above it, or run as a user who may read it"
+        "there is no permission to read it: {0}; change the permissions of the file and of the \
+         folders above it, or run as a user who may read it"
     )]
     Denied(io::Error),
     /// Anything else, in the system's words.
@@ -94,5 +95,18 @@ impl BadValue {
     /// has it.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_closed_names_permissions_first() {
+        let said = |kind| Unreadable::from(io::Error::from(kind)).to_string();
+        let closed = said(io::ErrorKind::PermissionDenied);
+        assert!(closed.starts_with("there is no permission to read it: "));
+        assert!(said(io::ErrorKind::NotFound).starts_with("it cannot be read: "));
     }
 }

@@ -108,7 +108,7 @@ pub struct Options {
     pub debug: Option<PathBuf>,
 
     /// Take DEBUG also where it is damaged or belongs to another compilation than the
-    /// profile; then all results warn of that
+    /// profile; then messages and reports warn of that
     #[arg(long, help_heading = "Layers")]
     pub trust_debug_info: bool,
 

@@ -5,7 +5,7 @@ use std::fs;
 use ciborium::Value;
 use popliner::debug_info::DebugInfo;
 
-use crate::hostile::cases::{Case, each, get, of_debug, set};
+use crate::hostile::cases::{Case, each, of_debug, set};
 
 #[test]
 fn contexts_cut_at_any_byte() {
@@ -42,7 +42,7 @@ fn damage_that_is_found_is_refused_and_said_of_what_is_trusted() {
         ),
         (
             "a string table that lost one entry",
-            |_, strings| drop(strings.remove(3)),
+            |_, strings| drop(strings.remove(130)),
             "compute sets whose context has another name or none: ",
         ),
         (
@@ -100,10 +100,10 @@ fn damage_that_is_found_is_refused_and_said_of_what_is_trusted() {
 /// A whole file may lack a parent: then nothing is refused, and all is said.
 #[test]
 fn a_parent_that_is_missing_is_a_warning() {
-    let mut case = Case::new().cbor(|contexts, _| {
-        let parent = |own: &Value| get(own, "parentId");
-        let lost = contexts.iter().find_map(parent).expect("a parent");
-        contexts.retain(|own| get(own, "id") != Some(lost));
+    let mut case = Case::of("popart-bert-inference").cbor(|contexts, _| {
+        let of_onnx = |own: &Value| format!("{own:?}").contains("\"onnx\"");
+        let lost = contexts.iter().position(of_onnx).expect("a parent");
+        contexts.remove(lost);
     });
     case.trusts = false;
     let run = case.run(&["--solve", "-q"]);
@@ -195,7 +195,7 @@ fn odd_cbor() {
             "numbers as contexts",
             b"\xa1\x68contexts\x82\x01\x02".to_vec(),
             0,
-            "they are no maps: 2",
+            "that are no maps: 2",
         ),
     ];
     for (what, bytes, code, part) in cases {
@@ -232,9 +232,7 @@ fn odd_cbor() {
         "wrong types, keys twice"
     );
     let case = Case::new().bytes(of_debug, |bytes| {
-        let name = bytes
-            .windows(5)
-            .position(|at| at == b"Layer" || at == b"layer");
+        let name = bytes.windows(5).rposition(|at| at == b"Layer");
         let place = name.expect("a name");
         bytes[place] = 0xff;
     });
