@@ -39,24 +39,12 @@ fn said(programs: &Programs, debug_info: &DebugInfo, is_trusted: bool) -> Result
     if foreign.is_none() {
         damage.extend(belonging.damage());
     }
-    let damage = Some(damage).filter(|all| !all.is_empty());
-    let damage = damage.map(|all| listed(&all));
+    let damage = (!damage.is_empty()).then(|| listed(&damage));
     if !is_trusted {
         refuse(foreign.as_deref(), damage.as_deref())?;
     }
-    let foreign = foreign.map(|evidence| {
-        Warning::new(format!(
-            "the debug file belongs to another compilation than the profile, and is taken all the \
-             same: {evidence}; {OWN_DEBUG}"
-        ))
-    });
-    let damage = damage.map(|evidence| {
-        Warning::new(format!(
-            "the debug file is damaged, and is taken all the same: {evidence}; {DEBUG_AGAIN}"
-        ))
-    });
-    let said = foreign.into_iter().chain(damage);
-    Ok(said.chain(orphans(&belonging)).collect())
+    let taken = taken(foreign.as_deref(), damage.as_deref());
+    Ok(taken.into_iter().chain(orphans(&belonging)).collect())
 }
 
 /// Refuses a file for one of two reasons, if there is any.
@@ -74,6 +62,22 @@ fn refuse(foreign: Option<&str>, damage: Option<&str>) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// What is to be said where it is taken all the same.
+fn taken(foreign: Option<&str>, damage: Option<&str>) -> Vec<Warning> {
+    let foreign = foreign.map(|evidence| {
+        Warning::new(format!(
+            "the debug file belongs to another compilation than the profile, and is taken all the \
+             same: {evidence}; {OWN_DEBUG}"
+        ))
+    });
+    let damage = damage.map(|evidence| {
+        Warning::new(format!(
+            "the debug file is damaged, and is taken all the same: {evidence}; {DEBUG_AGAIN}"
+        ))
+    });
+    foreign.into_iter().chain(damage).collect()
 }
 
 fn listed(damage: &[Damage]) -> String {

@@ -255,7 +255,9 @@ fn a_file_that_may_not_be_read_is_said_to_be_closed() {
     fs::create_dir(&closed).unwrap();
     let inner = copy(FIXTURE, &closed);
     let close = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0)).unwrap();
-    [&profile, &debug, &closed].map(|path| close(path));
+    [&profile, &debug, &closed]
+        .into_iter()
+        .for_each(|path| close(path));
     if fs::read(&profile).is_ok() {
         skip("this user may read everything");
         return;
