@@ -6,18 +6,22 @@ use crate::debug_info::DebugInfo;
 use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::model::{
-    Belonging, LayerOptions, Layering, Model, Placement, PlacementOptions, ProfileLookup, Rules,
+    LayerOptions, Layering, Model, Placement, PlacementOptions, ProfileLookup, Rules,
 };
-use crate::profile::{Profile, Programs};
+use crate::profile::Profile;
 use crate::progress::{Progress, Unit};
 use crate::report::{
     Calibration, Detail, Files, Inputs, PageVariables, Peaks, Provenance, Report, printable,
 };
 use crate::saved;
 use crate::search::{SearchRequest, SearchResult, search};
+use crate::trust::check_debug;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::Path;
+
+/// What is to be said of files, with the path of each.
+pub(crate) type FileWarnings = Vec<(String, Warning)>;
 
 /// A model, and what is known of the files that it is from.
 #[derive(Debug)]
@@ -36,7 +40,7 @@ pub struct Analysis {
     /// saved model.
     pub counts: Option<(usize, usize)>,
     /// What was unusual about the files, each with its path.
-    pub warnings: Vec<(String, Warning)>,
+    pub warnings: FileWarnings,
 }
 
 /// What is read beside the model.
@@ -48,7 +52,7 @@ pub struct ReadOptions {
     /// What finds variables by name for a report with everything: some 20 bytes
     /// for each lowered variable.
     pub names: bool,
-    /// Contexts that seem to belong to another compilation are taken all the same.
+    /// Contexts that are damaged or of another compilation are taken all the same.
     pub trust_debug_info: bool,
 }
 
@@ -95,11 +99,14 @@ impl Analysis {
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
         let built = Model::build_with_lookup(read, debug_info, options.memory_peak);
-        let (model, lookup) = built.with_context(|| shown(profile))?;
+        let (mut model, lookup) = built.with_context(|| shown(profile))?;
         let of_model = model.warnings.iter();
         let of_model = of_model.map(|warning| (shown(profile), warning.clone()));
+        let warnings: FileWarnings = of_debug.into_iter().chain(of_model).collect();
+        // Where it is saved, all of that goes with it.
+        model.warnings = warnings.iter().map(|(_, own)| own.clone()).collect();
         Ok(Self {
-            warnings: of_debug.into_iter().chain(of_model).collect(),
+            warnings,
             model,
             lookup: Some(lookup).filter(|_| options.names),
             counts: Some(counts),
@@ -287,71 +294,6 @@ impl Layers<'_> {
         let all = of_files.chain(self.warnings.iter().cloned());
         all.chain(of_pipeline).collect()
     }
-}
-
-/// What is to be said of files, with the path of each.
-pub(crate) type FileWarnings = Vec<(String, Warning)>;
-
-/// Refuses contexts that cannot be used with these programs; of others, gives what is
-/// to be said of them.
-///
-/// # Errors
-/// With the name of the file when it has no contexts, or those of another compilation.
-pub(crate) fn check_debug(
-    programs: &Programs,
-    (path, debug_info): (&Path, &DebugInfo),
-    is_trusted: bool,
-) -> Result<FileWarnings> {
-    let belongs =
-        check_contexts(debug_info).and_then(|()| check_belonging(programs, debug_info, is_trusted));
-    let partial = belongs.with_context(|| shown(path))?;
-    let all = debug_info.warnings().iter().cloned().chain(partial);
-    Ok(all.map(|own| (shown(path), own)).collect())
-}
-
-/// Refuses a whole file without contexts: two were found in public repositories. What
-/// was cut off, or has something else in place of contexts, has a warning of its own.
-fn check_contexts(debug_info: &DebugInfo) -> Result<()> {
-    let is_whole = debug_info.truncation().is_none() && debug_info.warnings().is_empty();
-    anyhow::ensure!(
-        !(debug_info.is_empty() && is_whole),
-        "it has no contexts, so nothing would have a name or a layer: the process that wrote it \
-         compiled nothing; give the debug.cbor of the process that wrote the profile, or record \
-         both again with autoReport.outputDebugInfo set to true"
-    );
-    Ok(())
-}
-
-/// Refuses contexts of another compilation, unless they are trusted; says what is
-/// missing of those that belong to the profile.
-fn check_belonging(
-    programs: &Programs,
-    debug_info: &DebugInfo,
-    is_trusted: bool,
-) -> Result<Option<Warning>> {
-    let belonging = Belonging::new(programs, debug_info);
-    let Belonging {
-        ids,
-        found,
-        of_programs,
-        named,
-        same_names,
-    } = belonging;
-    let is_whole = debug_info.truncation().is_none();
-    anyhow::ensure!(
-        is_trusted || !belonging.is_foreign(),
-        "it belongs to another compilation than the profile: of {ids} contexts that its programs \
-         refer to, {found} are there, and {of_programs} of these are of programs; of {named} \
-         compute sets with a name, {same_names} have that of their context; give the \
-         debug.cbor of the process that wrote the profile, or --trust-debug-info to take this one"
-    );
-    Ok(belonging.is_partial(is_whole).then(|| {
-        Warning::new(format!(
-            "{} of {ids} contexts that programs refer to are missing, so their operations have no \
-             names; give the debug.cbor of the process that wrote the profile",
-            ids - found
-        ))
-    }))
 }
 
 /// A path in a message.

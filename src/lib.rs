@@ -89,4 +89,5 @@ pub mod saved;
 pub mod search;
 mod section;
 pub mod solve;
+mod trust;
 mod wording;

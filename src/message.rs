@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::io;
 use std::ops::Deref;
 use thiserror::Error;
 
@@ -16,6 +17,8 @@ pub(crate) const PROFILE_AGAIN: &str = "copy the profile again, or record it aga
 /// The way out of damaged contexts.
 pub(crate) const DEBUG_AGAIN: &str =
     "copy debug.cbor again, or record it again together with the profile";
+/// The way out of contexts of another compilation.
+pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
 /// The way out where the path is of something else than a profile.
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
 /// The way out where the path is of something else than contexts.
@@ -32,8 +35,29 @@ pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with 
 pub(crate) const GIVE_CALIBRATION: &str = "give a file that --calibrate wrote";
 /// The way out of a file that is no report.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
-/// The way out of a path that cannot be read.
-pub(crate) const GIVE_READABLE: &str = "give the path of a file that can be read";
+
+/// Why a file or a folder cannot be read at all. The caller adds its name.
+#[derive(Debug, Error)]
+pub enum Unreadable {
+    /// The file or a folder above it is closed to this user.
+    #[error(
+        "there is no permission to read it: {0}; change the permissions of the file and of the \
+         folders above it, or run as a user who may read it"
+    )]
+    Denied(io::Error),
+    /// Anything else, in the system's words.
+    #[error("it cannot be read: {0}; give the path of a file that can be read")]
+    Other(io::Error),
+}
+
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Self::Denied(error),
+            _ => Self::Other(error),
+        }
+    }
+}
 
 /// Something is unusual, but not so that nothing can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,5 +95,18 @@ impl BadValue {
     /// has it.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_closed_names_permissions_first() {
+        let said = |kind| Unreadable::from(io::Error::from(kind)).to_string();
+        let closed = said(io::ErrorKind::PermissionDenied);
+        assert!(closed.starts_with("there is no permission to read it: "));
+        assert!(said(io::ErrorKind::NotFound).starts_with("it cannot be read: "));
     }
 }

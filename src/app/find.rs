@@ -1,30 +1,38 @@
-//! From the path that a user has to a profile: the file itself, or the report folder
-//! that Poplar wrote it to.
+//! From the path that a user has to what is read: a profile, the report folder that
+//! Poplar wrote it to, or a saved model.
 
 use super::input::ReadError;
 use super::messages::Messages;
 use super::{Options, usage};
 use crate::analysis::shown;
+use crate::message::GIVE_PROFILE;
 use crate::profile::Outline;
+use crate::saved::is_saved;
 use anyhow::{Context, Result};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What Poplar calls a profile.
 const NAME: &str = "profile.pop";
 
-/// The same options with the path of a profile. A folder stands for the profile in it
-/// or, where there are several engines, one folder below: for the only one that can
-/// answer.
+/// The same options with the path of a profile or, known by its first bytes, of a saved
+/// model. A folder stands for the profile in it or, where there are several engines, one
+/// folder below: for the only one that can answer.
 ///
 /// # Errors
-/// When a folder has no profile, or several of which nothing tells one.
-pub(super) fn profile(options: &Options, messages: Messages) -> Result<Options> {
+/// When a folder has no profile, or several of which nothing tells one, and when a saved
+/// model is to be judged as it was compiled.
+pub(super) fn input(options: &Options, messages: Messages) -> Result<Options> {
     let mut options = options.clone();
-    if options.load_from_file || !options.profile.is_dir() {
-        return Ok(options);
-    }
     let folder = &options.profile;
+    if options.load_from_file || !folder.is_dir() {
+        options.load_from_file |= is_saved(folder);
+        return match options.fit && options.load_from_file {
+            true => Err(saved_for_fit(&options.profile)),
+            false => Ok(options),
+        };
+    }
     let found = profiles(folder).with_context(|| shown(folder))?;
     let chosen = match &found[..] {
         [] => return Err(none(folder)),
@@ -37,20 +45,37 @@ pub(super) fn profile(options: &Options, messages: Messages) -> Result<Options> 
 }
 
 /// The profile in a folder, or those one folder below, by name.
-fn profiles(folder: &Path) -> Result<Vec<PathBuf>> {
+fn profiles(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let own = folder.join(NAME);
-    if own.is_file() {
+    if is_file(&own)? {
         return Ok(vec![own]);
     }
     let mut below = Vec::new();
-    for entry in fs::read_dir(folder).map_err(ReadError::Io)? {
-        let path = entry.map_err(ReadError::Io)?.path().join(NAME);
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path().join(NAME);
+        // A folder of somebody else may be beside.
         if path.is_file() {
             below.push(path);
         }
     }
     below.sort();
     Ok(below)
+}
+
+/// Is there a file? In a folder that is closed to this user nobody knows.
+fn is_file(path: &Path) -> io::Result<bool> {
+    match path.metadata() {
+        Ok(metadata) => Ok(metadata.is_file()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
+fn saved_for_fit(path: &Path) -> anyhow::Error {
+    usage(format!(
+        "--fit judges a profile, and {} is a model that --save-to-file wrote; {GIVE_PROFILE}",
+        shown(path)
+    ))
 }
 
 /// The maximum number of names that a message has.

@@ -6,7 +6,7 @@ use super::messages::Messages;
 use super::output::{exit_of, read_report_at};
 use super::stdout::Sections;
 use super::{Exit, Options, export, layers, request, usage};
-use crate::analysis::{FileWarnings, check_debug, shown};
+use crate::analysis::{FileWarnings, shown};
 use crate::atomic;
 use crate::debug_info::DebugInfo;
 use crate::limits;
@@ -17,6 +17,7 @@ use crate::progress::Progress;
 use crate::report::{
     Against, Calibration, Files, FitInputs, Provenance, Report, Table, fit_tables, terminal,
 };
+use crate::trust::check_debug;
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -5,11 +5,12 @@ use super::messages::Messages;
 use super::{layers, usage};
 use crate::analysis::{Analysis, Layers, ReadOptions, shown};
 use crate::limits;
-use crate::message::{GIVE_READABLE, Warning};
+use crate::message::{Unreadable, Warning};
 use crate::model::{Layerless, OutOn, Placement, Rules, Untied};
+use crate::profile::Outline;
 use crate::progress::Unit;
 use crate::report::printable;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Read};
@@ -53,7 +54,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
 fn load(options: &Options, messages: Messages) -> Result<Analysis> {
     if options.debug.is_some() {
         return Err(usage(
-            "with --load-from-file the saved file is the only argument; leave DEBUG out",
+            "a saved model is the only argument, since it has its contexts; leave DEBUG out",
         ));
     }
     messages.while_showing(|progress| {
@@ -164,29 +165,38 @@ fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
 }
 
 /// The second argument, or where Poplar writes the file.
+///
+/// # Errors
+/// When it is in none of these places: first of all what is wrong with the profile.
 pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     if let Some(path) = &options.debug {
         return Ok(path.clone());
     }
-    let folder = options.profile.parent().unwrap_or(Path::new(""));
+    let profile = &options.profile;
+    let folder = profile.parent().unwrap_or(Path::new(""));
     let places = [
         folder.join("debug.cbor"),
         folder.join("..").join("debug.cbor"),
     ];
     let found = places.iter().find(|place| place.exists()).cloned();
-    found.ok_or_else(|| {
-        anyhow::anyhow!(
-            "no debug.cbor is beside {} or one folder above; give its path as the second argument",
-            shown(&options.profile)
-        )
-    })
+    found.map_or_else(
+        || {
+            Outline::read(profile).with_context(|| shown(profile))?;
+            anyhow::bail!(
+                "no debug.cbor is beside {} or one folder above; give its path as the second \
+                 argument",
+                shown(profile)
+            )
+        },
+        Ok,
+    )
 }
 
 /// Why a file or a folder could not be read. The caller adds its name.
 #[derive(Debug, Error)]
 pub(super) enum ReadError {
-    #[error("it cannot be read: {0}; {GIVE_READABLE}")]
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] Unreadable),
     #[error(
         "it has more than {max} bytes, and no {what} is that large; give it as {writer} wrote it"
     )]
@@ -199,6 +209,12 @@ pub(super) enum ReadError {
     NoJson(serde_json::Error),
 }
 
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        ReadError::Io(error.into())
+    }
+}
+
 /// A whole file, unless it has more than `max` bytes; then the error says what it
 /// should be, and what writes that.
 pub(super) fn read_bounded(
@@ -207,9 +223,8 @@ pub(super) fn read_bounded(
     (what, writer): (&'static str, &'static str),
 ) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(ReadError::Io)?;
-    let read = file.take(max + 1).read_to_end(&mut bytes);
-    read.map_err(ReadError::Io)?;
+    let file = File::open(path)?;
+    file.take(max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(ReadError::TooLarge { max, what, writer });
     }

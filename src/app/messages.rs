@@ -16,7 +16,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// `quiet` leaves only errors; each `verbose` adds more.
+    /// `quiet` leaves only errors and warnings; each `verbose` adds more.
     /// Amounts are given in `units`.
     pub fn new(quiet: bool, verbose: u8, units: Units) -> Self {
         let level = if quiet { -1 } else { verbose.min(2) as i8 };
@@ -33,11 +33,11 @@ impl Messages {
     }
 
     /// Something is wrong with the input, but not so that it cannot be used; `file` is
-    /// where.
+    /// where. Not even `quiet` silences it.
     pub fn warning(&self, file: Option<&str>, warning: &Warning) {
         let head = self.look.toned(Severity::Notable, "warning:");
         let file = file.map_or(String::new(), |file| format!("{file}: "));
-        self.write(0, format_args!("{head} {file}{}", printable(warning)));
+        self.write(-1, format_args!("{head} {file}{}", printable(warning)));
     }
 
     /// A result for people.

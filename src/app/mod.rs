@@ -138,7 +138,7 @@ fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
 /// With the name of the file or option that is at fault.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let messages = Messages::new(options.quiet, options.verbose, options.units);
-    let options = &find::profile(options, messages)?;
+    let options = &find::input(options, messages)?;
     output::check(options)?;
     if options.fit {
         return fit::run(options, messages, out);

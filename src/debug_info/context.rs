@@ -248,6 +248,9 @@ pub(super) struct Draft {
     bytes: Vec<u8>,
     /// The keys of those texts, and where they are.
     texts: Vec<(TextKey, Range<usize>)>,
+    /// Keys that are no text, and values of another type than all contexts have there. A
+    /// negative number, a float or null may stand for none.
+    pub mistyped: usize,
 }
 
 impl Draft {
@@ -256,6 +259,7 @@ impl Draft {
             record: ContextRecord::NONE,
             bytes: Vec::new(),
             texts: Vec::new(),
+            mistyped: 0,
         }
     }
 
@@ -267,6 +271,7 @@ impl Draft {
         self.record = ContextRecord::NONE;
         self.bytes.clear();
         self.texts.clear();
+        self.mistyped = 0;
         while let Some(key) = self.next_key(items, &mut count)? {
             match key {
                 Some(key) => self.read_value(items, key)?,
@@ -305,6 +310,8 @@ impl Draft {
                 Ok(key)
             }
             other => {
+                let is_text = matches!(other, ItemHead::Text(_));
+                self.mistyped += usize::from(!is_text);
                 items.skip(other)?;
                 Ok(None)
             }
@@ -346,7 +353,11 @@ impl Draft {
             (ContextKey::Attributes, ItemHead::Map(_) | ItemHead::OpenMap) => {
                 self.read_attributes(items, value)?;
             }
-            (_, other) => items.skip(other)?,
+            (key, other) => {
+                let is_of_all = !matches!(key, ContextKey::Attributes | ContextKey::Text(_));
+                self.mistyped += usize::from(is_of_all && other != ItemHead::Other);
+                items.skip(other)?;
+            }
         }
         Ok(())
     }

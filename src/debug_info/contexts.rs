@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use super::anomalies::Anomalies;
 use super::cbor::{Count, ItemHead, Items};
 use super::context::{ContextRecord, Draft, Field};
+use super::damage::Anomalies;
 use super::error::DebugInfoError;
 use super::reader::Stop;
 use super::strings::{Interner, Texts};
@@ -41,6 +41,7 @@ impl Contexts {
     }
 
     fn push(&mut self, draft: &Draft) -> Result<(), DebugInfoError> {
+        self.oddities.mistyped += draft.mistyped;
         if draft.record.id == 0 {
             self.oddities.without_id += 1;
             return Ok(());

@@ -1,6 +1,6 @@
 //! Why a debug file could not be read at all.
 
-use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, GIVE_READABLE};
+use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, Unreadable};
 use std::io;
 
 use thiserror::Error;
@@ -10,8 +10,8 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum DebugInfoError {
     /// Opening or reading failed.
-    #[error("it cannot be read: {0}; {GIVE_READABLE}")]
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] Unreadable),
     /// The file has no bytes.
     #[error("the file is empty, as one is whose process was stopped; {DEBUG_AGAIN}")]
     Empty,
@@ -61,7 +61,7 @@ pub enum DebugInfoError {
 
 impl From<io::Error> for DebugInfoError {
     fn from(error: io::Error) -> Self {
-        DebugInfoError::Io(error)
+        DebugInfoError::Io(error.into())
     }
 }
 

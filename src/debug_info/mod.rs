@@ -4,12 +4,12 @@
 //! which gives the same. Of each context only what the analysis
 //! uses is kept: its id, its parent, the layer of software that wrote it, its
 //! name and the few texts listed in [`Field`]. A file that was cut off gives
-//! what arrived before the cut, see [`DebugInfo::truncation`].
+//! what arrived before the cut, and says so in [`DebugInfo::damage`].
 
-mod anomalies;
 mod cbor;
 mod context;
 mod contexts;
+mod damage;
 mod error;
 mod index;
 mod plain;
@@ -30,8 +30,8 @@ use context::{ContextRecord, NO_NAME};
 use index::IdIndex;
 use strings::Texts;
 
-pub use anomalies::Truncation;
 pub use context::{Field, SoftwareLayer};
+pub use damage::{Damage, Truncation};
 pub use error::DebugInfoError;
 
 /// The position of a context in a [`DebugInfo`], from 0 in the order of the
@@ -50,7 +50,7 @@ pub struct DebugInfo {
     names: Texts,
     index: IdIndex,
     layers: u16,
-    truncation: Option<Truncation>,
+    damage: Vec<Damage>,
     warnings: Vec<Warning>,
 }
 
@@ -59,7 +59,7 @@ impl DebugInfo {
     ///
     /// # Errors
     /// [`DebugInfoError`], without the file's name: the caller knows it. A file
-    /// that is cut off is not an error, see [`DebugInfo::truncation`].
+    /// that is cut off is not an error, see [`DebugInfo::damage`].
     pub fn read(path: &Path) -> Result<DebugInfo, DebugInfoError> {
         Self::read_with(path, &Progress::new())
     }
@@ -124,6 +124,13 @@ impl DebugInfo {
         record.layer == SoftwareLayer::Poplar && record.is_of_programs
     }
 
+    /// Whether the file lacks a parent of the context, or one further up.
+    pub fn is_orphan(&self, p: Position) -> bool {
+        let lacks = |parent: u64| parent != 0 && self.position(parent).is_none();
+        self.chain(self.id(p))
+            .any(|above| lacks(self.record(above).parent))
+    }
+
     /// Whether any context is of this layer.
     pub fn has_layer(&self, layer: SoftwareLayer) -> bool {
         self.layers & layer.bit() != 0
@@ -181,10 +188,18 @@ impl DebugInfo {
 
     /// Where reading stopped, if the document did not end as it should.
     pub fn truncation(&self) -> Option<&Truncation> {
-        self.truncation.as_ref()
+        match self.damage.first() {
+            Some(Damage::Truncated(truncation)) => Some(truncation),
+            _ => None,
+        }
     }
 
-    /// What was odd in the file.
+    /// What tells that the file is not as Poplar wrote it, the gravest first.
+    pub fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// What was odd in the file and does no harm.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }

@@ -5,10 +5,10 @@ use std::io::Read;
 
 use rayon::prelude::*;
 
-use super::anomalies::{Anomalies, Truncation};
 use super::cbor::{Count, Fault, ItemHead, Items};
 use super::context::{ContextRecord, Draft, NO_NAME};
 use super::contexts::{Contexts, too_many};
+use super::damage::{Anomalies, Truncation};
 use super::error::{DebugInfoError, looks_like};
 use super::strings::Texts;
 use super::{DebugInfo, index};
@@ -181,7 +181,10 @@ impl Collected {
             match head {
                 ItemHead::Text(_) | ItemHead::TextSegments => items.text(head, &mut bytes)?,
                 // Kept as an empty name, so that later names keep their numbers.
-                other => items.skip(other)?,
+                other => {
+                    self.oddities.mistyped += 1;
+                    items.skip(other)?;
+                }
             }
             let number = self.names.push(&self.oddities.utf8(&bytes));
             number.ok_or_else(|| too_many("names"))?;
@@ -219,7 +222,6 @@ impl Collected {
             return Err(DebugInfoError::TooDeep { id, limit });
         }
         self.oddities.duplicates = duplicates;
-        self.oddities.names = self.names.len();
         if self.oddities.table_complete {
             self.oddities.names_outside = names_outside(&records, self.names.len());
         }
@@ -227,7 +229,9 @@ impl Collected {
             contexts: records.len(),
             offset: stop.offset(),
             damaged: matches!(stop, StoppedAt::Damage(_)),
+            contexts_lost: !self.oddities.contexts_complete,
             string_table_lost: !self.oddities.table_complete,
+            names: self.names.len(),
         });
         records.shrink_to_fit();
         fields.shrink_to_fit();
@@ -239,8 +243,8 @@ impl Collected {
             texts: interner.finish(),
             names: self.names,
             index,
-            warnings: self.oddities.warnings(truncation.as_ref()),
-            truncation,
+            damage: self.oddities.damage(truncation),
+            warnings: self.oddities.warnings(),
         })
     }
 }

@@ -1,6 +1,6 @@
-//! Does a `debug.cbor` belong to a profile?
+//! Does a `debug.cbor` belong to a profile, and has it all that the profile refers to?
 
-use crate::debug_info::DebugInfo;
+use crate::debug_info::{Damage, DebugInfo};
 use crate::profile::Programs;
 use rustc_hash::FxHashSet;
 
@@ -16,6 +16,11 @@ use rustc_hash::FxHashSet;
 ///   context, and with contexts of other compilations none has. In generated files all
 ///   have it, and with others of the same framework at most half. A file that was cut
 ///   off has no names.
+///
+/// A whole file that belongs to the profile has all contexts that programs and compute
+/// sets refer to, and the name of each compute set: so do the real file and all generated
+/// ones. Anything else is [damage](Self::damage). They have all parents, too; but one may
+/// be missing where its object outlives the file, so that is no more than a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Belonging {
     /// How many ids of contexts the programs have.
@@ -28,6 +33,14 @@ pub struct Belonging {
     pub named: usize,
     /// How many of these have the same name as their context.
     pub same_names: usize,
+    /// How many ids of contexts programs and compute sets have.
+    pub all_ids: usize,
+    /// How many of these the file has.
+    pub all_found: usize,
+    /// How many of those are below a context that the file lacks.
+    pub orphans: usize,
+    /// How many compute sets have a name, and a context without one.
+    pub nameless: usize,
 }
 
 /// So many contexts tell enough.
@@ -36,28 +49,35 @@ const ENOUGH: usize = 8;
 impl Belonging {
     /// Looks up all ids that programs and compute sets have.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
+        let is_id = |id: &u64| *id != 0;
         let ids = programs.all.iter().map(|program| program.debug_id);
-        let ids: FxHashSet<u64> = ids.filter(|&id| id != 0).collect();
-        let found = || ids.iter().filter_map(|&id| debug_info.position(id));
+        let ids: FxHashSet<u64> = ids.filter(is_id).collect();
+        let of_sets = programs.compute_sets.iter().map(|set| set.debug_id);
+        let of_sets: FxHashSet<u64> = of_sets.filter(is_id).collect();
+        let place = |id: &u64| debug_info.position(*id);
+        let found = || ids.iter().filter_map(place);
+        let all = || ids.union(&of_sets);
         let names = || {
             let sets = programs.compute_sets.iter();
-            let both = sets.filter_map(|set| {
-                let own = Some(set.debug_id).filter(|&id| id != 0)?;
-                let context = debug_info.position(own)?;
-                Some((&*set.name, debug_info.name(context)))
-            });
-            both.filter(|(own, of_context)| !own.is_empty() && !of_context.is_empty())
+            let named = sets.filter(|set| !set.name.is_empty());
+            named.filter_map(|set| Some((&*set.name, debug_info.name(place(&set.debug_id)?))))
         };
+        let both = || names().filter(|(_, of_context)| !of_context.is_empty());
         Self {
             ids: ids.len(),
             found: found().count(),
             of_programs: found()
                 .filter(|&own| debug_info.is_of_programs(own))
                 .count(),
-            named: names().count(),
-            same_names: names()
-                .filter(|(own, of_context)| own == of_context)
+            named: both().count(),
+            same_names: both().filter(|(own, of_context)| own == of_context).count(),
+            all_ids: all().count(),
+            all_found: all().filter_map(place).count(),
+            orphans: all()
+                .filter_map(place)
+                .filter(|&own| debug_info.is_orphan(own))
                 .count(),
+            nameless: names().count() - both().count(),
         }
     }
 
@@ -75,8 +95,19 @@ impl Belonging {
         tells && self.of_programs * of < self.found * part
     }
 
-    /// Does a whole file lack some of the ids?
-    pub fn is_partial(&self, is_whole: bool) -> bool {
-        is_whole && self.found < self.ids
+    /// What the file lacks of that which the profile refers to, the gravest first.
+    pub fn damage(&self) -> Vec<Damage> {
+        let named = self.named + self.nameless;
+        let all = [
+            Damage::Missing {
+                missing: self.all_ids - self.all_found,
+                all: self.all_ids,
+            },
+            Damage::Renamed {
+                renamed: named - self.same_names,
+                all: named,
+            },
+        ];
+        all.into_iter().filter(Damage::is_any).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! What can be wrong with a `profile.pop`.
 
 use super::FormatVersion;
-use crate::message::{GIVE_PROFILE, GIVE_READABLE, PROFILE_AGAIN};
+use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Unreadable};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -13,8 +13,8 @@ pub(super) const KNOWN_MAJOR: u64 = 3;
 #[derive(Debug, Error)]
 pub enum ProfileError {
     /// The file could not be opened or read at all.
-    #[error("it cannot be read: {0}; {GIVE_READABLE}")]
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] Unreadable),
     /// The file has no bytes.
     #[error("the file is empty, as one is whose process was stopped; {PROFILE_AGAIN}")]
     Empty,
@@ -250,6 +250,6 @@ impl ProfileError {
 
 impl From<io::Error> for ProfileError {
     fn from(error: io::Error) -> Self {
-        ProfileError::Io(error)
+        ProfileError::Io(error.into())
     }
 }

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The first bytes. One has its high bit set and a line end of each kind
 /// follows, so that a transfer as text is noticed at once.
-const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
+pub(super) const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
 /// Changes with every change of the format.
 pub(super) const VERSION: u32 = 9;

@@ -41,10 +41,12 @@ mod variables;
 
 use crate::atomic::WriteError;
 use crate::atomic::{self, only_files};
-use crate::message::{GIVE_READABLE, SAVE_AGAIN};
+use crate::message::{SAVE_AGAIN, Unreadable};
 use crate::model::Model;
 use crate::section::read_whole;
-use container::{Content, HEADER, Packed, VERSION, assemble, check_size, stated_size, take_apart};
+use container::{
+    Content, HEADER, MAGIC, Packed, VERSION, assemble, check_size, stated_size, take_apart,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -56,8 +58,8 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum SavedError {
     /// The file could not be opened or read at all.
-    #[error("it cannot be read: {0}; {GIVE_READABLE}")]
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] Unreadable),
     /// The file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -99,7 +101,7 @@ pub enum SavedError {
 
 impl From<io::Error> for SavedError {
     fn from(error: io::Error) -> Self {
-        SavedError::Io(error)
+        SavedError::Io(error.into())
     }
 }
 
@@ -141,6 +143,17 @@ pub fn load(path: &Path) -> Result<Model, SavedError> {
     let size = stated_size(&bytes)?;
     check_size(file.metadata()?.len(), size)?;
     from_bytes(&read_whole(&file, size as usize)?)
+}
+
+/// Does the file begin as one that [`save`] wrote? If so, [`load`] says what is wrong
+/// with it. What cannot be read does not, and what is no file is not opened.
+pub fn is_saved(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = only_files(path).and_then(|()| {
+        let file = File::open(path)?;
+        file.take(MAGIC.len() as u64).read_to_end(&mut start)
+    });
+    read.is_ok() && !start.is_empty() && MAGIC.starts_with(&start)
 }
 
 /// The bytes that [`save`] writes: always the same for the same model.

@@ -97,7 +97,8 @@ const FIT_KNOWS_NO: &[&str] = &[
 #[derive(Debug, Clone, Parser)]
 #[command(name = "popliner", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub struct Options {
-    /// The profile that Poplar wrote (profile.pop), or the report folder with it
+    /// The profile that Poplar wrote (profile.pop), the report folder with it, or a
+    /// model that --save-to-file wrote
     #[arg(value_name = "PROFILE")]
     pub profile: PathBuf,
 
@@ -106,8 +107,8 @@ pub struct Options {
     #[arg(value_name = "DEBUG")]
     pub debug: Option<PathBuf>,
 
-    /// Take DEBUG also where it seems to belong to another compilation than the
-    /// profile
+    /// Take DEBUG also where it is damaged or belongs to another compilation than the
+    /// profile; then messages and reports warn of that
     #[arg(long, help_heading = "Layers")]
     pub trust_debug_info: bool,
 
@@ -270,7 +271,8 @@ pub struct Options {
     #[arg(long, value_name = "FILE", help_heading = "Saved models")]
     pub save_to_file: Option<PathBuf>,
 
-    /// PROFILE is a file that --save-to-file wrote
+    /// Check that PROFILE is a model that --save-to-file wrote, which is loaded
+    /// without this, too
     #[arg(long, help_heading = "Saved models")]
     pub load_from_file: bool,
 
@@ -476,7 +478,7 @@ pub struct Options {
     )]
     pub units: Units,
 
-    /// Only report errors
+    /// Say only errors and warnings: a verdict may hang on any of these
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Messages")]
     pub quiet: bool,
 

@@ -178,13 +178,18 @@ fn odd_names_parents_and_layers_are_absent() {
             ("parentId", value.clone()),
             ("id", int(9)),
         ];
-        let info = read_sound(&document(&[map(&rest)], &["first"]));
+        let info = read(&document(&[map(&rest)], &["first"])).unwrap();
+        // Null may stand for none.
+        let damage = [Damage::Mistyped(2)];
+        let is_text = value.is_text();
+        assert_eq!(info.damage(), if is_text { &damage[..] } else { &[] });
         assert_eq!(info.name(at(&info, 9)), "");
         assert_eq!(chain_ids(&info, 9), [9]);
     }
     let layer = [("layer", int(1)), ("id", int(9))];
-    let info = read_sound(&document(&[map(&layer)], &[]));
+    let info = read(&document(&[map(&layer)], &[])).unwrap();
     assert_eq!(info.layer(at(&info, 9)), SoftwareLayer::Other);
+    assert_eq!(info.damage(), [Damage::Mistyped(1)]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! A `debug.cbor` of another compilation is refused, and none is that belongs to the
-//! profile, cut off or not. What is said of them is in `first_run`.
+//! A `debug.cbor` of another compilation is refused, and so is one that is damaged; a
+//! whole one that belongs to the profile lacks nothing. What is said of them is in
+//! `first_run`.
 
 use std::fs;
 
@@ -12,11 +13,10 @@ use rayon::prelude::*;
 use std::path::Path;
 use tempfile::TempDir;
 
-fn belonging(profile: &Path, debug: &[u8]) -> (Belonging, bool) {
+fn belonging(profile: &Path, debug: &[u8]) -> Belonging {
     let profile = Profile::read(profile).expect("a profile");
     let contexts = DebugInfo::from_reader(debug).expect("contexts");
-    let is_whole = contexts.truncation().is_none();
-    (Belonging::new(&profile.programs, &contexts), is_whole)
+    Belonging::new(&profile.programs, &contexts)
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn the_contexts_of_another_fixture_are_refused() {
     for own in ONE_IPU_FIXTURES {
         for other in ONE_IPU_FIXTURES {
             let contexts = fs::read(root().join(debug(other))).expect("a file");
-            let (belonging, is_whole) = belonging(&root().join(profile(own)), &contexts);
+            let belonging = belonging(&root().join(profile(own)), &contexts);
             let is_foreign = belonging.is_foreign();
             assert_eq!(
                 is_foreign,
@@ -32,7 +32,8 @@ fn the_contexts_of_another_fixture_are_refused() {
                 "{own} with {other}: {belonging:?}"
             );
             if own == other {
-                assert!(!belonging.is_partial(is_whole), "{own}");
+                assert_eq!(belonging.damage(), [], "{own}");
+                assert_eq!(belonging.orphans, 0, "{own}");
                 assert!(belonging.named > 0, "{own}");
                 assert_eq!(belonging.same_names, belonging.named, "{own}");
             }
@@ -48,12 +49,12 @@ fn the_contexts_of_another_fixture_are_refused() {
 }
 
 #[test]
-fn contexts_that_were_cut_off_are_not_refused() {
+fn contexts_that_were_cut_off_are_not_those_of_another_compilation() {
     for own in ONE_IPU_FIXTURES {
         let contexts = fs::read(root().join(debug(own))).expect("a file");
         for part in 1..=20 {
             let cut = &contexts[..contexts.len() * part / 20];
-            let (belonging, _) = belonging(&root().join(profile(own)), cut);
+            let belonging = belonging(&root().join(profile(own)), cut);
             assert!(
                 !belonging.is_foreign(),
                 "{own}, {part} of 20: {belonging:?}"
@@ -68,25 +69,32 @@ fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
         let folder = TempDir::new().expect("a folder");
         let [profile, debug] = generate(folder.path(), options);
         let contexts = fs::read(debug).expect("a file");
-        let (belonging, _) = belonging(&profile, &contexts);
+        let belonging = belonging(&profile, &contexts);
         assert!(!belonging.is_foreign(), "{options:?}: {belonging:?}");
+        assert_eq!(belonging.damage(), [], "{options:?}");
+        assert_eq!(belonging.orphans, 0, "{options:?}");
     });
     let Some([profile, debug]) = sample_pair() else {
         return;
     };
     let contexts = fs::read(debug).expect("a file");
-    let (found, is_whole) = belonging(&profile, &contexts);
+    let found = belonging(&profile, &contexts);
     let expected = Belonging {
         ids: 35,
         found: 35,
         of_programs: 35,
         named: 14,
         same_names: 14,
+        all_ids: 51,
+        all_found: 51,
+        orphans: 0,
+        nameless: 0,
     };
-    assert_eq!((found, is_whole), (expected, true));
+    assert_eq!(found, expected);
+    assert_eq!(found.damage(), []);
     for own in ONE_IPU_FIXTURES {
         let other = fs::read(root().join(crate::support::debug(own))).expect("a file");
-        let (belonging, _) = belonging(&profile, &other);
+        let belonging = belonging(&profile, &other);
         assert!(belonging.is_foreign(), "{own}: {belonging:?}");
     }
 }

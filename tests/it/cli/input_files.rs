@@ -8,7 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::support::{
-    FIXTURES, Run, cells, command, copy, finish, one_line, popliner, run_fixture,
+    FIXTURES, ONE_IPU_FIXTURES, Run, command, copy, finish, one_line, popliner, run_fixture,
+    sample, sample_pair, skip,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -221,25 +222,129 @@ fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
     fs::remove_file(debug).unwrap();
     let run = table(&deep);
     let line = one_line(&run, 3);
-    assert!(
-        line.contains("profile.pop") && line.contains("debug.cbor"),
-        "{line}"
-    );
+    assert!(line.contains("no debug.cbor is beside"), "{line}");
+    // What is wrong with the profile comes first.
+    let inside = |name: &str| inner.join(name);
+    fs::write(inside("README.md"), "# Not a profile\n").unwrap();
+    fs::write(inside("empty"), "").unwrap();
+    let cases = [
+        ("nothere", "nothere: it cannot be read: No such file"),
+        ("README.md", "README.md: the file is no SQLite database"),
+        ("empty", "empty: the file is empty"),
+    ];
+    for (name, said) in cases {
+        let run = table(&inside(name));
+        let line = one_line(&run, 3);
+        assert!(line.contains(said), "{said} in {line}");
+    }
+}
+
+/// Where nobody is kept from reading, such as by the superuser, it cannot be tried.
+#[test]
+fn a_file_that_may_not_be_read_is_said_to_be_closed() {
+    let folder = TempDir::new().unwrap();
+    let [profile, debug] = copy(FIXTURE, folder.path());
+    let closed = folder.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    let inner = copy(FIXTURE, &closed);
+    let close = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0)).unwrap();
+    [&profile, &debug, &closed]
+        .into_iter()
+        .for_each(|path| close(path));
+    if fs::read(&profile).is_ok() {
+        skip("this user may read everything");
+        return;
+    }
+    let said = "there is no permission to read it: ";
+    let cases: [&[&Path]; 5] = [
+        &[&profile],
+        &[&profile, &debug],
+        &[&inner[0]],
+        &[&closed],
+        &[&closed.join("nothere")],
+    ];
+    for case in cases {
+        let run = popliner(case);
+        let line = one_line(&run, 3);
+        assert!(line.contains(said), "{case:?}: {line}");
+    }
+    fs::set_permissions(&profile, fs::Permissions::from_mode(0o644)).unwrap();
+    let run = popliner([&profile]);
+    let line = one_line(&run, 3);
+    let parts = ["debug.cbor: ", said];
+    assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What a trusted file has is in every form that a verdict comes in.
+fn warned_of_everywhere(profile: &Path, debug: &Path, said: &str) {
+    let folder = TempDir::new().unwrap();
+    let forms = ["json", "markdown", "html"];
+    let file = |form: &str| folder.path().join(form);
+    let exports = forms.map(|form| format!("--export-{form}={}", file(form).display()));
+    let files = [profile.to_str().unwrap(), debug.to_str().unwrap()];
+    let fixed = ["--trust-debug-info", "-q", "--layer-name-regex=auto"].into_iter();
+    let saved = format!("--save-to-file={}", file("saved").display());
+    let arguments = files.into_iter().chain(fixed);
+    let exports = exports.iter().map(String::as_str);
+    let run = popliner(arguments.chain([&*saved]).chain(exports));
+    assert_eq!(run.code, 0, "{run:?}");
+    for form in forms {
+        let text = fs::read_to_string(file(form)).unwrap();
+        assert!(text.contains(said), "{said} in {form}");
+    }
+    // It goes with a saved model.
+    let again = popliner([file("saved").to_str().unwrap(), "-q", "--layer-breakdown"]);
+    for run in [run, again] {
+        let is_warning = |line: &str| line.starts_with("warning: ") && line.contains(said);
+        assert!(run.err.lines().any(is_warning), "{run:?}");
+    }
 }
 
 #[test]
-fn a_debug_file_cut_off_is_used_with_a_warning() {
-    let folder = TempDir::new().unwrap();
-    let [profile, debug] = copy(FIXTURE, folder.path());
-    let bytes = fs::read(&debug).unwrap();
-    fs::write(&debug, &bytes[..bytes.len() / 2]).unwrap();
-    let run = popliner([&profile, &debug, Path::new("--operation-breakdown")]);
-    assert_eq!(run.code, 0, "{run:?}");
-    assert!(cells(&run.out, '\t').len() > 2, "{}", run.out);
-    let warning = run.err.lines().next().expect("a warning");
-    for part in ["warning: ", "debug.cbor: ", "cut off", "contexts read: "] {
-        assert!(warning.contains(part), "{part} in {warning}");
+fn a_debug_file_cut_off_is_refused_unless_it_is_trusted() {
+    for fixture in ONE_IPU_FIXTURES {
+        let folder = TempDir::new().unwrap();
+        let [profile, debug] = copy(fixture, folder.path());
+        let bytes = fs::read(&debug).unwrap();
+        for part in [1, 7, 9] {
+            let length = bytes.len() * part / 10;
+            fs::write(&debug, &bytes[..length]).unwrap();
+            let said = format!("cut off at byte {length}, contexts read: ");
+            let parts = [&*said, "copy debug.cbor again", "--trust-debug-info"];
+            refused(&profile, &debug, &parts);
+            if part == 7 {
+                warned_of_everywhere(&profile, &debug, &format!("cut off at byte {length}"));
+            }
+        }
     }
+}
+
+/// Its contexts belong to the other sample, and its names are lost.
+#[test]
+fn the_real_file_that_was_cut_off_is_refused_unless_it_is_trusted() {
+    let cut = sample("firehose-truncated.debug.cbor");
+    let (Some([profile, _]), Some(cut)) = (sample_pair(), cut) else {
+        return;
+    };
+    let said = "cut off at byte 8193, contexts read: 68, ";
+    refused(
+        &profile,
+        &cut,
+        &["is damaged: ", said, "--trust-debug-info"],
+    );
+    let run = popliner([&profile, &cut, Path::new("--layer-breakdown")]);
+    one_line(&run, 3);
+    warned_of_everywhere(&profile, &cut, "cut off at byte 8193");
+    // Judged as it was compiled, it is no more than names.
+    let whole = popliner([&profile, Path::new("--fit")]);
+    let run = popliner([&profile, &cut, Path::new("--fit")]);
+    assert_eq!((run.code, &run.out), (whole.code, &whole.out), "{run:?}");
+    let left_out = "layers on IPUs are left out: ";
+    assert!(
+        run.err.contains(left_out) && run.err.contains(said),
+        "{run:?}"
+    );
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub struct Case {
     pub folder: TempDir,
     pub profile: PathBuf,
     pub debug: PathBuf,
+    /// Contexts that are not as Poplar wrote them are taken all the same.
+    pub trusts: bool,
 }
 
 impl Case {
@@ -70,6 +72,7 @@ impl Case {
             folder,
             profile,
             debug,
+            trusts: false,
         }
     }
 
@@ -93,8 +96,8 @@ impl Case {
         Case::new().bytes(of_profile, |bytes| bytes.clone_from(&LOOSE))
     }
 
-    /// Changes the document in the debug file.
-    pub fn cbor(self, change: impl FnOnce(&mut Vec<Value>, &mut Vec<Value>)) -> Self {
+    /// Changes the document in the debug file, which is then to be trusted.
+    pub fn cbor(mut self, change: impl FnOnce(&mut Vec<Value>, &mut Vec<Value>)) -> Self {
         let bytes = fs::read(&self.debug).unwrap();
         let mut document: Value = ciborium::from_reader(&*bytes).unwrap();
         let [(_, contexts), (_, strings)] = &mut document.as_map_mut().unwrap()[..] else {
@@ -107,6 +110,7 @@ impl Case {
         let mut bytes = Vec::new();
         ciborium::into_writer(&document, &mut bytes).unwrap();
         fs::write(&self.debug, bytes).unwrap();
+        self.trusts = true;
         self
     }
 
@@ -120,7 +124,8 @@ impl Case {
 
     /// Runs the tool and checks that nothing happened to any file.
     pub fn run(&self, options: &[&str]) -> Run {
-        let options = options.iter().map(std::ffi::OsStr::new);
+        let trust = self.trusts.then_some(&"--trust-debug-info");
+        let options = options.iter().chain(trust).map(std::ffi::OsStr::new);
         let files = [self.profile.as_os_str(), self.debug.as_os_str()];
         let arguments: Vec<_> = files.into_iter().chain(options).collect();
         let before = snapshot(self.folder.path());

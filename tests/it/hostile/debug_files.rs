@@ -20,12 +20,101 @@ fn contexts_cut_at_any_byte() {
         assert!(info.len() <= all);
     });
     for length in [1, 9, 1000, whole.len() / 2, whole.len() - 1] {
-        fs::write(&case.debug, &whole[..length]).unwrap();
-        let run = case.run(&["--operation-breakdown"]);
+        let case = Case::new().bytes(of_debug, |bytes| bytes.truncate(length));
+        let said = format!("the debug file is damaged: it is cut off at byte {length}, ");
+        case.refused("cut off", &["debug.cbor: ", &said, "--trust-debug-info"]);
+        let run = case.run(&["--operation-breakdown", "--trust-debug-info"]);
         assert_eq!(run.code, 0, "{run:?}");
-        let expected = format!("debug.cbor: the debug file is cut off at byte {length}");
-        assert!(run.err.contains(&expected), "{}", run.err);
+        let said = format!("is taken all the same: it is cut off at byte {length}, ");
+        assert!(run.err.contains(&said), "{}", run.err);
     }
+}
+
+/// Damage that leaves a whole document.
+#[test]
+fn damage_that_is_found_is_refused_and_said_of_what_is_trusted() {
+    type Change = fn(&mut Vec<Value>, &mut Vec<Value>);
+    let cases: [(&str, Change, &str); 8] = [
+        (
+            "a string table that was cut and repaired",
+            |_, strings| strings.truncate(strings.len() / 2),
+            "contexts whose name lies outside the string table: ",
+        ),
+        (
+            "a string table that lost one entry",
+            |_, strings| drop(strings.remove(130)),
+            "compute sets whose context has another name or none: ",
+        ),
+        (
+            "a compute set's name that is lost",
+            |contexts, strings| {
+                strings.push("".into());
+                let of_sets = |own: &&mut Value| format!("{own:?}").contains("computeSet");
+                let context = contexts.iter_mut().find(of_sets).expect("a compute set");
+                set(context, "name", (strings.len() as u64 - 1).into());
+            },
+            "compute sets whose context has another name or none: 1 of ",
+        ),
+        (
+            "a context that a program refers to",
+            |contexts, _| {
+                let of_programs = |own: &Value| format!("{own:?}").contains("\"program\"");
+                let place = contexts.iter().rposition(of_programs).expect("a program");
+                contexts.remove(place);
+            },
+            "programs and compute sets refer to and that are missing: 1 of ",
+        ),
+        (
+            "a context twice",
+            |contexts, _| contexts.push(contexts[0].clone()),
+            "contexts with the id of an earlier one: 1;",
+        ),
+        (
+            "a context without an id",
+            |contexts, _| contexts.push(Value::Map(Vec::new())),
+            "contexts without an id: 1;",
+        ),
+        (
+            "a parent that is a text",
+            |contexts, _| set(&mut contexts[0], "parentId", "1".into()),
+            "keys, ids, layers, categories and names of another type: 1;",
+        ),
+        (
+            "an entry that is no context",
+            |contexts, _| contexts.push(Value::Bool(true)),
+            "entries of `contexts` that are no maps: 1;",
+        ),
+    ];
+    for (what, change, said) in cases {
+        let mut case = Case::new().cbor(change);
+        let run = case.run(&["--solve"]);
+        let parts = ["warning: ", "debug.cbor: ", "is taken all the same: ", said];
+        let is_it = |line: &str| parts.iter().all(|part| line.contains(part));
+        assert!(run.err.lines().any(is_it), "{what}: {}", run.err);
+        case.trusts = false;
+        let parts = ["debug.cbor: the debug file is damaged: ", said];
+        case.refused(what, &parts);
+    }
+}
+
+/// A whole file may lack a parent: then nothing is refused, and all is said.
+#[test]
+fn a_parent_that_is_missing_is_a_warning() {
+    let mut case = Case::of("popart-bert-inference").cbor(|contexts, _| {
+        let of_onnx = |own: &Value| format!("{own:?}").contains("\"onnx\"");
+        let lost = contexts.iter().position(of_onnx).expect("a parent");
+        contexts.remove(lost);
+    });
+    case.trusts = false;
+    let run = case.run(&["--solve", "-q"]);
+    assert!(run.code < 2, "{run:?}");
+    let warning = run.err.strip_suffix('\n').expect("a line");
+    let parts = [
+        "debug.cbor: above ",
+        " contexts that programs",
+        "is missing",
+    ];
+    assert!(parts.iter().all(|part| warning.contains(part)), "{warning}");
 }
 
 #[test]
@@ -106,11 +195,13 @@ fn odd_cbor() {
             "numbers as contexts",
             b"\xa1\x68contexts\x82\x01\x02".to_vec(),
             0,
-            "they are no maps: 2",
+            "that are no maps: 2",
         ),
     ];
     for (what, bytes, code, part) in cases {
-        let case = Case::new().bytes(of_debug, |all| *all = bytes);
+        let mut case = Case::new().bytes(of_debug, |all| *all = bytes);
+        assert_eq!(case.run(&["--operation-breakdown"]).code, 3, "{what}");
+        case.trusts = true;
         let run = case.run(&["--operation-breakdown"]);
         assert_eq!(run.code, code, "{what}: {run:?}");
         assert!(
@@ -141,12 +232,11 @@ fn odd_cbor() {
         "wrong types, keys twice"
     );
     let case = Case::new().bytes(of_debug, |bytes| {
-        let name = bytes
-            .windows(5)
-            .position(|at| at == b"Layer" || at == b"layer");
+        let name = bytes.windows(5).rposition(|at| at == b"Layer");
         let place = name.expect("a name");
         bytes[place] = 0xff;
     });
-    let run = case.run(&["--operation-breakdown"]);
+    case.refused("no UTF-8", &["texts that are not valid UTF-8: "]);
+    let run = case.run(&["--operation-breakdown", "--trust-debug-info"]);
     assert_eq!(run.code, 0, "{run:?}");
 }

@@ -188,7 +188,7 @@ fn ids_that_stand_twice() {
     });
     assert!(
         case.same("contexts")
-            .contains("an earlier one has the same id")
+            .contains("contexts with the id of an earlier one")
     );
 }
 

@@ -31,6 +31,11 @@ fn with_model(seed: u64, is_varied: bool, check: fn(&Subject, &mut Random)) {
     let name = format!("seed {seed}, varied: {is_varied}, {}", options.join(" "));
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let subject = Subject::new(&name, profile, debug, &rules);
+        let subject = if is_varied {
+            subject.trusting()
+        } else {
+            subject
+        };
         check(&subject, &mut random);
     }));
     if outcome.is_err() {

@@ -39,6 +39,12 @@ impl Subject {
         }
     }
 
+    /// The same with contexts that are not as Poplar writes them.
+    pub fn trusting(mut self) -> Self {
+        self.arguments.push("--trust-debug-info".to_string());
+        self
+    }
+
     /// Runs the tool on the model.
     pub fn run(&self, options: &[&str]) -> Run {
         let fixed = self.arguments.iter().map(String::as_str);

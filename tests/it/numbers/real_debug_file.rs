@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use popliner::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
+use popliner::debug_info::{Damage, DebugInfo, Field, Position, SoftwareLayer};
 
 use crate::support::sample;
 
@@ -23,8 +23,8 @@ fn a_complete_file() {
     let names = (1..=107).map(|id| info.name(at(&info, id)));
     let names: BTreeSet<&str> = names.collect();
     assert_eq!((info.len(), names.len()), (107, 29));
+    assert_eq!(info.damage(), []);
     assert_eq!(info.warnings(), []);
-    assert_eq!(info.truncation(), None);
     assert!(info.has_layer(SoftwareLayer::Poplar) && info.has_layer(SoftwareLayer::Poplibs));
     assert!(!info.has_layer(SoftwareLayer::Popart) && !info.has_layer(SoftwareLayer::Other));
     let name = |id| info.name(at(&info, id));
@@ -72,7 +72,7 @@ fn a_file_that_was_cut_off() {
     assert_eq!((info.len(), truncation.contexts), (68, 68));
     assert_eq!((truncation.offset, truncation.damaged), (8193, false));
     assert!(truncation.string_table_lost);
-    assert_eq!(info.warnings().len(), 1);
+    assert_eq!(info.damage(), [Damage::Truncated(*truncation)]);
     let places: Vec<Position> = (0..1000).filter_map(|id| info.position(id)).collect();
     assert_eq!(places.len(), 68);
     assert!(places.iter().all(|&place| info.name(place).is_empty()));

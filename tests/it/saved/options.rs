@@ -82,8 +82,45 @@ fn mix_ups_of_profiles_and_saved_files_are_named() {
     let file = folder.path().join("model.saved");
     save("poplar-mlp", &file);
     let path = file.to_str().unwrap();
-    let run = popliner([path, "fixtures/poplar-mlp/debug.cbor", "--solve"]);
-    assert!(one_line(&run, 3).contains(path), "{}", run.err);
-    let run = popliner(["--load-from-file", path, "fixtures/poplar-mlp/debug.cbor"]);
-    assert_eq!(run.code, 2, "{run:?}");
+    let debug = "fixtures/poplar-mlp/debug.cbor";
+    for check in [&[][..], &["--load-from-file"]] {
+        let run = popliner([path, debug, "--solve"].iter().chain(check));
+        assert!(one_line(&run, 2).contains("leave DEBUG out"), "{}", run.err);
+    }
+    let run = popliner([path, "--fit"]);
+    assert!(
+        one_line(&run, 2).contains("--fit judges a profile"),
+        "{}",
+        run.err
+    );
+}
+
+/// Without a word of it: by its first bytes.
+#[test]
+fn a_saved_model_is_known_and_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.saved");
+    save("poplar-mlp", &file);
+    let again = folder.path().join("again.saved");
+    let over = format!("--save-to-file={}", file.display());
+    let other = format!("--save-to-file={}", again.display());
+    let options = ["--solve", "--num-ipus=4"];
+    let expected = run_fixture("poplar-mlp", &options);
+    for save in [&over, &other] {
+        let arguments = [file.to_str().unwrap(), save].into_iter();
+        let run = popliner(arguments.chain(options));
+        assert_eq!(
+            (run.code, &run.out),
+            (expected.code, &expected.out),
+            "{run:?}"
+        );
+        assert_eq!(run.err, expected.err);
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(again).unwrap());
+    let whole = std::fs::read(&file).unwrap();
+    for (length, said) in [(3, "cut off"), (100, "cut off"), (0, "the file is empty")] {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        let run = popliner([&file]);
+        assert!(one_line(&run, 3).contains(said), "{length}: {}", run.err);
+    }
 }

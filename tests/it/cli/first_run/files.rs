@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::support::models::generate;
 use crate::support::{change_texts, copy, debug, root};
 use ciborium::Value;
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
 /// Makes the files in a folder, and gives the path that the user gives.
 pub type Files = Box<dyn Fn(&Path) -> PathBuf + Sync>;
@@ -54,14 +54,28 @@ fn change_document(debug: &Path, change: impl FnOnce(&mut Value)) {
     fs::write(debug, bytes).expect("a file");
 }
 
-/// The same with other names of operations. (The names of compute sets stay, so that
-/// the contexts must be trusted.)
+/// The same with other names of operations and compute sets.
 pub fn renamed(name: &'static str, rename: fn(&str) -> String) -> Files {
-    changed(name, move |[_, debug]| {
+    changed(name, move |[profile, debug]| {
         change_document(debug, |document| {
             change_texts(document, &mut |text| *text = rename(text));
         });
+        rename_compute_sets(profile, rename);
     })
+}
+
+fn rename_compute_sets(profile: &Path, rename: fn(&str) -> String) {
+    let connection = Connection::open(profile).expect("a profile");
+    let mut names = connection
+        .prepare("SELECT compute_set, name FROM compute_sets")
+        .expect("compute sets");
+    let rows = names.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    let rows: Vec<(i64, String)> = rows.expect("rows").map(|row| row.expect("a row")).collect();
+    let sql = "UPDATE compute_sets SET name = ?2 WHERE compute_set = ?1";
+    let mut update = connection.prepare(sql).expect(sql);
+    for (id, name) in rows {
+        update.execute(params![id, rename(&name)]).expect(sql);
+    }
 }
 
 /// The same with the contexts of another fixture.

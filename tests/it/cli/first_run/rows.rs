@@ -163,19 +163,35 @@ fn contexts() -> Vec<Row> {
             options: SPLIT,
             kind: Error(3),
             says: &[
-                "debug.cbor: it belongs to another compilation",
+                "debug.cbor: the debug file belongs to another compilation",
                 "--trust-debug-info",
             ],
+        },
+        Row {
+            what: "the same where they are trusted",
+            files: with_debug_of("poplar-mlp", "tied-weights"),
+            options: &["--list-layers", "--trust-debug-info"],
+            kind: Warning,
+            says: &["another compilation than the profile, and is taken all the same: of 80"],
         },
         Row {
             what: "some contexts are missing",
             files: with_contexts("poplar-mlp", drop_some),
             options: SPLIT,
-            kind: Warning,
+            kind: Error(3),
             says: &[
-                " contexts that programs refer to are missing",
-                "have no names",
+                "debug.cbor: the debug file is damaged: contexts that programs and",
+                "refer to and that are missing: ",
+                "copy debug.cbor again",
+                "--trust-debug-info",
             ],
+        },
+        Row {
+            what: "the same where they are trusted",
+            files: with_contexts("poplar-mlp", drop_some),
+            options: &["--solve", "--num-ipus=4", "--trust-debug-info"],
+            kind: Warning,
+            says: &["is damaged, and is taken all the same: contexts that programs"],
         },
         Row {
             what: "no contexts at all",
@@ -195,7 +211,7 @@ fn contexts() -> Vec<Row> {
             kind: Warning,
             says: &[
                 "layers on IPUs are left out",
-                "debug.cbor: it belongs to another compilation",
+                "debug.cbor: the debug file belongs to another compilation",
                 "--trust-debug-info",
             ],
         },
@@ -205,8 +221,9 @@ fn contexts() -> Vec<Row> {
             options: FIT,
             kind: Warning,
             says: &[
-                " contexts that programs refer to are missing",
-                "have no names",
+                "layers on IPUs are left out",
+                "debug.cbor: the debug file is damaged: contexts that programs",
+                "--trust-debug-info",
             ],
         },
         Row {
@@ -396,8 +413,7 @@ fn layers() -> Vec<Row> {
     ]
 }
 
-const TRUST: &[&str] = &["--solve", "--num-ipus=4", "--trust-debug-info"];
-const AUTO: &[&str] = &["--solve", "--trust-debug-info", "--layer-name-regex=auto"];
+const AUTO: &[&str] = &["--solve", "--layer-name-regex=auto"];
 
 /// Layers that are called otherwise.
 fn names() -> Vec<Row> {
@@ -405,7 +421,7 @@ fn names() -> Vec<Row> {
         Row {
             what: "names that the default does not know",
             files: renamed("poplar-mlp", |name| name.replace("Layer", "Unit")),
-            options: TRUST,
+            options: SPLIT,
             kind: Error(2),
             says: &[
                 r"no operation matched the layer regex (?:^|\/)(?:[L|l]ayer|blocks|encoder)",
@@ -417,7 +433,7 @@ fn names() -> Vec<Row> {
         Row {
             what: "the same where no split is wanted",
             files: renamed("poplar-mlp", |name| name.replace("Layer", "Unit")),
-            options: &["--list-layers", "--trust-debug-info"],
+            options: &["--list-layers"],
             kind: Note,
             says: &["what the layers may be called, the most likely first:"],
         },
@@ -454,7 +470,7 @@ fn names() -> Vec<Row> {
         Row {
             what: "numbers that do not grow",
             files: renamed("poplar-mlp", |name| name.replace("Layer1", "Layer9")),
-            options: TRUST,
+            options: SPLIT,
             kind: Warning,
             says: &[
                 "order of their numbers: 9 runs before 2;",
@@ -472,7 +488,7 @@ fn names() -> Vec<Row> {
                 let again = |name: String, (from, to)| name.replace(from, to);
                 pairs.into_iter().fold(name.to_string(), again)
             }),
-            options: TRUST,
+            options: SPLIT,
             kind: Warning,
             says: &[
                 "3 of 3 layers run in several places",
