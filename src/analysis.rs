@@ -3,7 +3,7 @@
 //! The command goes the same way, with a look at each step.
 
 use crate::debug_info::DebugInfo;
-use crate::memory::MemoryModel;
+use crate::memory::{MemoryModel, contradiction};
 use crate::message::Warning;
 use crate::model::{
     Belonging, LayerOptions, Layering, Model, Placement, PlacementOptions, ProfileLookup, Rules,
@@ -15,6 +15,7 @@ use crate::report::{
 };
 use crate::saved;
 use crate::search::{SearchRequest, SearchResult, search};
+use crate::witnesses::judge;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::Path;
@@ -50,6 +51,8 @@ pub struct ReadOptions {
     pub names: bool,
     /// Contexts that seem to belong to another compilation are taken all the same.
     pub trust_debug_info: bool,
+    /// A profile that contradicts itself is read all the same: there is no verdict on it.
+    pub allow_incomplete: bool,
 }
 
 /// A model with its layers.
@@ -74,6 +77,7 @@ impl Analysis {
             memory_peak: false,
             names: true,
             trust_debug_info: false,
+            allow_incomplete: false,
         };
         Self::read_with(profile, debug, options, &Progress::new())
     }
@@ -95,11 +99,11 @@ impl Analysis {
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
         let built = Model::build_with_lookup(read, debug_info, options.memory_peak);
-        let (model, lookup) = built.with_context(|| shown(profile))?;
-        let of_model = model.warnings.iter();
-        let of_model = of_model.map(|warning| (shown(profile), warning.clone()));
+        let (mut model, lookup) = built.with_context(|| shown(profile))?;
+        model.contradictions.extend(contradiction(&model));
+        let of_model = warnings_of(&model, profile, options.allow_incomplete)?;
         Ok(Self {
-            warnings: of_debug.into_iter().chain(of_model).collect(),
+            warnings: [of_debug, of_model].concat(),
             model,
             lookup: Some(lookup).filter(|_| options.names),
             counts: Some(counts),
@@ -116,14 +120,13 @@ impl Analysis {
     /// Loads a model that [`Analysis::save`] saved.
     ///
     /// # Errors
-    /// With the name of the file when it could not be read or understood.
-    pub fn load(file: &Path) -> Result<Self> {
+    /// With the name of the file when it could not be read or understood, or when the
+    /// profile that it is from contradicts itself and `allow_incomplete` does not allow
+    /// that.
+    pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).with_context(|| shown(file))?;
-        let warnings = model.warnings.iter();
         Ok(Self {
-            warnings: warnings
-                .map(|warning| (shown(file), warning.clone()))
-                .collect(),
+            warnings: warnings_of(&model, file, allow_incomplete)?,
             model,
             lookup: None,
             counts: None,
@@ -222,7 +225,10 @@ impl Layers<'_> {
         let memory = self.memory()?.in_pipeline(pipeline);
         let memory = memory.with_context(|| self.analysis.shown())?;
         let positions = &self.placement.positions;
-        let learnt = calibration.map(|own| own.learnt(positions, pipeline));
+        let learnt = calibration.map(|own| {
+            own.check(&self.analysis.model, positions)?;
+            own.learnt(positions, pipeline)
+        });
         let memory = memory.learning(learnt.transpose()?);
         let highest = request.highest_limit();
         let found = search(&memory, &self.placement, request)?;
@@ -287,6 +293,16 @@ impl Layers<'_> {
         let all = of_files.chain(self.warnings.iter().cloned());
         all.chain(of_pipeline).collect()
     }
+}
+
+/// What is to be said of a model that was read from `file`.
+///
+/// # Errors
+/// When it contradicts itself, and that is not allowed.
+fn warnings_of(model: &Model, file: &Path, allow_incomplete: bool) -> Result<FileWarnings> {
+    let said = judge(&model.contradictions, allow_incomplete).with_context(|| shown(file))?;
+    let all = said.into_iter().chain(model.warnings.iter().cloned());
+    Ok(all.map(|own| (shown(file), own)).collect())
 }
 
 /// What is to be said of files, with the path of each.

@@ -34,7 +34,8 @@
 //! * [`analysis`] goes this way in a few calls.
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`app`] is the command around all that: options, files, exit codes.
-//! * Beside these: [`limits`] has every bound on what a file may ask for,
+//! * Beside these: [`witnesses`] says what a profile that contradicts itself is worth,
+//!   [`limits`] has every bound on what a file may ask for,
 //!   [`message`] what all errors and warnings have in common, `progress` counts how
 //!   far long work is, `atomic` writes files whole, and `interrupt` removes on Ctrl-C
 //!   what is half written.
@@ -88,4 +89,5 @@ pub mod saved;
 pub mod search;
 mod section;
 pub mod solve;
+pub mod witnesses;
 mod wording;

@@ -73,6 +73,7 @@ use crate::message::Warning;
 use crate::profile::{
     BuildInfo, FormatVersion, LiveClasses, Profile, Programs, Recorded, Target, TileBytes,
 };
+use crate::witnesses::Contradiction;
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 
@@ -130,6 +131,9 @@ pub struct Model {
     pub memory_peak: Option<MemoryPeak>,
     /// What was unusual, as sentences.
     pub warnings: Vec<Warning>,
+    /// Where the profile contradicts itself. What its variables come to is looked at where
+    /// they are weighed: see [`contradiction`](crate::memory::contradiction).
+    pub contradictions: Vec<Contradiction>,
 }
 
 /// An operation of the model at one place in the program.
@@ -229,12 +233,13 @@ impl Model {
         let has_pairs = |path| named.with_pairs.contains(&path);
         let sets = (&set_of[..], &user_sets);
         let calls = call_sites::find(&profile, &found, sets, has_pairs, &mut operations);
+        let mut contradictions = consistency::contradictions(&profile, &set_of);
+        contradictions.append(&mut profile.contradictions);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
         let mut memory_peak =
             with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));
-        let mut disagreements = consistency::warnings(&profile, &collected);
-        disagreements.extend(named.disagreement);
+        let mut disagreements: Vec<Warning> = named.disagreement.into_iter().collect();
         let is_training = turn.is_some();
         let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
         disagreements.extend(nearly);
@@ -270,6 +275,7 @@ impl Model {
             version: profile.version,
             made: profile.made,
             memory_peak,
+            contradictions,
             warnings: [profile.warnings, disagreements].concat(),
         };
         Ok((model, lookup))

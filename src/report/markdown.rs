@@ -53,9 +53,10 @@ pub fn text(report: &Report) -> String {
     if let Some(coverage) = &report.memory.coverage {
         text += &paragraph(report, &sentences::coverage(coverage));
     }
-    if !report.warnings.is_empty() {
+    let warnings = report.warnings_for_people();
+    if !warnings.is_empty() {
         text += "\nWarnings:\n";
-        text += &list(report.warnings.iter().map(|own| escaped(&shown(own))));
+        text += &list(warnings.iter().map(|own| escaped(own)));
     }
     text + &footer(report)
 }

@@ -3,7 +3,7 @@
 //! What is saved is a [`Model`] before layers are named, so a loaded one serves
 //! any regexes and order, and equals the saved one in everything.
 //!
-//! # The format, version 8
+//! # The format, version 9
 //!
 //! Numbers of fixed size are little-endian.
 //!
