@@ -71,4 +71,5 @@ mod rows;
 mod saved_files;
 mod schemas;
 mod unusual;
+mod verdicts;
 mod witnesses;
