@@ -189,10 +189,10 @@ fn split_ranges(connection: &Connection, random: &mut Random) {
     record_again(connection);
 }
 
-/// Records for each tile what its variables come to, none of it beyond its memory, and the
-/// categories as if all of them shared addresses. Step ids are positions.
+/// Records for each tile the most that is live at one step; its total stays, with more in
+/// gaps. Step ids are positions.
 fn record_again(connection: &Connection) {
-    let statements = "
+    let statement = "
         UPDATE memory_by_tile SET not_always_live_max_bytes = coalesce((
             SELECT max(live) FROM (
                 SELECT s.id, sum(v.size_bytes) AS live
@@ -200,16 +200,8 @@ fn record_again(connection: &Connection) {
                 JOIN eq_class_step r ON r.step_id_from <= s.id AND s.id < r.step_id_to
                 JOIN eq_classes c ON c.id = r.eq_class_id AND c.is_always_live = 0
                 JOIN vars_info v ON v.equivalence_class = c.id
-                WHERE v.tile = memory_by_tile.tile GROUP BY s.id)), 0);
-        UPDATE memory_by_tile SET total = always_live_bytes + not_always_live_max_bytes,
-            interleaved = 0, interleaved_including_gaps = 0, overflowed = 0,
-            overflowed_including_gaps = 0;
-        UPDATE memory_by_tile SET non_interleaved = total, total_including_gaps = total,
-            non_interleaved_including_gaps = total;
-        UPDATE memory_by_category SET non_interleaved_overlapped = non_interleaved_non_overlapped,
-            non_interleaved_non_overlapped = x'', interleaved_non_overlapped = x'',
-            overflowed_non_overlapped = x'';";
-    connection.execute_batch(statements).unwrap();
+                WHERE v.tile = memory_by_tile.tile GROUP BY s.id)), 0);";
+    connection.execute_batch(statement).unwrap();
 }
 
 /// Ids of steps that are no positions.
