@@ -3,7 +3,7 @@
 //! The command goes the same way, with a look at each step.
 
 use crate::debug_info::DebugInfo;
-use crate::memory::MemoryModel;
+use crate::memory::{MemoryModel, contradiction};
 use crate::message::Warning;
 use crate::model::{
     LayerOptions, Layering, Model, Placement, PlacementOptions, ProfileLookup, Rules,
@@ -16,6 +16,7 @@ use crate::report::{
 use crate::saved;
 use crate::search::{SearchRequest, SearchResult, search};
 use crate::trust::check_debug;
+use crate::witnesses::judge;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::Path;
@@ -54,6 +55,8 @@ pub struct ReadOptions {
     pub names: bool,
     /// Contexts that are damaged or of another compilation are taken all the same.
     pub trust_debug_info: bool,
+    /// A profile that contradicts itself is read all the same: there is no verdict on it.
+    pub allow_incomplete: bool,
 }
 
 /// A model with its layers.
@@ -78,6 +81,7 @@ impl Analysis {
             memory_peak: false,
             names: true,
             trust_debug_info: false,
+            allow_incomplete: false,
         };
         Self::read_with(profile, debug, options, &Progress::new())
     }
@@ -100,13 +104,13 @@ impl Analysis {
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
         let built = Model::build_with_lookup(read, debug_info, options.memory_peak);
         let (mut model, lookup) = built.with_context(|| shown(profile))?;
-        let of_model = model.warnings.iter();
-        let of_model = of_model.map(|warning| (shown(profile), warning.clone()));
-        let warnings: FileWarnings = of_debug.into_iter().chain(of_model).collect();
-        // Where it is saved, all of that goes with it.
-        model.warnings = warnings.iter().map(|(_, own)| own.clone()).collect();
+        model.contradictions.extend(contradiction(&model));
+        let of_model = warnings_of(&model, profile, options.allow_incomplete)?;
+        // Where the model is saved, what is said of the contexts goes with it.
+        let said = of_debug.iter().map(|(_, own)| own.clone());
+        model.warnings.splice(0..0, said);
         Ok(Self {
-            warnings,
+            warnings: [of_debug, of_model].concat(),
             model,
             lookup: Some(lookup).filter(|_| options.names),
             counts: Some(counts),
@@ -123,14 +127,13 @@ impl Analysis {
     /// Loads a model that [`Analysis::save`] saved.
     ///
     /// # Errors
-    /// With the name of the file when it could not be read or understood.
-    pub fn load(file: &Path) -> Result<Self> {
+    /// With the name of the file when it could not be read or understood, or when the
+    /// profile that it is from contradicts itself and `allow_incomplete` does not allow
+    /// that.
+    pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).with_context(|| shown(file))?;
-        let warnings = model.warnings.iter();
         Ok(Self {
-            warnings: warnings
-                .map(|warning| (shown(file), warning.clone()))
-                .collect(),
+            warnings: warnings_of(&model, file, allow_incomplete)?,
             model,
             lookup: None,
             counts: None,
@@ -229,7 +232,10 @@ impl Layers<'_> {
         let memory = self.memory()?.in_pipeline(pipeline);
         let memory = memory.with_context(|| self.analysis.shown())?;
         let positions = &self.placement.positions;
-        let learnt = calibration.map(|own| own.learnt(positions, pipeline));
+        let learnt = calibration.map(|own| {
+            own.check(&self.analysis.model, positions)?;
+            own.learnt(positions, pipeline)
+        });
         let memory = memory.learning(learnt.transpose()?);
         let highest = request.highest_limit();
         let found = search(&memory, &self.placement, request)?;
@@ -294,6 +300,16 @@ impl Layers<'_> {
         let all = of_files.chain(self.warnings.iter().cloned());
         all.chain(of_pipeline).collect()
     }
+}
+
+/// What is to be said of a model that was read from `file`.
+///
+/// # Errors
+/// When it contradicts itself, and that is not allowed.
+fn warnings_of(model: &Model, file: &Path, allow_incomplete: bool) -> Result<FileWarnings> {
+    let said = judge(&model.contradictions, allow_incomplete).with_context(|| shown(file))?;
+    let all = said.into_iter().chain(model.warnings.iter().cloned());
+    Ok(all.map(|own| (shown(file), own)).collect())
 }
 
 /// A path in a message.

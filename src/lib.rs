@@ -34,7 +34,9 @@
 //! * [`analysis`] goes this way in a few calls.
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`app`] is the command around all that: options, files, exit codes.
-//! * Beside these: `escape` writes names from files so that they stay names, [`limits`] has every bound on what a file may ask for,
+//! * Beside these: [`witnesses`] says what a profile that contradicts itself is worth,
+//!   `escape` writes names from files so that they stay names,
+//!   [`limits`] has every bound on what a file may ask for,
 //!   [`message`] what all errors and warnings have in common, `progress` counts how
 //!   far long work is, `atomic` writes files whole, and `interrupt` removes on Ctrl-C
 //!   what is half written.
@@ -90,4 +92,5 @@ pub mod search;
 mod section;
 pub mod solve;
 mod trust;
+pub mod witnesses;
 mod wording;

@@ -25,3 +25,10 @@ pub fn listed(names: &[String]) -> String {
         (_, more) => format!("{} and {more} more", shown.join(", ")),
     }
 }
+
+/// In tenths of a per cent, rounded up: what is over the whole never shows as
+/// 100 %.
+pub fn share(bytes: u64, whole: u64) -> String {
+    let tenths = (u128::from(bytes) * 1000).div_ceil(u128::from(whole.max(1)));
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}

@@ -128,7 +128,10 @@ pub const OPTIONAL: &[(&str, &[&str])] = &[
     ("target_info", &["type_", "clock_frequency"]),
     ("compilation_parameters", &["name", "value", "is_default"]),
     ("target_parameters", &["name", "value", "is_default"]),
-    ("compute_sets", &["debug_id", "cycles_by_tile_ids"]),
+    (
+        "compute_sets",
+        &["debug_id", "vertex_counts", "cycles_by_tile_ids"],
+    ),
     ("program_type_do_exchange", &["cycles_by_tile_ids"]),
     ("compilation_cycles_by_tile", &["id", "cycles_by_tile_rle"]),
     ("program_type_repeat", &["id", "repeat_count"]),
@@ -140,7 +143,10 @@ pub const OPTIONAL: &[(&str, &[&str])] = &[
 
 /// What `--fit` reads of those tables: the others it does not look at.
 pub const FIT: &[(&str, &[&str])] = &[
-    ("compute_sets", &["compute_set", "name", "debug_id"]),
+    (
+        "compute_sets",
+        &["compute_set", "name", "debug_id", "vertex_counts"],
+    ),
     ("depth_first_steps", &["id"]),
     (
         "vars_info",
@@ -160,6 +166,8 @@ pub const FIT: &[(&str, &[&str])] = &[
             "always_live_bytes",
             "not_always_live_max_bytes",
             "total_including_gaps",
+            "interleaved",
+            "non_interleaved",
             "overflowed",
             "overflowed_including_gaps",
         ],

@@ -15,9 +15,11 @@ use crate::model::{LayersByIpu, Operation};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
 use crate::report::{
-    Against, Calibration, Files, FitInputs, Provenance, Report, Table, fit_tables, terminal,
+    Against, Calibration, CalibrationError, Files, FitInputs, Provenance, Report, Table,
+    fit_tables, terminal,
 };
 use crate::trust::check_debug;
+use crate::witnesses::{are_refused, judge};
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -80,9 +82,12 @@ impl Compilation {
             || debug.as_ref().map(read_debug).transpose(),
         );
         let profile = profile.with_context(|| shown(path))?;
+        let judged = judge(&profile.contradictions, options.allow_incomplete);
+        let judged = judged.with_context(|| shown(path))?;
         let said = |warning: Warning| (shown(path), warning);
         let left_out = |error: anyhow::Error| said(no_layers(&error));
-        let mut warnings: FileWarnings = profile.warnings.iter().cloned().map(said).collect();
+        let all = judged.into_iter().chain(profile.warnings.iter().cloned());
+        let mut warnings: FileWarnings = all.map(said).collect();
         let contexts = match contexts {
             Err(error) if options.debug.is_none() => {
                 warnings.push(left_out(error));
@@ -180,7 +185,10 @@ fn write_calibration(
     let Some(against) = against else {
         return Ok(());
     };
-    let own = Calibration::new(prediction, against);
+    let own = match report.has_verdict() {
+        true => Calibration::new(prediction, against),
+        false => Err(CalibrationError::Incomplete),
+    };
     let own = own.with_context(|| format!("--calibrate {}", shown(&options.profile)))?;
     atomic::write(path, own.text().as_bytes()).with_context(|| shown(path))
 }
@@ -213,5 +221,8 @@ fn print(
     for line in terminal::fit(report, messages.look()) {
         messages.summary(line);
     }
-    Ok(exit_of(report.fit.as_ref().is_some_and(|fit| fit.fits)))
+    Ok(match &report.fit {
+        _ if are_refused(&report.contradictions) => Exit::Unreadable,
+        fit => exit_of(fit.as_ref().is_some_and(|fit| fit.fits)),
+    })
 }

@@ -28,6 +28,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
             memory_peak: options.diagnose || options.save_to_file.is_some(),
             names: options.wants_report(),
             trust_debug_info: options.trust_debug_info,
+            allow_incomplete: options.allow_incomplete,
         };
         messages.while_showing(|progress| {
             Analysis::read_with(&options.profile, &debug, wanted, progress)
@@ -59,7 +60,7 @@ fn load(options: &Options, messages: Messages) -> Result<Analysis> {
     }
     messages.while_showing(|progress| {
         let _task = progress.begin("loading the model", Unit::Bytes, 0);
-        Analysis::load(&options.profile)
+        Analysis::load(&options.profile, options.allow_incomplete)
     })
 }
 

@@ -24,6 +24,7 @@ use crate::progress::{Progress, Unit};
 use crate::report::{Detail, printable};
 use crate::search::{SearchError, SearchRequest, SearchResult, search_with};
 use crate::solve::{Limits, SolveError, lp};
+use crate::witnesses::are_refused;
 use anyhow::{Context, Result};
 use cli::Command;
 use messages::Messages;
@@ -155,6 +156,12 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         analysis.warnings.extend(warnings);
         (analysis.framework, analysis.app) = (beside.framework, beside.app);
     }
+    if let (Some(own), Some(path)) = (&calibration, &options.calibration)
+        && let Some(warning) = own.warning()
+    {
+        messages.warning(Some(&shown(path)), &warning);
+        analysis.warnings.push((shown(path), warning));
+    }
     let model = &analysis.model;
     let layers = input::find_layers(&analysis, options, messages)?;
     let memory = layers.memory()?;
@@ -166,7 +173,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let memory = memory.in_pipeline(pipeline);
     let memory = memory.with_context(|| shown(&options.profile))?;
     let positions = &layers.placement.positions;
-    let learnt = request::learnt(options, calibration, positions, pipeline)?;
+    let learnt = request::learnt(options, calibration, (model, positions), pipeline)?;
     let memory = ManuallyDrop::new(memory.learning(learnt));
     if let Some(warning) = request.as_ref().and_then(|_| memory.recording_warning()) {
         messages.warning(None, &warning);
@@ -193,6 +200,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         what_if.reserves = reserves.collect();
         what_if.memories = memories;
     }
+    let has_verdict = !are_refused(&report.contradictions);
     let outputs = Outputs {
         options,
         messages,
@@ -203,7 +211,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         report,
         earlier,
     };
-    outputs.print(out)
+    let exit = outputs.print(out)?;
+    Ok(if has_verdict { exit } else { Exit::Unreadable })
 }
 
 /// Answers the request.

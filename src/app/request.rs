@@ -93,11 +93,11 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
 /// What was learnt from a compilation, for the stages of a model with these layers.
 ///
 /// # Errors
-/// Rules that know no pipeline, and a calibration of other layers.
+/// Rules that know no pipeline, and a calibration of another model.
 pub(super) fn learnt(
     options: &Options,
     calibration: Option<Calibration>,
-    positions: &Positions,
+    (model, positions): (&Model, &Positions),
     pipeline: Pipeline,
 ) -> Result<Option<Learnt>> {
     let (Some(calibration), Some(path)) = (calibration, &options.calibration) else {
@@ -109,7 +109,8 @@ pub(super) fn learnt(
              both out"
         )));
     }
-    let learnt = calibration.learnt(positions, pipeline);
+    let belongs = calibration.check(model, positions);
+    let learnt = belongs.and_then(|()| calibration.learnt(positions, pipeline));
     let learnt = learnt.with_context(|| format!("--calibration {}", shown(path)))?;
     Ok(Some(learnt))
 }

@@ -6,7 +6,7 @@
 
 use super::MemoryModel;
 use super::lanes::{self, LANES};
-use crate::model::TileUse;
+use crate::model::{TileUse, VariableGroups};
 use std::ops::Range;
 
 /// How many neighbours of so many tiles a thread takes together: each thread must be left
@@ -60,6 +60,13 @@ impl<const N: usize> NeighbourUses<N> {
         let tiles = || tiles.clone().map(|tile| memory.uses.lists(tile));
         self.append(tiles().map(|[data, _]| data));
         self.append(tiles().map(|[_, code]| code));
+    }
+
+    /// Gathers those of `data` on `tiles` alone.
+    pub(super) fn gather_data(&mut self, data: &VariableGroups, tiles: Range<u32>) {
+        self.numbers.clear();
+        self.bytes.clear();
+        self.append(tiles.map(|tile| (0, data.uses_on_tile(tile))));
     }
 
     /// Appends what the tiles of all lanes have: lists with the same first number, and

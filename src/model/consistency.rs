@@ -1,68 +1,150 @@
-//! Does what the compiler recorded by tile agree with the variables?
+//! Does what programs say agree with what they use, and with the variables? (See
+//! [`crate::witnesses`].)
 
-use super::memory_peak::peak;
-use super::variables::LoweredVariables;
-use crate::message::{PROFILE_AGAIN, Warning};
-use crate::profile::{LiveClasses, Profile};
+use super::NO_USERS;
+use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes};
+use crate::witnesses::{Contradiction, Pair, Witness, worst};
 use rayon::prelude::*;
-use std::cmp::Reverse;
 
-/// Warnings about tiles on which `memory_by_tile` and the lowered variables
-/// disagree: on a real profile they agree on all 1472 (`profile-pop.md`), so
-/// one of them is damaged or lacks rows.
-///
-/// Always-live bytes are compared on all tiles, which takes some 20 ms for 10^7
-/// variables. The maximum that other variables take at one step is compared
-/// only on the tile with the highest recorded total, the first of several: for
-/// all tiles it would take longer than anything else but reading.
-pub(super) fn warnings(profile: &Profile, variables: &LoweredVariables) -> Vec<Warning> {
+/// What contradicts itself; `set_of` has the user set of each lowered variable.
+pub(super) fn contradictions(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction> {
+    let found = [
+        contexts(profile),
+        vertices(profile),
+        vertex_code(profile),
+        vertex_memory(profile),
+        exchange_code(profile),
+        unused(profile, set_of),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// The types of all vertices that run have code.
+fn vertex_code(profile: &Profile) -> Option<Contradiction> {
+    let Programs {
+        compute_sets,
+        vertex_types,
+        ..
+    } = &profile.programs;
+    let mut runs = vec![false; vertex_types.len()];
+    for (vertex_type, _) in compute_sets.iter().flat_map(|own| &own.vertices) {
+        runs[*vertex_type as usize] = true;
+    }
+    let running = vertex_types.iter().zip(runs).filter(|(_, runs)| *runs);
+    let have_code = running.map(|(own, _)| own.code.total() > 0);
+    of_code("memory_by_vertex_type", have_code)
+}
+
+/// Compute sets with vertices have memory for these, where the profile says so of any.
+fn vertex_memory(profile: &Profile) -> Option<Contradiction> {
+    let sets = profile.programs.compute_sets.iter();
+    let with_vertices = sets.filter(|own| !own.vertices.is_empty());
+    let bytes = with_vertices.map(|own| own.memory.as_ref().map(TileBytes::total));
+    let bytes: Vec<Option<u64>> = bytes.collect();
+    if bytes.iter().all(Option::is_none) {
+        return None;
+    }
+    let have_memory = bytes.into_iter().map(|own| own.unwrap_or(0) > 0);
+    of_code("memory_by_compute_set", have_memory)
+}
+
+/// Exchanges have code.
+fn exchange_code(profile: &Profile) -> Option<Contradiction> {
+    let programs = profile.programs.all.iter();
+    let have_code = programs.filter_map(|own| match &own.kind {
+        ProgramKind::DoExchange(code) => Some(code.total() > 0),
+        _ => None,
+    });
+    of_code("program_type_do_exchange", have_code)
+}
+
+/// `have_code` says of each whether it has any.
+fn of_code(table: &str, have_code: impl Iterator<Item = bool>) -> Option<Contradiction> {
+    let mut numbers = [0; 2];
+    for has_code in have_code {
+        numbers[0] += u64::from(has_code);
+        numbers[1] += 1;
+    }
+    Contradiction::of_all(Witness::Code, table, numbers)
+}
+
+/// Programs whose compute set has a debug context have one too.
+fn contexts(profile: &Profile) -> Option<Contradiction> {
+    let programs = &profile.programs;
+    let mut numbers = [0; 2];
+    for program in &programs.all {
+        let ProgramKind::OnTileExecute(set) = program.kind else {
+            continue;
+        };
+        if programs.compute_sets[set as usize].debug_id > 0 {
+            numbers[0] += u64::from(program.debug_id > 0);
+            numbers[1] += 1;
+        }
+    }
+    Contradiction::of_all(Witness::Contexts, "programs", numbers)
+}
+
+/// The vertices by tile are as many as compute sets count. How they are counted where a
+/// file lists one of several replicas is not known.
+fn vertices(profile: &Profile) -> Option<Contradiction> {
+    let sets = &profile.programs.compute_sets;
+    if profile.target.num_replicas > 1 || sets.iter().any(|own| own.counted.is_none()) {
+        return None;
+    }
+    let listed = sets.iter().flat_map(|own| &own.vertices);
+    let listed = listed.map(|(_, by_tile)| by_tile.total());
+    let counted = sets.iter().filter_map(|own| own.counted);
+    let numbers = [
+        listed.fold(0, u64::saturating_add),
+        counted.fold(0, u64::saturating_add),
+    ];
+    Contradiction::of_all(Witness::Vertices, "vertex_instances", numbers)
+}
+
+/// The category of what a program must use, since it is made for that.
+const USER_DATA: &str = "variable";
+
+/// Compute sets and exchanges use every byte of user data (checked on a real profile).
+fn unused(profile: &Profile, set_of: &[u32]) -> Option<Contradiction> {
+    let variables = &profile.variables;
+    let mut bytes = vec![0u64; profile.target.num_tiles as usize];
+    for position in unused_variables(profile, set_of)? {
+        bytes[usize::from(variables.tiles[position])] += u64::from(variables.bytes[position]);
+    }
     let recorded = &profile.recorded.tiles;
-    let classes = &profile.classes;
-    let totals = (0u32..).zip(recorded);
-    let fullest = totals.max_by_key(|(tile, recorded)| (recorded.total, Reverse(*tile)));
-    let Some((fullest, of_fullest)) = fullest else {
-        return Vec::new();
-    };
-    let differing: Vec<(u32, u64)> = (0..recorded.len() as u32)
-        .into_par_iter()
-        .map(|tile| (tile, always_live(variables, classes, tile)))
-        .filter(|&(tile, found)| found != recorded[tile as usize].always_live)
-        .collect();
-    let mut warnings = Vec::new();
-    if let Some(&(tile, found)) = differing.first() {
-        let bytes = [recorded[tile as usize].always_live, found];
-        let more = differing.len() - 1;
-        warnings.push(disagreement(tile, bytes, "always live", more));
-    }
-    let others = variables
-        .on_tile(fullest)
-        .filter(|item| !classes.is_always_live(item.class));
-    let (found, _) = peak(others, classes, &mut Vec::new());
-    if found != of_fullest.not_always_live {
-        let what = "live at one step beside those that always are";
-        let bytes = [of_fullest.not_always_live, found];
-        warnings.push(disagreement(fullest, bytes, what, 0));
-    }
-    warnings
+    let fullest = recorded.iter().map(|own| own.total).max().unwrap_or(0);
+    let pairs = (0u32..).zip(bytes).map(|(tile, recorded)| Pair {
+        tile,
+        recorded,
+        computed: 0,
+        whole: fullest,
+        is_certain: true,
+    });
+    worst(Witness::Used, "compute_sets", pairs)
 }
 
-/// `bytes` are recorded and found; `more` tiles differ.
-fn disagreement(tile: u32, bytes: [u64; 2], what: &str, more: usize) -> Warning {
-    let [recorded, found] = bytes;
-    let others = match more {
-        0 => String::new(),
-        more => format!(", and {more} more tiles differ"),
+/// The variables with user data that are on no list; `None` if all are. What operations
+/// use, which are nearly all, need not be looked for.
+fn unused_variables(profile: &Profile, set_of: &[u32]) -> Option<Vec<usize>> {
+    let variables = &profile.variables;
+    let mut names = variables.category_names.iter();
+    let category = names.position(|name| name == USER_DATA)?;
+    let may_be_unused = |&position: &usize| {
+        set_of[position] == NO_USERS
+            && usize::from(variables.categories[position]) == category
+            && variables.classes[position] != NEVER_LIVE
     };
-    Warning::new(format!(
-        "`memory_by_tile` and the variables disagree, so rows are missing or damaged: tile {tile} \
-         has {recorded} bytes that are {what}, and its variables come to {found}{others}; \
-         {PROFILE_AGAIN}"
-    ))
-}
-
-fn always_live(variables: &LoweredVariables, classes: &LiveClasses, tile: u32) -> u64 {
-    let items = variables
-        .on_tile(tile)
-        .filter(|item| classes.is_always_live(item.class));
-    items.map(|item| u64::from(item.bytes)).sum()
+    let all = (0..set_of.len()).into_par_iter();
+    let mut unused: Vec<usize> = all.filter(may_be_unused).collect();
+    if unused.is_empty() {
+        return None;
+    }
+    let mut is_used = vec![false; set_of.len()];
+    for lists in [&profile.compute_set_variables, &profile.region_variables] {
+        for &member in lists.all_members() {
+            is_used[member as usize] = true;
+        }
+    }
+    unused.retain(|&position| !is_used[position]);
+    Some(unused)
 }

@@ -78,6 +78,7 @@ use crate::message::Warning;
 use crate::profile::{
     BuildInfo, FormatVersion, LiveClasses, Profile, Programs, Recorded, Target, TileBytes,
 };
+use crate::witnesses::Contradiction;
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 
@@ -137,6 +138,9 @@ pub struct Model {
     pub memory_peak: Option<MemoryPeak>,
     /// What was unusual, as sentences.
     pub warnings: Vec<Warning>,
+    /// Where the profile contradicts itself. What its variables come to is looked at where
+    /// they are weighed: see [`contradiction`](crate::memory::contradiction).
+    pub contradictions: Vec<Contradiction>,
 }
 
 /// An operation of the model at one place in the program.
@@ -239,12 +243,13 @@ impl Model {
         let calls = sites.unnamed(&found, has_pairs, &mut operations);
         let sets = (user_sets.len(), &sites.outermost());
         let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
+        let mut contradictions = consistency::contradictions(&profile, &set_of);
+        contradictions.append(&mut profile.contradictions);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
         let mut memory_peak =
             with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));
-        let mut disagreements = consistency::warnings(&profile, &collected);
-        disagreements.extend(named.disagreement);
+        let mut disagreements: Vec<Warning> = named.disagreement.into_iter().collect();
         let is_training = turn.is_some();
         let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
         disagreements.extend(nearly);
@@ -283,6 +288,7 @@ impl Model {
             version: profile.version,
             made: profile.made,
             memory_peak,
+            contradictions,
             warnings: [profile.warnings, disagreements].concat(),
         };
         Ok((model, lookup))

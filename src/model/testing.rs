@@ -51,5 +51,6 @@ pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
         made: Default::default(),
         memory_peak: None,
         warnings: Vec::new(),
+        contradictions: Vec::new(),
     }
 }

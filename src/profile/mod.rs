@@ -24,6 +24,7 @@ mod program_types;
 mod programs;
 mod read_programs;
 mod recorded;
+mod references;
 mod schema;
 mod stored_rows;
 mod target;
@@ -52,6 +53,7 @@ pub use variables::{NEVER_LIVE, Variables};
 
 use crate::message::Warning;
 use crate::progress::Progress;
+use crate::witnesses::Contradiction;
 use database::Database;
 use std::path::Path;
 
@@ -82,6 +84,8 @@ pub struct Profile {
     pub made: BuildInfo,
     /// What was unusual but could be read, as sentences.
     pub warnings: Vec<Warning>,
+    /// What contradicts itself.
+    pub contradictions: Vec<Contradiction>,
     /// Where the names of variables can be fetched from, also when the rest is
     /// gone.
     pub names: VariableNames,
@@ -125,10 +129,12 @@ impl Profile {
         let variables = Variables::read(&database, &target, (&classes, &class_ids))?;
         let region_variables = members::read_regions(&database, &variables)?;
         let compute_set_variables = members::read_compute_sets(&database, &variables)?;
-        let recorded = Recorded::read(&database, &target)?;
+        let (recorded, mut contradictions) = Recorded::read(&database, &target)?;
+        contradictions.extend(references::missing(&database, true)?);
         database.check_unchanged()?;
         Ok(Self {
             recorded,
+            contradictions,
             warnings: [
                 version.warnings(),
                 one_replica.into_iter().collect(),

@@ -84,6 +84,8 @@ pub struct ComputeSet {
     /// The vertices it holds: position in [`Programs::vertex_types`], and how
     /// many instances each tile has.
     pub vertices: Vec<(u32, TileBytes)>,
+    /// How many instances it has by its own count; `None` where the profile does not say.
+    pub counted: Option<u64>,
     /// Exact bytes of its vertices by tile: data, edge and copy pointers,
     /// descriptors and padding (`memory_by_compute_set`); `None` when the
     /// profile does not say.

@@ -3,6 +3,7 @@
 use super::database::Database;
 use super::tile_bytes::TileBytes;
 use super::{ProfileError, Target};
+use crate::witnesses::{Contradiction, Pair, Witness, worst};
 use serde::{Deserialize, Serialize};
 
 /// Memory by tile and by category, as the compiler recorded it.
@@ -68,18 +69,117 @@ pub(super) fn listed_tiles(database: &Database) -> Result<u64, ProfileError> {
 const MAX_CATEGORIES: usize = u8::MAX as usize;
 
 impl Recorded {
-    pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
-        Ok(Self {
+    /// What was recorded, and where that contradicts itself.
+    pub(super) fn read(
+        database: &Database,
+        target: &Target,
+    ) -> Result<(Self, Vec<Contradiction>), ProfileError> {
+        let own = Self {
             tiles: read_tiles(database, target)?,
             categories: read_categories(database, target)?,
-        })
+        };
+        let regions = read_regions(database, target)?;
+        let contradictions = own.contradictions(target, regions.as_deref());
+        Ok((own, contradictions))
+    }
+
+    /// Where what was recorded of a tile contradicts itself, or is not there.
+    fn contradictions(&self, target: &Target, regions: Option<&[Regions]>) -> Vec<Contradiction> {
+        let all = u64::from(target.num_tiles);
+        let rows = |is_empty| [if is_empty { 0 } else { all }, all];
+        let mut found = vec![
+            Contradiction::of_all(Witness::Rows, TILES, rows(self.tiles.is_empty())),
+            Contradiction::of_all(Witness::Rows, CATEGORIES, rows(self.categories.is_empty())),
+        ];
+        let tiles = || self.tiles.iter();
+        found.push(self.worst(
+            (Witness::LiveInTotal, TILES),
+            regions,
+            tiles().map(|own| {
+                let live = own.always_live.saturating_add(own.not_always_live);
+                (own.total, live.max(own.total))
+            }),
+        ));
+        found.push(self.worst(
+            (Witness::Gaps, TILES),
+            regions,
+            tiles().map(|own| {
+                let with_gaps = own.with_gaps.unwrap_or(own.total);
+                (with_gaps, own.total.max(with_gaps))
+            }),
+        ));
+        if let Some(regions) = regions {
+            let sums = tiles()
+                .zip(regions)
+                .map(|(own, regions)| (own.total, regions.all));
+            found.push(self.worst((Witness::Regions, TILES), Some(regions), sums));
+        }
+        let apart = tiles()
+            .zip(self.apart())
+            .map(|(own, apart)| (apart, own.total.min(apart)));
+        found.push(self.worst((Witness::Apart, CATEGORIES), regions, apart));
+        found.into_iter().flatten().collect()
+    }
+
+    /// The tile where a recorded and a computed number differ most, as a part of its total.
+    /// `regions` say on which tiles nothing lies beyond their memory.
+    fn worst(
+        &self,
+        (witness, table): (Witness, &str),
+        regions: Option<&[Regions]>,
+        numbers: impl Iterator<Item = (u64, u64)>,
+    ) -> Option<Contradiction> {
+        // Where bytes beyond the memory of a tile are counted is known of no real profile.
+        let counts_them = matches!(witness, Witness::Regions | Witness::Apart);
+        let overflows = |tile: usize| {
+            let own = regions.and_then(|regions| regions.get(tile));
+            own.is_some_and(|own| own.overflowed > 0)
+        };
+        let tiles = self.tiles.iter().enumerate().zip(numbers);
+        let pairs = tiles.map(|((tile, own), (recorded, computed))| Pair {
+            tile: tile as u32,
+            recorded,
+            computed,
+            whole: own.total,
+            is_certain: !(counts_them && overflows(tile)),
+        });
+        worst(witness, table, pairs)
+    }
+
+    /// By tile, the bytes of all categories that share no address.
+    fn apart(&self) -> Vec<u64> {
+        let mut apart = vec![0u64; self.tiles.len()];
+        for own in &self.categories {
+            add(&mut apart, &own.bytes, u64::saturating_add);
+            add(&mut apart, &own.overlapped, u64::saturating_sub);
+        }
+        apart
     }
 }
 
-pub(super) fn read_tiles(
-    database: &Database,
-    target: &Target,
-) -> Result<Vec<RecordedTile>, ProfileError> {
+/// Changes the sum of each tile by its bytes.
+fn add(sums: &mut [u64], bytes: &TileBytes, change: impl Fn(u64, u64) -> u64) {
+    for run in bytes.runs() {
+        for sum in sums
+            .get_mut(run.from as usize..run.to as usize)
+            .into_iter()
+            .flatten()
+        {
+            *sum = change(*sum, run.value.into());
+        }
+    }
+}
+
+/// The regions of a tile's memory, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Regions {
+    /// Of all of them, without gaps.
+    all: u64,
+    /// Beyond its memory, with the gaps between variables.
+    pub(super) overflowed: u64,
+}
+
+fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>, ProfileError> {
     let table = TILES;
     if !database.has_table(table) {
         return Ok(Vec::new());
@@ -122,34 +222,45 @@ pub(super) fn read_tiles(
         .collect()
 }
 
-/// By tile: bytes beyond its memory, with the gaps between variables; 0 everywhere
-/// where the profile does not say.
-pub(super) fn read_overflowed(
+/// By tile its regions; `None` where the profile does not say.
+pub(super) fn read_regions(
     database: &Database,
     target: &Target,
-) -> Result<Vec<u64>, ProfileError> {
-    let table = TILES;
-    let columns = &["tile", "overflowed", "overflowed_including_gaps"];
-    let mut overflowed = vec![0; target.num_tiles as usize];
-    if database.require(table, columns).is_err() {
-        return Ok(overflowed);
+) -> Result<Option<Vec<Regions>>, ProfileError> {
+    let columns = &[
+        "tile",
+        "interleaved",
+        "non_interleaved",
+        "overflowed",
+        "overflowed_including_gaps",
+    ];
+    if database.require(TILES, columns).is_err() {
+        return Ok(None);
     }
-    database.scan(table, columns, |row| {
-        let bytes = row.small(1)?.max(row.small(2)?);
+    let mut regions = vec![Regions::default(); target.num_tiles as usize];
+    database.scan(TILES, columns, |row| {
+        let part = |column| row.small(column).map(u64::from);
+        let own = Regions {
+            all: part(1)? + part(2)? + part(3)?,
+            overflowed: part(3)?.max(part(4)?),
+        };
         let tile = usize::try_from(row.unsigned(0)?).ok();
-        if let Some(own) = tile.and_then(|tile| overflowed.get_mut(tile)) {
-            *own = bytes.into();
+        if let Some(tile) = tile.and_then(|tile| regions.get_mut(tile)) {
+            *tile = own;
         }
         Ok(())
     })?;
-    Ok(overflowed)
+    Ok(Some(regions))
 }
 
-pub(super) fn read_categories(
+/// The table of categories.
+const CATEGORIES: &str = "memory_by_category";
+
+fn read_categories(
     database: &Database,
     target: &Target,
 ) -> Result<Vec<RecordedCategory>, ProfileError> {
-    let table = "memory_by_category";
+    let table = CATEGORIES;
     if !database.has_table(table) {
         return Ok(Vec::new());
     }

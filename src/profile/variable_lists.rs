@@ -36,6 +36,11 @@ impl VariableLists {
         self.len() == 0
     }
 
+    /// The members of all lists, each as often as it is there.
+    pub fn all_members(&self) -> &[u32] {
+        &self.members
+    }
+
     /// The position of the list with this id; `None` when it has no member.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)

@@ -1,6 +1,7 @@
 //! Compute sets, vertex types and what their instances take.
 
 use super::database::Database;
+use super::encoding::decode_list;
 use super::ids::{Ids, position};
 use super::tile_bytes::TileBytes;
 use super::{ComputeSet, ProfileError, VertexType};
@@ -37,17 +38,23 @@ pub(super) fn read_compute_sets(
     database: &Database,
 ) -> Result<(Ids, Vec<ComputeSet>), ProfileError> {
     let table = "compute_sets";
-    let all = &["compute_set", "name", "debug_id"];
-    let has_contexts = database.require(table, all).is_ok();
-    let columns = if has_contexts { &all[..] } else { &all[..2] };
+    let all = &["compute_set", "name", "debug_id", "vertex_counts"];
+    let has_all = database.require(table, all).is_ok();
+    let columns = if has_all { &all[..] } else { &all[..2] };
     let mut sets = Vec::new();
     database.scan(table, columns, |row| {
-        let debug_id = if has_contexts { row.optional(2)? } else { None };
+        let (mut debug_id, mut counted) = (None, None);
+        if has_all {
+            debug_id = row.optional(2)?;
+            let counts = decode_list(row.blob(3)?, usize::MAX).map_err(row.bad_blob(3))?;
+            counted = Some(counts.into_iter().fold(0, u64::saturating_add));
+        }
         sets.push(ComputeSet {
             id: row.unsigned(0)?,
             name: row.text(1)?.into(),
             debug_id: debug_id.unwrap_or(0),
             vertices: Vec::new(),
+            counted,
             memory: None,
         });
         Ok(())

@@ -54,9 +54,10 @@ pub fn text(report: &Report) -> String {
     if let Some(coverage) = &report.memory.coverage {
         text += &paragraph(report, &sentences::coverage(coverage));
     }
-    if !report.warnings.is_empty() {
+    let warnings = report.warnings_for_people();
+    if !warnings.is_empty() {
         text += "\nWarnings:\n";
-        text += &list(report.warnings.iter().map(|own| markdown(&shown(own))));
+        text += &list(warnings.iter().map(|own| markdown(own)));
     }
     text + &footer(report)
 }

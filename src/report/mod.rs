@@ -61,9 +61,9 @@ pub use csv::write as write_csv;
 pub use diagnosis::tables as diagnosis;
 pub use fit::tables::all as fit_tables;
 pub use fit::{
-    Against, AgainstError, CalibratedIpu, Calibration, CalibrationError, CalibrationFormat,
-    CutElsewhere, Fit, FitInputs, IpuFit, LearntPart, MatchedBy, NamedBytes, RecordedTileFacts,
-    StageAgainst, TileParts,
+    Against, AgainstError, CalibratedIpu, CalibratedModel, Calibration, CalibrationError,
+    CalibrationFormat, CutElsewhere, Fit, FitInputs, IpuFit, LearntPart, MatchedBy, NamedBytes,
+    RecordedTileFacts, StageAgainst, TileParts,
 };
 pub use html::text as html;
 pub use json::{write_report as write_json, write_stages};
@@ -85,7 +85,9 @@ pub use tile_map::{TileCategory, TileMap, TileVariables, VariableKind};
 pub use units::Units;
 pub use what_if::{BestSplit, CheckedConstraint, CheckedRule, WhatIf};
 
+use crate::message::Warning;
 use crate::model::PseudoLayers;
+use crate::witnesses::{Contradiction, are_refused, judge};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -170,12 +172,58 @@ pub struct Report {
     /// What was unusual about the files or fits the regexes badly, as
     /// sentences.
     pub warnings: Vec<String>,
+    /// Where the profile contradicts itself. If one of them is refused, there is no verdict:
+    /// nothing is said to fit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<Contradiction>,
 }
 
+/// What stands in place of a verdict that nothing is behind.
+const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
+
 impl Report {
+    /// Is there a verdict, or is what the report is made from not whole?
+    pub fn has_verdict(&self) -> bool {
+        !are_refused(&self.contradictions)
+    }
+
+    /// The warnings as people read them: what bears on the verdict in full, before all
+    /// others, of which long ones are cut.
+    fn warnings_for_people(&self) -> Vec<String> {
+        let said = judge(&self.contradictions, true).unwrap_or_default();
+        let said: Vec<String> = said.iter().map(Warning::to_string).collect();
+        let others = self.warnings.iter().filter(|own| !said.contains(own));
+        let others = others.map(|own| text::shown(own));
+        said.iter()
+            .map(|own| printable(own))
+            .chain(others)
+            .collect()
+    }
+
+    /// Takes back that anything fits where there is no verdict.
+    fn without_unearned_verdict(mut self) -> Self {
+        if self.has_verdict() {
+            return self;
+        }
+        if let Some(split) = &mut self.split {
+            split.fits = false;
+        }
+        let sweep = self.sweep.iter_mut().flat_map(|own| &mut own.rows);
+        sweep.for_each(|row| row.fits = false);
+        let pipeline = self.pipeline.iter_mut();
+        let others = pipeline.flat_map(|own| &mut own.alternatives);
+        others.for_each(|own| own.fits = false);
+        if let Some(fit) = &mut self.fit {
+            fit.fits = false;
+            fit.ipus.iter_mut().for_each(|own| own.fits = false);
+        }
+        self
+    }
+
     /// The heading: does the model, or what was compiled of it, fit?
     fn heading(&self) -> String {
         match &self.fit {
+            _ if !self.has_verdict() => NO_VERDICT.to_string(),
             Some(fit) => fit::sentences::verdict(fit),
             None => sentences::verdict(self),
         }

@@ -9,7 +9,7 @@ pub use text_style::{Screen, Severity, TextStyle};
 use super::fit::{sentences as fit_sentences, tables as fit_tables};
 use super::sentences::{self, Sentence};
 use super::table::{Cell, Kind, Table as Rows};
-use super::{Report, Split, Stage, Units, tables};
+use super::{NO_VERDICT, Report, Split, Stage, Units, tables};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
@@ -178,7 +178,10 @@ pub fn fit(report: &Report, look: &TextStyle) -> Vec<String> {
         true => (Severity::Good, "SUCCESS:"),
         false => (Severity::Bad, "FAILURE:"),
     };
-    let verdict = format!("{} {}", look.toned(tone, word), fit_sentences::verdict(fit));
+    let verdict = match report.has_verdict() {
+        true => format!("{} {}", look.toned(tone, word), fit_sentences::verdict(fit)),
+        false => look.toned(Severity::Bad, NO_VERDICT),
+    };
     let mut lines = vec![table, verdict];
     lines.extend(fit_sentences::lines(fit).iter().map(|own| words.say(own)));
     if let Some(against) = &fit.against {
@@ -208,6 +211,9 @@ const FIT_COLUMNS: [&str; 8] = [
 /// `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with what is missing.
 pub fn verdict(report: &Report, split: &Split, look: &TextStyle) -> String {
     let stages = report.pseudo_layers.all(&split.layers());
+    if !report.has_verdict() {
+        return format!("{}: [ {stages} ]", look.toned(Severity::Bad, NO_VERDICT));
+    }
     if split.fits {
         let success = look.toned(Severity::Good, "SUCCESS:");
         return format!("{success} [ {stages} ]");

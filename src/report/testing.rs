@@ -249,6 +249,7 @@ pub(crate) fn report() -> Report {
         what_if: Some(what_if()),
         execution: Some(execution()),
         warnings: vec!["only 1 of 9 operations got a layer".into()],
+        contradictions: Vec::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Numbers and names in text for people.
 
 pub use crate::escape::printable;
-pub use crate::wording::grouped;
+pub use crate::wording::{grouped, share};
 
 use super::LayerNames;
 use crate::model::PseudoLayers;
@@ -16,13 +16,6 @@ pub fn grouped_signed(number: impl Into<i128>) -> String {
         |_| number.to_string(),
         |own| format!("{sign}{}", grouped(own)),
     )
-}
-
-/// In tenths of a per cent, rounded up: what is over the whole never shows as
-/// 100 %.
-pub fn share(bytes: u64, whole: u64) -> String {
-    let tenths = (u128::from(bytes) * 1000).div_ceil(u128::from(whole.max(1)));
-    format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
 /// A difference in hundredths of a per cent of `whole`, rounded, with its sign.

@@ -3,7 +3,7 @@
 //! What is saved is a [`Model`] before layers are named, so a loaded one serves
 //! any regexes and order, and equals the saved one in everything.
 //!
-//! # The format, version 8
+//! # The format, version 9
 //!
 //! Numbers of fixed size are little-endian.
 //!
@@ -149,7 +149,7 @@ pub fn load(path: &Path) -> Result<Model, SavedError> {
 /// with it. What cannot be read does not, and what is no file is not opened.
 pub fn is_saved(path: &Path) -> bool {
     let mut start = Vec::new();
-    let read = only_files(path).and_then(|()| {
+    let read = only_files(path).and_then(|_| {
         let file = File::open(path)?;
         file.take(MAGIC.len() as u64).read_to_end(&mut start)
     });

@@ -7,10 +7,11 @@ use std::ffi::OsString;
 
 /// The options that say what is split and what a split must keep. The limits and the
 /// number of IPUs are not among them: they go with a split.
-const QUESTION: [&str; 20] = [
+const QUESTION: [&str; 21] = [
     "profile",
     "debug",
     "trust_debug_info",
+    "allow_incomplete",
     "load_from_file",
     "calibration",
     "schedule",

@@ -112,6 +112,11 @@ pub struct Options {
     #[arg(long, help_heading = "Layers")]
     pub trust_debug_info: bool,
 
+    /// Show what can be shown of a profile that contradicts itself, such as one
+    /// without some of its rows. There is no verdict on it: the exit code is 3
+    #[arg(long, help_heading = "Results")]
+    pub allow_incomplete: bool,
+
     /// Find the best split points and print one JSON object for each stage; the
     /// exit code says whether the model fits
     #[arg(long, help_heading = "Results")]

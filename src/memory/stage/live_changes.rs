@@ -4,7 +4,7 @@ use crate::memory::neighbours::LiveRanges;
 
 /// The changes of some uses at each step; used again for the next.
 #[derive(Debug, Default)]
-pub(super) struct LiveChanges {
+pub(in crate::memory) struct LiveChanges {
     /// By step twice, for what ends before it and for what begins at it: where these begin
     /// in `rows`. One more at the end.
     starts: Vec<u32>,
@@ -15,7 +15,7 @@ pub(super) struct LiveChanges {
 impl LiveChanges {
     /// Takes the ranges of all uses but those that are live on every step, of which there
     /// are `steps`.
-    pub(super) fn load(&mut self, steps: u32, live: &LiveRanges) {
+    pub(in crate::memory) fn load(&mut self, steps: u32, live: &LiveRanges) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);
         each_change(live, |place, _| self.starts[place] += 1);
@@ -35,12 +35,12 @@ impl LiveChanges {
     }
 
     /// The uses that end to be live before a step.
-    pub(super) fn ends(&self, step: u32) -> &[u32] {
+    pub(in crate::memory) fn ends(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize)
     }
 
     /// Those that begin to be live at it.
-    pub(super) fn begins(&self, step: u32) -> &[u32] {
+    pub(in crate::memory) fn begins(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize + 1)
     }
 

@@ -6,6 +6,7 @@ mod parts;
 mod peaks;
 mod plan;
 
+pub(super) use live_changes::LiveChanges;
 pub use parts::Parts;
 
 use super::pipeline::PlacedStage;

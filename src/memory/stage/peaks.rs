@@ -1,8 +1,8 @@
 //! Where the live variables of each stage are most, on each tile: of neighbouring tiles
 //! and all stages together, step by step.
 
+use super::LiveChanges;
 use super::Parts;
-use super::live_changes::LiveChanges;
 use super::live_sums::LiveSums;
 use super::plan::{Second, StageRow, StagesToWeigh};
 use crate::memory::MemoryModel;

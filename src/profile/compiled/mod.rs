@@ -19,12 +19,14 @@ pub use variable_sums::{LiveOnTile, Named, VariableSums};
 
 use super::cycles::{or_warn, read_cycles_by_ipu};
 use super::database::Database;
-use super::recorded::{read_categories, read_overflowed, read_tiles};
+use super::recorded::{Recorded, read_regions};
+use super::references;
 use super::{
     BuildInfo, FormatVersion, ProfileError, Programs, RecordedCategory, RecordedTile, Target,
 };
 use crate::message::Warning;
 use crate::progress::Progress;
+use crate::witnesses::Contradiction;
 use std::path::Path;
 
 /// What a `profile.pop` recorded of the memory of each IPU.
@@ -56,6 +58,8 @@ pub struct CompiledProfile {
     pub made: BuildInfo,
     /// What was unusual but could be read, as sentences.
     pub warnings: Vec<Warning>,
+    /// Where the file contradicts itself.
+    pub contradictions: Vec<Contradiction>,
 }
 
 impl CompiledProfile {
@@ -86,9 +90,14 @@ impl CompiledProfile {
         let ipus = Ipus::read(&database, &mut target)?;
         let (made, mut warnings) = BuildInfo::read(&database);
         warnings.extend(version.warnings());
-        let tiles = read_tiles(&database, &target)?;
-        let overflowed = read_overflowed(&database, &target)?;
-        let categories = read_categories(&database, &target)?;
+        let recorded = Recorded::read(&database, &target)?;
+        let (Recorded { tiles, categories }, mut contradictions) = recorded;
+        let regions = read_regions(&database, &target)?;
+        let overflowed = regions.map_or_else(
+            || vec![0; tiles.len()],
+            |regions| regions.iter().map(|own| own.overflowed).collect(),
+        );
+        contradictions.extend(references::missing(&database, false)?);
         let steps = if live::is_there(&database) || variable_sums::are_there(&database)? {
             live::read_steps(&database)?
         } else {
@@ -99,10 +108,10 @@ impl CompiledProfile {
         let chosen: Vec<u32> = fullest.collect();
         let of_tiles = variable_sums::read(&database, ipus, &tiles, &chosen, &steps)?;
         let (variables, of_variables) = of_tiles;
+        contradictions.extend(of_variables);
         let cycles = read_cycles_by_ipu(&database, ipus.count);
         let cycles = or_warn(cycles, "executed cycles", &mut warnings);
         warnings.extend(of_live);
-        warnings.extend(of_variables);
         let programs = if with_programs {
             let read = Programs::read(&database, &target).map(Some);
             or_warn(read, "layers on IPUs", &mut warnings)
@@ -123,6 +132,7 @@ impl CompiledProfile {
             cycles,
             made,
             warnings,
+            contradictions,
         })
     }
 }

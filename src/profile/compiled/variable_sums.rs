@@ -4,9 +4,10 @@ use super::super::cells::Cells;
 use super::super::database::Database;
 use super::super::ids::Ids;
 use super::super::liveness::{RANGE_COLUMNS, RANGES, push_range, read_classes, span};
+use super::super::recorded::TILES;
 use super::super::{ProfileError, RecordedTile};
 use super::{Ipus, PipelineName};
-use crate::message::{PROFILE_AGAIN, Warning};
+use crate::witnesses::{Contradiction, Pair, Witness, worst};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Bytes by [`PipelineName`].
@@ -86,7 +87,7 @@ pub(super) fn are_there(database: &Database) -> Result<bool, ProfileError> {
     Ok(database.has_table(TABLE) && database.rowid_bounds(TABLE)?.is_some())
 }
 
-/// Reads the variables, and says as sentences what contradicts `tiles`. `chosen` are
+/// Reads the variables, and says what contradicts `tiles`. `chosen` are
 /// the tiles, one for each IPU, of which is told what is live.
 pub(super) fn read(
     database: &Database,
@@ -94,7 +95,7 @@ pub(super) fn read(
     tiles: &[RecordedTile],
     chosen: &[u32],
     steps: &[u64],
-) -> Result<(Option<VariableSums>, Vec<Warning>), ProfileError> {
+) -> Result<(Option<VariableSums>, Vec<Contradiction>), ProfileError> {
     if !are_there(database)? {
         return Ok((None, Vec::new()));
     }
@@ -125,7 +126,7 @@ pub(super) fn read(
         classes.peak(&ranges, &rows.copied().collect::<Vec<_>>(), steps)
     };
     let (peaks, found): (Vec<u64>, Vec<LiveOnTile>) = chosen.iter().map(of_tile).unzip();
-    let warnings = disagreements(&sums.always, &peaks, tiles, chosen);
+    let found_apart = contradictions(&sums.always, &peaks, tiles, chosen);
     let variables = VariableSums {
         count: sums.count,
         named: sums.named,
@@ -133,7 +134,7 @@ pub(super) fn read(
         tiles: found,
         has_names,
     };
-    Ok((Some(variables), warnings))
+    Ok((Some(variables), found_apart))
 }
 
 /// What each row is looked up in.
@@ -309,34 +310,30 @@ impl Classes {
     }
 }
 
-/// Where the variables say something else than `memory_by_tile`.
-fn disagreements(
+/// Where the variables say something else than `memory_by_tile`: `peaks` are of the tiles
+/// that were `chosen`.
+fn contradictions(
     always: &[u64],
     peaks: &[u64],
     tiles: &[RecordedTile],
     chosen: &[u32],
-) -> Vec<Warning> {
-    let differs = |(always, tile): (&u64, &RecordedTile)| *always != tile.always_live;
-    let mut warnings = Vec::new();
-    let pairs = always.iter().zip(tiles);
-    let count = pairs.clone().filter(|&pair| differs(pair)).count();
-    if let Some(first) = pairs.clone().position(differs) {
-        warnings.push(Warning::new(format!(
-            "the lowered variables of {count} tiles are not what `memory_by_tile` recorded as \
-             always live, first on tile {first}: {} bytes and {}, and the verdict follows \
-             `memory_by_tile`; {PROFILE_AGAIN}",
-            always[first], tiles[first].always_live
-        )));
-    }
-    for (&peak, &tile) in peaks.iter().zip(chosen) {
-        let recorded = tiles[tile as usize].not_always_live;
-        if peak != recorded {
-            warnings.push(Warning::new(format!(
-                "at most {peak} bytes of the lowered variables of tile {tile} that are not \
-                 always live are live at one step, and `memory_by_tile` recorded {recorded}, \
-                 and what is live there is shown by the variables; {PROFILE_AGAIN}"
-            )));
-        }
-    }
-    warnings
+) -> Vec<Contradiction> {
+    let whole = tiles.iter().map(|own| own.total).max().unwrap_or(0);
+    let pair = |tile: u32, recorded, computed| Pair {
+        tile,
+        recorded,
+        computed,
+        whole,
+        is_certain: true,
+    };
+    let all = (0u32..).zip(tiles).zip(always);
+    let all = all.map(|((tile, own), &found)| pair(tile, own.always_live, found));
+    let peaks = chosen.iter().zip(peaks);
+    let peaks =
+        peaks.map(|(&tile, &found)| pair(tile, tiles[tile as usize].not_always_live, found));
+    let found = [
+        worst(Witness::AlwaysLive, TILES, all),
+        worst(Witness::NotAlwaysLive, TILES, peaks),
+    ];
+    found.into_iter().flatten().collect()
 }

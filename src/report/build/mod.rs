@@ -96,8 +96,10 @@ impl Report {
             execution: inputs.execution(),
             fit: None,
             warnings,
+            contradictions: inputs.model.contradictions.clone(),
             provenance: inputs.provenance,
         }
+        .without_unearned_verdict()
     }
 }
 

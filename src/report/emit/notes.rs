@@ -3,7 +3,7 @@
 use super::{Pipeline, printable};
 use crate::memory::Schedule;
 use crate::report::text::grouped;
-use crate::report::{Units, sentences};
+use crate::report::{NO_VERDICT, Units, sentences};
 use std::fmt;
 
 /// Lines of comment.
@@ -16,7 +16,9 @@ impl Notes {
     /// not fit.
     pub(super) fn new(pipeline: Pipeline<'_>) -> Self {
         let mut notes = Self { lines: Vec::new() };
-        if !pipeline.split.fits {
+        if !pipeline.report.has_verdict() {
+            notes.add(format!("WARNING: {NO_VERDICT}."));
+        } else if !pipeline.split.fits {
             let shortfall = sentences::shortfall(pipeline.report, pipeline.split);
             let shortfall = shortfall.plain(Units::Bytes, pipeline.report.pseudo_layers);
             notes.add(format!(

@@ -188,17 +188,9 @@ impl StageAgainst {
 
     /// What was recorded of code less what was predicted of it.
     pub fn code_difference(&self) -> i64 {
-        let code = |parts: &TileParts| {
-            let code = TileParts {
-                variables: 0,
-                stash: 0,
-                accumulators: 0,
-                gaps: 0,
-                ..*parts
-            };
-            code.total()
-        };
-        free_bytes(code(&self.recorded_parts), code(&self.predicted_parts))
+        let named = TileParts::NAMES.into_iter().zip(self.part_differences());
+        let code = named.filter(|(name, _)| TileParts::is_code(name));
+        code.fold(0, |sum, (_, own)| i64::saturating_add(sum, own))
     }
 
     /// The part that is off by most bytes, either way; the first of several. `None`

@@ -64,7 +64,9 @@ impl Report {
             what_if: None,
             execution: None,
             warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
+            contradictions: inputs.profile.contradictions.clone(),
         }
+        .without_unearned_verdict()
     }
 }
 

@@ -5,12 +5,14 @@ use super::{Against, StageAgainst, TileParts};
 use crate::escape::json;
 use crate::limits;
 use crate::memory::{Learnt, Pipeline, PlacedStage};
-use crate::message::GIVE_CALIBRATION;
-use crate::model::Positions;
-use crate::report::text::{printable, signed_share};
-use crate::report::{LayerNames, Report};
+use crate::message::{GIVE_CALIBRATION, Warning};
+use crate::model::{Model, Positions};
+use crate::report::text::{grouped, printable, shown, signed_share};
+use crate::report::{LayerNames, Report, Stage};
+use crate::witnesses::TOLERATED;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::ops::Range;
 use thiserror::Error;
 
@@ -23,7 +25,9 @@ pub enum CalibrationFormat {
 }
 
 /// The version of the documents that are written here.
-pub const CALIBRATION_VERSION: u32 = 1;
+pub const CALIBRATION_VERSION: u32 = 2;
+/// The version before it, whose documents do not say what they belong to.
+const WITHOUT_MODEL: u32 = 1;
 
 /// What the IPUs of a compiled pipeline needed beyond what was predicted. Added to
 /// the prediction of the same split, it gives what was recorded; what is carried to
@@ -33,14 +37,31 @@ pub struct Calibration {
     /// Always `popliner-calibration`.
     pub format: CalibrationFormat,
     /// The version of this document.
-    #[schemars(extend("const" = CALIBRATION_VERSION))]
+    #[schemars(range(min = WITHOUT_MODEL, max = CALIBRATION_VERSION))]
     pub version: u32,
     /// The version of the tool.
     pub popliner: String,
+    /// The model that was compiled, by the profile of one IPU that it was predicted from;
+    /// in all documents but those of version 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<CalibratedModel>,
     /// The pipeline that was predicted.
     pub pipeline: Pipeline,
     /// Each IPU of the pipeline, in the order of its stages.
     pub ipus: Vec<CalibratedIpu>,
+}
+
+/// What tells one model from another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibratedModel {
+    /// Its layers, in order, without pseudo-layers.
+    pub layers: Vec<String>,
+    /// What the compiler recorded of it on one IPU: bytes over all tiles.
+    pub bytes: u64,
+    /// Tiles of that IPU.
+    pub tiles: u32,
+    /// Memory of each tile.
+    pub bytes_per_tile: u64,
 }
 
 /// What an IPU needed beyond what was predicted.
@@ -103,6 +124,31 @@ pub enum CalibrationError {
          calibration of this model, and the same --layer-name-regex as for the prediction"
     )]
     OtherLayers(String),
+    /// It is of another model.
+    #[error(
+        "it was learnt from another model: one of {0}, and this one is of {1}; give the calibration \
+         of this model, or make one with --calibrate"
+    )]
+    OtherModel(String, String),
+    /// The prediction, or what was compiled, contradicts itself.
+    #[error(
+        "nothing can be learnt from a profile that contradicts itself; predict and compile from \
+         whole profiles"
+    )]
+    Incomplete,
+    /// Its numbers do not add up.
+    #[error(
+        "stage {stage} was predicted to need {predicted} bytes and needed {recorded}, so nothing \
+         else can be learnt of it than the difference, of which its parts are; {GIVE_CALIBRATION}"
+    )]
+    OtherSum {
+        /// The stage.
+        stage: u32,
+        /// What was predicted.
+        predicted: u64,
+        /// What was recorded.
+        recorded: u64,
+    },
     /// It has a number that no tile can have.
     #[error("stage {0} has {1} bytes, more than any tile has; {GIVE_CALIBRATION}")]
     OutOfRange(u32, i64),
@@ -117,6 +163,9 @@ impl Calibration {
     /// # Errors
     /// When the compiled pipeline is not the predicted one.
     pub fn new(prediction: &Report, against: &Against) -> Result<Self, CalibrationError> {
+        if !prediction.has_verdict() {
+            return Err(CalibrationError::Incomplete);
+        }
         if against.cut_elsewhere.is_some() {
             return Err(CalibrationError::CutElsewhere);
         }
@@ -126,6 +175,7 @@ impl Calibration {
             format: CalibrationFormat::PoplinerCalibration,
             version: CALIBRATION_VERSION,
             popliner: env!("CARGO_PKG_VERSION").to_string(),
+            model: Some(CalibratedModel::predicted(prediction)),
             pipeline: Pipeline {
                 schedule: facts.schedule,
                 recompute: facts.recompute,
@@ -141,19 +191,42 @@ impl Calibration {
     /// For anything else, first of all another format or version.
     pub fn read(bytes: &[u8]) -> Result<Self, CalibrationError> {
         let own: Self = serde_json::from_slice(bytes).map_err(CalibrationError::OtherFormat)?;
-        let is_out = |bytes: &i64| bytes.unsigned_abs() > limits::BYTES_OF_TILE;
-        let mut numbers = own.ipus.iter().flat_map(|ipu| {
-            let numbers = [ipu.learnt, ipu.carried].into_iter();
-            numbers.map(|bytes| (ipu.stage, bytes))
-        });
-        match (own.version, numbers.find(|(_, bytes)| is_out(bytes))) {
-            (CALIBRATION_VERSION, Some((stage, bytes))) => {
-                Err(CalibrationError::OutOfRange(stage, bytes))
-            }
-            (CALIBRATION_VERSION, None) if own.ipus.is_empty() => Err(CalibrationError::Empty),
-            (CALIBRATION_VERSION, None) => Ok(own),
-            (other, _) => Err(CalibrationError::OtherVersion(other)),
+        if !(WITHOUT_MODEL..=CALIBRATION_VERSION).contains(&own.version) {
+            return Err(CalibrationError::OtherVersion(own.version));
         }
+        if own.ipus.is_empty() {
+            return Err(CalibrationError::Empty);
+        }
+        own.ipus.iter().try_for_each(CalibratedIpu::check)?;
+        Ok(own)
+    }
+
+    /// What is to be said of a document that does not say what it belongs to.
+    pub fn warning(&self) -> Option<Warning> {
+        let is_unknown = self.model.is_none();
+        is_unknown.then(|| {
+            Warning::new(
+                "the calibration does not say which model it was learnt from, as those of version \
+                 1, so it may be another one; write it again with --calibrate",
+            )
+        })
+    }
+
+    /// Does it belong to `model` with these positions?
+    ///
+    /// # Errors
+    /// When it was learnt from another one.
+    pub fn check(&self, model: &Model, positions: &Positions) -> Result<(), CalibrationError> {
+        let Some(learnt_from) = &self.model else {
+            return Ok(());
+        };
+        let this = CalibratedModel::weighed(model, positions);
+        if learnt_from.is_like(&this) {
+            return Ok(());
+        }
+        let texts = [learnt_from, &this].map(ToString::to_string);
+        let [learnt_from, this] = texts;
+        Err(CalibrationError::OtherModel(learnt_from, this))
     }
 
     /// The document.
@@ -162,7 +235,7 @@ impl Calibration {
         json(text.expect("it has neither maps nor numbers that JSON lacks") + "\n")
     }
 
-    /// The JSON Schema of the document, which `schema/calibration-v1.schema.json`
+    /// The JSON Schema of the document, which `schema/calibration-v2.schema.json`
     /// holds.
     pub fn schema() -> schemars::Schema {
         schemars::schema_for!(Calibration)
@@ -216,7 +289,96 @@ impl Calibration {
     }
 }
 
+impl CalibratedModel {
+    fn predicted(report: &Report) -> Self {
+        let split = report.split.as_ref();
+        let stages = split.into_iter().flat_map(|own| &own.stages);
+        let tiles = report.memory.tiles.as_ref();
+        let target = &report.provenance.target;
+        Self {
+            layers: stages
+                .flat_map(Stage::named_layers)
+                .map(str::to_string)
+                .collect(),
+            bytes: tiles
+                .into_iter()
+                .flat_map(|own| &own.total)
+                .fold(0, |sum, &own| u64::saturating_add(sum, own)),
+            tiles: target.tiles,
+            bytes_per_tile: target.bytes_per_tile,
+        }
+    }
+
+    fn weighed(model: &Model, positions: &Positions) -> Self {
+        let totals = model.recorded.tiles.iter().map(|own| own.total);
+        Self {
+            layers: positions.layers().to_vec(),
+            bytes: totals.fold(0, u64::saturating_add),
+            tiles: model.target.num_tiles,
+            bytes_per_tile: model.target.bytes_per_tile,
+        }
+    }
+
+    /// Is it the same model? What the compiler makes of it may differ a little from one
+    /// compilation to the next.
+    fn is_like(&self, other: &Self) -> bool {
+        let difference = u128::from(self.bytes.abs_diff(other.bytes));
+        difference * u128::from(TOLERATED) <= u128::from(self.bytes)
+            && self.layers == other.layers
+            && (self.tiles, self.bytes_per_tile) == (other.tiles, other.bytes_per_tile)
+    }
+}
+
+impl fmt::Display for CalibratedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ends = match &self.layers[..] {
+            [] => String::new(),
+            [only] => format!(" ({})", shown(only)),
+            [first, .., last] => format!(" ({} to {})", shown(first), shown(last)),
+        };
+        write!(
+            f,
+            "{} layers{ends} with {} bytes on {} tiles of {} bytes each",
+            self.layers.len(),
+            grouped(self.bytes),
+            grouped(self.tiles.into()),
+            grouped(self.bytes_per_tile)
+        )
+    }
+}
+
 impl CalibratedIpu {
+    /// Do its numbers add up, and are they those of a tile?
+    fn check(&self) -> Result<(), CalibrationError> {
+        let Self {
+            stage,
+            predicted,
+            recorded,
+            learnt,
+            carried,
+            ..
+        } = *self;
+        let mut numbers = [learnt, carried].into_iter();
+        let is_out = |bytes: &i64| bytes.unsigned_abs() > limits::BYTES_OF_TILE;
+        if let Some(bytes) = numbers.find(is_out) {
+            return Err(CalibrationError::OutOfRange(stage, bytes));
+        }
+        let of_code = self
+            .parts
+            .iter()
+            .filter(|own| TileParts::is_code(&own.part));
+        let code = of_code.fold(0, |sum, own| i64::saturating_add(sum, own.learnt));
+        let difference = crate::search::free_bytes(recorded, predicted);
+        if recorded == 0 || learnt != difference || carried != code {
+            return Err(CalibrationError::OtherSum {
+                stage,
+                predicted,
+                recorded,
+            });
+        }
+        Ok(())
+    }
+
     fn new(own: &StageAgainst) -> Self {
         // What an earlier calibration added is no part of the rules.
         let raw = i128::from(own.predicted) - i128::from(own.learnt);

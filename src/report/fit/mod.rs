@@ -17,7 +17,7 @@ mod tests;
 pub use against::{Against, AgainstError, CutElsewhere, MatchedBy, StageAgainst};
 pub use build::FitInputs;
 pub use calibration::{
-    CalibratedIpu, Calibration, CalibrationError, CalibrationFormat, LearntPart,
+    CalibratedIpu, CalibratedModel, Calibration, CalibrationError, CalibrationFormat, LearntPart,
 };
 pub use parts::TileParts;
 pub(super) use parts::{GLOBAL_EXCHANGE, HOST_EXCHANGE};
@@ -135,9 +135,9 @@ impl Fit {
         self.ipus.iter().min_by_key(|own| own.fullest_tile.free)
     }
 
-    /// The IPUs that do not fit.
+    /// The IPUs that have tiles over their limit.
     pub fn over(&self) -> impl Iterator<Item = &IpuFit> {
-        self.ipus.iter().filter(|own| !own.fits)
+        self.ipus.iter().filter(|own| own.tiles_over > 0)
     }
 
     /// The IPUs of the first replica, or all where only one is listed.

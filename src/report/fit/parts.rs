@@ -52,6 +52,11 @@ impl TileParts {
         "gaps",
     ];
 
+    /// Is the part with this name code or vertex state, and not data?
+    pub(super) fn is_code(name: &str) -> bool {
+        !["variables", "stash", "accumulators", "gaps"].contains(&name)
+    }
+
     /// The bytes of each part.
     pub fn bytes(&self) -> [u64; 10] {
         [

@@ -13,6 +13,7 @@ use maud::{Markup, html};
 /// The verdict with the figures that matter most, and warnings.
 pub(super) fn header(report: &Report, title: &str) -> Markup {
     let fits = match &report.fit {
+        _ if !report.has_verdict() => Some(false),
         Some(fit) => Some(fit.fits),
         None => report.split.as_ref().map(|split| split.fits),
     };
@@ -105,10 +106,11 @@ fn too_large(report: &Report) -> Markup {
 }
 
 fn warnings(report: &Report) -> Markup {
+    let warnings = report.warnings_for_people();
     html! {
-        @if !report.warnings.is_empty() {
+        @if !warnings.is_empty() {
             div.notes {
-                ul { @for warning in &report.warnings { li.name { (shown(warning)) } } }
+                ul { @for warning in &warnings { li.name { (warning) } } }
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::profile::{
     BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile,
     Target, TileBytes,
 };
+use crate::witnesses::{Contradiction, Pair, Witness, worst};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -25,6 +26,20 @@ pub(super) fn target(tiles: u32) -> Target {
         num_replicas: 1,
         architecture: "ipu2".into(),
     }
+}
+
+/// None, or one of a tile and one of all.
+fn contradictions(computed: u64) -> Vec<Contradiction> {
+    let pair = Pair {
+        tile: 3,
+        recorded: 0,
+        computed,
+        whole: 9,
+        is_certain: true,
+    };
+    let of_tile = worst(Witness::OneStage, "memory_by_tile", [pair]);
+    let of_all = Contradiction::of_all(Witness::Rows, "eq_class_step", [0, computed]);
+    of_tile.into_iter().chain(of_all).collect()
 }
 
 fn by_tile(values: &[u32]) -> TileBytes {
@@ -100,6 +115,7 @@ pub(super) fn full() -> Model {
             }],
         }),
         warnings: ["look out", ""].map(Warning::new).into(),
+        contradictions: contradictions(7),
     }
 }
 
@@ -262,6 +278,7 @@ fn any_model_of(sizes: Sizes, body_sets: UserSets) -> impl Strategy<Value = Mode
         (Just(parts), cycles)
     });
     parts.prop_map(move |(parts, cycles)| Model {
+        contradictions: contradictions(parts.10.0.len() as u64),
         target: target(sizes.tiles),
         operations: parts.0,
         operation_groups: parts.1,

@@ -61,7 +61,11 @@ fn shown(profile: &Profile) -> String {
         (&profile.version, &profile.target, &profile.programs),
         (&profile.steps, &profile.classes, &profile.variables),
         (&profile.compute_set_variables, &profile.region_variables),
-        (&profile.recorded, &profile.warnings),
+        (
+            &profile.recorded,
+            &profile.warnings,
+            &profile.contradictions
+        ),
         (&profile.cycles, &profile.made),
     )
 }

@@ -11,7 +11,7 @@ use popliner::report::{Calibration, Report};
 use serde_json::Value;
 
 const SCHEMA: &str = "schema/report-v1.schema.json";
-const CALIBRATION: &str = "schema/calibration-v1.schema.json";
+const CALIBRATION: &str = "schema/calibration-v2.schema.json";
 
 #[test]
 fn the_committed_schemas_are_those_of_the_code() {

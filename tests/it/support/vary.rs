@@ -57,6 +57,13 @@ fn move_contexts(connection: &Connection, random: &mut Random) {
         let sql = "UPDATE programs SET debug_id = ?2 WHERE id = ?1";
         connection.execute(sql, params![program, context]).unwrap();
     }
+    // A compute set has no context where its program has none.
+    let sql = "UPDATE compute_sets SET debug_id = 0 WHERE compute_set IN
+               (SELECT e.compute_set FROM program_type_on_tile_execute e
+                JOIN programs p ON p.variant_index = e.id
+                JOIN program_types t ON t.id = p.variant
+                WHERE t.name = 'OnTileExecute' AND coalesce(p.debug_id, 0) = 0)";
+    connection.execute(sql, []).unwrap();
 }
 
 /// The programs of a type that have children, or have none.
@@ -179,6 +186,22 @@ fn split_ranges(connection: &Connection, random: &mut Random) {
             connection.execute_batch(&statements).unwrap();
         }
     }
+    record_again(connection);
+}
+
+/// Records for each tile the most that is live at one step; its total stays, with more in
+/// gaps. Step ids are positions.
+fn record_again(connection: &Connection) {
+    let statement = "
+        UPDATE memory_by_tile SET not_always_live_max_bytes = coalesce((
+            SELECT max(live) FROM (
+                SELECT s.id, sum(v.size_bytes) AS live
+                FROM depth_first_steps s
+                JOIN eq_class_step r ON r.step_id_from <= s.id AND s.id < r.step_id_to
+                JOIN eq_classes c ON c.id = r.eq_class_id AND c.is_always_live = 0
+                JOIN vars_info v ON v.equivalence_class = c.id
+                WHERE v.tile = memory_by_tile.tile GROUP BY s.id)), 0);";
+    connection.execute_batch(statement).unwrap();
 }
 
 /// Ids of steps that are no positions.

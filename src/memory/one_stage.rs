@@ -1,0 +1,99 @@
+//! What all layers take in one stage, wherever the layers are: the bytes of the model on
+//! each tile, which must be what the compiler recorded.
+
+use super::lanes::{self, Bytes, LANES};
+use super::neighbours::{self, LiveRanges, NeighbourUses};
+use super::stage::LiveChanges;
+use crate::model::Model;
+use crate::profile::TileBytes;
+use crate::witnesses::{Contradiction, Pair, Witness, worst};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Where all layers in one stage, without a pipeline, do not take what was recorded of a
+/// tile. Nothing of it depends on layers and options.
+pub fn contradiction(model: &Model) -> Option<Contradiction> {
+    let recorded = &model.recorded.tiles;
+    let fullest = recorded.iter().map(|own| own.total).max()?;
+    let mut taken = live_at_peak(model);
+    for bytes in &model.recorded_code {
+        add(&mut taken, bytes);
+    }
+    let pairs = (0u32..).zip(recorded).zip(taken);
+    let pairs = pairs.map(|((tile, recorded), taken)| Pair {
+        tile,
+        recorded: recorded.total,
+        computed: taken.saturating_add(recorded.beyond_variables()),
+        whole: fullest,
+        is_certain: true,
+    });
+    worst(Witness::OneStage, "memory_by_tile", pairs)
+}
+
+fn add(sums: &mut [u64], bytes: &TileBytes) {
+    for run in bytes.runs() {
+        for sum in &mut sums[run.from as usize..run.to as usize] {
+            *sum += u64::from(run.value);
+        }
+    }
+}
+
+/// By tile: the bytes of the variables that are live at the step where most are.
+fn live_at_peak(model: &Model) -> Vec<u64> {
+    let tiles = model.target.num_tiles.min(model.variables.tiles());
+    let at_once = neighbours::at_once(tiles);
+    let firsts = (0..tiles.div_ceil(at_once)).into_par_iter();
+    let of_neighbours = |scratch: &mut Scratch, number: u32| {
+        let first = number * at_once;
+        let own = first..tiles.min(first + at_once);
+        let peaks = scratch.peaks(model, own.clone());
+        peaks.into_iter().take(own.len())
+    };
+    let found = firsts.map_init(Scratch::default, of_neighbours);
+    found.flatten_iter().collect()
+}
+
+/// What is on some neighbouring tiles; used again for the next.
+#[derive(Default)]
+struct Scratch {
+    uses: NeighbourUses<LANES>,
+    live: LiveRanges,
+    changes: LiveChanges,
+}
+
+impl Scratch {
+    /// By lane, [`live_at_peak`].
+    fn peaks(&mut self, model: &Model, tiles: Range<u32>) -> [u64; LANES] {
+        let Self {
+            uses,
+            live,
+            changes,
+        } = self;
+        uses.gather_data(&model.variables, tiles);
+        live.clear();
+        let mut always = [0; LANES];
+        for (number, bytes) in uses.with_bytes() {
+            let class = model.variables.uses()[number as usize].class;
+            let ranges = model.classes.ranges(class);
+            if model.classes.is_always_live(class) && !ranges.is_empty() {
+                lanes::add_up(&mut always, &bytes.map(u64::from));
+                live.push(None);
+            } else {
+                live.push(Some(ranges));
+            }
+        }
+        changes.load(model.steps(), live);
+        let (mut now, mut highest) = ([0i64; LANES], [0i64; LANES]);
+        for step in 0..model.steps() {
+            let bytes = |&row: &u32| uses.bytes(row as usize).map(i64::change);
+            for row in changes.ends(step) {
+                lanes::subtract(&mut now, &bytes(row));
+            }
+            for row in changes.begins(step) {
+                lanes::add(&mut now, &bytes(row));
+            }
+            lanes::raise(&mut highest, &now);
+        }
+        std::array::from_fn(|lane| always[lane] + highest[lane].sum())
+    }
+}

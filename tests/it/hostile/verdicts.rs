@@ -1,0 +1,317 @@
+//! Files that lost something, or have something else in its place: does a verdict turn, and
+//! is that said?
+//!
+//! The limit of each case is what the fixture needs at least, or one byte less, so that the
+//! least change of what is weighed can turn the verdict. What takes or scales half of a
+//! table or more must not turn it in silence where the table has a witness. All else that
+//! does is counted by kind and printed: single cells that no other part of a profile
+//! repeats, and names.
+//!
+//! `SEEDS=0..20000 cargo test --test it -- verdicts:: --nocapture` takes other changes, and
+//! as many as one likes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use clap::Parser;
+use popliner::app::{Exit, Options, run};
+use rusqlite::Connection;
+
+use crate::hostile::cases::{Case, each, number};
+use crate::support::models::{Random, seeds};
+use crate::support::{ONE_IPU_FIXTURES, mutations, popliner};
+
+const COMPILED: &str = "training-pipelined";
+
+/// Tables that are read, and the columns with numbers that bear on memory.
+const TABLES: [(&str, &[&str]); 17] = [
+    (
+        "memory_by_tile",
+        &[
+            "total",
+            "always_live_bytes",
+            "not_always_live_max_bytes",
+            "total_including_gaps",
+        ],
+    ),
+    ("memory_by_category", &["non_interleaved_non_overlapped"]),
+    (
+        "vars_info",
+        &[
+            "size_bytes",
+            "tile",
+            "category",
+            "equivalence_class",
+            "name_base_id",
+        ],
+    ),
+    ("eq_classes", &["is_always_live"]),
+    ("eq_class_step", &["step_id_from", "step_id_to"]),
+    ("depth_first_steps", &["program_id"]),
+    ("control_programs", &["program"]),
+    (
+        "compute_sets",
+        &["var_ids_diff_rle", "debug_id", "vertex_counts"],
+    ),
+    ("exchange_regions", &["var_id"]),
+    ("vertex_instances", &["instances_by_tile"]),
+    ("vertex_types", &["size"]),
+    ("memory_by_vertex_type", &["code_bytes"]),
+    ("memory_by_compute_set", &["vertex_data_bytes"]),
+    ("program_type_do_exchange", &["code_bytes_by_tile_rle"]),
+    (
+        "programs",
+        &["debug_id", "children", "control_code_bytes_by_tile"],
+    ),
+    ("unlowered_vars", &[]),
+    ("debug_ids", &["ids"]),
+];
+
+/// Kinds of changes, or what they are of, that something else in a profile witnesses.
+const WITNESSED: [&str; 15] = [
+    "memory_by_tile",
+    "memory_by_tile.total",
+    "memory_by_tile.always_live_bytes",
+    "memory_by_tile.not_always_live_max_bytes",
+    "vars_info.size_bytes",
+    "vars_info.equivalence_class",
+    "eq_classes",
+    "eq_classes.is_always_live",
+    "eq_class_step",
+    "depth_first_steps",
+    "control_programs",
+    "vertex_instances",
+    "memory_by_vertex_type",
+    "memory_by_compute_set",
+    "programs.debug_id nulled",
+];
+
+/// A fixture without keys and constraints, with the limits around what it needs.
+struct Subject {
+    name: &'static str,
+    bytes: [Vec<u8>; 2],
+    needs: u64,
+    /// The warnings of the fixture as it is.
+    warnings: Vec<String>,
+}
+
+impl Subject {
+    fn new(name: &'static str) -> Self {
+        let case = Case::of(name);
+        mutations::loosen(&case.profile);
+        let needs = if name == COMPILED {
+            number(&case.profile, "SELECT max(total) FROM memory_by_tile") as u64
+        } else {
+            best(&case)
+        };
+        let mut own = Self {
+            name,
+            bytes: [&case.profile, &case.debug].map(|path| fs::read(path).expect("a file")),
+            needs,
+            warnings: Vec::new(),
+        };
+        own.warnings = own.warnings(&case, needs);
+        own
+    }
+
+    fn options(&self, limit: u64) -> Vec<String> {
+        let limit = format!("--mem-per-tile={limit}");
+        let options = match self.name {
+            COMPILED => vec!["--fit".to_string()],
+            _ => vec!["--solve".to_string(), "--num-ipus=4".to_string()],
+        };
+        [options, vec![limit]].concat()
+    }
+
+    /// The verdict on both files; `None` where there is none.
+    fn fits(&self, case: &Case, limit: u64) -> Option<bool> {
+        let files = [&case.profile, &case.debug].map(|path| path.display().to_string());
+        let line = ["popliner".to_string(), "--quiet".to_string()];
+        let line = line.into_iter().chain(files).chain(self.options(limit));
+        let options = Options::try_parse_from(line).expect("a command line");
+        match run(&options, &mut Vec::new()) {
+            Ok(Exit::Done) => Some(true),
+            Ok(Exit::DoesNotFit) => Some(false),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// What the command warns of.
+    fn warnings(&self, case: &Case, limit: u64) -> Vec<String> {
+        let files = [&case.profile, &case.debug].map(|path| path.display().to_string());
+        let run = popliner(files.into_iter().chain(self.options(limit)));
+        let lines = run.err.lines().filter(|line| line.starts_with("warning: "));
+        let text = |line: &str| line.replace(&case.folder.path().display().to_string(), "");
+        lines.map(text).collect()
+    }
+}
+
+/// What the fullest tile of the best split has.
+fn best(case: &Case) -> u64 {
+    let run = case.run(&["--solve", "--num-ipus=4", "--quiet"]);
+    let stages: serde_json::Value = serde_json::from_str(&run.out).expect("stages");
+    let stages = stages.as_array().expect("stages").iter();
+    let most = stages.map(|own| own["mem"]["max_tile_mem"].as_u64().expect("bytes"));
+    most.max().expect("a stage")
+}
+
+/// A change, by what it is called and how much it takes.
+struct Change {
+    /// A table, a column or a file.
+    of: String,
+    what: &'static str,
+    is_large: bool,
+}
+
+/// Makes one change as `random` has it.
+fn change(case: &Case, random: &mut Random) -> Change {
+    if random.once_in(6) {
+        return change_bytes(case, random);
+    }
+    let (table, columns) = random.one_of(&TABLES);
+    let (rows, is_large) = random.one_of(&[
+        ("1", true),
+        ("rowid % 2 = 0", true),
+        ("rowid % 2 = 1", true),
+        ("rowid = (SELECT max(rowid) FROM t)", false),
+        ("rowid % 50 = 7", false),
+    ]);
+    let rows = rows.replace("FROM t", &format!("FROM {table}"));
+    let deleted = || Change {
+        of: table.to_string(),
+        what: "rows deleted",
+        is_large,
+    };
+    let (sql, change) = if columns.is_empty() || random.once_in(3) {
+        (format!("DELETE FROM {table} WHERE {rows}"), deleted())
+    } else {
+        let column = random.one_of(columns);
+        let values = [
+            ("NULL", "nulled"),
+            ("c * 2", "scaled"),
+            ("c / 2", "scaled"),
+            ("c + 8", "moved"),
+            ("0", "zeroed"),
+        ];
+        let (value, what) = random.one_of(&values);
+        let value = value.replace('c', column);
+        let change = Change {
+            of: format!("{table}.{column}"),
+            what,
+            is_large,
+        };
+        (
+            format!("UPDATE {table} SET {column} = {value} WHERE {rows}"),
+            change,
+        )
+    };
+    let connection = Connection::open(&case.profile).expect("a profile");
+    let faster = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;";
+    connection.execute_batch(faster).expect(faster);
+    connection.execute_batch(&sql).expect(&sql);
+    change
+}
+
+/// Flips some bytes of a file, or cuts it.
+fn change_bytes(case: &Case, random: &mut Random) -> Change {
+    let (path, of): (&Path, _) = match random.once_in(2) {
+        true => (&case.profile, "profile.pop"),
+        false => (&case.debug, "debug.cbor"),
+    };
+    let mut bytes = fs::read(path).expect("a file");
+    let is_cut = random.once_in(3);
+    if is_cut {
+        bytes.truncate(random.below(bytes.len()));
+    } else {
+        for _ in 0..1 + random.below(3) {
+            let at = random.below(bytes.len());
+            bytes[at] ^= 1 << random.below(8);
+        }
+    }
+    fs::write(path, bytes).expect("a file");
+    Change {
+        of: of.to_string(),
+        what: if is_cut { "cut" } else { "flipped" },
+        is_large: false,
+    }
+}
+
+/// How often what happened, by kind of change.
+#[derive(Default)]
+struct Counts {
+    refused: usize,
+    kept: usize,
+    said: usize,
+    silent: BTreeMap<String, Vec<u64>>,
+    broken: Vec<String>,
+}
+
+#[test]
+fn no_verdict_turns_in_silence_where_there_is_a_witness() {
+    let names = ONE_IPU_FIXTURES.into_iter().chain([COMPILED]);
+    let subjects: Vec<Subject> = names.map(Subject::new).collect();
+    let counts = Mutex::new(Counts::default());
+    let all: Vec<u64> = seeds(600).collect();
+    each(&all, |&seed| {
+        let subject = &subjects[seed as usize % subjects.len()];
+        let mut random = Random(seed);
+        let limit = subject.needs - u64::from(random.once_in(2));
+        let expected = limit == subject.needs;
+        let case = Case::of(subject.name);
+        for (path, bytes) in [&case.profile, &case.debug].into_iter().zip(&subject.bytes) {
+            fs::write(path, bytes).expect("a file");
+        }
+        let change = change(&case, &mut random);
+        let found = subject.fits(&case, limit);
+        let is_said = || {
+            let said = subject.warnings(&case, limit);
+            said.iter().any(|own| !subject.warnings.contains(own))
+        };
+        let is_silent = found == Some(!expected) && !is_said();
+        let mut counts = counts.lock().expect("no panic");
+        match found {
+            None => counts.refused += 1,
+            Some(fits) if fits == expected => counts.kept += 1,
+            Some(_) if !is_silent => counts.said += 1,
+            Some(_) => {
+                let size = if change.is_large {
+                    "half or more"
+                } else {
+                    "little"
+                };
+                let kind = format!("{} {}, {size}", change.of, change.what);
+                let is_witnessed = |own: &&str| {
+                    kind.strip_prefix(*own)
+                        .is_some_and(|rest| rest.starts_with([' ', ',']))
+                };
+                if change.is_large && WITNESSED.iter().any(is_witnessed) {
+                    counts
+                        .broken
+                        .push(format!("{kind}: {}, seed {seed}", subject.name));
+                }
+                counts.silent.entry(kind).or_default().push(seed);
+            }
+        }
+    });
+    let Counts {
+        refused,
+        kept,
+        said,
+        silent,
+        broken,
+    } = counts.into_inner().expect("no panic");
+    println!(
+        "{refused} refused, {kept} with the same verdict, {said} with another that is warned of"
+    );
+    for (kind, seeds) in &silent {
+        println!(
+            "silent: {kind}: {} (such as seeds {:?})",
+            seeds.len(),
+            &seeds[..seeds.len().min(3)]
+        );
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(refused > all.len() / 5 && kept > all.len() / 5);
+}

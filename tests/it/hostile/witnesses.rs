@@ -1,0 +1,314 @@
+//! Profiles that contradict themselves: no verdict, and in what forms that is said; and
+//! those that do not.
+
+use std::fs;
+use std::path::Path;
+
+use popliner::analysis::Analysis;
+use popliner::model::{LayerOptions, PlacementOptions, Rules};
+use serde_json::Value;
+
+use crate::hostile::cases::{Case, each};
+use crate::support::models::{Random, every_kind, generate, seeds};
+use crate::support::{ONE_IPU_FIXTURES, Run, mutations, popliner, sample_pair, vary};
+
+/// A fixture without keys and constraints that nothing fits, unless it has no verdict.
+fn loose(fixture: &str) -> Case {
+    let case = Case::of(fixture);
+    mutations::loosen(&case.profile);
+    case
+}
+
+/// There must be an error with all these parts and no result; and with
+/// `--allow-incomplete` results, and the same exit code.
+fn no_verdict(case: &Case, options: &[&str], parts: &[&str]) {
+    let run = case.run(options);
+    assert_eq!((run.code, &*run.out), (3, ""), "{parts:?}: {run:?}");
+    let line = run.err.lines().last().expect("a message");
+    assert!(line.contains("the profile contradicts itself: "), "{line}");
+    assert!(line.contains("--allow-incomplete"), "{line}");
+    for part in parts {
+        assert!(line.contains(part), "{part:?} in {line}");
+    }
+    let run = case.run(&[options, &["--allow-incomplete"]].concat());
+    assert_eq!(run.code, 3, "{parts:?}: {run:?}");
+    assert!(!run.err.contains("SUCCESS"), "{parts:?}: {run:?}");
+    assert!(!run.err.contains("error: "), "{parts:?}: {run:?}");
+}
+
+#[test]
+fn what_is_lost_takes_the_verdict_with_it() {
+    let cases: [(&str, &[&str]); 13] = [
+        (
+            "DELETE FROM depth_first_steps",
+            &[
+                "table `depth_first_steps`: its rows are 0",
+                "table `memory_by_tile`, tile 8: the total is 975,301, and all layers in one stage take",
+            ],
+        ),
+        (
+            "DELETE FROM eq_class_step",
+            &["table `eq_class_step`: its rows are 0"],
+        ),
+        (
+            "UPDATE compute_sets SET var_ids_diff_rle = NULL",
+            &[
+                "table `compute_sets`, tile",
+                "bytes of variables that no program uses are",
+            ],
+        ),
+        (
+            "UPDATE programs SET debug_id = NULL WHERE id % 2 = 0",
+            &["programs with a debug context are 68, and their compute sets with one 138"],
+        ),
+        (
+            "DELETE FROM vertex_instances",
+            &["table `vertex_instances`: the vertices are 0, and those of `compute_sets` 4,719"],
+        ),
+        (
+            "DELETE FROM memory_by_category",
+            &["table `memory_by_category`: its rows are 0"],
+        ),
+        (
+            "DELETE FROM memory_by_tile",
+            &["table `memory_by_tile`: its rows are 0"],
+        ),
+        (
+            "UPDATE memory_by_tile SET total = total * 3 / 2",
+            &[
+                "table `memory_by_tile`, tile 8: the total with gaps is 975,320, and that without them 1,462,951",
+            ],
+        ),
+        (
+            "UPDATE memory_by_tile SET total = total / 2 WHERE tile = 3",
+            &[
+                "table `memory_by_tile`, tile 3: the total is ",
+                "what is live at once has",
+            ],
+        ),
+        (
+            "UPDATE vars_info SET size_bytes = size_bytes / 2 WHERE tile = 5",
+            &[
+                "table `memory_by_tile`, tile 5: the total is ",
+                "all layers in one stage take",
+            ],
+        ),
+        (
+            "DELETE FROM exchange_regions",
+            &["table `exchange_regions`: its rows are 0"],
+        ),
+        (
+            "DELETE FROM memory_by_vertex_type",
+            &["table `memory_by_vertex_type`: its rows are 0"],
+        ),
+        (
+            "UPDATE memory_by_tile SET overflowed = 0, overflowed_including_gaps = 0",
+            &["table `memory_by_tile`, tile 8: the total is 975,301, and its regions have"],
+        ),
+    ];
+    each(&cases, |(sql, parts)| {
+        no_verdict(
+            &loose("impossible").sql(sql),
+            &["--solve", "--num-ipus=4"],
+            parts,
+        );
+    });
+}
+
+#[test]
+fn a_compilation_is_held_against_the_same() {
+    let cases: [(&str, &[&str]); 4] = [
+        (
+            "UPDATE memory_by_tile SET total = total / 2",
+            &["table `memory_by_tile`", "what is live at once has"],
+        ),
+        (
+            "UPDATE memory_by_tile SET total = total / 2, interleaved = interleaved / 2,
+             non_interleaved = non_interleaved / 2, always_live_bytes = always_live_bytes / 2,
+             not_always_live_max_bytes = not_always_live_max_bytes / 2",
+            &[
+                "table `memory_by_tile`",
+                "always live are",
+                "its variables of this kind have",
+            ],
+        ),
+        (
+            "DELETE FROM eq_class_step",
+            &["table `eq_class_step`: its rows are 0"],
+        ),
+        (
+            "DELETE FROM memory_by_category",
+            &["table `memory_by_category`: its rows are 0"],
+        ),
+    ];
+    each(&cases, |(sql, parts)| {
+        no_verdict(&loose("training-pipelined").sql(sql), &["--fit"], parts);
+    });
+}
+
+/// Markdown with the characters that it writes as numbers.
+fn decoded(markdown: &str) -> String {
+    let mut parts = markdown.split("&#");
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |all, part| {
+        let (code, rest) = part.split_once(';').expect("a character");
+        let code = code.parse().ok().and_then(char::from_u32);
+        format!("{all}{}{rest}", code.expect("a character"))
+    })
+}
+
+/// Runs the tool on a case with all exports; gives the run, the report, and the texts of
+/// Markdown and page.
+fn exported(case: &Case, options: &[&str]) -> (Run, Value, [String; 2]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = ["report.json", "report.md", "report.html"].map(|name| folder.path().join(name));
+    let exports = ["--export-json", "--export-markdown", "--export-html"];
+    let inputs = [&case.profile, &case.debug].map(|path| path.as_os_str());
+    let pairs = exports.iter().zip(&files);
+    let pairs = pairs.flat_map(|(option, file)| [option.as_ref(), file.as_os_str()]);
+    let options = options.iter().map(|option| option.as_ref());
+    let run = popliner(inputs.into_iter().chain(options).chain(pairs));
+    let [json, markdown, page] = files.map(|file| fs::read_to_string(file).expect("an export"));
+    (
+        run,
+        serde_json::from_str(&json).expect("JSON"),
+        [decoded(&markdown), page],
+    )
+}
+
+#[test]
+fn without_a_verdict_no_form_has_one() {
+    let lost = "eq_class_step";
+    for (fixture, options, at) in [
+        (
+            "impossible",
+            &["--solve", "--sweep", "--num-ipus=4"][..],
+            "/split/fits",
+        ),
+        ("training-pipelined", &["--fit"], "/fit/fits"),
+    ] {
+        let case = loose(fixture).sql(&format!("DELETE FROM {lost}"));
+        let options = [options, &["--allow-incomplete"]].concat();
+        let (run, report, texts) = exported(&case, &options);
+        assert_eq!(run.code, 3, "{run:?}");
+        assert_eq!(report.pointer(at), Some(&false.into()), "{fixture}");
+        let found = report["contradictions"].as_array().expect("a list");
+        let rows = found.iter().find(|own| own["witness"] == "rows");
+        let rows = rows.expect("a table without rows");
+        assert_eq!(rows["table"], lost);
+        assert_eq!(
+            (&rows["tile"], &rows["recorded"]),
+            (&Value::Null, &0.into())
+        );
+        assert_eq!(rows["refused"], true);
+        for text in texts.iter().chain([&run.err]) {
+            assert!(
+                text.contains("No verdict, since the profile contradicts itself"),
+                "{text}"
+            );
+            assert!(text.contains(lost), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_saved_model_keeps_what_contradicts_itself() {
+    let case = loose("impossible").sql("DELETE FROM depth_first_steps");
+    let folder = tempfile::tempdir().expect("a folder");
+    let saved = folder.path().join("model");
+    let saved = saved.to_str().expect("a plain path");
+    let run = case.run(&["--allow-incomplete", "--save-to-file", saved]);
+    assert_eq!(run.code, 3, "{run:?}");
+    for (options, is_allowed) in [
+        (&["--solve"][..], false),
+        (&["--solve", "--allow-incomplete"], true),
+    ] {
+        let run = popliner([&[saved, "--load-from-file"], options].concat());
+        assert_eq!(run.code, 3, "{run:?}");
+        assert_eq!(run.out.is_empty(), !is_allowed, "{run:?}");
+        assert!(run.err.contains("all layers in one stage take"), "{run:?}");
+    }
+}
+
+#[test]
+fn one_per_cent_is_a_warning_in_every_form() {
+    let case = loose("impossible").sql(
+        "UPDATE vars_info SET size_bytes = size_bytes + 64 WHERE rowid =
+         (SELECT max(v.rowid) FROM vars_info v JOIN eq_classes c ON c.id = v.equivalence_class
+          WHERE v.tile = 8 AND c.is_always_live = 1)",
+    );
+    let (run, report, texts) = exported(&case, &["--solve", "--num-ipus=4"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    let said = "table `memory_by_tile`, tile 8: the total is 975,301, and all layers in one stage \
+                take 975,365 (off by 0.1 % of the fullest tile)";
+    let own = &report["contradictions"][0];
+    assert_eq!(
+        (&own["refused"], &own["computed"]),
+        (&false.into(), &975_365.into())
+    );
+    let warnings = report["warnings"].as_array().expect("a list");
+    assert!(
+        warnings
+            .iter()
+            .any(|own| own.as_str().is_some_and(|own| own.contains(said)))
+    );
+    assert!(run.err.contains(said), "{run:?}");
+    for text in texts {
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+/// The model of both files contradicts nothing, and all its layers in one stage are what
+/// was recorded, tile by tile.
+fn agrees(profile: &Path, debug: &Path, what: &str) {
+    let read = Analysis::read(profile, debug);
+    let analysis = read.unwrap_or_else(|error| panic!("{what}: {error:#}"));
+    assert_eq!(analysis.model.contradictions, [], "{what}");
+    let places = PlacementOptions::default();
+    let layers = analysis.layers(Rules::Full, &LayerOptions::default(), &places);
+    let layers = layers.expect("layers");
+    let memory = layers.memory().expect("a weighed model");
+    let stage = &memory.stages(&[0..memory.layers()])[0];
+    for (tile, recorded) in analysis.model.recorded.tiles.iter().enumerate() {
+        assert_eq!(
+            stage.tile_bytes(tile),
+            recorded.total,
+            "{what}, tile {tile}"
+        );
+    }
+}
+
+#[test]
+fn whole_files_contradict_nothing() {
+    for fixture in ONE_IPU_FIXTURES {
+        let case = Case::of(fixture);
+        agrees(&case.profile, &case.debug, fixture);
+        mutations::loosen(&case.profile);
+        agrees(
+            &case.profile,
+            &case.debug,
+            &format!("{fixture} without keys"),
+        );
+    }
+    if let Some([profile, debug]) = sample_pair() {
+        agrees(&profile, &debug, "the real sample");
+    }
+    let folder = crate::hostile::cases::new_folder();
+    for options in every_kind(1) {
+        let [profile, debug] = generate(folder.path(), &options);
+        agrees(&profile, &debug, &options.join(" "));
+    }
+}
+
+#[test]
+fn what_is_unusual_but_sound_contradicts_nothing() {
+    let folder = crate::hostile::cases::new_folder();
+    for seed in seeds(20) {
+        let mut random = Random(seed);
+        let options = crate::support::models::options(seed);
+        let [profile, debug] = generate(folder.path(), &options);
+        vary::profile(&profile, &mut random);
+        vary::contexts(&debug, &mut random);
+        agrees(&profile, &debug, &format!("seed {seed}"));
+    }
+}
