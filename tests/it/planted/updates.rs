@@ -128,7 +128,10 @@ fn weights_that_nothing_updates_have_no_accumulator() {
         let all: u64 = of_whole.iter().sum();
         let bytes = bytes_in(&warning);
         // Contexts of TensorFlow do not tell constants from weights.
-        assert!((all..all + all / 100).contains(&bytes), "{framework}: {warning}");
+        assert!(
+            (all..all + all / 100).contains(&bytes),
+            "{framework}: {warning}"
+        );
     }
 }
 

@@ -15,7 +15,8 @@ use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableUse};
 use accumulators::{AccumulatorSize, Lasting};
 use std::ops::Range;
 use std::sync::Arc;
-use users::{KnownFlows, OfSet, PassWindows};
+pub(super) use users::PassWindows;
+use users::{KnownFlows, OfSet};
 
 /// All flows of a model, which are shared with the same model in other pipelines.
 #[derive(Debug, Clone)]
@@ -32,7 +33,7 @@ pub(in crate::memory) struct Flows {
     /// By number of the use.
     of_uses: Arc<[UseInPipeline]>,
     /// When each place runs.
-    windows: Arc<PassWindows>,
+    pub(super) windows: Arc<PassWindows>,
     /// What runs again layer by layer, where the pipeline does.
     reruns: Option<Arc<Reruns>>,
 }

@@ -71,7 +71,7 @@ pub(in crate::memory::pipeline) struct Part {
 impl Flow {
     /// Do only places that use it, in both passes, count what of it is of `set`? Then it
     /// is known which of them make it again where layers run again.
-    pub(super) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
+    pub(in crate::memory::pipeline) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
         let users = [&self.forward, &self.backward];

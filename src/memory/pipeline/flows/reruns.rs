@@ -16,6 +16,7 @@
 
 use super::users::PassWindows;
 use super::{Flow, Flows, Life};
+use crate::limits;
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
@@ -53,13 +54,15 @@ impl Segments {
     pub(super) fn layers(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| Some((windows.forward(place)?, windows.backward(place)?));
+        // Where steps of a place are listed elsewhere, those of the next one tell.
+        let starts = |next: u32| windows.forward(next).map_or(0, |(first, _)| first);
         let runs = |place: u32, with: u32| {
             let ((first, last), _) = known(place)?;
             let (_, (before, _)) = known(with)?;
             Some(Rerun {
                 place: with,
                 before,
-                steps: (first, last + 1),
+                steps: (first, starts(place + 1).max(last + 1)),
             })
         };
         let own = (0..layers).filter_map(|place| runs(place, place));
@@ -72,11 +75,9 @@ impl Segments {
             let last = own.iter().map(|((_, last), _)| last + 1).max()?;
             let first = own.iter().map(|(_, (first, _))| *first).min()?;
             let next = ends.unwrap_or(place) + 1;
-            // Where steps of it are listed elsewhere, those of the next place tell.
-            let starts = windows.forward(next).map_or(0, |(first, _)| first);
             let ends = windows.backward(next).map_or(first, |(_, last)| last + 1);
             Some(Segment {
-                gap: (last.max(starts), first.min(ends)),
+                gap: (starts(next).max(last), first.min(ends)),
             })
         };
         Self {
@@ -91,12 +92,14 @@ impl Segments {
         *self.of_places.get(place as usize)?
     }
 
-    /// These ranges and, but for the runs of `without`, all steps that run again while
-    /// what has them waits.
+    /// These ranges and, but for the runs of the layer `without`, all steps that run again
+    /// while what has them waits.
     fn with_reruns(&self, ranges: &[(u32, u32)], without: Option<u32>) -> Steps {
         let waits = |own: &&Rerun| {
-            let over = |&(from, to): &(u32, u32)| from < own.before && own.before < to;
-            Some(own.place) != without && ranges.iter().any(over)
+            let begun = ranges.partition_point(|&(from, _)| from < own.before);
+            let last = begun.checked_sub(1).map(|last| ranges[last]);
+            // In runs with the first layer.
+            Some(own.place.max(1)) != without && last.is_some_and(|(_, to)| own.before < to)
         };
         let reruns = self.reruns.iter().filter(waits).map(|own| own.steps);
         joined(ranges.iter().copied().chain(reruns).collect())
@@ -115,7 +118,7 @@ impl Segments {
                 let kept = ranges.first().zip(until);
                 let kept = kept.map(|(&(from, _), until)| (from, until.max(from)));
                 Lives {
-                    more: without_all(&kept.into_iter().collect::<Vec<_>>(), ranges),
+                    more: without(kept.as_slice(), ranges),
                     always: ranges.to_vec(),
                     others,
                 }
@@ -127,10 +130,10 @@ impl Segments {
                     return Lives::of(all);
                 };
                 let rest = self.with_reruns(ranges, Some(maker.max(1)));
-                let always = without(&rest, segment.gap);
+                let always = without(&rest, &[segment.gap]);
                 let users = flow.forward.iter().chain(&flow.backward).copied();
                 Lives {
-                    more: without_all(&all, &always),
+                    more: without(&all, &always),
                     always,
                     others: users.filter(|&user| user != maker).collect(),
                 }
@@ -197,6 +200,7 @@ impl Reruns {
         let segments = Segments::layers(&flows.windows, flows.places, has_out);
         let mut known = FxHashMap::default();
         let mut lives = Vec::new();
+        let mut left = limits::ENTRIES;
         let mut of_use = |number: u32, own: &VariableUse| {
             let Some(flow) = flows.of(number) else {
                 return Ok(None);
@@ -211,6 +215,8 @@ impl Reruns {
             let is_new = found.always != ranges || !found.more.is_empty();
             let number = is_new.then_some(lives.len() as u32);
             if is_new {
+                let steps = found.always.len() + found.more.len();
+                left = left.checked_sub(steps).ok_or(TooManyPlaces)?;
                 let at = sets.intern(&flows.positions_of(found.others))?;
                 lives.push(LivesAgain {
                     always: found.always.into(),
@@ -250,22 +256,28 @@ fn joined(mut ranges: Steps) -> Steps {
     joined
 }
 
-/// Ranges without the steps of one.
-fn without(ranges: &[(u32, u32)], (first, end): (u32, u32)) -> Steps {
-    let parts = ranges
-        .iter()
-        .flat_map(|&(from, to)| [(from, to.min(first)), (from.max(end), to)]);
-    if first >= end {
-        return ranges.to_vec();
+/// Ranges without the steps of others; both ascend and are apart.
+fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
+    let mut others = others.iter().filter(|own| own.0 < own.1).peekable();
+    let mut left = Steps::new();
+    for &(mut from, to) in ranges {
+        while let Some(&&(first, end)) = others.peek()
+            && first < to
+        {
+            if from < first {
+                left.push((from, first));
+            }
+            from = from.max(end);
+            if end > to {
+                break;
+            }
+            others.next();
+        }
+        if from < to {
+            left.push((from, to));
+        }
     }
-    parts.filter(|&(from, to)| from < to).collect()
-}
-
-/// Ranges without the steps of others.
-fn without_all(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
-    let start = ranges.to_vec();
-    let own = others.iter();
-    own.fold(start, |left, &other| without(&left, other))
+    left
 }
 
 #[cfg(test)]
@@ -278,11 +290,10 @@ mod tests {
             joined(vec![(4, 6), (1, 2), (2, 3), (5, 5)]),
             [(1, 3), (4, 6)]
         );
-        assert_eq!(without(&[(0, 4), (6, 9)], (2, 7)), [(0, 2), (7, 9)]);
-        assert_eq!(without(&[(0, 4)], (3, 2)), [(0, 4)]);
-        assert_eq!(
-            without_all(&[(0, 9)], &[(1, 2), (4, 6)]),
-            [(0, 1), (2, 4), (6, 9)]
-        );
+        assert_eq!(without(&[(0, 4), (6, 9)], &[(2, 7)]), [(0, 2), (7, 9)]);
+        assert_eq!(without(&[(0, 4)], &[(3, 2)]), [(0, 4)]);
+        let others = [(1, 2), (4, 6), (9, 12), (20, 30)];
+        let left = [(0, 1), (2, 4), (6, 9), (12, 13), (15, 20)];
+        assert_eq!(without(&[(0, 10), (11, 13), (15, 22)], &others), left);
     }
 }

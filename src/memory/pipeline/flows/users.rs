@@ -95,7 +95,7 @@ impl KnownFlows {
 /// The steps at which the operations of each place run, by pass, as far as they
 /// run in one place alone.
 #[derive(Debug, Default)]
-pub(super) struct PassWindows {
+pub(in crate::memory::pipeline) struct PassWindows {
     forward: Vec<Option<(u32, u32)>>,
     backward: Vec<Option<(u32, u32)>>,
 }
@@ -133,12 +133,12 @@ impl PassWindows {
     }
 
     /// The first and the last step of a place in the forward pass, if they are known.
-    pub(super) fn forward(&self, place: u32) -> Option<(u32, u32)> {
+    pub(in crate::memory::pipeline) fn forward(&self, place: u32) -> Option<(u32, u32)> {
         *self.forward.get(place as usize)?
     }
 
     /// The same in the backward pass.
-    pub(super) fn backward(&self, place: u32) -> Option<(u32, u32)> {
+    pub(in crate::memory::pipeline) fn backward(&self, place: u32) -> Option<(u32, u32)> {
         *self.backward.get(place as usize)?
     }
 
