@@ -296,9 +296,10 @@ impl Layers<'_> {
     fn warnings_of(&self, memory: &MemoryModel<'_>, found: Option<&SearchResult>) -> Vec<Warning> {
         let of_files = self.analysis.warnings.iter();
         let of_files = of_files.map(|(_, warning)| warning.clone());
-        let of_pipeline = found.and_then(|_| memory.recording_warning());
+        let of_recording = found.and_then(|_| memory.recording_warning());
+        let of_updates = found.and_then(|found| memory.update_warning(&found.stages));
         let all = of_files.chain(self.warnings.iter().cloned());
-        all.chain(of_pipeline).collect()
+        all.chain(of_recording).chain(of_updates).collect()
     }
 }
 

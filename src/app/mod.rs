@@ -181,6 +181,12 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let found = request.map(|request| find(options, request, &layers, &memory, messages));
     let found = found.transpose()?;
     let lp = integer_program(options, &layers, found.as_ref())?;
+    let of_updates = found
+        .as_ref()
+        .and_then(|found| memory.update_warning(&found.stages));
+    if let Some(warning) = of_updates {
+        messages.warning(None, &warning);
+    }
     let highest = Limits::new(&limits).highest();
     let mut report = messages.while_showing(|progress| {
         let _task = progress.begin("making the report", Unit::Rows, 0);

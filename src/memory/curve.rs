@@ -2,7 +2,7 @@
 
 use super::stage::meets;
 use super::{MemoryModel, Parts, Rules, StageMemory};
-use crate::model::EVERYWHERE;
+use crate::model::{EVERYWHERE, PlaceSet};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -55,32 +55,33 @@ impl MemoryModel<'_> {
         let stages_of = self.stages_of_sets(&ranges);
         let windows = ranges.iter().map(|range| self.window(range.clone()));
         let windows: Vec<_> = windows.collect();
-        let counts = |stage: u32, number: u32| {
-            let counted = self.uses.known(number).counted;
-            let is_in_stage = counted == EVERYWHERE || stages_of[counted.index()].contains(&stage);
-            is_in_stage && !self.is_recomputed(number)
+        let counts = |stage: u32, counted: PlaceSet| {
+            counted == EVERYWHERE || stages_of[counted.index()].contains(&stage)
         };
         let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
             let window = (*window)?;
             let (range, memory, tile) = &stages[stage as usize];
-            let all = (0u32..).zip(self.uses.all());
-            let all = all.filter(|&(number, _)| counts(stage, number));
-            let here = self.uses.numbered_on_tile(*tile);
-            let here = here.filter(|&(number, _)| counts(stage, number));
-            let with_class = |(number, bytes)| (self.uses.known(number).class, bytes);
             let fixed = self.fixed(range, memory);
             let fixed_here = fixed[*tile as usize];
+            let mut all_tiles = CurveSums::new(self.model.steps());
+            let mut on_tile = CurveSums::new(self.model.steps());
+            for (number, own) in (0u32..).zip(self.uses.all()) {
+                self.each_life(number, |counted, live| {
+                    if counts(stage, counted) {
+                        all_tiles.add(live, own.bytes);
+                    }
+                });
+            }
+            for (number, bytes) in self.uses.numbered_on_tile(*tile) {
+                self.each_life(number, |counted, live| {
+                    if counts(stage, counted) {
+                        on_tile.add(live, bytes);
+                    }
+                });
+            }
             Some(LiveCurves {
-                all_tiles: self.curve(
-                    window,
-                    fixed.iter().sum(),
-                    all.map(|(_, own)| (own.class, own.bytes)),
-                ),
-                on_tile: self.curve(
-                    window,
-                    fixed_here.saturating_add_signed(memory.learnt),
-                    here.map(with_class),
-                ),
+                all_tiles: all_tiles.curve(window, fixed.iter().sum()),
+                on_tile: on_tile.curve(window, fixed_here.saturating_add_signed(memory.learnt)),
             })
         };
         let numbered: Vec<_> = (0u32..).zip(&windows).collect();
@@ -98,27 +99,45 @@ impl MemoryModel<'_> {
             let rest = self.model.recorded.tiles.get(tile as usize);
             code + rest.map_or(0, |tile| tile.beyond_variables())
         };
-        let all = variables.uses().iter().map(|own| (own.class, own.bytes));
-        let here = variables.on_tile(tile);
-        let here = here.map(|own| (own.class, own.bytes.into()));
+        let classes = &self.model.classes;
+        let live = |class| (!classes.is_always_live(class)).then(|| classes.ranges(class));
+        let mut all_tiles = CurveSums::new(self.model.steps());
+        let mut on_tile = CurveSums::new(self.model.steps());
+        for own in variables.uses() {
+            all_tiles.add(live(own.class), own.bytes);
+        }
+        for own in variables.on_tile(tile) {
+            on_tile.add(live(own.class), own.bytes.into());
+        }
         let tiles = 0..self.model.target.num_tiles;
         Some(LiveCurves {
-            all_tiles: self.curve(window, tiles.map(code).sum(), all),
-            on_tile: self.curve(window, code(tile), here),
+            all_tiles: all_tiles.curve(window, tiles.map(code).sum()),
+            on_tile: on_tile.curve(window, code(tile)),
         })
     }
 
-    /// Does a variable count among those of a stage, by its user set?
-    /// By the full rules code does not: it counts by what was recorded of it.
-    /// Nor does what a pipeline makes again layer by layer.
-    pub fn counts_in(&self, stage: &Range<usize>, (class, set): (u32, u32), is_code: bool) -> bool {
-        let counted = self.counted(set);
-        let number = self.uses.of_data(class, set);
-        let is_recomputed = number.is_some_and(|number| self.is_recomputed(number));
-        match self.rules {
-            Rules::Full if is_code || is_recomputed => false,
-            _ => counted == EVERYWHERE || meets(self.sets.places(counted), stage),
+    /// Is a variable of this class and user set live in a stage at a step, where layers
+    /// run again as they do in the pipeline? By the full rules code is not: it counts by
+    /// what was recorded of it.
+    pub fn is_live_in(
+        &self,
+        stage: &Range<usize>,
+        (class, set): (u32, u32),
+        (step, is_code): (u32, bool),
+    ) -> bool {
+        if is_code && self.rules == Rules::Full {
+            return false;
         }
+        let counts = |counted| counted == EVERYWHERE || meets(self.sets.places(counted), stage);
+        let Some(number) = self.uses.of_data(class, set) else {
+            return counts(self.counted(set)) && self.model.classes.is_live(class, step);
+        };
+        let mut is_live = false;
+        self.each_life(number, |counted, live| {
+            let has = |&(from, to): &(u32, u32)| from <= step && step < to;
+            is_live |= counts(counted) && live.is_none_or(|live| live.iter().any(has));
+        });
+        is_live
     }
 
     /// The positions that a variable counts in by its user set,
@@ -134,30 +153,40 @@ impl MemoryModel<'_> {
         let fixed = |(code, tile): (Parts, &Parts)| code.total() + tile.gaps + tile.of_pipeline();
         tiles.map(fixed).collect()
     }
+}
 
-    /// The curve of what is `fixed` and of variables, each with its class and bytes.
-    fn curve(
-        &self,
-        (first, last): (u32, u32),
-        fixed: u64,
-        variables: impl Iterator<Item = (u32, u64)>,
-    ) -> LiveCurve {
-        let classes = &self.model.classes;
-        let mut changes = vec![0i64; classes.steps() as usize + 1];
-        let mut always_live = 0;
-        for (class, bytes) in variables {
-            if classes.is_always_live(class) {
-                always_live += bytes;
-                continue;
-            }
-            for &(from, to) in classes.ranges(class) {
-                changes[from as usize] += bytes as i64;
-                changes[to as usize] -= bytes as i64;
-            }
+/// Bytes of variables as they come and go.
+struct CurveSums {
+    /// By step.
+    changes: Vec<i64>,
+    always_live: u64,
+}
+
+impl CurveSums {
+    fn new(steps: u32) -> Self {
+        Self {
+            changes: vec![0; steps as usize + 1],
+            always_live: 0,
         }
-        let mut live: i64 = changes[..first as usize].iter().sum();
+    }
+
+    /// Adds variables that are live in these ranges; `None` for all steps.
+    fn add(&mut self, live: Option<&[(u32, u32)]>, bytes: u64) {
+        let Some(live) = live else {
+            self.always_live += bytes;
+            return;
+        };
+        for &(from, to) in live {
+            self.changes[from as usize] += bytes as i64;
+            self.changes[to as usize] -= bytes as i64;
+        }
+    }
+
+    /// The curve of these and of what is `fixed`.
+    fn curve(self, (first, last): (u32, u32), fixed: u64) -> LiveCurve {
+        let mut live: i64 = self.changes[..first as usize].iter().sum();
         let mut points = Vec::new();
-        for (step, &change) in (first..=last).zip(&changes[first as usize..]) {
+        for (step, &change) in (first..=last).zip(&self.changes[first as usize..]) {
             live += change;
             if change != 0 || step == first {
                 points.push((step, live as u64));
@@ -166,7 +195,7 @@ impl MemoryModel<'_> {
         LiveCurve {
             window: (first, last),
             fixed,
-            always_live,
+            always_live: self.always_live,
             points,
         }
     }

@@ -42,7 +42,7 @@ pub use traffic::LayerTraffic;
 
 use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces};
 use code::CodeItem;
-use pipeline::Flows;
+use pipeline::{Flows, LivesAgain, Reruns};
 use std::ops::Range;
 use std::sync::Arc;
 use uses::CountedUses;
@@ -102,16 +102,24 @@ impl<'a> MemoryModel<'a> {
     /// # Errors
     /// As [`MemoryModel::new`].
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Result<Self, TooManyPlaces> {
-        let has_pipeline = pipeline.is_on() && self.rules == Rules::Full;
-        let flows = match &self.flows {
-            _ if !has_pipeline => None,
-            Some(flows) => Some(flows.in_pipeline(pipeline)),
-            None => Some(Flows::new(self.model, self.placement, pipeline)?),
+        let (model, placement) = (self.model, self.placement);
+        let mut own = self.clone();
+        if !pipeline.is_on() || self.rules != Rules::Full {
+            own.flows = None;
+            return Ok(own);
+        }
+        let flows = match own.flows.take() {
+            Some(flows) => flows,
+            None => Flows::new(model, placement, pipeline)?,
         };
-        Ok(Self {
-            flows,
-            ..self.clone()
-        })
+        let mut sets = None;
+        let flows = flows.in_pipeline(pipeline, |flows| {
+            let sets = sets.insert((*self.sets).clone());
+            Reruns::new(model, placement, flows, sets)
+        })?;
+        own.flows = Some(flows);
+        own.sets = sets.map_or(own.sets, Arc::new);
+        Ok(own)
     }
 
     /// The same model, whose stages also need what compiled pipelines needed beyond
@@ -178,8 +186,34 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// The half-open step ranges at which the variables of a use are live; `None` for
-    /// those that are on every step.
+    /// When the variables of a use are live where layers run again, if that is not as in
+    /// the profile.
+    #[inline]
+    fn again(&self, number: u32) -> Option<&LivesAgain> {
+        self.flows.as_ref()?.again(number)
+    }
+
+    /// Calls `visit` with the places where variables of a use count, and the half-open
+    /// step ranges at which they are live in stages with these; `None` for all steps.
+    #[inline]
+    fn each_life<'b>(
+        &'b self,
+        number: u32,
+        mut visit: impl FnMut(PlaceSet, Option<&'b [(u32, u32)]>),
+    ) {
+        let counted = self.uses.known(number).counted;
+        let Some(again) = self.again(number) else {
+            return visit(counted, self.live_ranges(number));
+        };
+        visit(counted, Some(&again.always));
+        let (places, more) = &again.more;
+        if !more.is_empty() {
+            visit(*places, Some(more));
+        }
+    }
+
+    /// The half-open step ranges at which the variables of a use are live in the profile;
+    /// `None` for those that are on every step.
     #[inline]
     fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
         let own = self.uses.known(number);

@@ -62,7 +62,9 @@ impl MemoryPeak {
     ) -> Result<(), ProfileError> {
         let (tile, step) = (self.tile, self.step);
         let places = [LivePlace { tile, step }];
-        let live = lookup.live_at(classes, &places, usize::MAX, |_, _, _| true)?;
+        let live = lookup.live_at(&places, usize::MAX, |_, (class, _), _| {
+            classes.is_live(class, self.step)
+        })?;
         self.variables = live.into_iter().flat_map(|own| own.largest).collect();
         Ok(())
     }

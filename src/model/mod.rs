@@ -31,6 +31,7 @@ mod refine;
 mod step_programs;
 #[cfg(test)]
 pub(crate) mod testing;
+mod updates;
 mod user_set_index;
 mod user_sets;
 mod variable_groups;
@@ -159,7 +160,8 @@ pub struct Operation {
     pub is_anonymous: bool,
     /// Is it part of the backward pass (pipeline.md, section 12)?
     pub is_backward: bool,
-    /// Does it update weights (pipeline.md, section 12)?
+    /// Does it update weights? By its name or, where no operation has such a name, by
+    /// what it does.
     pub is_update: bool,
     /// The pass that it is part of.
     pub pass: Pass,
@@ -247,6 +249,11 @@ impl Model {
         contradictions.append(&mut profile.contradictions);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
+        if let Some(turn) = turn {
+            let groups = (&operation_groups[..], &user_sets);
+            let live = (&collected.data, &profile.classes);
+            updates::mark(groups, live, turn, &mut operations);
+        }
         let mut memory_peak =
             with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));
         let mut disagreements: Vec<Warning> = named.disagreement.into_iter().collect();

@@ -1,7 +1,7 @@
 //! Single variables and programs by name, after the model is built.
 
 use super::{NamedVariable, StepPrograms};
-use crate::profile::{LiveClasses, NEVER_LIVE, ProfileError, VariableNames, Variables};
+use crate::profile::{NEVER_LIVE, ProfileError, VariableNames, Variables};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -108,28 +108,24 @@ impl ProfileLookup {
         self.names.fetch(&ids.collect::<Vec<_>>())
     }
 
-    /// For each of `places` the variables that are live there and `counts` (by
-    /// the number of the place, the variable's class and user set, and its
-    /// category), with
-    /// the names of at most `most` of them. Equal ones are in the order of the
-    /// profile.
+    /// For each of `places` the variables that are live there by `is_live` (by the number
+    /// of the place, the variable's class and user set, and its category), with the names
+    /// of at most `most` of them. Equal ones are in the order of the profile.
     ///
     /// # Errors
     /// When the profile cannot be read again for the names.
     pub fn live_at(
         &self,
-        classes: &LiveClasses,
         places: &[LivePlace],
         most: usize,
-        counts: impl Fn(usize, (u32, u32), &str) -> bool,
+        is_live: impl Fn(usize, (u32, u32), &str) -> bool,
     ) -> Result<Vec<LiveVariables>, ProfileError> {
         let tiles: Vec<u32> = places.iter().map(|place| place.tile).collect();
         let mut found = Vec::with_capacity(places.len());
         let mut largest = self.on_tiles(&tiles, |number, position| {
             let class = self.variables.classes[position as usize];
             let kind = (class, self.set_of[position as usize]);
-            classes.is_live(class, places[number].step)
-                && counts(number, kind, self.category(position))
+            is_live(number, kind, self.category(position))
         });
         for live in &mut largest {
             let bytes = |&position: &u32| u64::from(self.variables.bytes[position as usize]);

@@ -1,6 +1,6 @@
 //! What a pipeline adds to one stage on each of some tiles, by the rules word by word.
 
-use super::flows::{Flow, Flows, Life, Part, TileFlows};
+use super::flows::{Flows, Life, Part, TileFlows};
 use super::{PlacedStage, Recompute, Schedule};
 use crate::memory::stage::meets;
 use crate::memory::{MemoryModel, lanes};
@@ -10,8 +10,7 @@ use std::ops::Range;
 /// Bytes on one tile beside those of the layers themselves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Additions {
-    /// What is made again in the backward pass: of the one layer that needs most,
-    /// or what a stage makes again while the originals wait.
+    /// What a stage makes again while the originals wait.
     pub(in crate::memory) recomputed: u64,
     /// Copies for the micro-batches that are under way.
     pub(in crate::memory) stash: u64,
@@ -25,12 +24,8 @@ pub(in crate::memory) struct Additions {
 
 impl Additions {
     /// All that a stage needs beside what it needs at least.
-    pub(in crate::memory) fn beside_least(&self, flows: &Flows) -> u64 {
-        let recomputed = match flows.recomputes_layers() {
-            true => 0,
-            false => self.recomputed,
-        };
-        recomputed + self.stash + self.waiting + self.passing
+    pub(in crate::memory) fn beside_least(&self) -> u64 {
+        self.recomputed + self.stash + self.waiting + self.passing
     }
 }
 
@@ -47,7 +42,6 @@ pub(super) struct Area {
 #[derive(Debug, Clone, Copy)]
 struct AreaBytes<T> {
     stashed: T,
-    stashed_and_kept: T,
     enters: T,
     leaves: T,
     leaves_unkept: T,
@@ -61,7 +55,6 @@ struct AreaBytes<T> {
 impl<const N: usize> AreaBytes<[u64; N]> {
     const NONE: Self = Self {
         stashed: [0; N],
-        stashed_and_kept: [0; N],
         enters: [0; N],
         leaves: [0; N],
         leaves_unkept: [0; N],
@@ -75,7 +68,6 @@ impl<const N: usize> AreaBytes<[u64; N]> {
     fn of_lane(&self, lane: usize) -> AreaBytes<u64> {
         AreaBytes {
             stashed: self.stashed[lane],
-            stashed_and_kept: self.stashed_and_kept[lane],
             enters: self.enters[lane],
             leaves: self.leaves[lane],
             leaves_unkept: self.leaves_unkept[lane],
@@ -118,12 +110,7 @@ impl Flows {
         let counts = |set| set == EVERYWHERE || meets(memory.sets.places(set), positions);
         let accumulators = tiles.accumulators.iter().filter(|&&(set, _)| counts(set));
         let accumulators = lanes::sum(accumulators.map(|&(_, bytes)| bytes));
-        let recomputed = match self.recomputes_layers() {
-            true => self.largest_layer(stage, tiles),
-            false => [0; N],
-        };
         let least = |lane: usize| Additions {
-            recomputed: recomputed[lane],
             accumulators: accumulators[lane],
             ..Additions::default()
         };
@@ -138,8 +125,8 @@ impl Flows {
         std::array::from_fn(|lane| {
             let (own, least) = (own.of_lane(lane), least(lane));
             Additions {
-                recomputed: least.recomputed + self.made_again(&own),
-                stash: self.stash(&own, depth) + (depth as u64 + 1) * shared[lane],
+                recomputed: self.made_again(&own),
+                stash: self.copies(depth) * own.stashed + (depth as u64 + 1) * shared[lane],
                 waiting: self.waits(&own) + self.waits(&of_out.of_lane(lane)),
                 passing: own.passes,
                 ..least
@@ -198,7 +185,6 @@ impl Flows {
             let is_stashed = part.is_stashed(self.pipeline.recompute);
             for (is_so, sum) in [
                 (is_stashed, &mut sums.stashed),
-                (is_stashed && part.kept, &mut sums.stashed_and_kept),
                 (part.enters, &mut sums.enters),
                 (part.leaves, &mut sums.leaves),
                 (part.leaves && !part.kept, &mut sums.leaves_unkept),
@@ -217,55 +203,11 @@ impl Flows {
         sums
     }
 
-    /// What is kept from the forward to the backward pass in the layer that
-    /// keeps most, or in In and the first layer together, with what the layer
-    /// makes again for others and the gradient that waits for it.
-    fn largest_layer<const N: usize>(&self, stage: &StageFlows, tiles: &TileFlows<N>) -> [u64; N] {
-        let of_units = |unit: Range<u32>| {
-            let is_so = |flow: &Flow| {
-                let used = |users: &[u32]| users.iter().any(|user| unit.contains(user));
-                let ends = flow.forward.first().zip(flow.forward.last());
-                match flow.life {
-                    Life::OverTurn if !flow.backward.is_empty() => {
-                        used(&flow.forward) || used(&flow.backward)
-                    }
-                    Life::OverTurn | Life::Forward => {
-                        ends.is_some_and(|(maker, last)| unit.contains(maker) && *last >= unit.end)
-                    }
-                    Life::Backward => {
-                        used(&flow.backward)
-                            && flow.backward.last().is_some_and(|&maker| maker >= unit.end)
-                    }
-                }
-            };
-            let met = tiles.met.iter();
-            let met = met.filter(|&&flow| is_so(&self.list[flow as usize]));
-            lanes::sum(met.map(|&flow| tiles.bytes(flow)))
-        };
-        let places = &stage.own.places;
-        let single = places.clone().map(|place| place..place + 1);
-        let first = (places.start == 0 && places.end > 1).then_some(0..2);
-        let out = stage.out_beside.as_ref().map(|out| out.places.clone());
-        let units = single.chain(first).chain(out);
-        units.map(of_units).fold([0; N], |mut largest, own| {
-            lanes::raise(&mut largest, &own);
-            largest
-        })
-    }
-
     /// What is made again stage by stage while the originals wait to be sent.
     fn made_again(&self, own: &AreaBytes<u64>) -> u64 {
         match self.pipeline.recompute {
             Recompute::Stage if self.is_training => own.leaves_unkept,
             _ => 0,
-        }
-    }
-
-    fn stash(&self, own: &AreaBytes<u64>, depth: usize) -> u64 {
-        match (self.copies(depth), self.recomputes_layers()) {
-            // Checkpoints are kept as long as the layers that need them wait.
-            (0, true) => own.stashed_and_kept,
-            (copies, _) => copies * own.stashed,
         }
     }
 

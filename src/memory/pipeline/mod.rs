@@ -9,6 +9,7 @@
 mod additions;
 mod choice;
 mod flows;
+mod not_updated;
 mod ranges;
 mod recomputation;
 #[cfg(test)]
@@ -17,7 +18,7 @@ mod tests;
 pub use choice::PipelineOptions;
 
 pub(super) use additions::{Additions, StageFlows};
-pub(super) use flows::{Flows, TileFlows};
+pub(super) use flows::{Flows, LivesAgain, Reruns, TileFlows};
 pub(super) use ranges::{Patterns, RangeAdditions};
 
 use clap::ValueEnum;

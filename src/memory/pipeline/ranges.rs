@@ -17,8 +17,6 @@ use crate::model::EVERYWHERE;
 enum Quantity {
     /// Times the number of copies.
     Stash,
-    /// What is stashed, where there are no copies of it.
-    Unstashed,
     /// Times the number of all pipeline stages.
     ForOut,
     /// Once.
@@ -31,7 +29,7 @@ enum Quantity {
     Accumulators,
 }
 
-const QUANTITIES: usize = 7;
+const QUANTITIES: usize = 6;
 
 /// From the starts `starts` (both inclusive) it counts in ranges with a last
 /// position in `lasts` (both inclusive).
@@ -206,9 +204,6 @@ impl<'a> Pattern<'a> {
         };
         if let Some(stashed) = stashed {
             self.add(Quantity::Stash, segment, stashed, self.end);
-            if let (true, Some(kept)) = (self.flows.recomputes_layers(), kept) {
-                self.add(Quantity::Unstashed, segment, stashed.max(kept), self.end);
-            }
         }
         self.for_out(segment, stashed);
     }
@@ -258,11 +253,6 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
     changes: Vec<Vec<[i64; N]>>,
     /// The sums of the range.
     sums: [[i64; N]; QUANTITIES],
-    /// By place: what is recomputed at once there, and in In and the first layer
-    /// together; the largest of the range.
-    of_place: Vec<[u64; N]>,
-    first_two: [u64; N],
-    recomputed: [u64; N],
     /// By place: the largest variable that is kept there; that of the range.
     largest_of_place: Vec<[u64; N]>,
     largest: [u64; N],
@@ -280,9 +270,6 @@ impl<const N: usize> Default for RangeAdditions<N> {
             events: Vec::new(),
             changes: Vec::new(),
             sums: [[0; N]; QUANTITIES],
-            of_place: Vec::new(),
-            first_two: [0; N],
-            recomputed: [0; N],
             largest_of_place: Vec::new(),
             largest: [0; N],
             out_waiting: [0; N],
@@ -323,7 +310,7 @@ impl<const N: usize> RangeAdditions<N> {
         self.out_waiting = with_out.map_or([0; N], |(out, _)| flows.waiting(out, tiles));
         self.whole = with_out.map(|(_, whole)| {
             let additions = flows.additions(memory, whole, tiles);
-            additions.map(|own| own.beside_least(flows))
+            additions.map(|own| own.beside_least())
         });
     }
 
@@ -336,11 +323,8 @@ impl<const N: usize> RangeAdditions<N> {
             changes.clear();
             changes.resize(positions + 1, [0; N]);
         }
-        for of_place in [&mut self.of_place, &mut self.largest_of_place] {
-            of_place.clear();
-            of_place.resize(flows.places as usize, [0; N]);
-        }
-        self.first_two = [0; N];
+        self.largest_of_place.clear();
+        self.largest_of_place.resize(flows.places as usize, [0; N]);
     }
 
     /// Where these bytes are in the list.
@@ -369,51 +353,11 @@ impl<const N: usize> RangeAdditions<N> {
     /// What is kept from the forward to the backward pass, by place.
     fn keep(&mut self, flows: &Flows, flow: u32, tiles: &TileFlows<N>) {
         let own = &flows.list[flow as usize];
-        let bytes = tiles.bytes(flow);
-        if own.life == Life::Backward {
-            return self.wait(&own.backward, &bytes);
-        }
-        if own.life == Life::Forward || own.backward.is_empty() {
-            return self.make_again(&own.forward, &bytes);
-        }
-        for &place in &own.backward {
-            let largest = &mut self.largest_of_place[place as usize];
-            lanes::raise(largest, &tiles.largest(flow));
-        }
-        let mut users: Vec<u32> = own.forward.iter().chain(&own.backward).copied().collect();
-        users.sort_unstable();
-        users.dedup();
-        for &place in &users {
-            lanes::add_up(&mut self.of_place[place as usize], &bytes);
-        }
-        if users[0] <= 1 {
-            lanes::add_up(&mut self.first_two, &bytes);
-        }
-    }
-
-    /// A gradient that waits for the places that use it, all but its maker.
-    fn wait(&mut self, users: &[u32], bytes: &[u64; N]) {
-        let Some((&maker, others)) = users.split_last() else {
-            return;
-        };
-        for &place in others {
-            lanes::add_up(&mut self.of_place[place as usize], bytes);
-        }
-        if others.iter().any(|&place| place <= 1) && maker > 1 {
-            lanes::add_up(&mut self.first_two, bytes);
-        }
-    }
-
-    /// What a place makes again for others that need it in the forward pass alone.
-    fn make_again(&mut self, users: &[u32], bytes: &[u64; N]) {
-        let Some((&maker, &last)) = users.first().zip(users.last()) else {
-            return;
-        };
-        if last > maker {
-            lanes::add_up(&mut self.of_place[maker as usize], bytes);
-        }
-        if maker <= 1 && last > 1 {
-            lanes::add_up(&mut self.first_two, bytes);
+        if own.life == Life::OverTurn {
+            for &place in &own.backward {
+                let largest = &mut self.largest_of_place[place as usize];
+                lanes::raise(largest, &tiles.largest(flow));
+            }
         }
     }
 
@@ -448,26 +392,15 @@ impl<const N: usize> RangeAdditions<N> {
                 .for_each(|own| lanes::add(sums, own));
         }
         self.start = start;
-        (self.recomputed, self.largest) = ([0; N], [0; N]);
+        self.largest = [0; N];
     }
 
     /// Adds the next position to the range.
-    pub(in crate::memory) fn add(&mut self, flows: &Flows, last: usize) {
+    pub(in crate::memory) fn add(&mut self, last: usize) {
         for (sums, changes) in self.sums.iter_mut().zip(&self.changes) {
             lanes::add(sums, &changes[last]);
         }
         lanes::raise(&mut self.largest, &self.largest_of_place[last]);
-        if flows.recomputes_layers() {
-            lanes::raise(&mut self.recomputed, &self.of_place[last]);
-            let has_out = flows.out_is_first && self.start == 0;
-            if has_out {
-                let out = &self.of_place[flows.places as usize - 1];
-                lanes::raise(&mut self.recomputed, out);
-            }
-            if self.start == 0 && last == 1 {
-                lanes::raise(&mut self.recomputed, &self.first_two);
-            }
-        }
     }
 
     fn sum(&self, quantity: Quantity, lane: usize) -> u64 {
@@ -476,8 +409,7 @@ impl<const N: usize> RangeAdditions<N> {
 
     /// What any stage with this range needs at least.
     pub(in crate::memory) fn least(&self) -> [u64; N] {
-        let of_lane = |lane| self.recomputed[lane] + self.sum(Quantity::Accumulators, lane);
-        std::array::from_fn(of_lane)
+        std::array::from_fn(|lane| self.sum(Quantity::Accumulators, lane))
     }
 
     /// What it needs beside that with `depth` forward pipeline stages after it.
@@ -493,10 +425,7 @@ impl<const N: usize> RangeAdditions<N> {
         let copies = flows.copies(depth);
         let is_late = flows.is_backward_first() && flows.has_waiting();
         std::array::from_fn(|lane| {
-            let stash = match copies {
-                0 => self.sum(Quantity::Unstashed, lane),
-                _ => copies * self.sum(Quantity::Stash, lane),
-            };
+            let stash = copies * self.sum(Quantity::Stash, lane);
             let other = match is_late {
                 true => self.largest[lane],
                 false => self.sum(Quantity::Gradients, lane),

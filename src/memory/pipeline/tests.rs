@@ -2,6 +2,7 @@
 //! by hand.
 
 mod learnt;
+mod reruns;
 
 use super::flows::Flow;
 use super::*;

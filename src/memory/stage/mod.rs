@@ -215,12 +215,6 @@ impl MemoryModel<'_> {
         flows.is_some_and(|flows| flows.recomputes_layers())
     }
 
-    /// Are the variables of a use made again layer by layer?
-    pub(in crate::memory) fn is_recomputed(&self, number: u32) -> bool {
-        let flows = self.flows.as_ref();
-        flows.is_some_and(|flows| flows.is_recomputed(number))
-    }
-
     /// By [`CodeKind`](crate::model::CodeKind): the code on `tile` that every stage
     /// has as overhead; `None` by the classic rules.
     pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {

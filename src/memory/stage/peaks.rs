@@ -33,8 +33,9 @@ type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, Sta
 /// What is on some tiles. Bytes are by lane.
 struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
-    /// By row of `uses`.
+    /// How the rows of `uses` count.
     rows: Vec<StageRow>,
+    /// By entry of these.
     live: LiveRanges,
     changes: LiveChanges,
     /// By stage, and then once more in the second way.
@@ -139,9 +140,11 @@ impl MemoryModel<'_> {
         } = scratch;
         rows.clear();
         live.clear();
-        for &number in uses.numbers() {
-            rows.push(plan.row(self, number));
-            live.push(self.live_ranges(number));
+        for numbered in (0u32..).zip(uses.numbers().iter().copied()) {
+            plan.each_row(self, numbered, |row, ranges| {
+                rows.push(row);
+                live.push(ranges);
+            });
         }
         changes.load(plan.steps, live);
     }
@@ -191,8 +194,8 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         always.resize(plan.sums(), [0; N]);
         *always_common = [0; N];
         let numbered = rows.iter().enumerate();
-        for (number, row) in numbered.filter(|&(number, _)| live.of(number).is_none()) {
-            let bytes = uses.bytes(number).map(u64::from);
+        for (_, row) in numbered.filter(|&(number, _)| live.of(number).is_none()) {
+            let bytes = uses.bytes(row.of_use as usize).map(u64::from);
             plan.each_sum(row, |sum| match sum {
                 None => add_up(always_common, &bytes),
                 Some(sum) => add_up(&mut always[sum], &bytes),
@@ -214,13 +217,15 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         let mut starting = &plan.starts[..];
         for step in 0..plan.steps {
             for &row in changes.ends(step) {
-                let bytes = uses.bytes(row as usize).map(B::change);
-                plan.each_sum(&rows[row as usize], |sum| sums.end(sum, &bytes));
+                let row = &rows[row as usize];
+                let bytes = uses.bytes(row.of_use as usize).map(B::change);
+                plan.each_sum(row, |sum| sums.end(sum, &bytes));
             }
             let mut is_common = false;
             for &row in changes.begins(step) {
-                let bytes = uses.bytes(row as usize).map(B::change);
-                plan.each_sum(&rows[row as usize], |sum| {
+                let row = &rows[row as usize];
+                let bytes = uses.bytes(row.of_use as usize).map(B::change);
+                plan.each_sum(row, |sum| {
                     sums.begin(sum, &bytes);
                     match sum {
                         None => is_common = true,

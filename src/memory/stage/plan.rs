@@ -46,8 +46,11 @@ pub(super) struct StagesToWeigh<'a> {
     pub(super) other: Option<(&'a MemoryModel<'a>, Vec<StageFlows>)>,
 }
 
-/// How the variables of one use count.
+/// How the variables of one use count, at some steps.
+#[derive(Clone, Copy)]
 pub(super) struct StageRow {
+    /// The row of the use.
+    pub(super) of_use: u32,
     counted: PlaceSet,
     /// Do stages count them that have their places?
     counts: bool,
@@ -80,7 +83,11 @@ impl<'a> StagesToWeigh<'a> {
         Self {
             stages,
             wanted,
-            stages_of: memory.stages_of_sets(&ranges),
+            // That which runs layers again knows the sets of the other.
+            stages_of: match other.filter(|other| other.recomputes_layers()) {
+                Some(other) => other.stages_of_sets(&ranges),
+                None => memory.stages_of_sets(&ranges),
+            },
             steps: memory.model.steps(),
             windows,
             starts,
@@ -134,21 +141,49 @@ impl<'a> StagesToWeigh<'a> {
         }
     }
 
-    /// How the variables of a use count.
-    pub(super) fn row(&self, memory: &MemoryModel<'_>, number: u32) -> StageRow {
-        let other = self.other.as_ref().map(|(other, _)| other);
+    /// Calls `visit` with how the variables of a use count, and when they are live. More
+    /// than once where they are live at other steps in some stages, or in the other
+    /// pipeline.
+    pub(super) fn each_row<'b>(
+        &'b self,
+        memory: &'b MemoryModel<'_>,
+        (of_use, number): (u32, u32),
+        mut visit: impl FnMut(StageRow, Option<&'b [(u32, u32)]>),
+    ) {
         let flows = memory.flows.as_ref();
-        let flows = flows.filter(|_| self.second == Second::Late);
-        StageRow {
+        let late = flows.filter(|_| self.second == Second::Late);
+        let row = StageRow {
+            of_use,
             counted: memory.uses.known(number).counted,
-            // A layer by itself has all that it keeps.
-            counts: !self.with_overhead || !memory.is_recomputed(number),
-            second: match self.second {
-                Second::None => false,
-                Second::Other => other.is_some_and(|other| !other.is_recomputed(number)),
-                Second::Late => true,
-            },
-            kept_late: flows.and_then(|flows| flows.of(number)),
+            counts: true,
+            second: self.second != Second::None,
+            kept_late: late.and_then(|flows| flows.of(number)),
+        };
+        let other = self.other.as_ref().filter(|_| row.second);
+        // A layer by itself has all that it keeps.
+        let own = memory.again(number).filter(|_| self.with_overhead);
+        let other = other.and_then(|(other, _)| other.again(number));
+        let as_recorded = StageRow {
+            counts: own.is_none(),
+            second: row.second && other.is_none(),
+            ..row
+        };
+        if as_recorded.counts || as_recorded.second {
+            visit(as_recorded, memory.live_ranges(number));
+        }
+        for (again, counts) in [(own, true), (other, false)] {
+            let Some(again) = again else { continue };
+            let (places, more) = &again.more;
+            for (counted, live) in [(row.counted, &again.always), (*places, more)] {
+                let second = row.second && !counts;
+                let row = StageRow {
+                    counted,
+                    counts,
+                    second,
+                    ..row
+                };
+                visit(row, Some(live));
+            }
         }
     }
 }

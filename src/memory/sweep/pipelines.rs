@@ -105,7 +105,7 @@ impl<'a> PipelineSweep<'a> {
             let PipelineScratch {
                 additions, columns, ..
             } = scratch;
-            additions.add(flows, last);
+            additions.add(last);
             let is_whole = range.len() == self.model.layers();
             let is_last = range.end == self.model.layers();
             // Only the last stage has none after it.

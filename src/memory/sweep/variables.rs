@@ -6,7 +6,7 @@ use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, add_up};
 use crate::memory::liveness::{StepSet, visit};
 use crate::memory::neighbours::{LiveRanges, NeighbourUses};
-use crate::model::{EVERYWHERE, NOWHERE, PlaceSet, TooManyPlaces};
+use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
 /// A stretch of the list of steps on which the variables of a use are live.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +20,10 @@ pub(super) struct Stretch {
 /// Where the variables of some tiles enter ranges of layers; used again for the next.
 #[derive(Debug)]
 pub(super) struct SweepVariables<const N: usize> {
-    /// By row of the uses: where it counts; [`NOWHERE`] if no stage has it.
-    counted: Vec<PlaceSet>,
+    /// Rows of the uses, each with where it counts: once, or twice where it is live at
+    /// other steps in some stages.
+    counted: Vec<(u32, PlaceSet)>,
+    /// By entry of these.
     /// First as steps, then as places.
     live: LiveRanges,
     /// How many steps can hold a peak.
@@ -78,8 +80,13 @@ impl<const N: usize> SweepVariables<N> {
         self.ends.restart(steps);
         self.counted.clear();
         self.live.clear();
-        for &number in uses.numbers() {
-            self.take(model, number);
+        for (row, &number) in (0u32..).zip(uses.numbers()) {
+            model.each_life(number, |counted, live| {
+                if counted == EVERYWHERE || !model.sets.places(counted).is_empty() {
+                    self.counted.push((row, counted));
+                    self.live.push(live);
+                }
+            });
         }
         for &(from, to) in self.live.all() {
             self.begins.add(from);
@@ -92,20 +99,6 @@ impl<const N: usize> SweepVariables<N> {
         let place = |step: u32| self.rank[step as usize];
         self.live.map(|(from, to)| (place(from), place(to)));
         self.enter(model, uses)
-    }
-
-    /// Takes a use, which no stage has that has none of its places, or that is made
-    /// again layer by layer.
-    fn take(&mut self, model: &MemoryModel<'_>, number: u32) {
-        let counted = model.uses.known(number).counted;
-        let is_nowhere = counted != EVERYWHERE && model.sets.places(counted).is_empty();
-        if is_nowhere || model.is_recomputed(number) {
-            self.counted.push(NOWHERE);
-            self.live.push(Some(&[]));
-        } else {
-            self.counted.push(counted);
-            self.live.push(model.live_ranges(number));
-        }
     }
 
     /// Finds the steps that can hold a peak: the last before an end, if
@@ -144,14 +137,11 @@ impl<const N: usize> SweepVariables<N> {
         self.always_everywhere = [0; N];
         let mut left = limits::ENTRIES;
         let mut sums = [0; N];
-        for (row, &counted) in (0u32..).zip(&self.counted) {
-            let layers = match counted {
-                NOWHERE => continue,
-                _ => model.sets.places(counted),
-            };
+        for (entry, &(row, counted)) in self.counted.iter().enumerate() {
+            let layers = model.sets.places(counted);
             let is_everywhere = counted == EVERYWHERE;
             let bytes = uses.bytes(row as usize).map(u64::from);
-            let Some(stretches) = self.live.of(row as usize) else {
+            let Some(stretches) = self.live.of(entry) else {
                 if is_everywhere {
                     add_up(&mut self.always_everywhere, &bytes);
                 }

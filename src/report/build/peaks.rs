@@ -97,14 +97,17 @@ impl Peaks {
             tile: own.max_tile() as u32,
             step: own.peak_step().unwrap_or(0),
         }));
-        let counts = |place: usize, kind: (u32, u32), category: &str| match place.checked_sub(1) {
-            None => true,
-            Some(stage) => {
-                let is_code = CodeKind::of_category(category).is_some();
-                memory.counts_in(&stages[stage], kind, is_code)
+        let is_live = |place: usize, kind: (u32, u32), category: &str| {
+            let step = places[place].step;
+            match place.checked_sub(1) {
+                None => model.classes.is_live(kind.0, step),
+                Some(stage) => {
+                    let is_code = CodeKind::of_category(category).is_some();
+                    memory.is_live_in(&stages[stage], kind, (step, is_code))
+                }
             }
         };
-        let found = lookup.live_at(&model.classes, &places, MAX_VARIABLES, counts)?;
+        let found = lookup.live_at(&places, MAX_VARIABLES, is_live)?;
         let mut found = places.into_iter().zip(found);
         self.live = found.next();
         let of_stages = found.zip(weighed);

@@ -12,4 +12,5 @@ mod passes;
 mod pipelines;
 mod places;
 mod subject;
+mod updates;
 mod whole;

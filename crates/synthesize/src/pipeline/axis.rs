@@ -46,6 +46,8 @@ pub(super) struct Layout<'a> {
     pub early_fifo: bool,
     /// Whether what runs again does so at the end of the forward run before.
     pub early_reruns: bool,
+    /// Whether what runs again are whole stages, with all steps that they have.
+    pub whole_stages: bool,
     /// Whether an IPU goes through the steps of the others too.
     pub all_steps: bool,
 }
@@ -241,7 +243,7 @@ impl Layout<'_> {
 
     /// The forward steps that run again: of a whole stage all that it has.
     fn again(&self, stage: u32, positions: Range<u32>) -> Steps {
-        if positions == self.positions(stage) {
+        if self.whole_stages {
             return self.forward(stage);
         }
         let steps = steps_of(&self.graph.forward, positions);

@@ -7,7 +7,7 @@ use super::axis::{Axis, Layout};
 use super::copies::{Copies, Copy, What};
 use super::graph::{Graph, Local, Pass};
 use super::keep::{Kept, Reruns, kept};
-use super::options::{PipelineOptions, Schedule};
+use super::options::{PipelineOptions, Recompute, Schedule};
 use super::route::Route;
 use super::stages::Stages;
 use super::sum::Sum;
@@ -84,6 +84,7 @@ impl Ipu<'_> {
             fifos: &self.fifos(present),
             early_fifo: self.options.early_fifo,
             early_reruns: self.options.early_reruns(),
+            whole_stages: self.options.recompute == Recompute::Stage,
             all_steps: self.options.all_steps,
         };
         Axis::new(&layout, parts)

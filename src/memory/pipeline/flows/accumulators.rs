@@ -1,4 +1,4 @@
-//! Which weights get an accumulator.
+//! Which weights get an accumulator: those that something updates.
 
 use crate::model::{Framework, Model, PassPlaces, TensorKind};
 
@@ -6,12 +6,23 @@ use crate::model::{Framework, Model, PassPlaces, TensorKind};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AccumulatorSize(pub(super) Option<u8>);
 
-/// By user set: which are weights that need an accumulator (pipeline.md, section
-/// 14). None do where the profile has accumulators or gradients are not summed up.
-pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Option<AccumulatorSize>> {
+/// What a pipeline that trains adds for what lasts.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Lasting {
+    /// An accumulator.
+    Accumulated(AccumulatorSize),
+    /// Nothing: it is a weight that no operation updates.
+    NotUpdated,
+    /// Nothing: it is no weight, or the profile has its accumulator.
+    Other,
+}
+
+/// By user set: what is added for its parameters. Nothing where the profile has
+/// accumulators or gradients are not summed up.
+pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Lasting> {
     let sets = model.user_sets.len();
     if model.turn.is_none() || model.recording.accumulates {
-        return vec![None; sets];
+        return vec![Lasting::Other; sets];
     }
     let has_kinds = model.recording.framework != Framework::Tensorflow
         && model
@@ -19,23 +30,25 @@ pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Option<Accumula
             .iter()
             .any(|own| own.kind == TensorKind::Variable);
     let updates = model.updates_by_set();
-    let size = |set: u32| {
+    let of_set = |set: u32| {
         let label = model.label_of(set);
-        let is_forward = !by_pass
-            .sets
-            .places(by_pass.forward[set as usize])
-            .is_empty();
-        let is_weight = if has_kinds {
+        let (forward, _) = by_pass.places(set);
+        let may_be_weight = if has_kinds {
             // The optimiser's state has these marks in front of the weight.
             let is_state = ["Accum___", "Accl"]
                 .iter()
                 .any(|mark| label.tensor.starts_with(mark));
             label.kind == TensorKind::Variable && !is_state
         } else {
-            // What several updates use, such as a learning rate, is not a weight.
-            label.kind != TensorKind::Constant && updates[set as usize] == 1
+            label.kind != TensorKind::Constant
         };
-        (is_weight && is_forward).then_some(AccumulatorSize(label.element_bytes))
+        match updates[set as usize] {
+            _ if !may_be_weight || forward.is_empty() => Lasting::Other,
+            0 => Lasting::NotUpdated,
+            // What several updates use, such as a learning rate, is not a weight.
+            2.. if !has_kinds => Lasting::Other,
+            _ => Lasting::Accumulated(AccumulatorSize(label.element_bytes)),
+        }
     };
-    (0..sets as u32).map(size).collect()
+    (0..sets as u32).map(of_set).collect()
 }

@@ -2,18 +2,21 @@
 
 mod accumulators;
 mod part;
+mod reruns;
 mod tile;
 mod users;
 
 pub(super) use part::{Flow, Life, Part};
+pub(in crate::memory) use reruns::{LivesAgain, Reruns};
 pub(in crate::memory) use tile::TileFlows;
 
 use super::{Pipeline, Recompute, Schedule};
 use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableUse};
-use accumulators::AccumulatorSize;
+use accumulators::{AccumulatorSize, Lasting};
 use std::ops::Range;
 use std::sync::Arc;
-use users::{KnownFlows, OfSet, PassWindows};
+pub(super) use users::PassWindows;
+use users::{KnownFlows, OfSet};
 
 /// All flows of a model, which are shared with the same model in other pipelines.
 #[derive(Debug, Clone)]
@@ -29,21 +32,20 @@ pub(in crate::memory) struct Flows {
     pub(super) list: Arc<[Flow]>,
     /// By number of the use.
     of_uses: Arc<[UseInPipeline]>,
+    /// When each place runs.
+    pub(super) windows: Arc<PassWindows>,
+    /// What runs again layer by layer, where the pipeline does.
+    reruns: Option<Arc<Reruns>>,
 }
 
 /// What a pipeline does with the variables of a use.
 #[derive(Debug, Clone, Copy)]
 enum UseInPipeline {
     /// They flow between stages, or are kept.
-    Flow {
-        flow: u32,
-        /// Do pipelines that make activations again layer by layer make them again?
-        is_layered: bool,
-    },
-    /// They are weights that get an accumulator.
-    Accumulated(AccumulatorSize),
-    /// Nothing: they are other parameters, constants, or what no operation with a place
-    /// uses.
+    Flow(u32),
+    /// They are parameters.
+    Lasting(Lasting),
+    /// Nothing: they are constants, or what no operation with a place uses.
     Other,
 }
 
@@ -60,7 +62,8 @@ impl Flows {
         let by_pass = PassPlaces::new(model, placement)?;
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
-        let of_uses = of_uses(model, placement, &by_pass, &mut known);
+        let windows = PassWindows::new(model, placement, &by_pass);
+        let of_uses = of_uses(model, &windows, &by_pass, &mut known);
         Ok(Self {
             pipeline,
             is_training: model.turn.is_some(),
@@ -68,13 +71,47 @@ impl Flows {
             out_is_first: positions.out_is_first(),
             list: known.list.into(),
             of_uses,
+            windows: windows.into(),
+            reruns: None,
         })
     }
 
-    /// The same tensors flow in every pipeline that is on.
-    pub(in crate::memory) fn in_pipeline(&self, pipeline: Pipeline) -> Self {
-        let own = self.clone();
-        Self { pipeline, ..own }
+    /// The same tensors flow in every pipeline that is on. `reruns` are what layers run
+    /// again.
+    ///
+    /// # Errors
+    /// Those of `reruns`.
+    pub(in crate::memory) fn in_pipeline(
+        &self,
+        pipeline: Pipeline,
+        reruns: impl FnOnce(&Self) -> Result<Reruns, TooManyPlaces>,
+    ) -> Result<Self, TooManyPlaces> {
+        let mut own = self.clone();
+        own.pipeline = pipeline;
+        own.reruns = match self.reruns.clone().filter(|_| own.recomputes_layers()) {
+            None if own.recomputes_layers() => Some(reruns(&own)?.into()),
+            known => known,
+        };
+        Ok(own)
+    }
+
+    /// When the variables of a use are live where layers run again, if that is not as
+    /// in the profile.
+    #[inline]
+    pub(in crate::memory) fn again(&self, number: u32) -> Option<&LivesAgain> {
+        self.reruns.as_ref()?.of(number)
+    }
+
+    /// The positions of places, ascending.
+    fn positions_of(&self, mut places: Vec<u32>) -> Vec<u32> {
+        for place in &mut places {
+            if self.out_is_first && *place == self.places - 1 {
+                *place = 0;
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 
     /// What it does with the variables of a use.
@@ -88,8 +125,17 @@ impl Flows {
     #[inline]
     pub(in crate::memory) fn of(&self, number: u32) -> Option<u32> {
         match self.of_use(number) {
-            UseInPipeline::Flow { flow, .. } => Some(flow),
-            UseInPipeline::Accumulated(_) | UseInPipeline::Other => None,
+            UseInPipeline::Flow(flow) => Some(flow),
+            UseInPipeline::Lasting(_) | UseInPipeline::Other => None,
+        }
+    }
+
+    /// Are the variables of a use weights, and if so, does something update them?
+    pub(super) fn updates(&self, number: u32) -> Option<bool> {
+        match self.of_use(number) {
+            UseInPipeline::Lasting(Lasting::Accumulated(_)) => Some(true),
+            UseInPipeline::Lasting(Lasting::NotUpdated) => Some(false),
+            _ => None,
         }
     }
 
@@ -101,19 +147,6 @@ impl Flows {
     /// Bytes of the accumulator of a weight.
     fn accumulator_bytes(&self, AccumulatorSize(element): AccumulatorSize, bytes: u32) -> u64 {
         self.pipeline.accumulator.bytes(bytes.into(), element)
-    }
-
-    /// Are the variables of a use made again layer by layer, so that they are not live in
-    /// all layers at once?
-    pub(in crate::memory) fn is_recomputed(&self, number: u32) -> bool {
-        let is_layered = matches!(
-            self.of_use(number),
-            UseInPipeline::Flow {
-                is_layered: true,
-                ..
-            }
-        );
-        is_layered && self.recomputes_layers()
     }
 
     pub(in crate::memory) fn pipeline(&self) -> Pipeline {
@@ -148,9 +181,9 @@ impl Flows {
     }
 
     /// Do gradients wait that come from a later stage? Even where stages do not
-    /// overlap they do, while their stage makes its activations again.
+    /// overlap they do, while their stage makes all its activations again.
     pub(super) fn gradients_wait(&self) -> bool {
-        let is_again = self.is_training && self.pipeline.recompute != Recompute::None;
+        let is_again = self.is_training && self.pipeline.recompute == Recompute::Stage;
         (self.has_waiting() && !self.is_backward_first())
             || (self.pipeline.schedule == Schedule::Sequential && is_again)
     }
@@ -167,17 +200,15 @@ impl Flows {
 /// What a pipeline does with each use of data; flows that are not known yet become known.
 fn of_uses(
     model: &Model,
-    placement: &Placement,
+    windows: &PassWindows,
     by_pass: &PassPlaces,
     known: &mut KnownFlows,
 ) -> Arc<[UseInPipeline]> {
     let of_set = known.of_sets(model, by_pass);
-    let windows = PassWindows::new(model, placement, by_pass);
-    let accumulators = accumulators::by_set(model, by_pass);
+    let lasting = accumulators::by_set(model, by_pass);
     let flow = |&VariableUse { class, set, .. }: &VariableUse| {
         let Some(life) = Life::of_class(model, class) else {
-            let size = accumulators[set as usize];
-            return size.map_or(UseInPipeline::Other, UseInPipeline::Accumulated);
+            return UseInPipeline::Lasting(lasting[set as usize]);
         };
         let first = match of_set[set as usize] {
             OfSet::None => return UseInPipeline::Other,
@@ -188,9 +219,7 @@ fn of_uses(
             }
         };
         let streamed = is_streamed(model, &by_pass.streams[set as usize], class);
-        let flow = first + 2 * life as u32 + u32::from(streamed);
-        let is_layered = known.list[flow as usize].is_layered(placement, set);
-        UseInPipeline::Flow { flow, is_layered }
+        UseInPipeline::Flow(first + 2 * life as u32 + u32::from(streamed))
     };
     model.variables.uses().iter().map(flow).collect()
 }
@@ -222,6 +251,8 @@ impl Flows {
             out_is_first,
             list: list.into(),
             of_uses: Arc::default(),
+            windows: Arc::default(),
+            reruns: None,
         }
     }
 }

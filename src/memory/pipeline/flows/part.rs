@@ -69,9 +69,9 @@ pub(in crate::memory::pipeline) struct Part {
 }
 
 impl Flow {
-    /// Do pipelines that make activations again layer by layer make it again where it is
-    /// of `set`? Then only places that use it count the set.
-    pub(super) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
+    /// Do only places that use it, in both passes, count what of it is of `set`? Then it
+    /// is known which of them make it again where layers run again.
+    pub(in crate::memory::pipeline) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
         let users = [&self.forward, &self.backward];

@@ -1,6 +1,6 @@
 //! The bytes of flows on neighbouring tiles.
 
-use super::{Flows, UseInPipeline};
+use super::{Flows, Lasting, UseInPipeline};
 use crate::memory::MemoryModel;
 use crate::memory::lanes;
 use crate::memory::neighbours::NeighbourUses;
@@ -60,12 +60,12 @@ impl<const N: usize> TileFlows<N> {
         self.accumulators.clear();
         for (number, bytes) in uses.with_bytes() {
             match flows.of_use(number) {
-                UseInPipeline::Flow { flow, .. } => self.add(flow, &bytes.map(u64::from)),
-                UseInPipeline::Accumulated(size) => {
+                UseInPipeline::Flow(flow) => self.add(flow, &bytes.map(u64::from)),
+                UseInPipeline::Lasting(Lasting::Accumulated(size)) => {
                     let of_weight = bytes.map(|bytes| flows.accumulator_bytes(size, bytes));
                     self.accumulate(memory.uses.known(number).counted, of_weight);
                 }
-                UseInPipeline::Other => {}
+                UseInPipeline::Lasting(_) | UseInPipeline::Other => {}
             }
         }
     }

@@ -94,7 +94,8 @@ impl KnownFlows {
 
 /// The steps at which the operations of each place run, by pass, as far as they
 /// run in one place alone.
-pub(super) struct PassWindows {
+#[derive(Debug, Default)]
+pub(in crate::memory::pipeline) struct PassWindows {
     forward: Vec<Option<(u32, u32)>>,
     backward: Vec<Option<(u32, u32)>>,
 }
@@ -129,6 +130,16 @@ impl PassWindows {
             *known = join(&[*known, Some(window)]);
         }
         Self { forward, backward }
+    }
+
+    /// The first and the last step of a place in the forward pass, if they are known.
+    pub(in crate::memory::pipeline) fn forward(&self, place: u32) -> Option<(u32, u32)> {
+        *self.forward.get(place as usize)?
+    }
+
+    /// The same in the backward pass.
+    pub(in crate::memory::pipeline) fn backward(&self, place: u32) -> Option<(u32, u32)> {
+        *self.backward.get(place as usize)?
     }
 
     /// Those of the users of a variable, by pass, that use it in one and the same

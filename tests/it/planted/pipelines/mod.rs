@@ -26,16 +26,18 @@ const MODELS: u64 = 400;
 /// beside the error of the layers alone.
 const MOST_UNDER: f64 = 0.005;
 
+/// The same where TensorFlow's grouped schedule runs layers again.
+const MOST_UNDER_GROUPED: f64 = 0.01;
+
 /// By how much the fullest tile may be predicted too high, in 95 % of the stages
 /// and in all of them, beside the error of the layers alone. Waiting is an upper
-/// bound, most of all in TensorFlow's interleaved schedule; that only one layer at
-/// a time is recomputed is counted as one sum and not step by step.
+/// bound, most of all in TensorFlow's interleaved schedule; where layers run again, all
+/// checkpoints count as restored early.
 fn most_over(case: &Case) -> (f64, f64) {
     match (case.options.schedule, case.options.recompute) {
-        (Schedule::TfInterleaved, Recompute::Layer) => (0.33, 0.50),
+        (_, Recompute::Layer) => (0.08, 0.20),
         (Schedule::TfInterleaved, Recompute::Stage) => (0.16, 0.30),
         (Schedule::TfInterleaved, _) => (0.09, 0.20),
-        (_, Recompute::Layer) => (0.15, 0.40),
         (Schedule::Sequential, Recompute::Stage) => (0.06, 0.30),
         (Schedule::TfGrouped, _) => (0.09, 0.16),
         _ => (0.05, 0.13),
@@ -84,7 +86,7 @@ fn stages(all: &[Errors]) -> impl Iterator<Item = (&Errors, &StageError)> {
         .flat_map(|own| own.stages.iter().map(move |stage| (own, stage)))
 }
 
-/// What a pipeline adds to the layers is never more than 0.5 % of a stage's fullest
+/// What a pipeline adds to the layers is never more than [`MOST_UNDER`] of a stage's fullest
 /// tile under the truth on any tile, and over it by no more than [`most_over`].
 #[test]
 fn stages_need_what_the_simulation_needs() {
@@ -95,7 +97,11 @@ fn stages_need_what_the_simulation_needs() {
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
         // What the layers alone are too high by may make up for it.
         let under = stage.added_under.min(stage.under);
-        under > MOST_UNDER || stage.added_over > errors.most_over.1
+        let most_under = match &*errors.labels[0] {
+            "TfGrouped, Layer" => MOST_UNDER_GROUPED,
+            _ => MOST_UNDER,
+        };
+        under > most_under || stage.added_over > errors.most_over.1
     };
     let misses: Vec<String> = stages(&all)
         .filter(is_miss)

@@ -1,0 +1,299 @@
+//! When variables are live where segments of layers run again for their backward pass.
+//!
+//! A segment is some neighbouring places whose forward pass runs again, right before
+//! their backward pass, from what they were given; what is not in one is kept. The steps
+//! of the forward pass stand for both runs of it:
+//! * What a segment makes for itself alone is free between the end of its forward pass
+//!   and its backward pass: the *gap*.
+//! * What others in the stage use too, or came from before it, is a checkpoint: it stays
+//!   as in the one-IPU compilation, and where only forward passes use it, until
+//!   the first of these has run again.
+//! * What waits over the first step of a segment's backward pass is live on all steps of
+//!   its forward pass.
+//!
+//! Whether something is a checkpoint depends on the stage, but only on which of the places
+//! that use it are there: so each use is parted in two, which count in different places.
+
+use super::users::PassWindows;
+use super::{Flow, Flows, Life};
+use crate::limits;
+use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
+use rustc_hash::FxHashMap;
+
+/// Half-open ranges of steps, ascending and apart.
+type Steps = Vec<(u32, u32)>;
+
+/// The steps of a segment; half-open.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    /// Those on which what it makes for itself is free.
+    gap: (u32, u32),
+}
+
+/// A run of a place for the backward pass.
+#[derive(Debug, Clone, Copy)]
+struct Rerun {
+    place: u32,
+    /// The first step of the backward pass that follows.
+    before: u32,
+    /// The steps of the forward pass; half-open.
+    steps: (u32, u32),
+}
+
+/// What runs again.
+#[derive(Debug)]
+pub(super) struct Segments {
+    /// By place; `None` where everything is kept.
+    of_places: Vec<Option<Segment>>,
+    reruns: Vec<Rerun>,
+}
+
+impl Segments {
+    /// Each layer is a segment, and In with the first one, which runs with it. Out is
+    /// kept.
+    pub(super) fn layers(windows: &PassWindows, places: u32, has_out: bool) -> Self {
+        let layers = places - u32::from(has_out);
+        let known = |place: u32| Some((windows.forward(place)?, windows.backward(place)?));
+        // Where steps of a place are listed elsewhere, those of the next one tell.
+        let starts = |next: u32| windows.forward(next).map_or(0, |(first, _)| first);
+        let runs = |place: u32, with: u32| {
+            let ((first, last), _) = known(place)?;
+            let (_, (before, _)) = known(with)?;
+            Some(Rerun {
+                place: with,
+                before,
+                steps: (first, starts(place + 1).max(last + 1)),
+            })
+        };
+        let own = (0..layers).filter_map(|place| runs(place, place));
+        let of_in = (layers > 1).then(|| runs(0, 1)).flatten();
+        let segment = |place: u32| {
+            let ends = (place == 0 && layers > 1).then_some(1);
+            let own = [Some(place), ends].into_iter().flatten();
+            let own: Vec<_> = own.filter_map(known).collect();
+            known(place)?;
+            let last = own.iter().map(|((_, last), _)| last + 1).max()?;
+            let first = own.iter().map(|(_, (first, _))| *first).min()?;
+            let next = ends.unwrap_or(place) + 1;
+            let ends = windows.backward(next).map_or(first, |(_, last)| last + 1);
+            Some(Segment {
+                gap: (starts(next).max(last), first.min(ends)),
+            })
+        };
+        Self {
+            of_places: (0..places)
+                .map(|place| segment(place).filter(|_| place < layers))
+                .collect(),
+            reruns: own.chain(of_in).collect(),
+        }
+    }
+
+    fn of(&self, place: u32) -> Option<Segment> {
+        *self.of_places.get(place as usize)?
+    }
+
+    /// These ranges and, but for the runs of the layer `without`, all steps that run again
+    /// while what has them waits.
+    fn with_reruns(&self, ranges: &[(u32, u32)], without: Option<u32>) -> Steps {
+        let waits = |own: &&Rerun| {
+            let begun = ranges.partition_point(|&(from, _)| from < own.before);
+            let last = begun.checked_sub(1).map(|last| ranges[last]);
+            // In runs with the first layer.
+            Some(own.place.max(1)) != without && last.is_some_and(|(_, to)| own.before < to)
+        };
+        let reruns = self.reruns.iter().filter(waits).map(|own| own.steps);
+        joined(ranges.iter().copied().chain(reruns).collect())
+    }
+
+    /// When variables with this flow are live in every stage that counts them, and in
+    /// those with certain places of theirs.
+    fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
+        let maker = flow.forward.first().copied().filter(|_| !flow.is_streamed);
+        match flow.life {
+            Life::Forward => {
+                let again = |&&place: &&u32| Some(place) != maker && self.of(place).is_some();
+                let others: Vec<u32> = flow.forward.iter().filter(again).copied().collect();
+                let until = others.iter().filter_map(|&place| self.first_step(place));
+                let until = until.min();
+                let kept = ranges.first().zip(until);
+                let kept = kept.map(|(&(from, _), until)| (from, until.max(from)));
+                Lives {
+                    more: without(kept.as_slice(), ranges),
+                    always: ranges.to_vec(),
+                    others,
+                }
+            }
+            Life::OverTurn if is_layered => {
+                let all = self.with_reruns(ranges, None);
+                let own = maker.and_then(|maker| Some((maker, self.of(maker)?)));
+                let Some((maker, segment)) = own else {
+                    return Lives::of(all);
+                };
+                let rest = self.with_reruns(ranges, Some(maker.max(1)));
+                let always = without(&rest, &[segment.gap]);
+                let users = flow.forward.iter().chain(&flow.backward).copied();
+                Lives {
+                    more: without(&all, &always),
+                    always,
+                    others: users.filter(|&user| user != maker).collect(),
+                }
+            }
+            Life::OverTurn | Life::Backward => Lives::of(self.with_reruns(ranges, None)),
+        }
+    }
+
+    /// The first step of the backward pass of a place that runs again.
+    fn first_step(&self, place: u32) -> Option<u32> {
+        let own = self.reruns.iter().filter(|own| own.place == place);
+        own.map(|own| own.before).min()
+    }
+}
+
+/// When variables are live.
+#[derive(Debug, Default, PartialEq)]
+struct Lives {
+    always: Steps,
+    /// Only in stages with any of `others`.
+    more: Steps,
+    others: Vec<u32>,
+}
+
+impl Lives {
+    fn of(always: Steps) -> Self {
+        Self {
+            always,
+            ..Self::default()
+        }
+    }
+}
+
+/// What segments that run again change of when variables are live.
+#[derive(Debug)]
+pub(in crate::memory) struct Reruns {
+    /// By number of the use: its place in `lives`, if anything changes.
+    of_uses: Box<[Option<u32>]>,
+    lives: Vec<LivesAgain>,
+}
+
+/// When the variables of a use are live in stages that count them: half-open steps.
+#[derive(Debug)]
+pub(in crate::memory) struct LivesAgain {
+    /// In all of them.
+    pub(in crate::memory) always: Box<[(u32, u32)]>,
+    /// Beside that, in those with some of these places.
+    pub(in crate::memory) more: (PlaceSet, Box<[(u32, u32)]>),
+}
+
+impl Reruns {
+    /// Those of `model`, where each layer runs again; `sets` get what is needed for that.
+    ///
+    /// # Errors
+    /// When layers share variables in more ways than those of any real model.
+    pub(in crate::memory) fn new(
+        model: &Model,
+        placement: &Placement,
+        flows: &Flows,
+        sets: &mut PlaceSets,
+    ) -> Result<Self, TooManyPlaces> {
+        let positions = &placement.positions;
+        let has_out = positions.out().is_some() || positions.out_is_first();
+        let segments = Segments::layers(&flows.windows, flows.places, has_out);
+        let mut known = FxHashMap::default();
+        let mut lives = Vec::new();
+        let mut left = limits::ENTRIES;
+        let mut of_use = |number: u32, own: &VariableUse| {
+            let Some(flow) = flows.of(number) else {
+                return Ok(None);
+            };
+            let own_flow = &flows.list[flow as usize];
+            let is_layered = own_flow.is_layered(placement, own.set);
+            if let Some(&known) = known.get(&(own.class, flow, is_layered)) {
+                return Ok(known);
+            }
+            let ranges = model.classes.ranges(own.class);
+            let found = segments.lives(own_flow, is_layered, ranges);
+            let is_new = found.always != ranges || !found.more.is_empty();
+            let number = is_new.then_some(lives.len() as u32);
+            if is_new {
+                let steps = found.always.len() + found.more.len();
+                left = left.checked_sub(steps).ok_or(TooManyPlaces)?;
+                let at = sets.intern(&flows.positions_of(found.others))?;
+                lives.push(LivesAgain {
+                    always: found.always.into(),
+                    more: (at, found.more.into()),
+                });
+            }
+            known.insert((own.class, flow, is_layered), number);
+            Ok(number)
+        };
+        let uses = (0u32..).zip(model.variables.uses());
+        let of_uses = uses.map(|(number, own)| of_use(number, own));
+        Ok(Self {
+            of_uses: of_uses.collect::<Result<_, _>>()?,
+            lives,
+        })
+    }
+
+    /// When the variables of a use are live, if that is not as in the profile.
+    #[inline]
+    pub(in crate::memory) fn of(&self, number: u32) -> Option<&LivesAgain> {
+        let own = *self.of_uses.get(number as usize)?;
+        Some(&self.lives[own? as usize])
+    }
+}
+
+/// The same steps as ranges that ascend and are apart.
+fn joined(mut ranges: Steps) -> Steps {
+    ranges.retain(|&(from, to)| from < to);
+    ranges.sort_unstable();
+    let mut joined: Steps = Vec::with_capacity(ranges.len());
+    for (from, to) in ranges {
+        match joined.last_mut() {
+            Some(last) if last.1 >= from => last.1 = last.1.max(to),
+            _ => joined.push((from, to)),
+        }
+    }
+    joined
+}
+
+/// Ranges without the steps of others; both ascend and are apart.
+fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
+    let mut others = others.iter().filter(|own| own.0 < own.1).peekable();
+    let mut left = Steps::new();
+    for &(mut from, to) in ranges {
+        while let Some(&&(first, end)) = others.peek()
+            && first < to
+        {
+            if from < first {
+                left.push((from, first));
+            }
+            from = from.max(end);
+            if end > to {
+                break;
+            }
+            others.next();
+        }
+        if from < to {
+            left.push((from, to));
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_joined_and_taken_away() {
+        assert_eq!(
+            joined(vec![(4, 6), (1, 2), (2, 3), (5, 5)]),
+            [(1, 3), (4, 6)]
+        );
+        assert_eq!(without(&[(0, 4), (6, 9)], &[(2, 7)]), [(0, 2), (7, 9)]);
+        assert_eq!(without(&[(0, 4)], &[(3, 2)]), [(0, 4)]);
+        let others = [(1, 2), (4, 6), (9, 12), (20, 30)];
+        let left = [(0, 1), (2, 4), (6, 9), (12, 13), (15, 20)];
+        assert_eq!(without(&[(0, 10), (11, 13), (15, 22)], &others), left);
+    }
+}

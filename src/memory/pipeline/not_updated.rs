@@ -1,0 +1,75 @@
+//! What is to be said where no operation updates the weights.
+
+use crate::memory::MemoryModel;
+use crate::memory::stage::meets;
+use crate::message::Warning;
+use crate::model::EVERYWHERE;
+use crate::wording::{grouped, listed};
+use std::ops::Range;
+
+/// Less than this part of all weights changes no split that anybody sees.
+const MIN_SHARE: u64 = 100;
+
+/// Bytes of weights over all tiles.
+#[derive(Debug, Clone, Copy, Default)]
+struct Weights {
+    updated: u64,
+    not_updated: u64,
+}
+
+impl MemoryModel<'_> {
+    /// What is to be said where a pipeline trains, and no operation was found that
+    /// updates the weights of any of `stages`, or those of some of them: nothing is
+    /// counted then that sums up their gradients.
+    pub fn update_warning(&self, stages: &[Range<usize>]) -> Option<Warning> {
+        let all = self.weights(&(0..self.layers()));
+        if all.updated == 0 && all.not_updated > 0 {
+            return Some(Warning::new(format!(
+                "no operation was found that updates weights, so nothing is counted that sums up \
+                 their gradients: up to {} bytes, if all of them are trained; record with gradient \
+                 accumulation over 2 or more micro-batches, so that the profile has what sums up \
+                 gradients",
+                grouped(all.not_updated)
+            )));
+        }
+        let least = (all.updated + all.not_updated) / MIN_SHARE;
+        let numbered = stages.iter().enumerate();
+        let without = numbered.filter_map(|(number, stage)| {
+            let own = self.weights(stage);
+            let has_none = own.updated == 0 && own.not_updated > least;
+            has_none.then_some((number, own.not_updated))
+        });
+        let (numbers, bytes): (Vec<_>, Vec<_>) = without.unzip();
+        let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+        (!numbers.is_empty()).then(|| {
+            Warning::new(format!(
+                "no operation was found that updates weights of IPU {}, but some that update those \
+                 of others, so they count as frozen, and nothing that sums up their gradients: up to \
+                 {} bytes; record with gradient accumulation over 2 or more micro-batches if they are \
+                 trained",
+                listed(&numbers),
+                grouped(bytes.iter().sum())
+            ))
+        })
+    }
+
+    /// The weights of a range of positions.
+    fn weights(&self, range: &Range<usize>) -> Weights {
+        let mut weights = Weights::default();
+        let Some(flows) = &self.flows else {
+            return weights;
+        };
+        for (number, own) in (0u32..).zip(self.uses.all()) {
+            let counted = self.uses.known(number).counted;
+            if counted != EVERYWHERE && !meets(self.sets.places(counted), range) {
+                continue;
+            }
+            match flows.updates(number) {
+                Some(true) => weights.updated += own.bytes,
+                Some(false) => weights.not_updated += own.bytes,
+                None => {}
+            }
+        }
+        weights
+    }
+}

@@ -1,0 +1,84 @@
+//! Which operations update weights where no name tells.
+
+use super::{Operation, OperationGroup, Pass, UserSets, VariableGroups};
+use crate::limits;
+use crate::profile::LiveClasses;
+
+/// Fewer bytes than this on each tile may outlive an update: numbers that several of
+/// them share, such as the scale of all gradients.
+const SHARED_BYTES: u64 = 16;
+
+/// Marks the operations that update weights by what they do, where none has a name that
+/// tells: after the start of the backward pass they use a parameter and what is none, and
+/// only parameters outlive them. What they do would be lost otherwise.
+pub(super) fn mark(
+    (groups, sets): (&[OperationGroup], &UserSets),
+    (variables, classes): (&VariableGroups, &LiveClasses),
+    turn: u32,
+    operations: &mut [Operation],
+) {
+    if operations.iter().any(|own| own.is_update) {
+        return;
+    }
+    let found = Uses::of_groups(groups, sets, (variables, classes), turn);
+    let shared = SHARED_BYTES * u64::from(variables.tiles());
+    for operation in operations {
+        let own = &found[operation.group as usize];
+        if own.has_parameter && own.has_other && own.outliving < shared {
+            operation.is_update = true;
+            operation.pass = Pass::Update;
+        }
+    }
+}
+
+/// What an operation group uses after the start of the backward pass.
+#[derive(Debug, Clone, Copy, Default)]
+struct Uses {
+    has_parameter: bool,
+    has_other: bool,
+    /// Bytes of what is no parameter and lives on after its last step.
+    outliving: u64,
+}
+
+impl Uses {
+    /// Those of each group; nothing of those that run before or copy to the host.
+    fn of_groups(
+        groups: &[OperationGroup],
+        sets: &UserSets,
+        (variables, classes): (&VariableGroups, &LiveClasses),
+        turn: u32,
+    ) -> Vec<Self> {
+        let last_step = |group: &OperationGroup| {
+            let (first, last) = group.window?;
+            let may_be = first >= turn && group.computes() && group.host_copies.is_empty();
+            may_be.then_some(last)
+        };
+        let last_steps: Vec<Option<u32>> = groups.iter().map(last_step).collect();
+        let mut found = vec![Self::default(); groups.len()];
+        let mut left = limits::ENTRIES;
+        for own in variables.uses() {
+            let Some(&(_, end)) = classes.ranges(own.class).last() else {
+                continue;
+            };
+            let is_live = |step| classes.is_live(own.class, step);
+            let is_parameter = is_live(0) && is_live(classes.steps() - 1);
+            for group in sets.groups(own.set) {
+                // Of a file that is made to take long, no update is found.
+                let Some(rest) = left.checked_sub(1) else {
+                    return vec![Self::default(); groups.len()];
+                };
+                left = rest;
+                let Some(last) = last_steps[group as usize] else {
+                    continue;
+                };
+                let uses = &mut found[group as usize];
+                uses.has_parameter |= is_parameter;
+                uses.has_other |= !is_parameter;
+                if !is_parameter && end > last + 1 {
+                    uses.outliving = uses.outliving.saturating_add(own.bytes);
+                }
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,143 @@
+//! Which weights get an accumulator: those that something updates, whatever that is
+//! called.
+
+use std::fs;
+use std::ops::Range;
+
+use ciborium::Value;
+use popliner::debug_info::DebugInfo;
+use popliner::memory::{MemoryModel, Pipeline, Recompute, Schedule};
+use popliner::model::{LayerOptions, Layering, Model, Pass, Placement, PlacementOptions};
+use popliner::profile::Profile;
+use tempfile::TempDir;
+
+use crate::support::change_texts;
+use crate::support::models::generate;
+
+const FRAMEWORKS: [&str; 3] = ["popart", "poptorch", "tensorflow"];
+const OPTIMISERS: [&str; 4] = ["sgd", "adam-each", "adam-sets", "adam-fused"];
+
+/// A model that trains, with other texts in its contexts.
+fn model(framework: &str, optimiser: &str, change: impl Fn(&mut String)) -> Model {
+    let options = format!(
+        "--places --framework {framework} --mode training --optimiser {optimiser} --layers 4 \
+         --tiles 4 --vars-per-layer-tile 6 --page-size 1024 --gradient-norm --seed 5"
+    );
+    let options: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
+    let folder = TempDir::new().expect("a folder");
+    let [profile, debug] = generate(folder.path(), &options);
+    let mut document: Value = ciborium::from_reader(&*fs::read(&debug).unwrap()).expect("CBOR");
+    change_texts(&mut document, &mut |text| change(text));
+    let mut bytes = Vec::new();
+    ciborium::into_writer(&document, &mut bytes).expect("CBOR");
+    fs::write(&debug, bytes).expect("a file");
+    let profile = Profile::read(&profile).expect("a profile");
+    let contexts = DebugInfo::read(&debug).expect("contexts");
+    Model::build(profile, &contexts, false).expect("a model")
+}
+
+/// Names of updates that nobody knows.
+fn unknown(text: &mut String) {
+    for known in ["VarUpdate", "ResourceApply"] {
+        *text = text.replace(known, "Move");
+    }
+    *text = text
+        .replace("/update_", "/of_")
+        .replace("/update/", "/all/");
+}
+
+fn updates(model: &Model) -> Vec<&str> {
+    let updates = model
+        .operations
+        .iter()
+        .filter(|own| own.pass == Pass::Update);
+    updates.map(|own| &*own.name).collect()
+}
+
+fn placement(model: &Model) -> Placement {
+    let layering = Layering::new(&model.operations, &LayerOptions::default());
+    let placement = Placement::full(model, &layering, &PlacementOptions::default());
+    placement.expect("places")
+}
+
+/// What is said of updates, and by stage the accumulators over all tiles.
+fn accumulators(model: &Model, stages: &[Range<usize>]) -> (Option<String>, Vec<u64>) {
+    let placement = placement(model);
+    let memory = MemoryModel::new(model, &placement).expect("memory");
+    let memory = memory.in_pipeline(Pipeline {
+        schedule: Schedule::Sequential,
+        recompute: Recompute::None,
+        ..Pipeline::default()
+    });
+    let memory = memory.expect("memory");
+    assert_eq!(memory.layers(), 6, "In, four layers, Out");
+    let weighed = memory.split(stages).into_iter();
+    let warning = memory.update_warning(stages).map(|own| own.to_string());
+    (
+        warning,
+        weighed.map(|own| own.sums().accumulators).collect(),
+    )
+}
+
+#[test]
+fn updates_with_unknown_names_are_found_by_what_they_do() {
+    for framework in FRAMEWORKS {
+        for optimiser in OPTIMISERS {
+            let what = format!("{framework}, {optimiser}");
+            let named = model(framework, optimiser, |_| {});
+            let mut expected: Vec<String> = updates(&named).into_iter().map(Into::into).collect();
+            expected.iter_mut().for_each(unknown);
+            let renamed = model(framework, optimiser, unknown);
+            assert!(!expected.is_empty(), "{what}");
+            assert_eq!(updates(&renamed), expected, "{what}");
+            let both = [&named, &renamed].map(|own| accumulators(own, &[0..3, 3..6]));
+            assert_eq!(both[0], both[1], "{what}");
+            assert!(both[0].1.iter().all(|&bytes| bytes > 0), "{what}");
+            assert_eq!(both[0].0, None, "{what}");
+        }
+    }
+}
+
+#[test]
+fn weights_that_nothing_updates_have_no_accumulator() {
+    let stages = [0..3, 3..6];
+    for framework in FRAMEWORKS {
+        let whole = model(framework, "adam-each", |_| {});
+        let places = placement(&whole);
+        let (warning, of_whole) = accumulators(&whole, &stages);
+        assert!(warning.is_none() && of_whole.iter().all(|&bytes| bytes > 0));
+        let frozen = |is_frozen: fn(&[u32]) -> bool| {
+            let mut frozen = model(framework, "adam-each", |_| {});
+            for (number, own) in frozen.operations.iter_mut().enumerate() {
+                if own.is_update && is_frozen(places.places_of(number)) {
+                    own.is_update = false;
+                    own.pass = Pass::Backward;
+                }
+            }
+            let (warning, bytes) = accumulators(&frozen, &stages);
+            (warning.expect("a warning"), bytes)
+        };
+        let (warning, of_half) = frozen(|places| places.iter().all(|&place| place < 3));
+        assert_eq!(of_half, [0, of_whole[1]], "{framework}");
+        assert!(
+            warning.contains("weights of IPU 0,"),
+            "{framework}: {warning}"
+        );
+        let (warning, of_none) = frozen(|_| true);
+        assert_eq!(of_none, [0, 0], "{framework}");
+        let all: u64 = of_whole.iter().sum();
+        let bytes = bytes_in(&warning);
+        // Contexts of TensorFlow do not tell constants from weights.
+        assert!(
+            (all..all + all / 100).contains(&bytes),
+            "{framework}: {warning}"
+        );
+    }
+}
+
+/// The bytes that a warning tells.
+fn bytes_in(warning: &str) -> u64 {
+    let (before, _) = warning.split_once(" bytes").expect("bytes");
+    let number = before.rsplit(' ').next().expect("a number");
+    number.replace(',', "").parse().expect("a number")
+}
