@@ -84,7 +84,7 @@ impl Contexts {
         if model.advances_seed.is_some() {
             let tensor = Tensor {
                 id: SEED.to_owned(),
-                kind: "Variable",
+                kind: "Stream",
                 element: "UINT32",
             };
             self.plant_tensor(settings, TensorOf::Seed, tensor);
