@@ -14,7 +14,8 @@ mod weights;
 use super::groups::{Access, Group, Role};
 use super::model::{Op, Phase};
 use super::planter::Planter;
-use super::tensors::{Part, budget};
+use super::sizes::budget;
+use super::tensors::Part;
 use super::tree::Window;
 
 impl Planter<'_> {
