@@ -1,9 +1,9 @@
 //! Vertices and code: what compute sets and exchanges put on each tile.
 
 use super::model::Model;
-use super::options::Settings;
 use super::places::Places;
 use super::random::{Random, topic};
+use super::settings::Settings;
 use super::templates::Kind;
 use super::tree::{Share, Tree, Window};
 

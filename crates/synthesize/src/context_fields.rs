@@ -1,11 +1,10 @@
 //! What the layers of software write into their contexts.
 
-use super::contexts::{Body, Context, NONE};
+use super::contexts::{Body, Context, NONE, Tensor};
 use super::model::{Op, Phase};
-use super::options::Framework;
 use super::plan::Plan;
+use super::settings::Framework;
 use super::templates;
-use super::tensor_contexts::Tensor;
 
 /// A value of a context.
 pub enum Value {

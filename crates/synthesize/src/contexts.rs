@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::model::{Model, Op, Phase};
-use super::options::{Framework, Settings};
 use super::random::topic;
-use super::tensor_contexts::{Tensor, TensorContexts, TensorOf};
+use super::settings::{Framework, Settings};
+use super::tensors::TensorOf;
 
 /// What a context describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +87,28 @@ pub struct OpContexts {
     pub vars: Vec<u32>,
     /// Of what reaches over the model: context of variables of 32 bits.
     pub float_var: Option<u32>,
+}
+
+/// What PopART's context of a tensor says.
+#[derive(Debug, Clone)]
+pub struct Tensor {
+    /// `tensorId`.
+    pub id: String,
+    /// `type`.
+    pub kind: &'static str,
+    /// `elementType`.
+    pub element: &'static str,
+}
+
+/// The contexts of a tensor.
+#[derive(Debug, Clone)]
+pub struct TensorContexts {
+    /// The name of its variable.
+    pub name: String,
+    /// Of its variable.
+    pub variable: u32,
+    /// Of the program that copies it from the host.
+    pub upload: u32,
 }
 
 /// All contexts.

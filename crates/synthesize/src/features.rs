@@ -2,8 +2,6 @@
 
 use clap::{Args, ValueEnum};
 
-use super::forms::Form;
-
 /// Switches of what a model has beside its layers.
 #[derive(Debug, Clone, Args)]
 pub struct Features {
@@ -75,6 +73,44 @@ pub struct Features {
     /// What TensorFlow calls the updates of single weights.
     #[arg(long, value_enum, default_value_t = UpdateNames::Usual, requires = "places")]
     pub update_names: UpdateNames,
+}
+
+/// A form of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Form {
+    /// A late layer uses the embedding's output too.
+    SkipIn,
+    /// All layers use the embedding's output.
+    SkipInAll,
+    /// The late layers use the outputs of the early ones, the last that of the
+    /// first.
+    Unet,
+    /// The layers of the second half use the output of one in the middle.
+    EncoderMemory,
+    /// A bias with a weight, made once before the layers and used by all.
+    Bias,
+    /// Several operations with weights and large activations before the layers.
+    Stem,
+    /// Heads with weight and loss between layers: each goes with the layer before.
+    AuxHeads,
+    /// What comes after the layers uses the outputs of all of them.
+    Pyramid,
+    /// Embedding and the first half of the layers are not trained.
+    Frozen,
+    /// Each layer has a small trained adapter, all else before the head is frozen.
+    Adapters,
+    /// All layers have the same weights.
+    SharedAll,
+    /// Each two layers have the same weights.
+    SharedPairs,
+    /// Two chains of layers that meet after the last one.
+    Towers,
+    /// A random state that every IPU advances and all layers use.
+    RandomState,
+    /// A layer stands in a loop.
+    Repeat,
+    /// Each layer's first weight is cast by an operation whose name tells nothing.
+    Casts,
 }
 
 /// What updates the weights.

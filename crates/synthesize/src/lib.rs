@@ -9,25 +9,21 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-mod backward;
+mod author;
 mod code;
 mod context_fields;
 mod contexts;
 mod cycles;
 mod debug_writer;
 pub mod features;
-mod flow;
-pub mod forms;
 mod groups;
 mod liveness;
 mod memory_tables;
 mod messages;
 mod model;
-mod model_parts;
 mod op_programs;
 pub mod operation_truth;
 pub mod options;
-mod outlining;
 mod outlining_contexts;
 mod overhead;
 pub mod pipeline;
@@ -44,6 +40,8 @@ mod program_tables;
 mod random;
 mod schema;
 mod sections;
+pub mod settings;
+mod sizes;
 mod stages;
 mod templates;
 mod tensor_contexts;
@@ -53,7 +51,6 @@ mod truth;
 mod uses;
 mod variable_tables;
 mod vertex_tables;
-mod weight_updates;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -87,7 +84,7 @@ pub fn write<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<Summary> {
-    generate(settings(folder, options)?)
+    generate(&parsed(folder, options)?)
 }
 
 /// The same; gives what any set of places needs in truth.
@@ -95,7 +92,7 @@ pub fn write_with_truth<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<PlaceTruth> {
-    let plan = plan::build(settings(folder, options)?);
+    let plan = plan::build(parsed(folder, options)?.settle());
     write_plan(&plan)?;
     Ok(PlaceTruth::new(&plan))
 }
@@ -106,7 +103,7 @@ pub fn write_with_pipeline<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<PipelineModel> {
-    let settings = settings(folder, options)?;
+    let settings = parsed(folder, options)?.settle();
     anyhow::ensure!(
         settings.has_places(),
         "a pipeline needs a model with known places"
@@ -122,27 +119,29 @@ pub fn write_pipelined<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<PipelineTruth> {
-    let plan = plan::build(settings(folder, options)?);
-    let pipelined = plan.settings.pipelined.as_ref();
-    write_pipeline(&plan, pipelined.context("the options ask for no pipeline")?)
+    let options = parsed(folder, options)?;
+    let pipelined = options.pipelined();
+    let pipelined = pipelined.context("the options ask for no pipeline")?;
+    write_pipeline(&plan::build(options.settle()), &pipelined)
 }
 
 /// Options as on the command line.
-fn settings<S: AsRef<OsStr>>(
+fn parsed<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
-) -> anyhow::Result<options::Settings> {
+) -> anyhow::Result<options::Options> {
     let mut arguments = vec!["synthesize".into(), "--out".into(), folder.into()];
     arguments.extend(options.into_iter().map(|option| option.as_ref().into()));
-    let options = options::Options::try_parse_from::<_, std::ffi::OsString>(arguments)?;
-    Ok(options.settle())
+    Ok(options::Options::try_parse_from::<_, std::ffi::OsString>(
+        arguments,
+    )?)
 }
 
-/// Plans the model of `settings` and writes both files into its directory,
+/// Plans the model that is asked for and writes both files into its directory,
 /// replacing what has their names there.
-pub fn generate(settings: options::Settings) -> anyhow::Result<Summary> {
-    let plan = plan::build(settings);
-    match &plan.settings.pipelined {
+pub fn generate(options: &options::Options) -> anyhow::Result<Summary> {
+    let plan = plan::build(options.settle());
+    match &options.pipelined() {
         None => {
             write_plan(&plan)?;
             Ok(summary(&plan))

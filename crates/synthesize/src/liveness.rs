@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::groups::{Group, Role};
-use super::options::Settings;
 use super::random::topic;
+use super::settings::Settings;
 use super::tree::{Content, Mark, Program, Tree, Type};
 
 /// Half-open step ranges, ascending and apart.

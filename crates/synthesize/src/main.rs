@@ -7,7 +7,7 @@ use clap::Parser;
 use synthesize::options::Options;
 
 fn main() -> anyhow::Result<()> {
-    let summary = synthesize::generate(Options::parse().settle())?;
+    let summary = synthesize::generate(&Options::parse())?;
     eprintln!(
         "{} variables ({} of them in several layers), {} programs, {} steps, {} classes, {} contexts",
         summary.variables,

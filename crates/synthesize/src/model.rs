@@ -1,16 +1,8 @@
 //! The operations of the planted model, in execution order.
 
-use std::collections::HashMap;
-
-use super::flow::{Gradients, Read};
-use super::forms::{Block, Planted};
-use super::model_parts::shared_slot;
-use super::options::{Framework, Outlined, Settings};
 use super::places::Places;
-use super::random::topic;
-use super::stages::Shape;
-use super::templates::{self, Kind, Template};
-use super::tensors::{Constant, Part, Weight};
+use super::templates::Kind;
+use super::tensors::{Constant, Weight};
 
 /// Which part of the model an operation belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +73,68 @@ pub struct Op {
     pub in_loop: Option<u32>,
 }
 
+/// What an operation takes of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read {
+    /// The operation that makes it.
+    pub from: usize,
+    /// Which of its outputs.
+    pub part: usize,
+    /// Whether the gradient of the operation takes it too.
+    pub is_saved: bool,
+    /// Whether a gradient flows back for it.
+    pub has_gradient: bool,
+}
+
+impl Read {
+    /// The output of an operation.
+    pub fn next(from: usize) -> Self {
+        Self {
+            from,
+            part: 0,
+            is_saved: false,
+            has_gradient: true,
+        }
+    }
+
+    /// The same, needed in the backward pass too.
+    pub fn saved(from: usize) -> Self {
+        Self {
+            is_saved: true,
+            ..Self::next(from)
+        }
+    }
+
+    /// The same; its gradient is that of the way around.
+    pub fn residual(from: usize) -> Self {
+        Self {
+            has_gradient: false,
+            ..Self::next(from)
+        }
+    }
+}
+
+/// What a stage consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A compute set.
+    Compute,
+    /// An exchange and a compute set.
+    Exchanged,
+    /// An exchange.
+    Copy,
+}
+
+impl Shape {
+    /// Programs of such a stage.
+    pub fn programs(self) -> usize {
+        match self {
+            Shape::Compute | Shape::Copy => 1,
+            Shape::Exchanged => 3,
+        }
+    }
+}
+
 /// An outlined body.
 #[derive(Debug, Clone, Default)]
 pub struct Function {
@@ -132,325 +186,5 @@ impl Model {
         let all = 0..self.weights.len();
         all.filter(|&weight| self.weights[weight].is_trained)
             .collect()
-    }
-}
-
-/// Plants the model that `settings` describe.
-pub fn build(settings: &Settings) -> Model {
-    let mut builder = Builder {
-        settings,
-        model: Model::default(),
-        weight_of: HashMap::new(),
-        calls_of_layers: Vec::new(),
-        backward_function: None,
-        tail: None,
-        in_loop: None,
-        blocks: vec![Vec::new(); settings.layers as usize],
-        planted: Planted::default(),
-        gradients: Gradients::default(),
-    };
-    builder.compiler_made("start-up");
-    builder.embedding();
-    for layer in 0..settings.layers {
-        builder.forward(layer);
-    }
-    builder.head();
-    if settings.training() {
-        builder.find_gradients();
-        builder.head_gradient();
-        for layer in (0..settings.layers).rev() {
-            builder.backward(layer);
-        }
-        builder.embedding_gradient();
-        match settings.has_places() {
-            true => builder.optimiser_of_weights(),
-            false => builder.optimiser(),
-        }
-    }
-    builder.compiler_made("instrumentation");
-    builder.constants();
-    builder.places_of_bodies();
-    builder.model
-}
-
-/// How heavy a layer is beside the average, in thousandths: (weights,
-/// activations). Convolutional networks trade activations for weights on the
-/// way, the others grow a little and unevenly.
-pub fn layer_scale(settings: &Settings, layer: u32) -> (u64, u64) {
-    let jitter = settings
-        .random
-        .below(360, [topic::LAYER, layer.into(), 0, 0]);
-    let way = 1000 * u64::from(layer) / u64::from(settings.layers.max(2) - 1);
-    match settings.framework {
-        Framework::Tensorflow => (300 + way * 14 / 10 + jitter / 2, 1700 - way * 13 / 10),
-        _ => (820 + jitter, 900 + jitter / 3 + way / 4),
-    }
-}
-
-pub(super) struct Builder<'a> {
-    pub(super) settings: &'a Settings,
-    pub(super) model: Model,
-    /// The weight of a part of the model that has a number in it: that of the
-    /// template in a layer, that of the operation elsewhere.
-    pub(super) weight_of: HashMap<(Part, usize), usize>,
-    /// By layer: its call in the forward pass.
-    pub(super) calls_of_layers: Vec<usize>,
-    /// The function that the backward pass calls.
-    pub(super) backward_function: Option<usize>,
-    /// The operation whose output comes next in the forward pass.
-    pub(super) tail: Option<usize>,
-    /// The layer whose loop is being planted.
-    pub(super) in_loop: Option<u32>,
-    /// By layer: what it consists of.
-    pub(super) blocks: Vec<Vec<Block>>,
-    /// What the forms have planted so far.
-    pub(super) planted: Planted,
-    /// The gradients so far.
-    pub(super) gradients: Gradients,
-}
-
-impl Builder<'_> {
-    pub(super) fn framework(&self) -> Framework {
-        self.settings.framework
-    }
-
-    /// Whether the framework's own compiler makes gradients without names.
-    pub(super) fn nameless_gradients(&self) -> bool {
-        matches!(self.framework(), Framework::Popart | Framework::Poptorch)
-    }
-
-    pub(super) fn push(&mut self, op: Op) -> usize {
-        self.model.ops.push(op);
-        self.model.ops.len() - 1
-    }
-
-    pub(super) fn run(&mut self, op: Op) -> usize {
-        let in_loop = self.in_loop;
-        let index = self.push(Op { in_loop, ..op });
-        self.model.order.push(index);
-        index
-    }
-
-    /// Runs an operation of the forward pass that takes the output of the one
-    /// before it.
-    pub(super) fn run_next(&mut self, op: Op) -> usize {
-        let next = self.tail.map(Read::next);
-        let op = Op {
-            reads: next.into_iter().chain(op.reads.iter().copied()).collect(),
-            ..op
-        };
-        let index = self.run(op);
-        self.tail = Some(index);
-        index
-    }
-
-    pub(super) fn last_output(&self) -> String {
-        let tail = self.tail.map(|op| &self.model.ops[op]);
-        tail.filter(|_| !self.settings.features.forms.is_empty())
-            .or(self.model.ops.last())
-            .and_then(|op| op.outputs.first().cloned())
-            .unwrap_or_else(|| "input_ids".to_owned())
-    }
-
-    /// An operation outside the layers.
-    pub(super) fn outside(
-        &self,
-        phase: Phase,
-        name: &str,
-        kind: Kind,
-        [weight, activation]: [u32; 2],
-    ) -> Op {
-        Op {
-            name: name.to_owned(),
-            op_type: outside_type(kind),
-            kind,
-            phase,
-            layer: None,
-            made_for: None,
-            inputs: vec![self.last_output()],
-            outputs: vec![format!("{name}:0")],
-            weight,
-            activation,
-            function: None,
-            call: None,
-            partner: None,
-            stages: kind.stages(),
-            shapes: Vec::new(),
-            places: match phase {
-                Phase::Embedding => Places::IN,
-                Phase::Head => Places::OUT,
-                Phase::Compiler => Places::EVERY,
-                _ => Places::NONE,
-            },
-            works_on: Vec::new(),
-            reads: Vec::new(),
-            parts: 1,
-            hands_on: true,
-            rewrites: None,
-            in_loop: None,
-        }
-    }
-
-    fn embedding(&mut self) {
-        use Kind::{Conv, Elementwise, Gather, Norm};
-        let parts: &[(&str, Kind, [u32; 2])] = match self.framework() {
-            Framework::Popart => &[
-                ("Embedding/Gather", Gather, [90, 20]),
-                ("Embedding/Position/Gather", Gather, [20, 10]),
-                ("Embedding/Norm", Norm, [2, 10]),
-            ],
-            Framework::Poptorch => &[
-                ("bert/embeddings/word_embeddings/Gather", Gather, [90, 20]),
-                (
-                    "bert/embeddings/position_embeddings/Gather",
-                    Gather,
-                    [20, 10],
-                ),
-                ("bert/embeddings/LayerNorm/Norm", Norm, [2, 10]),
-            ],
-            Framework::Tensorflow => &[
-                ("model/stem/conv/Conv2D", Conv, [10, 50]),
-                ("model/stem/bn/FusedBatchNormV3", Norm, [1, 20]),
-                ("model/stem/pool/MaxPool", Elementwise, [0, 20]),
-            ],
-            Framework::Poplar => &[("embed/lookup", Gather, [60, 20])],
-        };
-        for &(name, kind, shares) in parts {
-            let mut op = self.outside(Phase::Embedding, name, kind, shares);
-            self.embedding_inputs(&mut op);
-            let op = self.run_next(op);
-            self.weight_outside(op, Part::In);
-        }
-        self.before_layers();
-        self.plant_mask();
-    }
-
-    /// The look-up in the word table is one of the operations that the layer-0
-    /// inputs regex is there for.
-    fn embedding_inputs(&self, op: &mut Op) {
-        let (table, layer) = match op.name.as_str() {
-            "Embedding/Gather" => ("Embedding_Dict", Some(0)),
-            "bert/embeddings/word_embeddings/Gather" => {
-                ("bert.embeddings.word_embeddings.weight", Some(0))
-            }
-            "bert/embeddings/position_embeddings/Gather" => {
-                ("bert.embeddings.position_embeddings.weight", None)
-            }
-            _ => return,
-        };
-        op.inputs = vec![table.to_owned(), "input_ids".to_owned()];
-        op.layer = layer;
-    }
-
-    fn head(&mut self) {
-        use Kind::{MatMul, Softmax};
-        let [dense, loss] = match self.framework() {
-            Framework::Popart => ["CLS/MatMul", "CLS/Softmax"],
-            Framework::Poptorch => [
-                "cls/predictions/decoder/MatMul",
-                "loss/NegativeLogLikelihood",
-            ],
-            Framework::Tensorflow => ["model/head/dense/MatMul", "model/head/softmax/Softmax"],
-            Framework::Poplar => ["head/matmul", "loss/softmax"],
-        };
-        self.pyramid();
-        self.pooler();
-        let mut op = self.outside(Phase::Head, dense, MatMul, [60, 30]);
-        op.inputs = vec!["sequence_output".to_owned(), "head_weight".to_owned()];
-        let op = self.run_next(op);
-        self.weight_outside(op, Part::Out);
-        let op = self.outside(Phase::Head, loss, Softmax, [0, 40]);
-        self.run_next(op);
-    }
-
-    pub(super) fn layer_op(&self, layer: u32, template: &Template) -> Op {
-        let framework = self.framework();
-        let name = templates::name(framework, layer, template.path);
-        let mut inputs = vec![self.last_output()];
-        if template.weight > 0 {
-            inputs.push(templates::weight_name(framework, layer, template.path));
-        }
-        Op {
-            outputs: vec![format!("{name}:0")],
-            op_type: template.op_type,
-            layer: Some(layer),
-            made_for: Some(layer),
-            places: Places::layer(layer),
-            inputs,
-            weight: template.weight,
-            activation: template.activation,
-            ..self.outside(Phase::Forward, &name, template.kind, [0, 0])
-        }
-    }
-
-    fn forward(&mut self, layer: u32) {
-        let outlining = self.settings.outlined != Outlined::None;
-        let mut indices = Vec::new();
-        let mut called = false;
-        self.layer_input(layer);
-        let input = self.tail;
-        for (slot, template) in templates::of(self.framework()).iter().enumerate() {
-            let op = if !(template.outlined && outlining) {
-                self.next_in_layer(layer, slot, template, input)
-            } else {
-                if !called {
-                    self.call(layer);
-                    called = true;
-                }
-                self.outlined_op(layer, slot, template)
-            };
-            indices.push(op);
-            self.blocks[layer as usize].push(Block::Slot(slot, op));
-        }
-        self.model.forward.push(indices);
-        self.layer_end(layer);
-    }
-
-    /// An operation of a layer that is not outlined.
-    fn next_in_layer(
-        &mut self,
-        layer: u32,
-        slot: usize,
-        template: &Template,
-        input: Option<usize>,
-    ) -> usize {
-        let cast = if slot == 0 { self.cast(layer) } else { None };
-        let mut op = self.layer_op(layer, template);
-        let mask = self
-            .model
-            .mask
-            .filter(|_| slot == shared_slot(self.framework()));
-        op.reads.extend(mask.map(Read::saved));
-        let residual = input.filter(|_| Some(slot) == templates::addition(self.framework()));
-        op.reads.extend(residual.map(Read::residual));
-        let further = self.further_reads(layer, slot);
-        op.reads.extend(&further);
-        let op = self.run_next(op);
-        match cast {
-            None => self.weight_of_layer(op, layer, slot, template),
-            Some(cast) => {
-                self.model.ops[op].inputs.pop();
-                self.also_reads(op, cast);
-            }
-        }
-        let names = further
-            .iter()
-            .map(|read| self.model.ops[read.from].outputs[0].clone());
-        let names: Vec<String> = names.collect();
-        self.model.ops[op].inputs.extend(names);
-        op
-    }
-}
-
-fn outside_type(kind: Kind) -> &'static str {
-    match kind {
-        Kind::MatMul => "MatMul",
-        Kind::Conv => "Conv2D",
-        Kind::Norm => "GroupNormalization",
-        Kind::Softmax => "Softmax",
-        Kind::Elementwise => "Add",
-        Kind::Gather => "Gather",
-        Kind::Update => "AdamVarUpdate",
-        Kind::Call => "Call",
     }
 }

@@ -1,10 +1,11 @@
 //! The programs of one operation, and where its exchanges and compute sets run.
 
+use super::model::Shape;
 use super::places::Places;
 use super::program_builder::Builder;
 use super::random::topic;
-use super::stages::{Shape, shape};
-use super::tensors;
+use super::sizes;
+use super::stages::shape;
 use super::tree::{ComputeSet, Share, Stage, Type, Window};
 
 impl Builder<'_> {
@@ -64,7 +65,7 @@ impl Builder<'_> {
         };
         let part = |&weight: &usize| {
             let places = self.model.weights[weight].places;
-            (places, tensors::window(self.settings, weight))
+            (places, sizes::window(self.settings, weight))
         };
         let parts: Vec<(Places, Window)> = weights.iter().map(part).collect();
         let places = parts.iter().map(|part| part.0);
@@ -183,7 +184,7 @@ impl Builder<'_> {
     fn compute_window(&self, index: usize, stage: u32) -> Window {
         match self.model.ops[index].works_on.get(stage as usize) {
             Some(weights) if weights.len() == 1 => {
-                return tensors::window(self.settings, weights[0]);
+                return sizes::window(self.settings, weights[0]);
             }
             Some(_) => return self.everywhere(),
             None => {}

@@ -7,6 +7,7 @@ use clap::{Parser, ValueEnum};
 use super::features::Features;
 use super::pipelined::{Pipelined, PipelinedOptions};
 use super::random::Random;
+use super::settings::{Framework, Mode, Outlined, Settings};
 
 /// Writes a synthetic `profile.pop` and `debug.cbor`.
 #[derive(Debug, Clone, Parser)]
@@ -96,91 +97,6 @@ pub enum Preset {
     Big,
 }
 
-/// Whose names and chains of contexts are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Framework {
-    /// PopART from an ONNX model: a BERT.
-    Popart,
-    /// PyTorch through PopTorch: a BERT.
-    Poptorch,
-    /// TensorFlow through XLA: a convolutional network.
-    Tensorflow,
-    /// Poplar and PopLibs alone: a multi-layer perceptron.
-    Poplar,
-}
-
-/// Inference or training.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Mode {
-    /// Forward only.
-    Inference,
-    /// Forward, backward in reverse layer order, optimiser.
-    Training,
-}
-
-/// Whether operations are outlined into functions, and how their steps appear.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Outlined {
-    /// No functions.
-    None,
-    /// Functions; `depth_first_steps` lists a body under its first call.
-    Once,
-    /// Functions; `depth_first_steps` lists a body under every call.
-    PerCall,
-}
-
-/// The options with every default filled in.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Directory for the two files.
-    pub out: PathBuf,
-    /// Software that the model claims to come from.
-    pub framework: Framework,
-    /// Layers of the model, at least 1.
-    pub layers: u32,
-    /// Tiles of the IPU, at least 4.
-    pub tiles: u32,
-    /// Bytes of memory of a tile.
-    pub bytes_per_tile: u64,
-    /// Whether there is a backward pass.
-    pub mode: Mode,
-    /// Whether there are functions.
-    pub outlined: Outlined,
-    /// Whether functions call functions.
-    pub nested: bool,
-    /// User variables of an average layer on an average tile.
-    pub vars_per_layer_tile: u32,
-    /// User bytes of an average layer on an average tile.
-    pub bytes_per_layer_tile: u64,
-    /// Lowered variables to aim at.
-    pub variables: Option<u64>,
-    /// Part of the user variables that several layers use.
-    pub shared_fraction: f64,
-    /// Whether weights are among what several layers use.
-    pub shares_weights: bool,
-    /// Equivalence classes to aim at.
-    pub classes: usize,
-    /// Liveness steps to aim at.
-    pub steps: usize,
-    /// Debug contexts to aim at.
-    pub contexts: usize,
-    /// Source of every choice.
-    pub random: Random,
-    /// SQLite page size in bytes.
-    pub page_size: u32,
-    /// Whether there is an execution. That of a pipelined compilation leaves the
-    /// model as it is.
-    pub execution: bool,
-    /// The pipelined compilation that is wanted instead of that for one IPU.
-    pub pipelined: Option<Pipelined>,
-    /// Whether compute sets have cycle estimates.
-    pub cycle_estimates: bool,
-    /// Where to write what was planted.
-    pub planted: Option<PathBuf>,
-    /// What a model with known places has.
-    pub features: Features,
-}
-
 /// What a preset sets.
 struct Defaults {
     layers: u32,
@@ -226,6 +142,11 @@ const BIG: Defaults = Defaults {
 };
 
 impl Options {
+    /// The pipelined compilation that is wanted instead of that for one IPU.
+    pub fn pipelined(&self) -> Option<Pipelined> {
+        self.pipelined.settle(self.execution)
+    }
+
     /// Fills in the preset and the defaults.
     pub fn settle(&self) -> Settings {
         let defaults = match self.preset {
@@ -253,7 +174,6 @@ impl Options {
             random: Random(self.seed.unwrap_or(1)),
             page_size: self.page_size.unwrap_or(4096),
             execution: self.execution && self.pipelined.pipelined.is_none(),
-            pipelined: self.pipelined.settle(self.execution),
             cycle_estimates: !self.no_cycle_estimates,
             planted: self.planted.clone(),
             features: self.features.clone(),
@@ -269,34 +189,5 @@ impl Options {
             true => wanted.max(2 * self.bytes_per_tile.unwrap_or(638_976) / layers),
             false => wanted,
         }
-    }
-}
-
-impl Settings {
-    /// Whether there is a backward pass and an optimiser.
-    pub fn training(&self) -> bool {
-        self.mode == Mode::Training
-    }
-
-    /// Whether every variable and piece of code is planted for known places.
-    pub fn has_places(&self) -> bool {
-        self.features.places
-    }
-
-    /// Whether outlined bodies take part in the backward pass.
-    pub fn outlines_backward(&self) -> bool {
-        self.outlined != Outlined::None && self.features.outline_backward
-    }
-
-    /// Where interleaved memory starts: after the first third, as on a Mk2 tile.
-    pub fn plain_bytes(&self) -> u64 {
-        self.bytes_per_tile / 3 / 16_384 * 16_384
-    }
-
-    /// About how many variables a tile will have.
-    pub fn variables_per_tile(&self) -> u64 {
-        let layers = u64::from(self.layers) * u64::from(self.vars_per_layer_tile);
-        self.variables
-            .map_or(layers * 10 / 3, |all| all / u64::from(self.tiles))
     }
 }

@@ -4,8 +4,8 @@
 use super::contexts::{Body, Contexts, is_popart};
 use super::features::Pairs;
 use super::model::{Call, Model};
-use super::options::Settings;
 use super::random::topic;
+use super::settings::Settings;
 
 impl Contexts {
     /// What stood at the call sites before outlining. In the layer that lent its

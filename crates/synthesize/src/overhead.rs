@@ -3,8 +3,8 @@
 
 use super::code::Code;
 use super::liveness::{Fixed, UNALLOCATED};
-use super::options::Settings;
 use super::random::topic;
+use super::settings::Settings;
 use super::tree::Tree;
 
 /// Names and descriptions of the categories, by the id that the real file has.

@@ -1,15 +1,16 @@
 //! Everything that is decided before the first row is written.
 
+use super::author;
 use super::code::{self, Code};
 use super::contexts::{self, Contexts};
 use super::groups::{Group, Role};
 use super::liveness::{self, Classes};
-use super::model::{self, Model};
-use super::options::{Framework, Settings};
+use super::model::Model;
 use super::overhead::{self, category};
 use super::planter;
 use super::program_builder;
 use super::random::topic;
+use super::settings::{Framework, Settings};
 use super::stages;
 use super::tree::{Mark, Tree, Type};
 
@@ -41,7 +42,7 @@ pub struct Plan {
 
 /// Plans what `settings` describe.
 pub fn build(settings: Settings) -> Plan {
-    let mut model = model::build(&settings);
+    let mut model = author::build(&settings);
     stages::stretch(&settings, &mut model, settings.steps);
     let first = contexts::build(&settings, &model);
     let missing = settings.steps.saturating_sub(

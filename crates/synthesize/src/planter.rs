@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use super::groups::{Group, Role};
 use super::model::Model;
-use super::options::Settings;
 use super::places::Places;
 use super::random::topic;
 use super::sections::{Section, sections};
+use super::settings::Settings;
 use super::tree::{Tree, Window};
 
 /// Plants all groups, with `per_layer` of them for an average layer.

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use popliner::profile::encoding::encode_list;
 use rusqlite::{Connection, params};
 
-use super::options::{Framework, Settings};
 use super::plan::Plan;
+use super::settings::{Framework, Settings};
 use super::{cycles, memory_tables, program_tables, schema, variable_tables, vertex_tables};
 
 /// Writes the profile of `plan` in one transaction, row by row.

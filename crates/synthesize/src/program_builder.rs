@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use super::contexts::Contexts;
 use super::model::Model;
-use super::options::{Outlined, Settings};
 use super::places::Places;
-use super::tensor_contexts::TensorOf;
+use super::settings::{Outlined, Settings};
+use super::tensors::TensorOf;
 use super::tree::{Content, Exchange, Mark, Program, Share, Stream, Tree, Type, Window};
 
 /// Builds the tree of `model`.

@@ -1,7 +1,8 @@
 //! Which part of the model gets how many variables and bytes.
 
-use super::model::{Model, Phase, layer_scale};
-use super::options::{Framework, Settings};
+use super::model::{Model, Phase};
+use super::settings::{Framework, Settings};
+use super::sizes::layer_scale;
 
 /// A part of the model that gets its own share of variables.
 pub struct Section {

@@ -1,30 +1,9 @@
 //! What the program stages of an operation consist of, and how many it has.
 
-use super::model::{Model, Op};
-use super::options::{Outlined, Settings};
+use super::model::{Model, Op, Shape};
 use super::random::topic;
+use super::settings::{Outlined, Settings};
 use super::templates::Kind;
-
-/// What a stage consists of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// A compute set.
-    Compute,
-    /// An exchange and a compute set.
-    Exchanged,
-    /// An exchange.
-    Copy,
-}
-
-impl Shape {
-    /// Programs of such a stage.
-    pub fn programs(self) -> usize {
-        match self {
-            Shape::Compute | Shape::Copy => 1,
-            Shape::Exchanged => 3,
-        }
-    }
-}
 
 /// The shape of a stage; `index` is the operation's.
 pub fn shape(settings: &Settings, op: &Op, index: usize, stage: u32) -> Shape {

@@ -1,6 +1,6 @@
 //! The operations of one layer, by framework.
 
-use super::options::Framework;
+use super::settings::Framework;
 
 /// What an operation computes; decides on its vertices and program stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,6 +155,15 @@ pub fn of(framework: Framework) -> &'static [Template] {
 pub fn addition(framework: Framework) -> Option<usize> {
     let mut templates = of(framework).iter();
     templates.position(|template| template.kind == Kind::Elementwise && !template.outlined)
+}
+
+/// The operation of a layer that uses masks and constants.
+pub fn shared_slot(framework: Framework) -> usize {
+    let mut templates = of(framework).iter();
+    let fits = |template: &Template| {
+        matches!(template.kind, Kind::Softmax | Kind::Norm) && !template.outlined
+    };
+    templates.position(fits).expect("every layer has one")
 }
 
 /// The name of a layer's operation.

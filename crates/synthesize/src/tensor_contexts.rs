@@ -1,52 +1,10 @@
 //! Contexts of weights, optimiser state and constants, in a model with known
 //! places: PopART has a context for each tensor, the others name the variable.
 
-use super::contexts::{Body, Contexts, NONE, is_popart};
+use super::contexts::{Body, Contexts, NONE, Tensor, TensorContexts, is_popart};
 use super::model::{Model, Phase};
-use super::options::{Framework, Settings};
-use super::tensors::State;
-
-/// Which tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TensorOf {
-    /// A weight or its moments.
-    Weight(usize, State),
-    /// A constant of several places.
-    Constant(usize),
-    /// The learning rate.
-    LearningRate,
-    /// The random state.
-    Seed,
-}
-
-/// What PopART's context of a tensor says.
-#[derive(Debug, Clone)]
-pub struct Tensor {
-    /// `tensorId`.
-    pub id: String,
-    /// `type`.
-    pub kind: &'static str,
-    /// `elementType`.
-    pub element: &'static str,
-}
-
-impl TensorOf {
-    /// Whether the host sends it.
-    pub fn is_uploaded(self) -> bool {
-        !matches!(self, TensorOf::Constant(_))
-    }
-}
-
-/// The contexts of a tensor.
-#[derive(Debug, Clone)]
-pub struct TensorContexts {
-    /// The name of its variable.
-    pub name: String,
-    /// Of its variable.
-    pub variable: u32,
-    /// Of the program that copies it from the host.
-    pub upload: u32,
-}
+use super::settings::Settings;
+use super::tensors::{SEED, State, TensorOf, learning_rate};
 
 impl Contexts {
     /// Plants the contexts of all tensors of `model`.
@@ -84,7 +42,7 @@ impl Contexts {
         if model.advances_seed.is_some() {
             let tensor = Tensor {
                 id: SEED.to_owned(),
-                kind: "Variable",
+                kind: "Stream",
                 element: "UINT32",
             };
             self.plant_tensor(settings, TensorOf::Seed, tensor);
@@ -126,17 +84,5 @@ impl Contexts {
         let loss = self.push(0, "loss", stream, NONE);
         self.ends = Some([input, loss]);
         self.download = Some(self.push(0, "weights_to_host", stream, NONE));
-    }
-}
-
-/// What the random state is called.
-pub const SEED: &str = "randomSeed___fromHost";
-
-/// What the learning rate is called.
-pub fn learning_rate(framework: Framework) -> &'static str {
-    match framework {
-        Framework::Popart | Framework::Poptorch => "learningRate_FLOAT",
-        Framework::Tensorflow => "Adam/learning_rate",
-        Framework::Poplar => "learningRate",
     }
 }

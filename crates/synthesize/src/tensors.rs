@@ -1,12 +1,7 @@
 //! Weights and constants of a model with known places, and what they are called.
 
-use super::features::{Ends, Names};
-use super::forms::Form;
-use super::model::{Builder, layer_scale};
-use super::options::{Framework, Settings};
 use super::places::Places;
-use super::random::topic;
-use super::tree::Window;
+use super::settings::{Framework, Settings};
 
 /// The part of the model that a tensor was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -102,87 +97,34 @@ impl State {
     }
 }
 
-/// Bytes of weights, and of everything else, that a part has on an average tile.
-pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
-    let bytes = settings.bytes_per_layer_tile;
-    let (weights, rest) = match (part, settings.features.ends) {
-        (Part::Layer(_), _) if settings.features.equal_layers => (400, 600),
-        (Part::Layer(layer), _) => {
-            let (weights, rest) = layer_scale(settings, layer);
-            (weights * 2 / 5, rest * 3 / 5)
-        }
-        (Part::In, _) if settings.features.forms.contains(&Form::Stem) => (700, 1100),
-        (_, Ends::Small) => (40, 60),
-        (Part::In, Ends::Medium) => (450, 200),
-        (Part::Out, Ends::Medium) => (200, 250),
-        (Part::In, Ends::Large) => (1300, 500),
-        (Part::Out, Ends::Large) => (900, 900),
-    };
-    (bytes * weights / 1000, bytes * rest / 1000)
+/// Which tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TensorOf {
+    /// A weight or its moments.
+    Weight(usize, State),
+    /// A constant of several places.
+    Constant(usize),
+    /// The learning rate.
+    LearningRate,
+    /// The random state.
+    Seed,
 }
 
-/// Tiles of a weight; its gradient and its moments have the same.
-pub fn window(settings: &Settings, weight: usize) -> Window {
-    let tiles = settings.tiles;
-    let hash = settings
-        .random
-        .hash([topic::VARIABLE, weight as u64, 0, 20]);
-    if settings.features.equal_layers || hash % 100 >= 15 {
-        return Window {
-            first: 0,
-            count: tiles,
-        };
-    }
-    let count = (tiles / 4 + (hash >> 8) as u32 % (tiles / 2)).max(1);
-    Window {
-        first: (hash >> 40) as u32 % (tiles - count + 1),
-        count,
+impl TensorOf {
+    /// Whether the host sends it.
+    pub fn is_uploaded(self) -> bool {
+        !matches!(self, TensorOf::Constant(_))
     }
 }
 
-impl Builder<'_> {
-    /// Plants a weight of `op`; `name` is what it is called where names tell
-    /// something. Its number stands in [`Builder::weight_of`].
-    pub(super) fn plant_weight(
-        &mut self,
-        op: usize,
-        part: Part,
-        slot: usize,
-        share: u32,
-        name: &str,
-    ) -> usize {
-        let index = self.model.weights.len();
-        self.model.weights.push(Weight {
-            name: self.tensor_name(index, name),
-            part,
-            slot,
-            share,
-            places: Places::NONE,
-            users: Vec::new(),
-            gradients: Vec::new(),
-            is_trained: false,
-        });
-        self.use_weight(index, op, part, slot);
-        index
-    }
+/// What the random state is called.
+pub const SEED: &str = "randomSeed___fromHost";
 
-    /// Lets `op`, in a part of the model, compute with a weight.
-    pub(super) fn use_weight(&mut self, weight: usize, op: usize, part: Part, slot: usize) {
-        let is_trained = self.is_trained(part, slot);
-        let own = &mut self.model.weights[weight];
-        own.is_trained |= is_trained;
-        own.users.push(op);
-        own.places |= part.places();
-        self.weight_of.insert((part, slot), weight);
-    }
-
-    /// Exporters number weights that have no name.
-    fn tensor_name(&self, index: usize, name: &str) -> String {
-        match (self.settings.features.names, self.framework()) {
-            (Names::Operation | Names::Variable, _) => name.to_owned(),
-            (_, Framework::Tensorflow) => format!("Variable_{index}"),
-            (_, Framework::Poplar) => format!("weights_{index}"),
-            _ => format!("onnx::MatMul_{}", 1000 + 7 * index),
-        }
+/// What the learning rate is called.
+pub fn learning_rate(framework: Framework) -> &'static str {
+    match framework {
+        Framework::Popart | Framework::Poptorch => "learningRate_FLOAT",
+        Framework::Tensorflow => "Adam/learning_rate",
+        Framework::Poplar => "learningRate",
     }
 }

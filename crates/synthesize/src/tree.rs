@@ -1,7 +1,7 @@
 //! The program tree, compute sets, exchanges and liveness steps.
 
 use super::places::Places;
-use super::tensor_contexts::TensorOf;
+use super::tensors::TensorOf;
 
 /// The program types in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -62,6 +62,12 @@ fn cases_with_places() -> impl Iterator<Item = &'static str> {
          --anonymous-calls half --gradient-norm",
         "--places --mode training --framework poplar --outlined once --outline-backward \
          --anonymous-calls all --tied distant --equal-layers",
+        "--places --mode training --framework popart --forms skip-in,aux-heads,casts,repeat",
+        "--places --mode training --framework poptorch --forms towers,bias,frozen,random-state \
+         --optimiser adam-each --outlined once",
+        "--places --mode training --framework tensorflow --forms stem,pyramid,adapters \
+         --update-names other --accumulation",
+        "--places --mode inference --framework poplar --forms unet,encoder-memory,skip-in-all",
     ]
     .into_iter()
 }

@@ -72,6 +72,50 @@ fn variables_lead_to_their_tensors() {
     assert!(found.iter().all(|tensor| !tensor[0].contains("onnx::")));
 }
 
+/// What is not trained has no state, and no update that is called after it.
+#[test]
+fn frozen_weights_have_no_state() {
+    let training = "--framework popart --mode training --places --optimiser adam-each \
+                    --accumulation --forms";
+    let has =
+        |tensors: &HashSet<[String; 3]>, name: &str| tensors.iter().any(|tensor| tensor[0] == name);
+    let states = ["Accl1___", "Accl2___", "Accum___"];
+    for (form, trained, frozen) in [
+        ("frozen", "Layer2/FF/1/weight", "Layer0/FF/1/weight"),
+        ("adapters", "Layer0/Adapter/Up/weight", "Layer2/FF/1/weight"),
+    ] {
+        let found = tensors(&format!("{training} {form}"));
+        assert!(
+            has(&found, trained) && has(&found, frozen),
+            "{form}: {found:?}"
+        );
+        for state in states {
+            assert!(has(&found, &format!("{state}{trained}")), "{form} {state}");
+            assert!(!has(&found, &format!("{state}{frozen}")), "{form} {state}");
+        }
+    }
+}
+
+#[test]
+fn updates_have_the_names_that_are_asked_for() {
+    let options = "--framework tensorflow --mode training --places --update-names other";
+    let directory = TempDir::new().unwrap();
+    let arguments: Vec<&str> = options.split_whitespace().collect();
+    generate(directory.path(), &arguments);
+    let contexts = contexts(directory.path()).0;
+    let names: Vec<&str> = contexts
+        .iter()
+        .filter_map(|own| text(own, "op_name"))
+        .collect();
+    let count = |part: &str| names.iter().filter(|name| name.contains(part)).count();
+    assert!(count("training/Lion/") > 10, "{names:?}");
+    assert_eq!(
+        (count("update_"), count("ResourceApply")),
+        (0, 0),
+        "{names:?}"
+    );
+}
+
 #[test]
 fn names_tell_no_layer_where_none_shall() {
     for framework in ["popart", "poptorch", "tensorflow", "poplar"] {

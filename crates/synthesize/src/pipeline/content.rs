@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::super::overhead::CATEGORIES;
-use super::variables::{ALWAYS, Row, Variables};
-
 /// The bytes of a tile at the first of its fullest steps: those that are always
 /// live, and those that are live then.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -58,29 +55,6 @@ impl NameKind {
 }
 
 impl TileContent {
-    /// What these variables hold at a step.
-    pub(super) fn new(variables: &Variables, rows: &[Row], step: u32, gap: u64) -> Self {
-        let mut content = Self {
-            gap,
-            ..Self::default()
-        };
-        let is_live = |row: &&Row| {
-            let class = row.variable.class;
-            let mut ranges = variables.classes[class as usize].iter();
-            class == ALWAYS || ranges.any(|range| (range.0..range.1).contains(&step))
-        };
-        for row in rows.iter().filter(is_live) {
-            let bytes = row.variable.bytes;
-            let category = CATEGORIES[row.variable.category];
-            *content.categories.entry(category).or_default() += bytes;
-            if let Some(kind) = NameKind::of(&variables.names[row.name].text) {
-                *content.kinds.entry(kind).or_default() += bytes;
-            }
-        }
-        content.categories.retain(|_, bytes| *bytes > 0);
-        content
-    }
-
     /// All of it.
     pub fn total(&self) -> u64 {
         self.categories.values().sum::<u64>() + self.gap

@@ -3,6 +3,7 @@
 use popliner::profile::encoding::encode_rle;
 use rusqlite::{Connection, params};
 
+use super::model::ExecutedCycles;
 use super::programs::{Program, Programs};
 
 /// How often everything runs.
@@ -10,15 +11,6 @@ const RUNS: usize = 2;
 
 /// Cycles of an exchange between IPUs.
 const EXCHANGE: u64 = 700;
-
-/// Cycles of an IPU over all runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ExecutedCycles {
-    /// In compute sets.
-    pub compute: u64,
-    /// In exchanges with other IPUs, without what it waited for them.
-    pub exchange: u64,
-}
 
 /// An execution while it is written.
 struct Execution<'a> {

@@ -7,8 +7,8 @@ use super::super::model::{Op, Phase};
 use super::super::overhead;
 use super::super::places::Places;
 use super::super::plan::{Plan, category_of};
-use super::super::tensor_contexts::TensorOf;
 use super::super::tensors::State;
+use super::super::tensors::TensorOf;
 use super::super::tree::{Mark, Type};
 use super::graph::{Call, Graph, Local, OnTile, Steps, Tensor, Use, Weight};
 

@@ -13,9 +13,9 @@ use anyhow::Context as _;
 use rusqlite::{Connection, params};
 
 use super::super::liveness::Classes;
-use super::super::options::Settings;
 use super::super::overhead::CATEGORIES;
 use super::super::profile_writer::{self, Device};
+use super::super::settings::Settings;
 use super::super::truth::{TileRow, Truth, Variable};
 use super::super::variable_tables::extra_bits;
 use super::super::{memory_tables, schema};

@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::super::liveness::Ranges;
-use super::super::overhead::category;
+use super::super::overhead::{CATEGORIES, category};
 use super::super::place_truth::Kind;
 use super::super::places::Places;
 use super::super::truth::Variable as Lowered;
-use super::PipelineModel;
+use super::content::{NameKind, TileContent};
 use super::copies::What;
 use super::form::PlantedTruth;
 use super::ipu::{Of, Variable};
+use super::model::PipelineModel;
 use super::options::PipelineOptions;
 use super::simulate::walk;
 
@@ -216,4 +217,29 @@ fn apart(lives: &[Range<u32>]) -> Vec<Ranges> {
         }
     }
     variables
+}
+
+impl TileContent {
+    /// What these variables hold at a step.
+    pub(super) fn new(variables: &Variables, rows: &[Row], step: u32, gap: u64) -> Self {
+        let mut content = Self {
+            gap,
+            ..Self::default()
+        };
+        let is_live = |row: &&Row| {
+            let class = row.variable.class;
+            let mut ranges = variables.classes[class as usize].iter();
+            class == ALWAYS || ranges.any(|range| (range.0..range.1).contains(&step))
+        };
+        for row in rows.iter().filter(is_live) {
+            let bytes = row.variable.bytes;
+            let category = CATEGORIES[row.variable.category];
+            *content.categories.entry(category).or_default() += bytes;
+            if let Some(kind) = NameKind::of(&variables.names[row.name].text) {
+                *content.kinds.entry(kind).or_default() += bytes;
+            }
+        }
+        content.categories.retain(|_, bytes| *bytes > 0);
+        content
+    }
 }

@@ -14,7 +14,8 @@ mod weights;
 use super::groups::{Access, Group, Role};
 use super::model::{Op, Phase};
 use super::planter::Planter;
-use super::tensors::{Part, budget};
+use super::sizes::budget;
+use super::tensors::Part;
 use super::tree::Window;
 
 impl Planter<'_> {
@@ -106,12 +107,19 @@ impl Planter<'_> {
             .map_or(Vec::new(), |&stage| vec![(stage, Access::Compute)])
     }
 
-    /// How an operation reads a variable: a call copies it into an argument.
+    /// How an operation reads a variable: a call copies it into an argument, others
+    /// compute with it. In models with forms their exchange sends it too.
     fn read(&self, op: usize, number: usize) -> Vec<(usize, Access)> {
-        match self.model.ops[op].call {
-            Some(_) => self.at(op, 0, Access::Source),
-            None => self.compute(op, number),
+        if self.model.ops[op].call.is_some() {
+            return self.at(op, 0, Access::Source);
         }
+        let mut uses = self.compute(op, number);
+        let is_sent = |&&(stage, _): &&(usize, Access)| self.tree.stages[stage].exchange.is_some();
+        if !self.settings.features.forms.is_empty() {
+            let sent = uses.iter().find(is_sent).copied();
+            uses.extend(sent.map(|(stage, _)| (stage, Access::Source)));
+        }
+        uses
     }
 
     /// How an operation writes a variable: a call copies it from a result.

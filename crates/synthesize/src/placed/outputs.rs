@@ -4,6 +4,7 @@ use super::super::groups::{Access, Group, Role};
 use super::super::model::Phase;
 use super::super::places::Places;
 use super::super::planter::Planter;
+use super::super::random::topic;
 use super::super::tree::Mark;
 
 impl Planter<'_> {
@@ -33,6 +34,7 @@ impl Planter<'_> {
         } else {
             self.rest_of(op) * per_mille / 1000 * self.activation_share(op) / 1000
         };
+        let bytes = bytes * self.times_wider(op);
         let mut uses = self.written(op);
         let mut places = own.places;
         for user in self.users_of_output(op, part) {
@@ -54,6 +56,20 @@ impl Planter<'_> {
             mark: is_loss.then_some(Mark::Loss),
             ..self.of_op(op, Role::Activation, 0, bytes)
         });
+    }
+
+    /// What skips layers may be much wider than what flows from one to the next.
+    fn times_wider(&self, op: usize) -> u64 {
+        let mut ops = self.model.ops.iter();
+        let skips = ops.any(|user| {
+            let mut reads = user.reads.iter();
+            reads.any(|read| read.from == op && read.is_saved)
+        });
+        let about = [topic::SIZE, op as u64, 0, 3];
+        match skips && self.model.mask != Some(op) {
+            true => 1 + self.settings.random.below(4, about),
+            false => 1,
+        }
     }
 
     fn rewriting(&self, op: usize) -> impl Iterator<Item = &usize> {

@@ -2,12 +2,12 @@
 
 use super::super::groups::{Access, Group, Role};
 use super::super::model::Phase;
-use super::super::model_parts::shared_slot;
 use super::super::places::Places;
 use super::super::planter::Planter;
+use super::super::sizes::{self, budget};
 use super::super::templates::Kind;
-use super::super::tensor_contexts::{SEED, TensorOf, learning_rate};
-use super::super::tensors::{self, Part, State, budget};
+use super::super::templates::shared_slot;
+use super::super::tensors::{self, Part, SEED, State, TensorOf, learning_rate};
 use super::super::tree::Mark;
 
 impl Planter<'_> {
@@ -32,7 +32,7 @@ impl Planter<'_> {
     /// optimiser come to it.
     fn weight(&mut self, weight: usize) -> usize {
         let own = &self.model.weights[weight];
-        let window = tensors::window(self.settings, weight);
+        let window = sizes::window(self.settings, weight);
         let tiles = u64::from(self.settings.tiles) * 1000 / u64::from(window.count);
         let bytes = self.bytes_of_weight(weight) * tiles.min(2500) / 1000;
         let mut uses = Vec::new();

@@ -7,16 +7,19 @@ use popliner::debug_info::DebugInfo;
 use popliner::memory::{MemoryModel, Parts};
 use popliner::model::{LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions};
 use popliner::profile::Profile;
-use synthesize::pipeline::StageTruth;
+use synthesize::pipeline::{Recompute, StageTruth};
 use synthesize::places::Places;
 use tempfile::TempDir;
 
-use super::super::places::drawn;
+use super::super::places::drawn::Drawn;
 use super::drawn::cases;
 
 /// The errors of one pipelined compilation.
 pub struct Errors {
     pub labels: Vec<String>,
+    /// Labels of the model.
+    pub forms: Vec<String>,
+    pub recompute: Recompute,
     pub name: String,
     /// In 95 % of the stages, and in all.
     pub most_over: (f64, f64),
@@ -56,8 +59,7 @@ impl fmt::Display for StageError {
 impl Errors {
     /// Those of some pipelines of a model; none where it has no backward pass that
     /// contexts tell.
-    pub fn of_model(seed: u64) -> Vec<Self> {
-        let drawn = drawn::model(seed);
+    pub fn of_model(seed: u64, drawn: &Drawn) -> Vec<Self> {
         let has = |option: &str| drawn.options.iter().any(|own| own == option);
         if !has("training") || has("poplar") {
             return Vec::new();
@@ -96,6 +98,8 @@ impl Errors {
             let stages = found.iter().zip(&truth).enumerate();
             Self {
                 labels: case.labels(),
+                forms: drawn.labels.clone(),
+                recompute: case.options.recompute,
                 name: format!(
                     "SEEDS={seed}..{}: {:?} {:?} {}",
                     seed + 1,

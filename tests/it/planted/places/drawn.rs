@@ -12,21 +12,45 @@ pub struct Drawn {
 
 const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
 
+/// Forms of models beside a plain chain of layers.
+const FORMS: [&str; 16] = [
+    "skip-in",
+    "skip-in-all",
+    "unet",
+    "encoder-memory",
+    "bias",
+    "stem",
+    "aux-heads",
+    "pyramid",
+    "frozen",
+    "adapters",
+    "shared-all",
+    "shared-pairs",
+    "towers",
+    "random-state",
+    "repeat",
+    "casts",
+];
+
 /// The model of a seed.
 pub fn model(seed: u64) -> Drawn {
-    let mut drawing = Drawing {
-        random: Random(seed ^ 0x51ab),
-        drawn: Drawn {
-            options: Vec::new(),
-            labels: Vec::new(),
-        },
-        framework: FRAMEWORKS[seed as usize % 4],
-        is_training: false,
-    };
-    drawing.size(seed);
+    let mut drawing = Drawing::new(seed, 0x51ab);
+    drawing.size(seed, 3);
     drawing.mode();
     drawing.outlining();
     drawing.ends();
+    drawing.rest();
+    drawing.drawn
+}
+
+/// The model of a seed that has one form, and in two of three cases more of them.
+pub fn with_forms(seed: u64) -> Drawn {
+    let mut drawing = Drawing::new(seed, 0xf0f0);
+    drawing.size(seed, 4);
+    drawing.mode();
+    drawing.outlining();
+    drawing.ends();
+    drawing.forms(seed);
     drawing.rest();
     drawing.drawn
 }
@@ -39,6 +63,18 @@ struct Drawing {
 }
 
 impl Drawing {
+    fn new(seed: u64, salt: u64) -> Self {
+        Self {
+            random: Random(seed ^ salt),
+            drawn: Drawn {
+                options: Vec::new(),
+                labels: Vec::new(),
+            },
+            framework: FRAMEWORKS[seed as usize % 4],
+            is_training: false,
+        }
+    }
+
     fn option(&mut self, name: &str, value: impl ToString) {
         let options = [name.to_string(), value.to_string()];
         self.drawn.options.extend(options);
@@ -57,8 +93,8 @@ impl Drawing {
         matches!(self.framework, "popart" | "poptorch")
     }
 
-    fn size(&mut self, seed: u64) {
-        let layers = 3 + self.random.below(6);
+    fn size(&mut self, seed: u64, fewest: usize) {
+        let layers = fewest + self.random.below(6);
         let tiles = 8 + 4 * self.random.below(5);
         let bytes = 20_000 + 10_000 * self.random.below(6);
         self.option("--layers", layers);
@@ -104,7 +140,7 @@ impl Drawing {
         }
         // A fused optimiser that has accumulators beside gradients and moments
         // pairs moments with weights in ways that the placement does not tell yet.
-        let is_fused = self.drawn.options.iter().any(|own| own == "adam-fused");
+        let is_fused = self.has_option("adam-fused");
         if !is_fused && self.random.once_in(3) {
             self.flag("accumulation");
         }
@@ -144,6 +180,60 @@ impl Drawing {
         }
     }
 
+    /// The first form goes through all of them; a label has it where it is alone.
+    fn forms(&mut self, seed: u64) {
+        let mut forms = vec![FORMS[seed as usize / 4 % FORMS.len()]];
+        if !self.random.once_in(3) {
+            for _ in 0..1 + self.random.below(3) {
+                forms.push(self.random.one_of(&FORMS));
+            }
+        }
+        let shows = self.shows_ties() && !self.has_option("--tied");
+        let excludes = [["skip-in", "skip-in-all"], ["shared-all", "shared-pairs"]];
+        let mut chosen: Vec<&str> = Vec::new();
+        for form in forms {
+            let is_shared = form.starts_with("shared");
+            let is_excluded = excludes.iter().any(|pair| {
+                pair.contains(&form) && pair.iter().any(|other| chosen.contains(other))
+            });
+            if !(is_excluded || is_shared && !shows) {
+                chosen.push(form);
+            }
+        }
+        chosen.dedup();
+        if chosen.is_empty() {
+            chosen.push("skip-in");
+        }
+        let together = if chosen.len() == 1 {
+            "alone"
+        } else {
+            "with others"
+        };
+        for form in &chosen {
+            self.label(format!("{form} {together}"));
+        }
+        let mode = if self.is_training {
+            "training"
+        } else {
+            "inference"
+        };
+        self.label(format!("{}, {mode}", self.framework));
+        self.option("--forms", chosen.join(","));
+        if self.framework == "tensorflow" && self.is_training && self.random.once_in(3) {
+            self.option("--update-names", "other");
+            self.label("updates with other names");
+        }
+    }
+
+    fn has_option(&self, name: &str) -> bool {
+        self.drawn.options.iter().any(|own| own == name)
+    }
+
+    /// What is tied shows in TensorFlow by an update, in plain Poplar not at all.
+    fn shows_ties(&self) -> bool {
+        self.has_pairs() || (self.framework == "tensorflow" && self.is_training)
+    }
+
     fn ends(&mut self) {
         let ends = self.random.one_of(&["small", "medium", "large"]);
         self.option("--ends", ends);
@@ -151,9 +241,7 @@ impl Drawing {
         if self.has_pairs() && self.random.once_in(4) {
             self.flag("head-reads-layer");
         }
-        // What is tied shows in TensorFlow by an update, in plain Poplar not at all.
-        let shows = self.has_pairs() || (self.framework == "tensorflow" && self.is_training);
-        if shows && self.random.once_in(4) {
+        if self.shows_ties() && self.random.once_in(4) {
             let tied = self
                 .random
                 .one_of(&["ends", "ends", "neighbours", "distant"]);

@@ -8,16 +8,21 @@
 
 pub mod distribution;
 pub mod drawn;
+mod forms;
+mod operations;
 mod planted;
 mod prediction;
 mod ranges;
 mod splits;
+
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
 use crate::support::models::seeds;
 use distribution::Distribution;
 use drawn::Drawn;
+use operations::Found;
 use planted::{MODELS, Planted};
 use prediction::predict;
 use ranges::RangeError;
@@ -31,6 +36,7 @@ struct Errors {
     has_places: bool,
     ranges: Vec<RangeError>,
     splits: Vec<SplitError>,
+    operations: Found,
 }
 
 impl Errors {
@@ -38,17 +44,20 @@ impl Errors {
         let peaks = Peaks::new(&planted);
         let questions = splits::questions(seed, &peaks);
         let prediction = predict(&planted, &planted.ranges(), &questions);
-        let (ranges, splits) = match &prediction {
+        let has_places = prediction.is_some();
+        let (ranges, splits, operations) = match prediction {
             Some(found) => (
                 ranges::errors(&planted, &found.ranges),
                 splits::errors(&peaks, &questions, &found.splits),
+                found.operations,
             ),
             None => Default::default(),
         };
         Self {
-            has_places: prediction.is_some(),
+            has_places,
             ranges,
             splits,
+            operations,
             name: format!("SEEDS={seed}..{}: {}", seed + 1, planted.name()),
             labels: planted.drawn.labels,
         }
@@ -82,11 +91,11 @@ impl Errors {
 }
 
 /// All models, or the one that is asked for.
-fn models() -> Vec<Errors> {
+fn models(count: u64, drawn: fn(u64) -> Drawn) -> Vec<Errors> {
     let Ok(options) = std::env::var("MODEL") else {
-        let seeds = seeds(MODELS).into_par_iter();
+        let seeds = seeds(count).into_par_iter();
         return seeds
-            .map(|seed| Errors::new(seed, Planted::new(seed)))
+            .map(|seed| Errors::new(seed, Planted::with(drawn(seed))))
             .collect();
     };
     let size = "--places --layers 4 --tiles 8 --bytes-per-layer-tile 40000";
@@ -102,6 +111,8 @@ fn print(all: &[Errors]) {
     if let [model] = all {
         model.ranges.iter().for_each(|range| println!("{range}"));
         model.splits.iter().for_each(|split| println!("{split}"));
+        let wrong = model.operations.wrong.iter();
+        wrong.for_each(|operation| println!("{operation}"));
         return;
     }
     let [mut under, mut over, mut loss] = [(); 3].map(|()| Distribution::default());
@@ -114,6 +125,7 @@ fn print(all: &[Errors]) {
             loss.add(&model.labels, split.loss.unwrap_or(0.0));
         }
     }
+    print_operations(all);
     under.print("under the truth on any tile, per cent of the fullest");
     over.print("over the truth on the fullest tile, per cent");
     loss.print("true peak of the best split over the true optimum, per cent");
@@ -125,6 +137,23 @@ fn print(all: &[Errors]) {
     worst(all, "under", |model| model.worst(|range| range.under));
     worst(all, "over", |model| model.worst(|range| range.over));
     worst(all, "loss", Errors::loss);
+}
+
+/// Operations without a layer that were found elsewhere, by feature.
+fn print_operations(all: &[Errors]) {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for model in all {
+        for label in model.labels.iter().map(String::as_str).chain(["all"]) {
+            let sums = counts.entry(label).or_default();
+            sums.0 += model.operations.count;
+            sums.1 += model.operations.wrong.len();
+        }
+    }
+    println!("\noperations without a layer: all, those found elsewhere, per cent");
+    for (label, (count, wrong)) in counts {
+        let percent = 100.0 * wrong as f64 / count.max(1) as f64;
+        println!("{label:34} {count:7} {wrong:7} {percent:8.2}");
+    }
 }
 
 /// The models that are worst by some measure.
@@ -142,7 +171,7 @@ fn worst(all: &[Errors], title: &str, measure: impl Fn(&Errors) -> f64) {
 /// the best.
 #[test]
 fn ranges_and_splits_are_what_was_planted() {
-    let all = models();
+    let all = models(MODELS, drawn::model);
     print(&all);
     let misses: Vec<String> = all.iter().flat_map(Errors::misses).collect();
     assert!(misses.is_empty(), "{}", misses.join("\n"));

@@ -68,6 +68,21 @@ impl Planted {
         }
     }
 
+    /// The positions of places, ascending.
+    pub fn positions_of(&self, places: Places) -> Vec<usize> {
+        let last = self.truth.layers() as usize + 1;
+        let own = places.in_order(self.truth.layers()).into_iter();
+        let own = own.map(|position| position as usize);
+        let merged = own.map(|own| match own == last && self.ends_are_tied() {
+            true => 0,
+            false => own,
+        });
+        let mut all: Vec<usize> = merged.collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// By tile: the bytes that a range needs.
     pub fn bytes(&self, range: &Range<usize>) -> Vec<u64> {
         self.truth.bytes(self.places(range))
@@ -78,6 +93,17 @@ impl Planted {
         let places = self.places(range);
         let mut ties = self.truth.ties().iter();
         ties.all(|(_, tied)| !places.meets(*tied) || places.holds(*tied))
+    }
+}
+
+/// All forms stand in what is drawn, and in all frameworks and modes.
+#[test]
+fn places_of_all_forms_need_what_is_recorded() {
+    for seed in 0..64 {
+        let planted = Planted::with(drawn::with_forms(seed));
+        let all = 0..planted.positions();
+        let name = planted.name();
+        assert_eq!(planted.bytes(&all), recorded(&planted), "{name}");
     }
 }
 

@@ -13,6 +13,7 @@ use popliner::profile::Profile;
 use popliner::solve::{Constraint, Problem, Rule, solve};
 use regex::Regex;
 
+use super::operations::{self, Found};
 use super::planted::Planted;
 
 /// What is asked for.
@@ -21,6 +22,8 @@ pub struct Prediction {
     pub ranges: Vec<Vec<u64>>,
     /// By question: the stages that are called best.
     pub splits: Vec<Option<Vec<Range<usize>>>>,
+    /// Operations without a layer.
+    pub operations: Found,
 }
 
 /// A split that is asked for.
@@ -56,6 +59,7 @@ pub fn predict(
     Some(Prediction {
         ranges: bytes.collect(),
         splits: questions.iter().map(split).collect(),
+        operations: operations::check(planted, &model, &layering, &placement),
     })
 }
 

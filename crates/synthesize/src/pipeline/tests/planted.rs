@@ -40,7 +40,9 @@ pub(super) fn models(mode: &str) -> Vec<PipelineModel> {
 
 fn model(options: &str) -> PipelineModel {
     let options = options.split_whitespace();
-    let settings = crate::settings(Path::new("unused"), options).expect("options");
+    let settings = crate::parsed(Path::new("unused"), options)
+        .expect("options")
+        .settle();
     PipelineModel::new(&crate::plan::build(settings))
 }
 

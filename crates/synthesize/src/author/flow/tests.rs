@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::super::forms::Form;
-use super::super::groups::{Access, Group};
-use super::super::model::{Op, Phase};
-use super::super::places::Places;
-use super::super::plan::{self, Plan};
-use super::super::templates::Kind;
+use crate::features::Form;
+use crate::groups::{Access, Group};
+use crate::model::{Op, Phase};
+use crate::places::Places;
+use crate::plan::{self, Plan};
+use crate::templates::Kind;
 use clap::ValueEnum as _;
 
 const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
@@ -15,8 +15,8 @@ const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
 fn planned(options: &str) -> Plan {
     let size = "--places --layers 6 --tiles 8 --bytes-per-layer-tile 20000";
     let options = size.split(' ').chain(options.split_whitespace());
-    let settings = super::super::settings(Path::new("."), options);
-    plan::build(settings.expect("options"))
+    let options = crate::parsed(Path::new("."), options);
+    plan::build(options.expect("options").settle())
 }
 
 fn of_all_forms(mut check: impl FnMut(&str, &Plan)) {

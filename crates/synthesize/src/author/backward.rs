@@ -1,12 +1,11 @@
 //! The backward pass and the optimiser of the planted model.
 
-use super::flow::Read;
-use super::forms::Block;
-use super::model::{Builder, Op, Phase};
-use super::options::{Framework, Outlined};
-use super::places::Places;
-use super::templates::{self, Kind};
-use super::tensors::Part;
+use super::{Block, Builder};
+use crate::model::{Op, Phase, Read};
+use crate::places::Places;
+use crate::settings::{Framework, Outlined};
+use crate::templates::{self, Kind};
+use crate::tensors::Part;
 
 impl Builder<'_> {
     fn gradient(&self, of: usize, suffix: &str, layer: Option<u32>) -> Op {

@@ -1,14 +1,14 @@
 //! What a model with known places has beside its layers: masks, a pooler,
 //! constants, what the compiler makes, and which operation uses which weight.
 
-use super::features::{Names, Tied};
-use super::model::{Builder, Model, Op, Phase};
-use super::options::Framework;
-use super::places::Places;
-use super::random::topic;
-use super::stages::Shape;
-use super::templates::{self, Kind, Template};
-use super::tensors::{Constant, Part};
+use super::Builder;
+use crate::features::{Names, Tied};
+use crate::model::{Model, Op, Phase, Shape};
+use crate::places::Places;
+use crate::random::topic;
+use crate::settings::Framework;
+use crate::templates::{self, Kind, Template, shared_slot};
+use crate::tensors::{Constant, Part};
 
 impl Builder<'_> {
     /// Start-up or instrumentation, at one end of the program.
@@ -195,13 +195,4 @@ fn add_places(model: &mut Model, function: usize, places: Places) {
 /// The names of tables that the layer-0 inputs regex is there for.
 fn is_table(input: &str) -> bool {
     input == "Embedding_Dict" || input.starts_with("bert.embeddings.")
-}
-
-/// The operation of a layer that uses masks and constants.
-pub fn shared_slot(framework: Framework) -> usize {
-    let mut templates = templates::of(framework).iter();
-    let fits = |template: &Template| {
-        matches!(template.kind, Kind::Softmax | Kind::Norm) && !template.outlined
-    };
-    templates.position(fits).expect("every layer has one")
 }

@@ -2,73 +2,19 @@
 //! operations is at home. The author of a model decides that, as a user who
 //! writes a pipeline does: nothing here looks at what an operation touches.
 
-use clap::ValueEnum;
-
-use super::features::Names;
-use super::flow::Read;
-use super::model::{Builder, Op, Phase};
-use super::model_parts::shared_slot;
-use super::options::Framework;
-use super::places::Places;
-use super::random::topic;
-use super::templates::{self, Kind};
-use super::tensor_contexts::SEED;
-use super::tensors::Part;
-
-/// A form of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Form {
-    /// A late layer uses the embedding's output too.
-    SkipIn,
-    /// All layers use the embedding's output.
-    SkipInAll,
-    /// The late layers use the outputs of the early ones, the last that of the
-    /// first.
-    Unet,
-    /// The layers of the second half use the output of one in the middle.
-    EncoderMemory,
-    /// A bias with a weight, made once before the layers and used by all.
-    Bias,
-    /// Several operations with weights and large activations before the layers.
-    Stem,
-    /// Heads with weight and loss between layers: each goes with the layer before.
-    AuxHeads,
-    /// What comes after the layers uses the outputs of all of them.
-    Pyramid,
-    /// Embedding and the first half of the layers are not trained.
-    Frozen,
-    /// Each layer has a small trained adapter, all else before the head is frozen.
-    Adapters,
-    /// All layers have the same weights.
-    SharedAll,
-    /// Each two layers have the same weights.
-    SharedPairs,
-    /// Two chains of layers that meet after the last one.
-    Towers,
-    /// A random state that every IPU advances and all layers use.
-    RandomState,
-    /// A layer stands in a loop.
-    Repeat,
-    /// Each layer's first weight is cast by an operation whose name tells nothing.
-    Casts,
-}
+use super::{Block, Builder};
+use crate::features::{Form, Names};
+use crate::model::{Op, Phase, Read};
+use crate::places::Places;
+use crate::random::topic;
+use crate::settings::Framework;
+use crate::templates::{self, Kind, shared_slot};
+use crate::tensors::{Part, SEED};
 
 /// Numbers of the weights of a layer's further operations, after its templates'.
 mod slot {
     pub const ADAPTER: usize = 1000;
     pub const HEAD: usize = 1010;
-}
-
-/// What the forms of a model need to know while it is planted.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Planted {
-    /// The last operation of the first embedding.
-    pub entry: Option<usize>,
-    /// That of the embedding of the second tower.
-    pub second_entry: Option<usize>,
-    bias: Option<usize>,
-    /// By layer: what hands on its output.
-    pub lasts: Vec<usize>,
 }
 
 impl Builder<'_> {
@@ -392,13 +338,4 @@ impl Builder<'_> {
             _ => format!("training/Lion/AssignSubVariableOp_{weight}"),
         }
     }
-}
-
-/// What a layer consists of, in the order of the forward pass.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Block {
-    /// The operation of a template.
-    Slot(usize, usize),
-    /// Any other.
-    Other(usize),
 }

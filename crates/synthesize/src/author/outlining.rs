@@ -1,13 +1,14 @@
 //! Outlined bodies: what several layers have in common stands once, in a
 //! function, and each layer calls it.
 
-use super::features::Portion;
-use super::model::{Builder, Call, Function, Op, Phase};
-use super::options::Framework;
-use super::places::Places;
-use super::stages::Shape;
-use super::templates::{self, Kind, Template};
-use super::tensors::Part;
+use super::Builder;
+use crate::features::Portion;
+use crate::model::Shape;
+use crate::model::{Call, Function, Op, Phase};
+use crate::places::Places;
+use crate::settings::Framework;
+use crate::templates::{self, Kind, Template};
+use crate::tensors::Part;
 
 impl Builder<'_> {
     /// The call site of a layer. Every other one has inputs that name no layer,

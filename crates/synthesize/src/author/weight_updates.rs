@@ -1,11 +1,12 @@
 //! What works on all weights after the backward pass: loss scaling, a norm over
 //! the gradients, and the optimiser.
 
-use super::features::{Names, Optimiser, UpdateNames};
-use super::model::{Builder, Op, Phase};
-use super::options::Framework;
-use super::stages::Shape;
-use super::templates::Kind;
+use super::Builder;
+use crate::features::{Names, Optimiser, UpdateNames};
+use crate::model::Shape;
+use crate::model::{Op, Phase};
+use crate::settings::Framework;
+use crate::templates::Kind;
 
 impl Builder<'_> {
     /// All that stands between the backward pass and the next step.

@@ -2,61 +2,10 @@
 //! gradients there are, what each is made from, and where those of one output are
 //! summed up follow from it.
 
-use super::model::{Builder, Op, Phase};
-use super::options::Framework;
-use super::templates::Kind;
-
-/// What an operation takes of another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Read {
-    /// The operation that makes it.
-    pub from: usize,
-    /// Which of its outputs.
-    pub part: usize,
-    /// Whether the gradient of the operation takes it too.
-    pub is_saved: bool,
-    /// Whether a gradient flows back for it.
-    pub has_gradient: bool,
-}
-
-impl Read {
-    /// The output of an operation.
-    pub fn next(from: usize) -> Self {
-        Self {
-            from,
-            part: 0,
-            is_saved: false,
-            has_gradient: true,
-        }
-    }
-
-    /// The same, needed in the backward pass too.
-    pub fn saved(from: usize) -> Self {
-        Self {
-            is_saved: true,
-            ..Self::next(from)
-        }
-    }
-
-    /// The same; its gradient is that of the way around.
-    pub fn residual(from: usize) -> Self {
-        Self {
-            has_gradient: false,
-            ..Self::next(from)
-        }
-    }
-}
-
-/// The gradients of a model while they are planted.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Gradients {
-    /// By forward operation: whether a gradient of its output or weight is needed.
-    needed: Vec<bool>,
-    /// By forward operation: how many gradients its output gets.
-    expected: Vec<usize>,
-    /// By forward operation: those that there are already.
-    made: Vec<Vec<Read>>,
-}
+use super::{Builder, Gradients};
+use crate::model::{Op, Phase, Read};
+use crate::settings::Framework;
+use crate::templates::Kind;
 
 impl Builder<'_> {
     /// Looks at the forward pass, which is complete.

@@ -1,0 +1,131 @@
+//! A planted model, and what its pipelined compilations need.
+
+use super::super::place_truth::PlaceTruth;
+use super::super::places::Places;
+use super::super::plan::Plan;
+use super::super::settings::Settings;
+use super::content::TileContent;
+use super::form::{Place, PlantedCode, PlantedTruth};
+use super::from_plan;
+use super::graph::Graph;
+use super::operations::Operations;
+use super::options::PipelineOptions;
+use super::simulate::{IpuMemory, simulate};
+use super::stages::Stages;
+
+/// A planted model that can be compiled for several IPUs.
+#[derive(Debug, Clone)]
+pub struct PipelineModel {
+    pub(super) settings: Settings,
+    pub(super) graph: Graph,
+    pub(super) places: PlaceTruth,
+    pub(super) operations: Operations,
+}
+
+/// What a pipelined compilation needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PipelineTruth {
+    /// By IPU.
+    pub stages: Vec<StageTruth>,
+}
+
+/// What one IPU needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageTruth {
+    /// By tile: the most bytes that are live at any time, all counted, what is
+    /// planted among them.
+    pub tiles: Vec<u64>,
+    /// The most copies of a stashed tensor beside the one that is worked on.
+    pub slots: u32,
+    /// By tile: bytes of stashed tensors, always allocated.
+    pub stash: Vec<u64>,
+    /// By tile: bytes of accumulators of weights, always allocated.
+    pub accumulators: Vec<u64>,
+    /// What was planted beside what the compilation for one IPU tells.
+    pub planted: PlantedTruth,
+    /// By tile: what it holds when it is fullest. Known where a profile was
+    /// written, empty where the pipeline was only simulated.
+    pub contents: Vec<TileContent>,
+    /// Cycles in the execution, if there is one.
+    pub cycles: ExecutedCycles,
+}
+
+/// Cycles of an IPU over all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExecutedCycles {
+    /// In compute sets.
+    pub compute: u64,
+    /// In exchanges with other IPUs, without what it waited for them.
+    pub exchange: u64,
+}
+
+impl PipelineModel {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Self {
+            settings: plan.settings.clone(),
+            graph: from_plan::graph(plan),
+            places: PlaceTruth::new(plan),
+            operations: Operations::new(plan),
+        }
+    }
+
+    /// What places need on one IPU.
+    pub fn places(&self) -> &PlaceTruth {
+        &self.places
+    }
+
+    /// Whether there is a backward pass.
+    pub fn is_training(&self) -> bool {
+        self.graph.turn.is_some()
+    }
+
+    /// The pipelined compilation with these cuts: positions before which there is
+    /// one, where In is 0, the layers come from 1 on, and Out is the last. Cuts
+    /// that leave a stage empty do not count, nor does one before Out where it
+    /// goes to the first IPU.
+    pub fn simulate(&self, cuts: &[u32], options: &PipelineOptions) -> PipelineTruth {
+        self.simulate_with(cuts, options, &PlantedCode::default())
+    }
+
+    /// The same with planted code.
+    pub fn simulate_with(
+        &self,
+        cuts: &[u32],
+        options: &PipelineOptions,
+        planted: &PlantedCode,
+    ) -> PipelineTruth {
+        let graph = &self.graph;
+        let stages = Stages::new(graph.positions(), cuts, options.out_on_first);
+        let memory = simulate(graph, cuts, options).into_iter().zip(0..);
+        let stages = memory.map(|(memory, ipu)| {
+            let place = Place {
+                ipu,
+                ipus: stages.ipus(),
+                tiles: graph.tiles,
+            };
+            let kept = (options.schedule, memory.slots);
+            let planted = PlantedTruth::new(planted, self.settings.random, place, kept);
+            self.stage(memory, stages.places(graph, ipu), planted)
+        });
+        PipelineTruth {
+            stages: stages.collect(),
+        }
+    }
+
+    fn stage(&self, memory: IpuMemory, places: Places, planted: PlantedTruth) -> StageTruth {
+        let bytes = |tile: usize| {
+            let fixed = self.places.fixed(tile, places) + self.places.gap(tile, places);
+            let added = memory.stash[tile] + memory.accumulators[tile] + planted.bytes(tile);
+            fixed + memory.passing[tile] + added
+        };
+        StageTruth {
+            tiles: (0..memory.passing.len()).map(bytes).collect(),
+            slots: memory.slots,
+            stash: memory.stash.clone(),
+            accumulators: memory.accumulators.clone(),
+            planted,
+            contents: Vec::new(),
+            cycles: ExecutedCycles::default(),
+        }
+    }
+}

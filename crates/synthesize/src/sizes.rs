@@ -1,0 +1,59 @@
+//! How many bytes parts of a model have, and which tiles their weights.
+
+use super::features::{Ends, Form};
+use super::random::topic;
+use super::settings::{Framework, Settings};
+use super::tensors::Part;
+use super::tree::Window;
+
+/// How heavy a layer is beside the average, in thousandths: (weights,
+/// activations). Convolutional networks trade activations for weights on the
+/// way, the others grow a little and unevenly.
+pub fn layer_scale(settings: &Settings, layer: u32) -> (u64, u64) {
+    let jitter = settings
+        .random
+        .below(360, [topic::LAYER, layer.into(), 0, 0]);
+    let way = 1000 * u64::from(layer) / u64::from(settings.layers.max(2) - 1);
+    match settings.framework {
+        Framework::Tensorflow => (300 + way * 14 / 10 + jitter / 2, 1700 - way * 13 / 10),
+        _ => (820 + jitter, 900 + jitter / 3 + way / 4),
+    }
+}
+
+/// Bytes of weights, and of everything else, that a part has on an average tile.
+pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
+    let bytes = settings.bytes_per_layer_tile;
+    let (weights, rest) = match (part, settings.features.ends) {
+        (Part::Layer(_), _) if settings.features.equal_layers => (400, 600),
+        (Part::Layer(layer), _) => {
+            let (weights, rest) = layer_scale(settings, layer);
+            (weights * 2 / 5, rest * 3 / 5)
+        }
+        (Part::In, _) if settings.features.forms.contains(&Form::Stem) => (700, 1100),
+        (_, Ends::Small) => (40, 60),
+        (Part::In, Ends::Medium) => (450, 200),
+        (Part::Out, Ends::Medium) => (200, 250),
+        (Part::In, Ends::Large) => (1300, 500),
+        (Part::Out, Ends::Large) => (900, 900),
+    };
+    (bytes * weights / 1000, bytes * rest / 1000)
+}
+
+/// Tiles of a weight; its gradient and its moments have the same.
+pub fn window(settings: &Settings, weight: usize) -> Window {
+    let tiles = settings.tiles;
+    let hash = settings
+        .random
+        .hash([topic::VARIABLE, weight as u64, 0, 20]);
+    if settings.features.equal_layers || hash % 100 >= 15 {
+        return Window {
+            first: 0,
+            count: tiles,
+        };
+    }
+    let count = (tiles / 4 + (hash >> 8) as u32 % (tiles / 2)).max(1);
+    Window {
+        first: (hash >> 40) as u32 % (tiles - count + 1),
+        count,
+    }
+}
