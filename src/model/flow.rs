@@ -133,7 +133,8 @@ impl FlowUses {
             let users = self.by_set[set as usize].iter();
             (set, ascending(users.map(|user| user.node)))
         };
-        let parameters = parameters.into_iter().map(nodes_of).collect();
+        let parameters = parameters.into_iter().map(nodes_of);
+        let parameters = parameters.filter(|(_, nodes)| !nodes.is_empty()).collect();
         let edges = edges.into_iter();
         let mut edges: Vec<FlowEdge> = edges
             .map(|((from, to), bytes)| FlowEdge { from, to, bytes })

@@ -459,7 +459,9 @@ impl<'a> Levels<'a> {
         for node in self.open(Phase::Forward) {
             let mut producers = self.producers(node);
             let is_input = |&edge: &u32| self.edge(edge).bytes > 0;
-            is_made[node] = producers.all(|from| is_made[from])
+            let has_inputs = !self.parameters[node].is_empty() || !self.incoming[node].is_empty();
+            is_made[node] = has_inputs
+                && producers.all(|from| is_made[from])
                 && !self.undirected[node].iter().any(is_input)
                 && self.parameters[node].iter().all(|&own| self.is_weight(own));
         }
@@ -657,10 +659,27 @@ impl<'a> Levels<'a> {
         }
     }
 
+    /// Does a node run before the layers or after them in the forward pass, without a
+    /// weight of theirs? Then the order of the program says more than what it shares.
+    fn is_around_layers(&self, node: usize) -> bool {
+        let is_forward = |own: &usize| self.phases[*own] == Phase::Forward;
+        let layers = |own: &usize| self.seeds[*own].is_some() && is_forward(own);
+        let all = 0..self.found.len();
+        let (first, last) = (all.clone().find(layers), all.rev().find(layers));
+        let is_between =
+            first.is_some_and(|first| first < node) && last.is_some_and(|last| node < last);
+        let of_layers =
+            |found: Found| matches!(found, Found::At(level) if level > 0 && level < self.out);
+        is_forward(&node)
+            && !is_between
+            && !self.is_outside[node]
+            && !self.parameters_of(node).any(of_layers)
+    }
+
     /// What is left is where the variables are that it uses with others.
     fn without_direction(&mut self) {
         for node in 0..self.found.len() {
-            if !self.found[node].is_unknown() {
+            if !self.found[node].is_unknown() || self.is_around_layers(node) {
                 continue;
             }
             let own = self.parameters_of(node);

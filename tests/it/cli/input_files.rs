@@ -313,7 +313,8 @@ fn a_debug_file_cut_off_is_refused_unless_it_is_trusted() {
             let said = format!("cut off at byte {length}, contexts read: ");
             let parts = [&*said, "copy debug.cbor again", "--trust-debug-info"];
             refused(&profile, &debug, &parts);
-            if part == 7 {
+            // Plain Poplar has all names in the string table, and without it no layers.
+            if part == 7 && fixture != "poplar-mlp" {
                 warned_of_everywhere(&profile, &debug, &format!("cut off at byte {length}"));
             }
         }

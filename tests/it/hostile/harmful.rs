@@ -81,8 +81,7 @@ fn variables_shared_in_every_way() {
             contexts.push(one.clone());
         }
     });
-    // The added contexts are not those of programs.
-    let run = case.run(&["--solve", "--trust-debug-info"]);
+    let run = case.run(&["--solve"]);
     assert_eq!(run.code, 3, "{}", run.err);
     assert!(
         run.err.contains("`compute_sets`") || run.err.contains("groups of layers"),
