@@ -161,8 +161,8 @@ impl DebugInfo {
     /// The context with this id, its parent, and so on to the root.
     ///
     /// An unknown id has an empty chain; an unknown parent ends it; a cycle
-    /// ends it where it closes, so no context comes twice (analysis.md,
-    /// section 1).
+    /// ends it where it closes, so no context comes twice (docs/model.md,
+    /// "Contexts and names").
     pub fn chain(&self, id: u64) -> Chain<'_> {
         Chain {
             info: self,
@@ -173,7 +173,7 @@ impl DebugInfo {
 
     /// The pairs (outlined id, replaced id) of a Call to outlined operations:
     /// the operation in the called function, and the one that it replaces at
-    /// this call site (analysis.md, section 5).
+    /// this call site (docs/model.md, "Contexts and names").
     ///
     /// Empty unless both lists are there, well formed and of equal length.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {

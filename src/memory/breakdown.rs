@@ -1,5 +1,5 @@
-//! The memory of every operation alone (analysis.md, section 7: a row of the
-//! operation breakdown is a stage of that one operation).
+//! The memory of every operation alone (docs/model.md, "The memory of a stage": a
+//! row of the operation breakdown is a stage of that one operation).
 
 use super::code::by_kind;
 use super::liveness::StepSums;

@@ -1,4 +1,4 @@
-//! Code and vertex state by the layers that need it (analysis.md, section 7).
+//! Code and vertex state by the layers that need it (docs/model.md, "Code").
 
 use super::Rules;
 use crate::model::{

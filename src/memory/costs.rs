@@ -10,7 +10,7 @@ use std::ops::Range;
 /// pseudo-layer). What a range needs at least never gets less when a layer is
 /// added, so from each start only the ranges up to the first that is over the
 /// limit are kept. In a pipeline a range needs more the more stages come after it
-/// (pipeline.md, section 16); a longer range may then need less than a shorter one.
+/// (docs/model.md, "Pipelines"); a longer range may then need less than a shorter one.
 /// With what was [`Learnt`], it depends on its place too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {

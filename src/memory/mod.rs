@@ -1,11 +1,11 @@
-//! Bytes of any range of layers, per tile (analysis.md, sections 7 and 8).
+//! Bytes of any range of layers, per tile (docs/model.md, "The memory of a stage").
 //!
 //! [`MemoryModel`] knows which layers use each variable and run each piece of
 //! code. From it come the memory of given stages in full
 //! ([`MemoryModel::stages`]), the peak of every range of layers that can fit
 //! ([`MemoryModel::range_costs`]), and what flows between layers
 //! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds what stages of a
-//! [`Pipeline`] keep, for as many stages as come after them (pipeline.md);
+//! [`Pipeline`] keep, for as many stages as come after them;
 //! [`MemoryModel::learning`] adds what compiled pipelines needed beyond that.
 
 mod breakdown;
@@ -96,8 +96,8 @@ impl<'a> MemoryModel<'a> {
         })
     }
 
-    /// The same model with what stages need in `pipeline` (pipeline.md, sections
-    /// 13 to 16), and with what was learnt. The classic rules know none.
+    /// The same model with what stages need in `pipeline` (docs/model.md,
+    /// "Pipelines"), and with what was learnt. The classic rules know none.
     ///
     /// # Errors
     /// As [`MemoryModel::new`].

@@ -21,7 +21,7 @@ use std::ops::Range;
 /// Beside that there are gaps: what the compiler says a tile takes beyond
 /// always-live variables and the peak of the others (36 bytes on one tile of a
 /// real profile, up to 18 % of a tile in others). A stage has them in
-/// proportion to what it takes of the tile (pipeline.md, section 11).
+/// proportion to what it takes of the tile (docs/model.md, "Overhead and gaps").
 #[derive(Debug, Clone)]
 pub struct Overhead {
     /// By tile and [`CodeKind`]: the maximum that a stage can need.

@@ -1,4 +1,4 @@
-//! What layers share and hand on (analysis.md, section 8).
+//! What layers share and hand on (docs/model.md, "What layers share").
 
 use super::MemoryModel;
 use crate::model::PlaceSet;

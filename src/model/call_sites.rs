@@ -9,9 +9,10 @@ use rustc_hash::FxHashMap;
 /// Means no call.
 pub const NO_CALL: u32 = u32::MAX;
 
-/// The call paths that end with a call of such a function.
+/// All call paths, with those that end with a call of such a function.
 pub(super) struct CallSites {
-    /// The path, the one without its innermost Call, and the body of the function.
+    /// The path, the one without its innermost Call, and the body of the function if it
+    /// is called from several places.
     all: Vec<(Path, Path, Option<u32>)>,
 }
 

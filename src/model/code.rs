@@ -1,5 +1,5 @@
-//! Code and vertex state of operations, by tile (analysis.md, section 7), and
-//! of the parts of an operation that use different variables.
+//! Code and vertex state of operations, by tile (docs/model.md, "Code"), and of
+//! the parts of an operation that use different variables.
 
 use super::ModelError;
 use super::operations::FoundGroup;

@@ -1,4 +1,4 @@
-//! Which operation a program belongs to (analysis.md, section 3).
+//! Which operation a program belongs to (docs/model.md, "Contexts and names").
 
 use crate::debug_info::{DebugInfo, Position, SoftwareLayer};
 use rustc_hash::FxHashMap;

@@ -15,19 +15,20 @@ use crate::profile::{LiveClasses, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-/// What runs without a break, and what flows between it.
+/// What runs without a break, and what flows from one such run to others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// In the order of their first steps.
     pub nodes: Vec<FlowNode>,
     /// Live ranges, those with the same producer and consumers joined.
     pub edges: Vec<FlowEdge>,
-    /// By user set with parameters, ascending: the nodes that use them.
+    /// By user set with parameters, ascending: the nodes that use them. These have no
+    /// producer.
     pub parameters: Vec<(u32, Box<[u32]>)>,
 }
 
-/// Steps that follow each other and belong to one operation or to one call of a
-/// function, with the copies of its arguments and results.
+/// Steps that follow each other and belong to one operation, or to one call of a
+/// function that several places call, with the copies of its arguments and results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowNode {
     /// Index of the first step.

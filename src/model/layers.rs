@@ -1,4 +1,4 @@
-//! Operations to layers (analysis.md, section 6).
+//! Operations to layers (docs/model.md, "Layers").
 
 use super::{Label, Operation};
 use clap::ValueEnum;

@@ -1,4 +1,5 @@
-//! Which layers run on each IPU of a compiled pipeline (pipeline.md, section 17).
+//! Which layers run on each IPU of a compiled pipeline (docs/model.md, "A compiled
+//! pipeline").
 
 use super::operations::{self, Found};
 use super::{LayerOptions, Layering, ModelError, Operation, contexts, names};

@@ -1,9 +1,9 @@
 //! Profile and contexts to a [`Model`]: operations in the order of the
 //! program, what memory each owns, and (with regexes) their layers.
 //!
-//! [`Model::build`] follows analysis.md, sections 2 to 5; nothing of it
-//! depends on how layers are named, so one model serves any number of
-//! [`Layering`]s (section 6).
+//! [`Model::build`] follows docs/model.md, "Contexts and names" to "Operations",
+//! "Passes" and "The flow of data"; nothing of it depends on how layers are named,
+//! so one model serves any number of [`Layering`]s ("Layers").
 
 mod belonging;
 mod call_sites;
@@ -149,16 +149,16 @@ pub struct Model {
 pub struct Operation {
     /// What it owns, as a position in [`Model::operation_groups`].
     pub group: u32,
-    /// Its full name (analysis.md, section 5).
+    /// Its full name (docs/model.md, "Contexts and names").
     pub name: Box<str>,
     /// The inputs of its operation context, joined by `/`, every `.` read as `/`.
     pub inputs: Box<str>,
     /// Does it only make a tensor? Such an operation never has a layer.
     pub is_tensor: bool,
     /// Did the compiler make it, so that no context says what it is for
-    /// (analysis.md, section 3)?
+    /// (docs/model.md, "Contexts and names")?
     pub is_anonymous: bool,
-    /// Is it part of the backward pass (pipeline.md, section 12)?
+    /// Is it part of the backward pass (docs/model.md, "Passes")?
     pub is_backward: bool,
     /// Does it update weights? By its name or, where no operation has such a name, by
     /// what it does.
@@ -172,8 +172,8 @@ pub struct Operation {
     pub call: u32,
 }
 
-/// What the operations of one uid own (analysis.md, section 4): the first of
-/// them in the walk defines it.
+/// What the operations of one uid own (docs/model.md, "Operations"): the first
+/// of them in the walk defines it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationGroup {
     /// The id of the operation context.

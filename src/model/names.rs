@@ -1,4 +1,4 @@
-//! Names of operations (analysis.md, section 5).
+//! Names of operations (docs/model.md, "Contexts and names").
 
 use super::contexts::operation_layer;
 use super::operations::{Found, FoundOperation};
@@ -95,7 +95,7 @@ impl Namer<'_> {
         }
     }
 
-    /// Is the operation part of the backward pass (pipeline.md, section 12)?
+    /// Is the operation part of the backward pass (docs/model.md, "Passes")?
     fn is_backward(&self, context: Position, name: &str) -> bool {
         match self.layer {
             Some(SoftwareLayer::Popart) => {
@@ -107,7 +107,7 @@ impl Namer<'_> {
         }
     }
 
-    /// Does it update weights (pipeline.md, section 12)?
+    /// Does it update weights (docs/model.md, "Passes")?
     fn is_update(&self, context: Position, name: &str) -> bool {
         let text = |field| self.debug_info.text(context, field).unwrap_or("");
         match self.layer {

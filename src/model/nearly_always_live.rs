@@ -1,6 +1,6 @@
 //! Lasting variables that are not counted as always live, because steps that only
 //! copy from or to the host leave them out. That is seen in the field with large
-//! weights (pipeline.md, section 13).
+//! weights (docs/model.md, "Variables").
 
 use super::VariableGroups;
 use crate::message::Warning;

@@ -1,5 +1,5 @@
-//! Programs to operations (analysis.md, section 4), and which of those that own
-//! memory belong to none.
+//! Programs to operations (docs/model.md, "Operations"), and which of those that
+//! own memory belong to none.
 
 use super::ModelError;
 use super::contexts::{OperationContext, OperationContexts};

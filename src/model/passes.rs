@@ -1,5 +1,5 @@
-//! The pass of each operation: forward, backward or update (pipeline.md, section
-//! 12). Contexts tell which operations of the main graph are backward; the first
+//! The pass of each operation: forward, backward or update (docs/model.md,
+//! "Passes"). Contexts tell which operations of the main graph are backward; the first
 //! of them is the turn, and all others are told by their steps: inside the body of
 //! a function contexts do not tell, but the steps of its calls do.
 

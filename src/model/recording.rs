@@ -1,5 +1,5 @@
-//! How the profile was recorded, as far as a pipeline depends on it (pipeline.md,
-//! sections 13 and 14).
+//! How the profile was recorded, as far as a pipeline depends on it (docs/model.md,
+//! "Passes").
 
 use super::operations::Found;
 use super::walk::NO_CALL as NO_PATH;

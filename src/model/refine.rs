@@ -1,5 +1,5 @@
 //! User sets told apart by what their variables are called and by what
-//! they are paired with (pipeline.md, section 11): only then can a variable
+//! they are paired with (docs/model.md, "Variables"): only then can a variable
 //! count where its name or its partner says.
 
 use super::operations::FoundGroup;

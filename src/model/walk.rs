@@ -1,4 +1,4 @@
-//! The walk over the program tree (analysis.md, section 2).
+//! The walk over the program tree (docs/model.md, "The walk").
 
 use super::ModelError;
 use crate::limits;

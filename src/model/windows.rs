@@ -1,4 +1,4 @@
-//! The steps of an operation (analysis.md, section 4).
+//! The steps of an operation (docs/model.md, "Operations").
 
 use super::operations::Found;
 use super::walk::{CallPaths, NO_CALL, Path};

@@ -115,7 +115,7 @@ pub enum ProfileError {
         /// Tiles in `memory_by_tile`.
         listed: u64,
     },
-    /// The rules of splitting are for one IPU (analysis.md, section 7).
+    /// The rules of splitting are for one IPU (docs/model.md, "The memory of a stage").
     #[error(
         "the profile was compiled for {ipus} IPUs ({tiles} tiles, {of_ipu} on each, \
          replicas: {replicas}), and only one IPU without replication can be split; compile the whole \

@@ -3,8 +3,8 @@
 //! [`Profile::read`] opens the file strictly read-only, looks at the format
 //! version and the target first, and then goes over each table that the
 //! analysis needs once, in the order in which SQLite keeps it. Rows are joined
-//! here, in memory, by the ids of the tables. The sources of the rules are the
-//! notes on the format; what was checked there was checked on a real profile.
+//! here, in memory, by the ids of the tables. What is said to be
+//! checked was checked on a real profile.
 
 mod build_info;
 mod cells;
@@ -97,7 +97,7 @@ impl Profile {
     /// # Errors
     /// [`ProfileError`] names the table, column and row that could not be
     /// understood; profiles for several IPUs or replicas are refused
-    /// (analysis.md, section 7).
+    /// (docs/model.md, "The memory of a stage").
     pub fn read(path: &Path) -> Result<Self, ProfileError> {
         Self::read_with(path, &Progress::new())
     }

@@ -160,8 +160,8 @@ impl Target {
         ))))
     }
 
-    /// Refuses what the rules do not cover (analysis.md, section 7), and what
-    /// no machine is like.
+    /// Refuses what the rules do not cover (docs/model.md, "The memory of a stage"),
+    /// and what no machine is like.
     pub(crate) fn check_single_ipu(&self) -> Result<(), ProfileError> {
         self.check_sizes()?;
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {

@@ -66,7 +66,7 @@ pub enum SolveError {
     #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
     Contradiction(Box<Conflict>),
     /// A range costs less than a range inside it, which no stage memory does
-    /// (analysis.md section 7).
+    /// (docs/model.md, "The memory of a stage").
     #[error(
         "internal error: the layers at positions {}..{} need {peak} bytes, but those at {}..{} \
          inside them {}; {REPORT_THIS}",

@@ -1,5 +1,5 @@
-//! The original tool's search (analysis.md section 9): fill stage after
-//! stage up to a share of the tile memory.
+//! The original tool's search (docs/model.md, "The original's search"): fill stage
+//! after stage up to a share of the tile memory.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub struct Greedy {
     pub min_layers: usize,
 }
 
-/// Searches as the original does (analysis.md section 9), with at most
+/// Searches as the original does (docs/model.md, "The original's search"), with at most
 /// `max_stages` stages on tiles of `mem_per_tile` bytes. Ranges that are
 /// missing from `costs` are over the limit.
 /// The pseudo-layer is a layer like others.

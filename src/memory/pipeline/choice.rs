@@ -1,5 +1,5 @@
-//! Which pipeline to weigh for (pipeline.md, section 13), and which others a user
-//! may try.
+//! Which pipeline to weigh for (docs/model.md, "Pipelines"), and which others a
+//! user may try.
 
 use super::{Accumulator, Pipeline, Recompute, Schedule};
 use crate::model::{Framework, Model};

@@ -1,4 +1,4 @@
-//! What a pipeline needs beside its layers (pipeline.md, sections 13 to 16).
+//! What a pipeline needs beside its layers (docs/model.md, "Pipelines").
 //!
 //! The profile is that of one IPU, which runs each micro-batch through the whole
 //! model before the next one. The stages of a pipeline work on several at once, so
@@ -48,8 +48,8 @@ pub enum Schedule {
 
 impl Schedule {
     /// How many more copies of a stashed tensor a training pipeline keeps in a
-    /// stage with `depth` forward pipeline stages after it: D(d) of pipeline.md,
-    /// section 13.
+    /// stage with `depth` forward pipeline stages after it (docs/model.md,
+    /// "Pipelines").
     pub fn copies(self, depth: usize) -> u64 {
         let depth = depth as u64;
         match self {
@@ -62,7 +62,7 @@ impl Schedule {
     }
 
     /// The fewest micro-batches that it accumulates gradients over, with this
-    /// number of forward pipeline stages (pipeline.md, section 14).
+    /// number of forward pipeline stages (docs/model.md, "Pipelines").
     pub fn least_accumulation(self, stages: usize) -> usize {
         match self {
             Schedule::None => 1,

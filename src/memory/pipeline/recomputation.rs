@@ -7,8 +7,8 @@ use crate::model::Framework;
 
 impl MemoryModel<'_> {
     /// What is to be said where the stages of the pipeline keep activations that the profile
-    /// does not have, because it was recorded with recomputation (pipeline.md,
-    /// section 13). Where each layer is computed again, little is missing.
+    /// does not have, because it was recorded with recomputation (docs/model.md,
+    /// "Recomputation"). Where each layer is computed again, little is missing.
     pub fn recording_warning(&self) -> Option<Warning> {
         let (flows, recording) = (self.flows.as_ref()?, self.model.recording);
         let recompute = flows.pipeline.recompute;

@@ -1,4 +1,4 @@
-//! The memory of given stages, in full (analysis.md, section 7).
+//! The memory of given stages, in full (docs/model.md, "The memory of a stage").
 
 mod live_changes;
 mod live_sums;

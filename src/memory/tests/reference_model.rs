@@ -182,7 +182,7 @@ impl Plain {
         }
     }
 
-    /// Section 7 for one tile, word by word.
+    /// docs/model.md, "The memory of a stage", for one tile, word by word.
     pub(in crate::memory) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
         let all = self.groups_of(layers.clone());
         let layered = self.groups_of(layers.start.max(1)..layers.end);
@@ -225,7 +225,7 @@ impl Plain {
         (parts, peak)
     }
 
-    /// Does this variable flow from layer `a` to layer `b`? (section 8)
+    /// Does this variable flow from layer `a` to layer `b`? ("What layers share")
     pub(in crate::memory) fn flows(&self, variable: &PlainVariable, a: usize, b: usize) -> bool {
         let (in_a, in_b) = (self.groups_of(a..a + 1), self.groups_of(b..b + 1));
         let both = !variable.users.is_disjoint(&in_a) && !variable.users.is_disjoint(&in_b);

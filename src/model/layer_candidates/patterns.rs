@@ -52,7 +52,7 @@ struct Number {
 
 /// The patterns that a name fills, each with what fills it. Those that it fills in
 /// two different ways are left out: a regex would match twice, and no layer would
-/// be told (analysis.md, section 6).
+/// be told (docs/model.md, "Layers").
 pub(super) fn of_name(name: &str) -> Vec<(NumberPattern<'_>, Filling<'_>)> {
     let mut found: Vec<(NumberPattern<'_>, Filling<'_>)> = Vec::new();
     let mut ambiguous: Vec<NumberPattern<'_>> = Vec::new();

@@ -49,7 +49,7 @@ fn has_equal_names(evidence: &Evidence<'_>) -> bool {
 }
 
 /// Text as a regex. In the inputs of operations every `.` is read as `/`
-/// (analysis.md, section 5).
+/// (docs/model.md, "Layers").
 fn literal(text: &str) -> String {
     // A space or a minus need no escape outside of brackets.
     regex::escape(text)

@@ -1,4 +1,4 @@
-//! Section 6, rule by rule, on operations made by hand.
+//! The rules of docs/model.md, "Layers", one by one, on operations made by hand.
 
 use super::*;
 use crate::model::testing;

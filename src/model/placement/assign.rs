@@ -168,7 +168,8 @@ impl<'a> FoundPlaces<'a> {
             Found::Unknown => self.of_operation[number],
             found => found,
         };
-        // Inputs of a layer are also those of what comes after it, such as a pooler.
+        // Inputs of a layer are also those of what comes after it, such as a pooler: the
+        // flow of data knows better.
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self.layering.own_layer(number);
         let layer = layer.filter(|_| !is_called && is_certain);
@@ -254,8 +255,8 @@ impl<'a> FoundPlaces<'a> {
         found.find(is_there).unwrap_or_default()
     }
 
-    /// Where an operation is that no data flows through: before or after the layers, if it
-    /// computes.
+    /// Where an operation outside the layers is that no data flows through: before or after
+    /// them, if it computes in the forward pass.
     fn by_order(
         &self,
         number: usize,

@@ -100,15 +100,15 @@ pub(super) struct Levels<'a> {
     /// By node, from what comes before it and from what comes after it, in its phase.
     before: Vec<Option<Level>>,
     after: Vec<Option<Level>>,
-    /// The first step of the last layer that runs first, and by level its last step,
-    /// before the turn.
+    /// The first step of the highest layer before the turn.
     last_layer: u32,
     found: Vec<Found>,
 }
 
 impl<'a> Levels<'a> {
-    /// Finds them, and by parameter the levels that share it. `levels` has by operation the level that its name says, and
-    /// `parameter_level` by user set that of the weight's name.
+    /// Finds them, and by parameter the levels that share it. `levels` has by operation
+    /// the level that its name says, and `parameter_level` by user set that of the
+    /// weight's name.
     pub(super) fn find(
         model: &'a Model,
         bytes: &'a [SetBytes],

@@ -1,22 +1,26 @@
-//! Where operations, variables and code count (pipeline.md, section 11).
+//! Where operations, variables and code count (docs/model.md, "Positions" and "What
+//! variables count in").
 //!
 //! A [`Layering`] gives a layer to the operations whose names say one. All
 //! others must count somewhere too: embedding and head, optimiser, what the
 //! compiler makes. In the full model they get places by these rules:
 //!
-//! 1. *Layered operations* have the place of their layer. The body of a
-//!    function that several layers call without saying so has that of each
-//!    call (`calls`).
-//! 2. *In* and *Out* are what runs before the layers, and after them up to the
-//!    return of the backward pass (`ends`).
-//! 3. *Variables* have the places of the operations of 1, 2 and 6 that use them.
-//! 4. *Operations that reach over the model* have no place of their own and
-//!    add none to a variable. What only they use goes by its name, by the
-//!    variables it is used with, or to all places touched (`variables`); their
-//!    code counts program by program with what each touches.
-//! 5. *What the compiler makes* and nothing else uses is in every stage.
-//! 6. *All other operations* go with the variables that they use, or with the
-//!    operation before them.
+//! 1. *Layered operations* have the place of their layer.
+//! 2. *All others* have that of the data that flows through them: between what
+//!    makes it and what uses it, in the forward pass up from In over the layers
+//!    to Out, in the backward pass down again. Updates are where the weights are
+//!    that they change (`levels`).
+//! 3. *Operations that reach over the model*, such as a norm of all gradients, leave no
+//!    place between what they use and what uses them. They have none of their own and
+//!    add none to a variable. The same holds for those that only copy from and to the
+//!    host or make a tensor.
+//! 4. *Where no data flows*, it is every stage for what the compiler makes and
+//!    nothing else uses, and else the order of the program (`assign`).
+//! 5. *Variables* have the places of the operations of 1, 2 and 4 that use them. What
+//!    only those of 3 use goes by its name, by the variables it is used with, or
+//!    to all places touched (`variables`); their code counts program by
+//!    program with what each touches.
+//! 6. *Weights that several places share* keep these on one IPU (`weights`).
 //!
 //! The classic model knows only the layers and one pseudo-layer for all else.
 
@@ -107,17 +111,21 @@ pub struct PlacementOptions {
 pub enum Reason {
     /// Its name or inputs say its layer.
     Layer,
-    /// It is part of a function, and this is where the function is called for.
+    /// It is part of a function that several places call, and this call of it is
+    /// there by what flows through it.
     Call,
-    /// It runs before the layers, or in the backward pass of what does.
+    /// Data flows through it before the layers, or it is the backward pass of such.
     BeforeLayers,
-    /// It runs after the last layer and before the backward pass returns.
+    /// Data flows through it after the layers, and before it returns to them.
     AfterLayers,
-    /// Most bytes of its variables are there.
+    /// Data flows through it there; between several places it is where most bytes of
+    /// its variables are.
     Variables,
-    /// The operation before it is there.
+    /// No data flows through it, and the operation before it is there.
     Neighbour,
-    /// It reaches over the model: its programs count with what they touch.
+    /// It updates weights that are there or, without a place, it reaches over the
+    /// model or only copies from and to the host: its programs count with what they
+    /// touch.
     Touched,
     /// The compiler makes it for every IPU.
     EveryStage,

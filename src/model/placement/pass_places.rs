@@ -1,4 +1,4 @@
-//! Which places use a variable in which pass (pipeline.md, sections 12 to 15).
+//! Which places use a variable in which pass (docs/model.md, "Pipelines").
 
 use super::Placement;
 use super::by_layer::of_sets;

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 pub(super) struct SetBytes {
     pub(super) all: u64,
     /// Those of parameters: live on the first and on the last step, or a
-    /// variable of the framework by its context (pipeline.md, section 13).
+    /// variable of the framework by its context (docs/model.md, "Variables").
     pub(super) parameters: u64,
 }
 

@@ -19,17 +19,17 @@ pub(super) struct VariablePlaces {
 }
 
 impl VariablePlaces {
-    /// The places of all variables. `firm` has those of operations of layers,
-    /// In and Out. To these come the places of all other operations that have
-    /// one and use it, among them the callers of a function. What has none then
-    /// goes, by the first rule that applies,
+    /// The places of all variables. `firm` has those of the operations that names or the
+    /// flow of data place. To these come the places of all other operations that have
+    /// one and use it, such as updates. What has none then goes, by the first rule that
+    /// applies,
     ///
     /// 1. to the layer that its own name gives, or the place of the weight that
     ///    it is named after;
     /// 2. to the place of the other variables of an operation that uses it,
     ///    when these have one place;
     /// 3. to that of the variables of one program that uses it, when these do;
-    /// 4. to that of the variables that a compute set of all pairs it with;
+    /// 4. to that of the variables that a compute set over the model pairs it with;
     /// 5. to all places that operations which use it touch;
     /// 6. to every stage, when the compiler's operations use it;
     /// 7. to the place that operations which use it are near to.
@@ -141,7 +141,8 @@ fn without_every_stage(places: PlaceSet) -> PlaceSet {
     }
 }
 
-/// The operations that reach over the model.
+/// The operations without a place of their own: those that reach over the model, and
+/// copies from and to the host.
 #[derive(Debug)]
 pub(super) struct Reaching {
     /// By operation group: is it one of theirs?

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A weight that several places use, so that these must be on one IPU
-/// (pipeline.md, section 11).
+/// (docs/model.md, "Shared weights").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeightTie {
     /// The name of the weight: that of its tensor, or of its variable.

@@ -1,5 +1,5 @@
 //! A profile of a compilation for any number of IPUs, as it was recorded
-//! (pipeline.md, section 17).
+//! (docs/model.md, "A compiled pipeline").
 //!
 //! Tiles are numbered through over all IPUs: the IPU of a tile is its number
 //! divided by the tiles of one IPU. No real profile of several IPUs was available,

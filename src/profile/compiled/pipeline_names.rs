@@ -1,4 +1,4 @@
-//! Names that tell what a pipeline made (pipeline.md, section 17).
+//! Names that tell what a pipeline made (docs/model.md, "A compiled pipeline").
 
 /// What a variable is for, as its name tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,5 +1,5 @@
 //! What a compiled pipeline needed beyond what was predicted, in a file of its own
-//! (pipeline.md, section 17).
+//! (docs/model.md, "A compiled pipeline").
 
 use super::{Against, StageAgainst, TileParts};
 use crate::escape::json;

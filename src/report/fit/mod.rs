@@ -1,5 +1,5 @@
 //! Whether a compilation fits, IPU by IPU, and how far it is from what was
-//! predicted (pipeline.md, section 17).
+//! predicted (docs/model.md, "A compiled pipeline").
 //!
 //! `build` makes the facts from what a profile recorded, and `against` compares
 //! them with the report of an earlier run that predicted the stages. Every output

@@ -174,7 +174,7 @@ impl Subject {
         }
     }
 
-    /// The counts of `-v`, and the warnings of section 6.
+    /// The counts of `-v`, and the warnings about layers.
     pub fn warnings(&self) {
         let run = self.run(&["--layer-breakdown", "-v"]);
         let layers = &self.oracle.layering.layer;

@@ -1,4 +1,4 @@
-//! Section 8 of the rules: what layers share and hand to each other.
+//! docs/model.md, "What layers share": what layers share and hand to each other.
 
 use std::collections::BTreeSet;
 

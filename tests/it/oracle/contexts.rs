@@ -1,4 +1,4 @@
-//! `debug.cbor` as one document in memory, and section 1 of the rules.
+//! `debug.cbor` as one document in memory, and the chains of contexts.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -78,7 +78,7 @@ impl Contexts {
         self.all.values().any(|context| context.layer == layer)
     }
 
-    /// Section 1: the context, its parent, and so on.
+    /// The context, its parent, and so on.
     pub fn chain(&self, id: u64) -> Vec<&Context> {
         let mut chain = Vec::new();
         let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! Section 6 of the rules: which layer each operation belongs to.
+//! docs/model.md, "Layers": which layer each operation belongs to.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -7,9 +7,9 @@ use regex::Regex;
 
 use super::operations::Operation;
 
-/// The default layer regex of section 6.
+/// The default layer regex.
 pub const LAYER_REGEX: &str = r"(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
-/// The default layer-0 inputs regex of section 6.
+/// The default regex for inputs of the first layer.
 pub const INPUTS_REGEX: &str = "(word_embeddings|Embedding_Dict)";
 
 /// How layers are found and ordered.
@@ -96,7 +96,7 @@ impl Layering {
     }
 }
 
-/// The table of section 6, for all operations in reverse.
+/// The rules of docs/model.md, "Layers", for all operations in reverse.
 fn marks(operations: &[Operation], rules: &Rules) -> (Vec<Mark>, Vec<String>) {
     let layer_regex = Regex::new(&rules.layer_regex).expect("a regex");
     let inputs_regex = Regex::new(&rules.inputs_regex).expect("a regex");

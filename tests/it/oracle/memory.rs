@@ -1,4 +1,4 @@
-//! Section 7 of the rules: the memory of a stage, tile by tile.
+//! docs/model.md, "The memory of a stage": the memory of a stage, tile by tile.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -32,7 +32,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Reads both files and applies sections 1 to 6 of the rules.
+    /// Reads both files and applies docs/model.md up to "Layers".
     pub fn new(profile: &Path, debug: &Path, rules: &Rules) -> Self {
         let profile = Profile::read(profile);
         let contexts = Contexts::read(debug);

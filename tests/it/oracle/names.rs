@@ -1,4 +1,4 @@
-//! Section 5 of the rules: the names of operations.
+//! docs/model.md, "Contexts and names": the names of operations.
 
 use std::collections::HashMap;
 

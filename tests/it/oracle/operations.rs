@@ -1,4 +1,4 @@
-//! Sections 2 to 4 of the rules: the walk, the operation context of a program,
+//! docs/model.md, up to "Operations": the walk, the operation context of a program,
 //! and the operations.
 
 use std::collections::{BTreeSet, HashMap};
@@ -41,7 +41,7 @@ pub(super) struct Visit {
     pub(super) times: u64,
 }
 
-/// Section 2. Panics where the file is cyclic.
+/// "The walk". Panics where the file is cyclic.
 pub(super) fn walk(profile: &Profile) -> Vec<Visit> {
     let mut visits = Vec::new();
     for &root in &profile.roots {
@@ -85,7 +85,7 @@ pub fn operation_layer(contexts: &Contexts) -> Option<&'static str> {
     layers.into_iter().find(|layer| contexts.has_layer(layer))
 }
 
-/// Section 3: the operation context, and whether the operation is anonymous.
+/// "Contexts and names": the operation context, and whether the operation is anonymous.
 fn operation_context(
     contexts: &Contexts,
     layer: Option<&str>,
@@ -106,7 +106,7 @@ fn operation_context(
     })
 }
 
-/// Sections 4 and 5: all operations in order.
+/// "Operations": all of them in order, with their names.
 pub fn operations(profile: &Profile, contexts: &Contexts) -> Vec<Operation> {
     let layer = operation_layer(contexts);
     let mut found: Vec<Found> = Vec::new();

@@ -24,7 +24,7 @@ pub struct Program {
     pub body: Option<i64>,
     /// How often its children run when it does.
     pub times: u64,
-    /// What it uses, by the list in section 4.
+    /// What it uses, by docs/model.md, "Operations".
     pub variables: BTreeSet<i64>,
 }
 
@@ -201,7 +201,7 @@ fn programs(
     programs.collect()
 }
 
-/// The region variables of section 4, by program.
+/// The variables of regions, by program (docs/model.md, "Operations").
 fn region_variables(database: &Database) -> HashMap<i64, Vec<i64>> {
     let of = |kind: &str, table: &str, columns: &[&str]| -> Vec<(i64, i64)> {
         let key = match table.starts_with("host_exchange") {

@@ -1,4 +1,4 @@
-//! Section 9 of the rules, and the best split by trying all.
+//! docs/model.md, "The original's search", and the best split by trying all.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -90,7 +90,7 @@ fn stages(cuts: &[usize], count: usize) -> Vec<Range<usize>> {
     starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// Section 9. The pseudo-layer counts as a layer.
+/// "The original's search". The pseudo-layer counts as a layer.
 pub fn greedy(ranges: &Ranges, num_ipus: usize, mem_per_tile: u64) -> Greedy {
     let mut last = None;
     for min_layers in [3, 2, 1] {

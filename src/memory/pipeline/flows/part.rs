@@ -52,13 +52,13 @@ pub(in crate::memory::pipeline) struct Flow {
 /// What a stage does with a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct Part {
-    /// K: kept from its forward to its backward pass.
+    /// Kept from its forward to its backward pass.
     pub(in crate::memory::pipeline) kept: bool,
-    /// X: made before it, and used in its forward pass.
+    /// Made before it, and used in its forward pass.
     pub(in crate::memory::pipeline) enters: bool,
-    /// C: handed from a layer of it to another.
+    /// Handed from a layer of it to another.
     pub(in crate::memory::pipeline) between_layers: bool,
-    /// Y: made in it or received by it, and used after it.
+    /// Made in it or received by it, and used after it.
     pub(in crate::memory::pipeline) leaves: bool,
     /// A gradient that comes from a later stage.
     pub(in crate::memory::pipeline) gradient_in: bool,
@@ -86,7 +86,7 @@ impl Flow {
     }
 
     /// What a stage with these places does with it: the definitions of
-    /// pipeline.md, sections 13 and 15, word by word.
+    /// docs/model.md, "Pipelines", word by word.
     pub(in crate::memory::pipeline) fn part_of(&self, places: &Range<u32>) -> Part {
         let (before, after) = (places.start, places.end);
         let met = |users: &[u32]| users.iter().any(|user| places.contains(user));
