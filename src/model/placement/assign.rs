@@ -203,13 +203,14 @@ impl<'a> FoundPlaces<'a> {
                 places.dedup();
                 (sets.intern(&places)?, Reason::Touched)
             }
+            (None, Found::Everywhere) => (EVERYWHERE, Reason::EveryStage),
             (None, Found::Several) => (NOWHERE, Reason::Touched),
             (None, Found::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
-            (None, Found::Unknown) if own.is_anonymous => (NOWHERE, Reason::Touched),
             // A body may be listed for one of its calls alone.
             (None, Found::Unknown) if own.is_nested || self.layers.contains(&number) => {
                 (near, Reason::Neighbour)
             }
+            (None, Found::Unknown) if own.is_anonymous => (NOWHERE, Reason::Touched),
             (None, Found::Unknown) => self.by_order(number, sets)?,
         };
         Ok(OperationPlace { places, reason })

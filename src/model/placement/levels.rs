@@ -22,6 +22,8 @@ pub(super) enum Found {
     Shared(u32),
     /// At several levels: it reaches over the model.
     Several,
+    /// On every IPU: it advances what several levels use, such as a random state.
+    Everywhere,
 }
 
 impl Found {
@@ -125,6 +127,7 @@ impl<'a> Levels<'a> {
         own.forward();
         own.made_of_parameters();
         own.place_parameters(Phase::Forward);
+        own.advance_state();
         own.seed_by_use(Phase::Backward);
         own.spread(Phase::Backward);
         own.backward();
@@ -545,6 +548,23 @@ impl<'a> Levels<'a> {
         let before = self.before[node];
         let most = most.max_by_key(|&(level, bytes)| (bytes, Some(level) == before, level));
         most.map(|(level, _)| level)
+    }
+
+    /// What no data flows through, but what changes a parameter that several levels use,
+    /// works for all of them: every IPU has a state of its own.
+    fn advance_state(&mut self) {
+        for node in self.open(Phase::Forward) {
+            let is_state = !self.parameters[node].is_empty()
+                && self
+                    .parameters_of(node)
+                    .all(|found| found == Found::Several)
+                && self.incoming[node].is_empty()
+                && self.undirected[node].is_empty()
+                && self.outgoing(node).is_empty();
+            if is_state && self.found[node].is_unknown() {
+                self.found[node] = Found::Everywhere;
+            }
+        }
     }
 
     /// What runs in the backward pass, but for what follows that of the layers.

@@ -45,8 +45,7 @@ impl VariablePlaces {
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
         let own = places_of_groups(model, operations, sets)?;
-        let local: Vec<PlaceSet> = own.iter().map(|&own| without_every_stage(own)).collect();
-        let by_operation = by_users(model, |group| local[group], sets)?;
+        let by_operation = by_users(model, |group| own[group], sets)?;
         let counted = firm.iter().zip(&by_operation);
         let counted = counted.map(|(&firm, &others)| sets.union(firm, others));
         let counted = counted.collect::<Result<_, _>>()?;
@@ -130,14 +129,6 @@ impl PlaceRules<'_> {
             self.counted[set] = decided.next().unwrap_or(NOWHERE);
         }
         Ok(())
-    }
-}
-
-fn without_every_stage(places: PlaceSet) -> PlaceSet {
-    if places == EVERYWHERE {
-        NOWHERE
-    } else {
-        places
     }
 }
 

@@ -61,10 +61,13 @@ impl KnownFlows {
     }
 
     /// Without Out, where the forward pass does not use a variable there: then the
-    /// backward pass that does is that of In, which has the same weights.
+    /// backward pass that does is that of In, which has the same weights. So it is with
+    /// the gradient of these, which stays on their IPU.
     fn own_backward<'a>(&self, forward: &[u32], backward: &'a [u32]) -> Cow<'a, [u32]> {
         let is_in = self.out.is_some_and(|out| {
-            backward.last() == Some(&out) && !forward.is_empty() && !forward.contains(&out)
+            let is_gradient = forward.is_empty() && backward == [0, out];
+            let is_ins = !forward.is_empty() && !forward.contains(&out);
+            is_gradient || (is_ins && backward.last() == Some(&out))
         });
         if !is_in {
             return backward.into();
