@@ -265,7 +265,7 @@ mod tests {
         for (computed, refused) in [(990, false), (1010, false), (989, true), (1011, true)] {
             let own = found(&[pair(0, 1000, computed)]).unwrap();
             assert_eq!(own.refused, refused, "{own}");
-            assert_eq!(judge(&[own.clone()], false).is_err(), refused);
+            assert_eq!(judge(std::slice::from_ref(&own), false).is_err(), refused);
             assert_eq!(judge(&[own], true).unwrap().len(), 1);
         }
         let nothing = Pair {

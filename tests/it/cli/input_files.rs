@@ -247,7 +247,7 @@ fn a_file_that_may_not_be_read_is_said_to_be_closed() {
     let closed = folder.path().join("closed");
     fs::create_dir(&closed).unwrap();
     let inner = copy(FIXTURE, &closed);
-    let close = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0)).unwrap();
+    let close = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
     [&profile, &debug, &closed]
         .into_iter()
         .for_each(|path| close(path));

@@ -273,7 +273,8 @@ fn agrees(profile: &Path, debug: &Path, what: &str) {
     let placement = Placement::full(&model, &layering, &PlacementOptions::default());
     let placement = placement.expect("places");
     let memory = MemoryModel::new(&model, &placement).expect("memory");
-    let stage = &memory.stages(&[0..memory.layers()])[0];
+    let whole = 0..memory.layers();
+    let stage = &memory.stages(std::slice::from_ref(&whole))[0];
     for (tile, recorded) in model.recorded.tiles.iter().enumerate() {
         assert_eq!(
             stage.tile_bytes(tile),
