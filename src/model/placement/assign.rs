@@ -268,7 +268,7 @@ impl<'a> FoundPlaces<'a> {
         let is_forward = matches!(own.pass, Pass::Forward | Pass::Both) && computes;
         let out = self.layering.names.len() as u32;
         Ok(match number {
-            _ if !is_forward || own.is_tensor => (NOWHERE, Reason::Touched),
+            _ if !is_forward || self.layering.is_empty() => (NOWHERE, Reason::Touched),
             _ if number < *self.layers.start() => (sets.one(IN)?, Reason::BeforeLayers),
             _ => (sets.one(out)?, Reason::AfterLayers),
         })
