@@ -123,6 +123,15 @@ impl<'r> Cells<'r> {
         }
     }
 
+    /// The bytes of a text; `None` for anything else.
+    #[inline]
+    pub(super) fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>, ProfileError> {
+        match self.value(column)? {
+            ValueRef::Text(bytes) => self.count(bytes).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// An error that names this row and `column`.
     pub(super) fn problem(&self, column: usize, problem: impl ToString) -> ProfileError {
         let key = match self.value(0) {

@@ -34,7 +34,7 @@ impl Database {
         let schema = Schema::read(&connection)?;
         let tables = LARGE_TABLES.iter();
         let rows = tables.fold(0u64, |rows, (table, _)| {
-            rows.saturating_add(rows_at_most(&connection, table))
+            rows.saturating_add(rows_at_most(&connection, &schema, table))
         });
         Ok(Self {
             source,
@@ -153,14 +153,10 @@ impl Database {
         columns: &'static [&'static str],
         visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError> + Sync,
     ) -> Result<Vec<T>, ProfileError> {
-        let Some((first, last)) = self.rowid_bounds(table)? else {
-            return Ok(Vec::new());
-        };
         let (source, task) = (&self.source, &self.rows);
         let most = source.most_payload();
-        let chunk = |(from, to): (i64, i64)| {
+        let chunk = |between: String| {
             let mut filled = T::default();
-            let between = format!("WHERE rowid BETWEEN {from} AND {to}");
             let connection = source.connect()?;
             let mut rows = Rows::new(task);
             scan(&connection, table, columns, &between, most, |row| {
@@ -169,24 +165,44 @@ impl Database {
             })?;
             Ok(filled)
         };
-        let large = LARGE_TABLES.iter().find(|&&(name, _)| name == table);
-        let small = large.map_or(i128::MAX, |&(_, rows)| rows);
-        let chunks = chunks(first, last, small);
-        chunks.into_par_iter().map(chunk).collect()
+        let stretches = self.stretches(table).map_err(ProfileError::sqlite(table))?;
+        stretches.into_par_iter().map(chunk).collect()
     }
 
-    /// The smallest and largest rowid of `table`; `None` when it is empty.
-    pub(super) fn rowid_bounds(
-        &self,
-        table: &'static str,
-    ) -> Result<Option<(i64, i64)>, ProfileError> {
-        rowid_bounds(&self.connection, table).map_err(ProfileError::sqlite(table))
+    /// Conditions that each row of a table fulfils one of; one that all do where rows have
+    /// no rowid.
+    fn stretches(&self, table: &'static str) -> rusqlite::Result<Vec<String>> {
+        let Some(rowid) = self.schema.rowid(table) else {
+            return Ok(vec![String::new()]);
+        };
+        let Some((first, last)) = rowid_bounds(&self.connection, table, rowid)? else {
+            return Ok(Vec::new());
+        };
+        let large = LARGE_TABLES.iter().find(|&&(name, _)| name == table);
+        let small = large.map_or(i128::MAX, |&(_, rows)| rows);
+        let between = |(from, to)| format!("WHERE {rowid} BETWEEN {from} AND {to}");
+        Ok(chunks(first, last, small)
+            .into_iter()
+            .map(between)
+            .collect())
+    }
+
+    /// Has the table any row?
+    pub(super) fn has_rows(&self, table: &'static str) -> Result<bool, ProfileError> {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")");
+        let found = self.connection.query_row(&sql, [], |row| row.get(0));
+        found.map_err(ProfileError::sqlite(table))
     }
 }
 
-fn rowid_bounds(connection: &Connection, table: &str) -> rusqlite::Result<Option<(i64, i64)>> {
+/// The smallest and largest of what is called `rowid`; `None` when there are no rows.
+fn rowid_bounds(
+    connection: &Connection,
+    table: &str,
+    rowid: &str,
+) -> rusqlite::Result<Option<(i64, i64)>> {
     let bound = |order| -> rusqlite::Result<Option<i64>> {
-        let sql = format!("SELECT {order}(rowid) FROM \"{table}\"");
+        let sql = format!("SELECT {order}({rowid}) FROM \"{table}\"");
         connection.query_row(&sql, [], |row| row.get(0))
     };
     Ok(bound("min")?.zip(bound("max")?))
@@ -204,9 +220,10 @@ const LARGE_TABLES: [(&str, i128); 3] = [
 
 /// How many rows the table can have by its rowids, 0 when there is no telling:
 /// whatever is wrong with it comes out when it is read.
-fn rows_at_most(connection: &Connection, table: &str) -> u64 {
-    match rowid_bounds(connection, table) {
-        Ok(Some((first, last))) => last.abs_diff(first).saturating_add(1),
+fn rows_at_most(connection: &Connection, schema: &Schema, table: &str) -> u64 {
+    let rowid = schema.rowid(table);
+    match rowid.map(|rowid| rowid_bounds(connection, table, rowid)) {
+        Some(Ok(Some((first, last)))) => last.abs_diff(first).saturating_add(1),
         _ => 0,
     }
 }

@@ -15,6 +15,8 @@ struct SchemaEntry {
     columns: Vec<SchemaColumn>,
     /// The first page of its tree.
     root: u32,
+    /// Has it no rowids? (`WITHOUT ROWID`)
+    is_without_rowid: bool,
     /// Has its key an index of its own? Then no column is another name of the rowid.
     has_key_index: bool,
 }
@@ -44,11 +46,29 @@ impl SchemaEntry {
         let mut columns = self.columns.iter();
         let place = columns.position(|column| column.name == name)?;
         let column = &self.columns[place];
-        let is_whole_key = column.is_key && self.columns.iter().filter(|c| c.is_key).count() == 1;
         column.is_plain().then_some(StoredColumn {
             place,
-            is_rowid: is_whole_key && column.declared_type == "INTEGER" && !self.has_key_index,
+            is_rowid: self.is_rowid(column),
         })
+    }
+
+    /// Is the column another name of the rowid?
+    fn is_rowid(&self, column: &SchemaColumn) -> bool {
+        let is_whole_key = column.is_key && self.columns.iter().filter(|c| c.is_key).count() == 1;
+        is_whole_key
+            && column.declared_type == "INTEGER"
+            && !self.has_key_index
+            && !self.is_without_rowid
+    }
+
+    /// What SQL calls the rowid: a column may have one of its names.
+    fn rowid(&self) -> Option<&'static str> {
+        let is_free = |name: &&str| {
+            let column = self.columns.iter().find(|column| column.name == **name);
+            column.is_none_or(|column| self.is_rowid(column))
+        };
+        let names = ["rowid", "_rowid_", "oid"].into_iter();
+        names.filter(|_| !self.is_without_rowid).find(is_free)
     }
 }
 
@@ -65,7 +85,8 @@ impl Schema {
     fn fill(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden, c.type, c.pk, EXISTS \
                    (SELECT 1 FROM pragma_index_list(iif(t.rootpage > 0, t.name, NULL)) \
-                   WHERE origin = 'pk') FROM sqlite_schema t LEFT JOIN pragma_table_xinfo(iif(t.rootpage > 0, t.name, NULL)) c \
+                   WHERE origin = 'pk'), (SELECT wr FROM pragma_table_list WHERE schema = 'main' \
+                   AND name = t.name) FROM sqlite_schema t LEFT JOIN pragma_table_xinfo(iif(t.rootpage > 0, t.name, NULL)) c \
                    WHERE t.type IN ('table', 'view')";
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query([])?;
@@ -89,6 +110,7 @@ impl Schema {
                 columns: Vec::new(),
                 root: root.and_then(|root| root.try_into().ok()).unwrap_or(0),
                 has_key_index: is_set(7)?,
+                is_without_rowid: is_set(8)?,
             });
             entry.columns.push(SchemaColumn {
                 name: text(3)?.to_lowercase(),
@@ -105,12 +127,20 @@ impl Schema {
         self.0.contains_key(table)
     }
 
+    /// What SQL calls the rowid of a table; `None` where nothing does.
+    pub(super) fn rowid(&self, table: &str) -> Option<&'static str> {
+        self.0.get(table)?.rowid()
+    }
+
     /// The first page of a table, and where its records have these columns; `None` when
     /// only SQLite can tell.
     pub(super) fn stored(&self, table: &str, columns: &[&str]) -> Option<(u32, Vec<StoredColumn>)> {
         let entry = self.0.get(table)?;
         // What is computed may be stored or not.
-        if entry.instead.is_some() || entry.columns.iter().any(|column| column.is_computed) {
+        if entry.instead.is_some()
+            || entry.is_without_rowid
+            || entry.columns.iter().any(|column| column.is_computed)
+        {
             return None;
         }
         let stored = columns.iter().map(|column| entry.stored(column));

@@ -117,6 +117,10 @@ impl Chunk<'_> {
         let (mut whole, mut fields) = (Vec::new(), rows.wanted.fields());
         for &number in self.leaves {
             let leaf = Leaf::of(pages.page(number)?)?;
+            if leaf.len() == 0 && number != rows.root {
+                // SQLite takes only the root for a page without rows.
+                return None;
+            }
             for index in 0..leaf.len() {
                 let cell = leaf.cell(index)?;
                 self.check_rowid(cell.rowid)?;

@@ -45,18 +45,22 @@ impl WantedColumns {
             list: self.is_rowid.iter().map(field).collect(),
             head: Vec::new(),
             end: 0,
+            are_last: false,
         }
     }
 
-    /// Finds the wanted columns in a payload. A record may be shorter than its table, when
-    /// columns were added later: that is left to SQLite.
+    /// Finds the wanted columns in a payload; `None` where that is left to SQLite. A record
+    /// may be shorter than its table, when columns were added later, and a damaged one may
+    /// have a value of its own for the rowid.
     #[inline]
     pub(super) fn find(&self, payload: &[u8], fields: &mut Fields) -> Option<()> {
         // Many rows have values of the same kinds as the one before.
         if fields.head.is_empty() || !payload.starts_with(&fields.head) {
             self.find_anew(payload, fields)?;
         }
-        (fields.end <= payload.len()).then_some(())
+        let rest = payload.len().checked_sub(fields.end)?;
+        // SQLite refuses a record whose values end before it does.
+        (rest == 0 || !fields.are_last).then_some(())
     }
 
     fn find_anew(&self, payload: &[u8], fields: &mut Fields) -> Option<()> {
@@ -69,6 +73,10 @@ impl WantedColumns {
             at += used;
             if let Some(number) = wanted {
                 let field = &mut fields.list[usize::from(*number)];
+                if field.is_rowid && kind != 0 {
+                    // SQLite never stores a value there, and reads none.
+                    return None;
+                }
                 (field.kind, field.start) = (kind, start);
             }
             start = match SHORT.get(kind as usize) {
@@ -77,7 +85,7 @@ impl WantedColumns {
             };
         }
         fields.head.extend_from_slice(head);
-        fields.end = start;
+        (fields.end, fields.are_last) = (start, at == head.len());
         Some(())
     }
 }
@@ -88,8 +96,9 @@ pub(super) struct Fields {
     list: Vec<StoredField>,
     /// The bytes in front of the values, which tell their kinds.
     head: Vec<u8>,
-    /// Where the last wanted value ends in the payload.
+    /// Where the last wanted value ends in the payload, and whether no others follow it.
     end: usize,
+    are_last: bool,
 }
 
 /// Bytes of the values of all kinds that take one byte; `None` for those that are reserved.
@@ -141,7 +150,11 @@ impl<'r> Record<'r> {
                 let length = SHORT[kind as usize].unwrap_or(0);
                 ValueRef::Integer(integer(own(length.into())))
             }
-            7 => ValueRef::Real(f64::from_bits(integer(own(8)) as u64)),
+            7 => match f64::from_bits(integer(own(8)) as u64) {
+                // As SQLite has it.
+                number if number.is_nan() => ValueRef::Null,
+                number => ValueRef::Real(number),
+            },
             8 | 9 => ValueRef::Integer(kind as i64 - 8),
             _ if kind % 2 == 0 => ValueRef::Blob(own((kind as usize - 12) / 2)),
             _ => ValueRef::Text(own((kind as usize - 13) / 2)),

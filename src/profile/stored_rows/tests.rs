@@ -1,12 +1,16 @@
 //! Rows from the pages against what SQLite itself reads.
 
 use super::StoredRows;
+use crate::profile::ProfileError;
+use crate::profile::cells::{AnyRow, Cells};
+use crate::profile::database::Database;
 use crate::profile::open::Source;
 use crate::profile::schema::Schema;
+use crate::progress::Progress;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rusqlite::Connection;
-use rusqlite::types::Value;
+use rusqlite::types::{Value, ValueRef};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -14,11 +18,24 @@ type Rows = Vec<Vec<Value>>;
 
 /// As SQLite reads them.
 fn by_sqlite(path: &Path, columns: &[&str]) -> rusqlite::Result<Rows> {
+    rows_of("t", path, columns)
+}
+
+fn rows_of(table: &str, path: &Path, columns: &[&str]) -> rusqlite::Result<Rows> {
     let connection = Source::find(path).unwrap().connect().unwrap();
-    let sql = format!("SELECT {} FROM t NOT INDEXED", columns.join(", "));
+    let sql = format!("SELECT {} FROM {table} NOT INDEXED", columns.join(", "));
     let mut statement = connection.prepare(&sql)?;
-    let values = |row: &rusqlite::Row<'_>| (0..columns.len()).map(|n| row.get(n)).collect();
+    let value = |row: &rusqlite::Row<'_>, n| Ok(owned(row.get_ref(n)?));
+    let values = |row: &rusqlite::Row<'_>| (0..columns.len()).map(|n| value(row, n)).collect();
     statement.query_map([], values)?.collect()
+}
+
+/// A damaged text is one all the same.
+fn owned(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        value => value.try_into().unwrap(),
+    }
 }
 
 /// As they are stored; `None` when that is left to SQLite.
@@ -29,7 +46,7 @@ fn by_pages(path: &Path, columns: &[&str]) -> Option<Rows> {
     let parts = StoredRows::of(&source, root, &stored)?.chunks(|chunk| {
         let mut rows = Rows::new();
         chunk.visit(|record| {
-            let values = (0..columns.len()).map(|n| record.value(n).try_into().unwrap());
+            let values = (0..columns.len()).map(|n| owned(record.value(n)));
             rows.push(values.collect());
             Some(())
         })?;
@@ -106,25 +123,192 @@ proptest! {
         write(&path, &rows, step);
         prop_assert_eq!(by_pages(&path, COLUMNS), Some(by_sqlite(&path, COLUMNS).unwrap()));
     }
+}
 
-    /// Where a byte is wrong, the rows are those of SQLite, or SQLite is asked.
-    #[test]
-    fn a_wrong_byte_changes_nothing_of_what_is_read(at in 0usize..1 << 16, byte: u8) {
-        let directory = TempDir::new().unwrap();
-        let path = file(&directory, "PRAGMA page_size = 512; CREATE TABLE t (id, first, second)");
-        let rows: Vec<_> = (0..120)
-            .map(|n| (1, Value::Integer(n), Value::Blob(vec![n as u8; n as usize * 10])))
-            .collect();
-        write(&path, &rows, 7);
-        let mut bytes = std::fs::read(&path).unwrap();
-        // What is in front of the second page is the header and the schema.
-        let place = 512 + at % (bytes.len() - 512);
-        bytes[place] = byte;
-        std::fs::write(&path, bytes).unwrap();
-        if let Some(rows) = by_pages(&path, COLUMNS) {
-            prop_assert_eq!(rows, by_sqlite(&path, COLUMNS).unwrap());
+/// What may stand in the place of a byte: kinds of pages and values, lengths, limits.
+fn wrong_bytes(byte: u8) -> Vec<u8> {
+    let near = [byte.wrapping_add(1), byte.wrapping_sub(1), byte ^ 0x80];
+    let mut bytes = [0, 1, 2, 5, 13, 127, 128, 255].to_vec();
+    bytes.extend(near);
+    bytes
+}
+
+/// Where a byte is wrong, the rows are those of SQLite, or SQLite is asked. Every byte that
+/// is not in the middle of a value is tried.
+#[test]
+fn a_wrong_byte_changes_nothing_of_what_is_read() {
+    let directory = TempDir::new().unwrap();
+    let path = file(
+        &directory,
+        "PRAGMA page_size = 512; CREATE TABLE t (id, first, second)",
+    );
+    let rows: Vec<_> = (0..60)
+        .map(|n| {
+            (
+                1,
+                Value::Integer(n),
+                Value::Blob(vec![n as u8; n as usize * 10]),
+            )
+        })
+        .collect();
+    write(&path, &rows, 7);
+    let sound = std::fs::read(&path).unwrap();
+    let is_within = |place: &usize| {
+        let around = sound.get(place - 5..place + 5);
+        around.is_some_and(|around| around.iter().all(|byte| *byte == around[0]))
+    };
+    let (mut read, mut left) = (0, 0);
+    // What is in front of the second page is the header and the schema.
+    for place in (512..sound.len()).filter(|place| !is_within(place)) {
+        for byte in wrong_bytes(sound[place]) {
+            let mut bytes = sound.clone();
+            bytes[place] = byte;
+            std::fs::write(&path, bytes).unwrap();
+            match by_pages(&path, COLUMNS) {
+                Some(rows) => {
+                    read += 1;
+                    let expected = by_sqlite(&path, COLUMNS).map_err(|error| error.to_string());
+                    assert_eq!(Ok(rows), expected, "{byte} at {place}");
+                }
+                None => left += 1,
+            }
         }
     }
+    assert!(read > 1000 && left > 1000, "{read} read, {left} left");
+}
+
+/// The columns of [`scanned`], as every profile has them.
+const SCANNED: &[&str] = &["tile", "size_bytes"];
+
+/// As the profile is read, from the pages or by SQLite.
+fn scanned(path: &Path) -> Result<Rows, ProfileError> {
+    let database = Database::open(path, &Progress::new())?;
+    let visit = |row: Cells<'_>, rows: &mut Rows| {
+        let value = |column| match row.row {
+            AnyRow::Sqlite(row) => owned(row.get_ref(column).unwrap()),
+            AnyRow::Stored(record) => owned(record.value(column)),
+        };
+        rows.push((0..SCANNED.len()).map(value).collect());
+        Ok(())
+    };
+    Ok(database
+        .scan_chunks("vars_info", SCANNED, || visit)?
+        .concat())
+}
+
+/// Columns beside these, whose names are those of rowids or whose values are computed.
+fn more_columns() -> impl Strategy<Value = Vec<&'static str>> {
+    let all = [
+        "rowid",
+        "_rowid_ TEXT",
+        "oid INTEGER DEFAULT 9",
+        "\"RowId\" INT",
+        "computed AS (1) VIRTUAL",
+        "kept AS (2) STORED",
+        "kept_more INT AS (tile) STORED",
+        "text TEXT COLLATE NOCASE DEFAULT 'x'",
+        "number REAL",
+    ];
+    proptest::sample::subsequence(all.to_vec(), 0..5)
+}
+
+/// How a table is declared: the types of its columns, its key, and what follows.
+fn declaration() -> impl Strategy<Value = String> {
+    let types = [
+        "",
+        "INT",
+        "INTEGER",
+        "REAL",
+        "TEXT",
+        "BLOB",
+        "NUMERIC",
+        "FLOATING POINT",
+    ];
+    let types = || proptest::sample::select(types.to_vec());
+    let keys = [
+        "",
+        ", PRIMARY KEY (id)",
+        ", PRIMARY KEY (id DESC)",
+        ", PRIMARY KEY (id, tile)",
+        ", UNIQUE (id)",
+    ];
+    let ends = ["", " WITHOUT ROWID"];
+    let ids = ["INTEGER", "INT", "", "INTEGER NOT NULL"];
+    let parts = (
+        proptest::sample::select(ids.to_vec()),
+        types(),
+        types(),
+        more_columns(),
+        proptest::sample::select(keys.to_vec()),
+        proptest::sample::select(ends.to_vec()),
+    );
+    parts.prop_map(|(id, first, second, more, key, end)| {
+        let mut columns = vec![
+            format!("tile {first}"),
+            format!("id {id}"),
+            format!("size_bytes {second}"),
+        ];
+        columns.extend(more.into_iter().map(String::from));
+        columns.dedup_by_key(|own| own.to_lowercase());
+        let end = if key.starts_with(", PRIMARY") {
+            end
+        } else {
+            ""
+        };
+        format!("CREATE TABLE vars_info ({}{key}){end}", columns.join(", "))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    /// Whoever reads it, a table of any kind has the rows that SQLite says it has.
+    #[test]
+    fn tables_of_all_kinds_have_the_rows_of_sqlite(
+        declaration in declaration(),
+        settings in proptest::sample::select(vec![
+            "", "PRAGMA encoding = 'UTF-16'", "PRAGMA page_size = 512",
+            "PRAGMA auto_vacuum = 1",
+        ]),
+        after in proptest::sample::select(vec![
+            "", "ALTER TABLE vars_info ADD COLUMN later DEFAULT 5",
+            "ALTER TABLE vars_info RENAME COLUMN size_bytes TO was;
+             ALTER TABLE vars_info ADD COLUMN size_bytes INT DEFAULT 8",
+            "CREATE INDEX by_size ON vars_info (size_bytes, tile)",
+            "DELETE FROM vars_info WHERE id % 3 = 0", "VACUUM",
+        ]),
+        rows in vec((any::<i32>(), value(), value()), 0..60),
+    ) {
+        let directory = TempDir::new().unwrap();
+        let path = file(&directory, settings);
+        let connection = Connection::open(&path).unwrap();
+        // Two names may be one to SQLite.
+        prop_assume!(connection.execute_batch(&declaration).is_ok());
+        for row in rows {
+            let sql = "INSERT OR IGNORE INTO vars_info (id, tile, size_bytes) VALUES (?1, ?2, ?3)";
+            connection.execute(sql, row).unwrap();
+        }
+        connection.execute_batch(after).unwrap();
+        drop(connection);
+        let expected = rows_of("vars_info", &path, SCANNED).unwrap();
+        let found = scanned(&path);
+        prop_assert_eq!(found.unwrap(), expected, "{}", declaration);
+    }
+}
+
+/// SQLite writes NULL for a key that is the rowid, and reads no other value there.
+#[test]
+fn a_value_in_the_place_of_the_rowid_is_left_to_sqlite() {
+    let directory = TempDir::new().unwrap();
+    let path = file(
+        &directory,
+        "PRAGMA page_size = 512; CREATE TABLE t (first, id, second);
+         INSERT INTO t VALUES (1, 77, 3); PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = 'CREATE TABLE t (first, id INTEGER PRIMARY KEY, second)'",
+    );
+    assert_eq!(by_pages(&path, COLUMNS), None);
+    let id = by_sqlite(&path, COLUMNS).unwrap()[0][1].clone();
+    assert_eq!(id, Value::Integer(1));
 }
 
 #[test]

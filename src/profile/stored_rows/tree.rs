@@ -9,6 +9,11 @@ const LEAF: u8 = 0x0d;
 /// Bytes in front of the pointers to the cells of an interior page, and of a leaf.
 const INTERIOR_HEAD: usize = 12;
 const LEAF_HEAD: usize = 8;
+/// Bytes of the number of a child.
+const POINTER: usize = 4;
+/// The fewest bytes of a cell on a leaf, and of the place of one in front of all.
+const SMALLEST_CELL: usize = 4;
+const CELL_PLACE: usize = 2;
 /// The deepest tree that SQLite reads.
 const DEEPEST: usize = 20;
 
@@ -39,22 +44,35 @@ fn children(page: &[u8], into: &mut Vec<u32>) -> Option<()> {
     if page[0] != INTERIOR {
         return None;
     }
-    for index in 0..cells(page)? {
-        let at = pointer(page, INTERIOR_HEAD, index)?;
-        into.push(u32::from_be_bytes(bytes(page, at)?));
+    let cells = cells(page).filter(|&count| count > 0)?;
+    for index in 0..cells {
+        let cell = cell(page, INTERIOR_HEAD, cells, index)?;
+        into.push(u32::from_be_bytes(bytes(cell, 0)?));
+        // The rowid that parts the children is not used, but has to be there.
+        varint(&cell[POINTER..])?;
     }
     into.push(u32::from_be_bytes(bytes(page, 8)?));
     Some(())
 }
 
+/// How many cells a page has, as far as SQLite takes the page.
 fn cells(page: &[u8]) -> Option<usize> {
-    Some(u16::from_be_bytes(bytes(page, 3)?).into())
+    let count = usize::from(u16::from_be_bytes(bytes(page, 3)?));
+    (count <= (page.len() - LEAF_HEAD) / (SMALLEST_CELL + CELL_PLACE)).then_some(count)
 }
 
+/// What begins with the cell of that number. Cells that begin among the pointers or too
+/// near to the end of the page are damaged, and SQLite takes none of the page.
 #[inline]
-fn pointer(page: &[u8], head: usize, index: usize) -> Option<usize> {
-    let at = u16::from_be_bytes(bytes(page, head + 2 * index)?);
-    Some(at.into())
+fn cell(page: &[u8], head: usize, cells: usize, index: usize) -> Option<&[u8]> {
+    let at = u16::from_be_bytes(bytes(page, head + CELL_PLACE * index)?).into();
+    let least = if head == LEAF_HEAD {
+        SMALLEST_CELL
+    } else {
+        POINTER + 1
+    };
+    let is_sound = at >= head + CELL_PLACE * cells && at + least <= page.len();
+    is_sound.then(|| &page[at..])
 }
 
 /// A page with rows.
@@ -87,12 +105,7 @@ impl<'p> Leaf<'p> {
 
     #[inline]
     pub(super) fn cell(&self, index: usize) -> Option<TableCell<'p>> {
-        let at = pointer(self.page, LEAF_HEAD, index)?;
-        // Not within the pointers.
-        if at < LEAF_HEAD + 2 * self.cells {
-            return None;
-        }
-        let cell = self.page.get(at..)?;
+        let cell = cell(self.page, LEAF_HEAD, self.cells, index)?;
         let (length, used) = varint(cell)?;
         let (rowid, also) = varint(&cell[used..])?;
         let payload = &cell[used + also..];
