@@ -81,7 +81,7 @@ impl FlowUses {
         index: &UserSetIndex,
         (sets, sites): (usize, &FxHashMap<Path, Path>),
     ) -> Result<Self, ModelError> {
-        let mut runs = Runs::new(profile, found, steps, index, sites);
+        let mut runs = OpenNodes::new(profile, found, steps, index, sites);
         runs.find();
         runs.join_copies();
         let mut uses = Self {
@@ -107,14 +107,12 @@ impl FlowUses {
         uses: &[VariableUse],
         is_weight: impl Fn(u32) -> bool,
     ) -> Result<Flow, ModelError> {
-        let last = classes.steps().saturating_sub(1);
         let mut edges: FxHashMap<(u32, Box<[u32]>), u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
         let mut left = limits::LOOKS;
         for own in uses {
             let users = &self.by_set[own.set as usize];
-            let stays = classes.is_live(own.class, 0) && classes.is_live(own.class, last);
-            if stays || is_weight(own.set) {
+            if classes.lasts(own.class) || is_weight(own.set) {
                 parameters.push(own.set);
                 continue;
             }
@@ -196,14 +194,14 @@ enum Key {
 }
 
 /// A node in the making.
-struct Run {
+struct OpenNode {
     key: Key,
     /// Its steps that use variables, with the operation of each.
     steps: Vec<(u32, u32)>,
 }
 
 /// All nodes in the making.
-struct Runs<'a> {
+struct OpenNodes<'a> {
     profile: &'a Profile,
     found: &'a Found,
     steps: &'a StepIndex,
@@ -211,14 +209,14 @@ struct Runs<'a> {
     sites: &'a FxHashMap<Path, Path>,
     /// By program that a step runs: the user sets that it uses.
     sets: FxHashMap<u32, Box<[(u32, Role)]>>,
-    all: Vec<Run>,
+    all: Vec<OpenNode>,
 }
 
 /// How many programs on each side of a call may be copies of its arguments and
 /// results.
 const MAX_AROUND: usize = 16;
 
-impl<'a> Runs<'a> {
+impl<'a> OpenNodes<'a> {
     fn new(
         profile: &'a Profile,
         found: &'a Found,
@@ -259,7 +257,7 @@ impl<'a> Runs<'a> {
             let key = open.map_or(Key::Operation(operation), |(call, _)| call);
             match self.all.last_mut() {
                 Some(last) if last.key == key => last.steps.push((step, operation)),
-                _ => self.all.push(Run {
+                _ => self.all.push(OpenNode {
                     key,
                     steps: vec![(step, operation)],
                 }),
@@ -346,7 +344,7 @@ impl<'a> Runs<'a> {
     }
 
     fn nodes(&self) -> Vec<FlowNode> {
-        let node = |run: &Run| {
+        let node = |run: &OpenNode| {
             let operations = run.steps.iter().map(|&(_, operation)| operation);
             FlowNode {
                 first: run.steps[0].0,

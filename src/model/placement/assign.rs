@@ -1,7 +1,7 @@
 //! The rules of the full model, one after the other.
 
 use super::by_layer::{of_named, of_sets, places_of_groups};
-use super::levels::{Found, Level, Levels};
+use super::levels::{Level, Levels, Reach};
 use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use super::touches::{SetBytes, apart, bytes_of_sets};
 use super::variables::{VariablePlaces, code_places};
@@ -88,7 +88,7 @@ struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
     /// By operation: where its nodes run.
-    of_operation: Vec<Found>,
+    of_operation: Vec<Reach>,
     /// By parameter: the levels that share it.
     shared: Vec<Vec<Level>>,
     /// From the first operation of a layer to the last before the backward pass.
@@ -165,7 +165,7 @@ impl<'a> FoundPlaces<'a> {
         }
         let is_called = own.call != NO_CALL;
         let found = match self.called(number) {
-            Found::Unknown => self.of_operation[number],
+            Reach::Unknown => self.of_operation[number],
             found => found,
         };
         // Inputs of a layer are also those of what comes after it, such as a pooler: the
@@ -177,7 +177,7 @@ impl<'a> FoundPlaces<'a> {
             apart[own.group as usize] && (own.is_anonymous || !own.is_nested && !is_called);
         let (places, reason) = match (layer, found) {
             (Some(layer), _) => (sets.one(layer)?, Reason::Layer),
-            (None, Found::At(level)) => {
+            (None, Reach::At(level)) => {
                 let place = self.places[level as usize];
                 let is_last = level as usize + 1 == self.places.len();
                 // Updates are of no pass.
@@ -196,22 +196,22 @@ impl<'a> FoundPlaces<'a> {
                 };
                 (sets.one(place)?, reason)
             }
-            (None, Found::Shared(parameter)) => {
+            (None, Reach::Shared(parameter)) => {
                 let levels = self.shared[parameter as usize].iter();
                 let mut places: Vec<u32> = levels.map(|&own| self.places[own as usize]).collect();
                 places.sort_unstable();
                 places.dedup();
                 (sets.intern(&places)?, Reason::Touched)
             }
-            (None, Found::Everywhere) => (EVERYWHERE, Reason::EveryStage),
-            (None, Found::Several) => (NOWHERE, Reason::Touched),
-            (None, Found::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
+            (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),
+            (None, Reach::Several) => (NOWHERE, Reason::Touched),
+            (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
             // A body may be listed for one of its calls alone.
-            (None, Found::Unknown) if own.is_nested || self.layers.contains(&number) => {
+            (None, Reach::Unknown) if own.is_nested || self.layers.contains(&number) => {
                 (near, Reason::Neighbour)
             }
-            (None, Found::Unknown) if own.is_anonymous => (NOWHERE, Reason::Touched),
-            (None, Found::Unknown) => self.by_order(number, sets)?,
+            (None, Reach::Unknown) if own.is_anonymous => (NOWHERE, Reason::Touched),
+            (None, Reach::Unknown) => self.by_order(number, sets)?,
         };
         Ok(OperationPlace { places, reason })
     }
@@ -240,19 +240,19 @@ impl<'a> FoundPlaces<'a> {
 
     /// Where the body is that a Call runs: that of the next operation with a place, if it is
     /// in a function.
-    fn called(&self, number: usize) -> Found {
+    fn called(&self, number: usize) -> Reach {
         let operations = &self.model.operations;
         if operations[number].is_nested || !operations[number].name.starts_with("Call") {
-            return Found::Unknown;
+            return Reach::Unknown;
         }
         let bodies = (number + 1..operations.len()).take_while(|&own| operations[own].is_nested);
         let mut found = bodies.map(|own| match self.layering.own_layer(own) {
             Some(layer) if operations[own].call == NO_CALL => {
-                Found::At(self.levels[layer as usize])
+                Reach::At(self.levels[layer as usize])
             }
             _ => self.of_operation[own],
         });
-        let is_there = |found: &Found| matches!(found, Found::At(_));
+        let is_there = |found: &Reach| matches!(found, Reach::At(_));
         found.find(is_there).unwrap_or_default()
     }
 
@@ -333,9 +333,9 @@ fn places_by_level(model: &Model, layering: &Layering, named: &[Option<u32>]) ->
 }
 
 /// By operation: where its nodes are before the turn or, without any there, after it.
-fn of_operations(model: &Model, nodes: &[Found]) -> Vec<Found> {
+fn of_operations(model: &Model, nodes: &[Reach]) -> Vec<Reach> {
     let turn = model.turn.unwrap_or(u32::MAX);
-    let mut forward = vec![Found::Unknown; model.operations.len()];
+    let mut forward = vec![Reach::Unknown; model.operations.len()];
     let mut backward = forward.clone();
     for (node, &found) in model.flow.nodes.iter().zip(nodes) {
         let side = if node.first < turn {
@@ -350,7 +350,7 @@ fn of_operations(model: &Model, nodes: &[Found]) -> Vec<Found> {
     }
     let both = forward.into_iter().zip(backward);
     both.map(|(first, second)| {
-        if first == Found::Unknown {
+        if first == Reach::Unknown {
             second
         } else {
             first

@@ -17,14 +17,12 @@ pub(super) struct SetBytes {
 /// By user set: its bytes.
 pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     let classes = &model.classes;
-    let last = model.steps().saturating_sub(1);
-    let stays = |class: u32| classes.is_live(class, 0) && classes.is_live(class, last);
     let is_weight = |set: u32| model.label_of(set).kind == TensorKind::Variable;
     let mut sums = vec![SetBytes::default(); model.user_sets.len()];
     for own in model.variables.uses() {
         let sum = &mut sums[own.set as usize];
         sum.all += own.bytes;
-        if is_weight(own.set) || stays(own.class) {
+        if is_weight(own.set) || classes.lasts(own.class) {
             sum.parameters += own.bytes;
         }
     }

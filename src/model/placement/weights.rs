@@ -67,10 +67,7 @@ pub(super) fn ties(
     (sets, of_set): (&PlaceSets, &[PlaceSet]),
     untied: &Untied,
 ) -> Vec<WeightTie> {
-    let has_kinds = model
-        .labels
-        .iter()
-        .any(|label| label.kind == TensorKind::Variable);
+    let has_kinds = model.tells_weights();
     let updates = model.updates_by_set();
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
     for (set, bytes) in (0u32..)

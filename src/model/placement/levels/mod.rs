@@ -1,0 +1,415 @@
+//! Where operations without a layer run, by the data that flows through them
+//! (docs/model.md, "Positions").
+
+mod parameters;
+mod phases;
+mod undirected;
+mod updates;
+
+use super::touches::SetBytes;
+use crate::model::{FlowEdge, Model, NO_NODE};
+use rustc_hash::FxHashMap;
+
+/// A position in the order in which layers run first: In is 0, and Out comes after all
+/// of them.
+pub(super) type Level = u32;
+
+/// What is known of where something runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// There.
+    At(Level),
+    /// At those levels that share a parameter, by its position in
+    /// [`Flow::parameters`](crate::model::Flow).
+    Shared(u32),
+    /// At several levels: it reaches over the model.
+    Several,
+    /// On every IPU: it advances what several levels use, such as a random state.
+    Everywhere,
+}
+
+impl Reach {
+    pub(super) fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Reach::Unknown, other) | (other, Reach::Unknown) => other,
+            (a, b) if a == b => a,
+            _ => Reach::Several,
+        }
+    }
+
+    /// Where it is, if that is known and one place.
+    fn level(self) -> Option<Level> {
+        match self {
+            Reach::At(level) => Some(level),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_unknown(self) -> bool {
+        self == Reach::Unknown
+    }
+}
+
+/// Which way levels run where a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// From In up to Out.
+    Forward,
+    /// From Out down to In.
+    Backward,
+    /// After the turn, but of no layer's backward pass: updates, and what is
+    /// recomputed.
+    Late,
+}
+
+/// The levels that the layers of a node have by name: the first and the last.
+type Seed = Option<(Level, Level)>;
+
+/// The levels of all nodes.
+pub(super) struct Levels<'a> {
+    model: &'a Model,
+    bytes: &'a [SetBytes],
+    out: Level,
+    seeds: Vec<Seed>,
+    phases: Vec<Phase>,
+    tells_weights: bool,
+    /// By node: does it neither compute nor move data of the model?
+    is_outside: Vec<bool>,
+    /// By node: the edges that lead to it, those without a producer apart, and its
+    /// parameters.
+    incoming: Vec<Vec<u32>>,
+    undirected: Vec<Vec<u32>>,
+    parameters: Vec<Vec<u32>>,
+    /// By parameter, as in [`Flow::parameters`](crate::model::Flow): where it is.
+    parameter_found: Vec<Reach>,
+    /// The levels of those that several levels share, ascending; of others none.
+    shared: Vec<Vec<Level>>,
+    /// By node, from what comes before it and from what comes after it, in its phase.
+    before: Vec<Option<Level>>,
+    after: Vec<Option<Level>>,
+    /// The first step of the highest layer before the turn.
+    last_layer: u32,
+    found: Vec<Reach>,
+}
+
+impl<'a> Levels<'a> {
+    /// Finds them, and by parameter the levels that share it. `levels` has by operation
+    /// the level that its name says, and `parameter_level` by user set that of the
+    /// weight's name.
+    pub(super) fn find(
+        model: &'a Model,
+        bytes: &'a [SetBytes],
+        (levels, out): (&[Option<Level>], Level),
+        parameter_level: impl Fn(u32) -> Option<Level>,
+    ) -> (Vec<Reach>, Vec<Vec<Level>>) {
+        let mut own = Self::new(model, bytes, (levels, out));
+        // What layers with names tell of the others, before these are placed.
+        own.spread(Phase::Forward);
+        let parameters = model.flow.parameters.iter();
+        let named = parameters.map(|(set, nodes)| {
+            let level = parameter_level(*set).filter(|&level| !own.is_used_beyond(level, nodes));
+            level.map_or(Reach::Unknown, Reach::At)
+        });
+        own.parameter_found = named.collect();
+        own.seed_by_use(Phase::Forward);
+        own.spread(Phase::Forward);
+        own.forward();
+        own.made_of_parameters();
+        own.place_parameters(Some(Phase::Forward));
+        own.advance_state();
+        own.seed_by_use(Phase::Backward);
+        own.spread(Phase::Backward);
+        own.backward();
+        own.place_parameters(None);
+        own.updates();
+        own.place_parameters(None);
+        own.without_direction();
+        (own.found, own.shared)
+    }
+
+    fn new(
+        model: &'a Model,
+        bytes: &'a [SetBytes],
+        (levels, out): (&[Option<Level>], Level),
+    ) -> Self {
+        let flow = &model.flow;
+        let none = || vec![Vec::new(); flow.nodes.len()];
+        let (mut incoming, mut undirected, mut parameters) = (none(), none(), none());
+        for (number, edge) in (0u32..).zip(&flow.edges) {
+            for &node in &edge.to {
+                match edge.from {
+                    NO_NODE => undirected[node as usize].push(number),
+                    _ => incoming[node as usize].push(number),
+                }
+            }
+        }
+        for (number, (_, nodes)) in (0u32..).zip(&flow.parameters) {
+            for &node in nodes {
+                parameters[node as usize].push(number);
+            }
+        }
+        let is_of_model = |&operation: &u32| {
+            let own = &model.operations[operation as usize];
+            !own.is_tensor && !model.operation_groups[own.group as usize].only_streams()
+        };
+        let outside =
+            |operations: &[u32]| !operations.is_empty() && !operations.iter().any(is_of_model);
+        let seed = |operations: &[u32]| -> Seed {
+            let own = operations.iter().filter_map(|&own| levels[own as usize]);
+            Some((own.clone().min()?, own.max()?))
+        };
+        let nodes = || flow.nodes.iter();
+        let mut own = Self {
+            model,
+            bytes,
+            out,
+            seeds: nodes().map(|node| seed(&node.operations)).collect(),
+            phases: Vec::new(),
+            tells_weights: model.tells_weights(),
+            is_outside: nodes().map(|node| outside(&node.operations)).collect(),
+            incoming,
+            undirected,
+            parameters,
+            parameter_found: Vec::new(),
+            shared: vec![Vec::new(); flow.parameters.len()],
+            before: vec![None; flow.nodes.len()],
+            after: vec![None; flow.nodes.len()],
+            last_layer: 0,
+            found: vec![Reach::Unknown; flow.nodes.len()],
+        };
+        own.find_phases();
+        for (node, seed) in own.seeds.iter().enumerate() {
+            if let &Some((low, high)) = seed {
+                own.found[node] = if low == high {
+                    Reach::At(low)
+                } else {
+                    Reach::Several
+                };
+            }
+        }
+        own.last_layer = own.first_of_last_layer();
+        own
+    }
+
+    fn edge(&self, number: u32) -> &'a FlowEdge {
+        &self.model.flow.edges[number as usize]
+    }
+
+    /// The edges that begin at a node.
+    fn outgoing(&self, node: usize) -> &'a [FlowEdge] {
+        let edges = &self.model.flow.edges;
+        let node = node as u32;
+        let rest = &edges[edges.partition_point(|edge| edge.from < node)..];
+        &rest[..rest.partition_point(|edge| edge.from == node)]
+    }
+
+    fn producers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let edges = self.incoming[node].iter();
+        let from = edges.map(|&edge| self.edge(edge).from as usize);
+        from.filter(|&from| !self.is_outside[from])
+    }
+
+    fn consumers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let edges = self.outgoing(node).iter();
+        let to = edges.flat_map(|edge| edge.to.iter().map(|&to| to as usize));
+        to.filter(|&to| !self.is_outside[to])
+    }
+
+    /// What the nodes of a phase have before and after them: the nearest level on each
+    /// side.
+    fn spread(&mut self, phase: Phase) {
+        let is_up = phase == Phase::Forward;
+        let nodes = self.found.len();
+        for node in (0..nodes).filter(|&node| self.phases[node] == phase) {
+            self.before[node] = self.nearest_producer(node, phase);
+        }
+        for node in (0..nodes).rev().filter(|&node| self.phases[node] == phase) {
+            let consumers = self.consumers(node);
+            let own = consumers.filter(|&to| self.phases[to] == phase);
+            let levels = own.filter_map(|to| match self.seeds[to] {
+                Some((low, high)) => Some(if is_up { low } else { high }),
+                None => self.after[to],
+            });
+            let nearest = if is_up { levels.min() } else { levels.max() };
+            self.after[node] = nearest;
+        }
+    }
+
+    /// The nearest level before a node in its phase, by what it uses.
+    fn nearest_producer(&self, node: usize, phase: Phase) -> Option<Level> {
+        let producers = self.producers(node);
+        let own = producers.filter(|&from| self.phases[from] == phase);
+        let levels = own.filter_map(|from| match self.seeds[from] {
+            Some((low, high)) => Some(if phase == Phase::Forward { high } else { low }),
+            None => self.before[from],
+        });
+        if phase == Phase::Forward {
+            levels.max()
+        } else {
+            levels.min()
+        }
+    }
+
+    /// The nodes of a phase that no name places.
+    fn open(&self, phase: Phase) -> impl Iterator<Item = usize> + use<> {
+        let is_open = |node: &usize| {
+            self.phases[*node] == phase && self.seeds[*node].is_none() && !self.is_outside[*node]
+        };
+        let open: Vec<usize> = (0..self.found.len()).filter(is_open).collect();
+        open.into_iter()
+    }
+
+    /// A node without a name runs where its parameters are and, in the backward pass,
+    /// where the variables of the forward pass are that it uses: where these all agree,
+    /// and nothing that it uses comes from beyond.
+    fn seed_by_use(&mut self, phase: Phase) {
+        for node in self.open(phase) {
+            let own = self.parameters_of(node);
+            let is_backward = phase == Phase::Backward;
+            let stash = self.stash(node).filter(|_| is_backward);
+            // What several share does not tell them apart.
+            let single = own.chain(stash).filter(|&found| found != Reach::Several);
+            let found = single.fold(Reach::Unknown, Reach::join);
+            self.before[node] = self.nearest_producer(node, phase);
+            if let Reach::At(level) = found
+                && !(is_backward && self.before[node].is_some_and(|before| level > before))
+            {
+                self.seeds[node] = Some((level, level));
+                self.found[node] = found;
+            }
+        }
+    }
+
+    /// Where the parameters are that a node uses.
+    fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
+        let parameters = self.parameters[node].iter();
+        parameters.map(|&own| self.parameter_found[own as usize])
+    }
+
+    /// Where the variables of the forward pass are used there that a node uses.
+    fn stash(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
+        let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
+        edges.map(|edge| {
+            let all = edge
+                .to
+                .iter()
+                .chain([&edge.from])
+                .map(|&node| node as usize);
+            let forward = all.filter(|&node| self.phases[node] == Phase::Forward);
+            forward.fold(Reach::Unknown, |found, node| found.join(self.found[node]))
+        })
+    }
+
+    /// Can a node run at a level, by the shared parameters that it uses?
+    fn can_be_at(&self, node: usize, level: Level) -> bool {
+        let mut shared = self.parameters[node]
+            .iter()
+            .map(|&own| &self.shared[own as usize]);
+        shared.all(|levels| levels.is_empty() || levels.contains(&level))
+    }
+
+    /// Does a node use what the forward pass makes or uses at a level?
+    fn uses_stash_of(&self, node: usize, level: Level) -> bool {
+        let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
+        let mut nodes = edges.flat_map(|edge| edge.to.iter().chain([&edge.from]));
+        let is_there = |&other: &u32| {
+            let other = other as usize;
+            self.phases[other] == Phase::Forward && self.found[other] == Reach::At(level)
+        };
+        self.can_be_at(node, level) && nodes.any(is_there)
+    }
+
+    fn forward(&mut self) {
+        for node in self.open(Phase::Forward) {
+            let first = self.model.flow.nodes[node].first;
+            self.found[node] = match (self.before[node], self.after[node]) {
+                (None, None) => Reach::Unknown,
+                (None, Some(_)) => Reach::At(0),
+                (Some(_), None) if first > self.last_layer => Reach::At(self.out),
+                // A head between layers goes with the layer before it.
+                (Some(before), None) => Reach::At(before),
+                (Some(low), Some(high)) if low <= high => {
+                    Reach::At(self.most(node, (low, high)).unwrap_or(low))
+                }
+                _ => Reach::Several,
+            };
+        }
+    }
+
+    /// Between the levels of a node's interval, that with the maximum of bytes among what
+    /// the node uses and makes, and of equals the one before it; `None` where it has none
+    /// of any.
+    fn most(&self, node: usize, (low, high): (Level, Level)) -> Option<Level> {
+        let mut bytes: FxHashMap<Level, u64> = FxHashMap::default();
+        let mut add = |found: Reach, more: u64| {
+            if let Reach::At(level) = found
+                && (low..=high).contains(&level)
+                && self.can_be_at(node, level)
+            {
+                *bytes.entry(level).or_default() += more;
+            }
+        };
+        for &edge in &self.incoming[node] {
+            let edge = self.edge(edge);
+            add(self.found[edge.from as usize], edge.bytes);
+        }
+        for edge in self.outgoing(node) {
+            let mut levels: Vec<Reach> = Vec::new();
+            for &to in &edge.to {
+                let found = self.found[to as usize];
+                if !levels.contains(&found) {
+                    levels.push(found);
+                    add(found, edge.bytes);
+                }
+            }
+        }
+        for &parameter in &self.parameters[node] {
+            let (set, _) = self.model.flow.parameters[parameter as usize];
+            let bytes = self.bytes[set as usize].parameters;
+            add(self.parameter_found[parameter as usize], bytes);
+        }
+        let most = bytes.into_iter().filter(|&(_, bytes)| bytes > 0);
+        let before = self.before[node];
+        let most = most.max_by_key(|&(level, bytes)| (bytes, Some(level) == before, level));
+        most.map(|(level, _)| level)
+    }
+
+    /// What runs in the backward pass, but for what follows that of the layers.
+    fn backward(&mut self) {
+        let out = self.out;
+        for node in self.open(Phase::Backward) {
+            self.found[node] = match (self.before[node], self.after[node]) {
+                // The backward pass of Out, or of a head between layers.
+                (None, Some(after)) => {
+                    Reach::At(self.most(node, (after, self.out)).unwrap_or(self.out))
+                }
+                // Next to an end, it is part of that which has what it uses.
+                (Some(_), Some(0)) if self.uses_stash_of(node, 0) => Reach::At(0),
+                (Some(before), Some(_)) if before == out && self.uses_stash_of(node, out) => {
+                    Reach::At(out)
+                }
+                (Some(high), Some(low)) if low <= high => {
+                    Reach::At(self.most(node, (low, high)).unwrap_or(low))
+                }
+                (Some(_), Some(_)) => Reach::Several,
+                // The gradient of a weight leads to nothing but an accumulator.
+                (_, None) => self.next_to_gradient(node),
+            };
+        }
+    }
+
+    /// Where the nearest gradient is that a node uses, if what it uses of the forward pass
+    /// is there too.
+    fn next_to_gradient(&self, node: usize) -> Reach {
+        let producers = self.producers(node);
+        let backward = producers.filter(|&from| self.phases[from] == Phase::Backward);
+        let levels = backward.filter_map(|from| self.found[from].level());
+        let nearest = levels
+            .min()
+            .filter(|&level| self.uses_stash_of(node, level));
+        nearest.map_or(Reach::Unknown, Reach::At)
+    }
+}

@@ -1,0 +1,116 @@
+//! Where parameters are, and what is made of them alone.
+
+use super::{Level, Levels, Phase, Reach};
+use crate::model::TensorKind;
+
+/// Is a level outside of those from the first to the last?
+fn is_apart(level: Level, (low, high): (Level, Level)) -> bool {
+    level < low || high < level
+}
+
+impl Levels<'_> {
+    /// Is a weight whose name says a level used where that cannot be? Then others share it.
+    pub(super) fn is_used_beyond(&self, level: Level, nodes: &[u32]) -> bool {
+        let nodes = nodes.iter().map(|&node| node as usize);
+        let mut forward = nodes.filter(|&node| self.phases[node] == Phase::Forward);
+        forward.any(|node| match self.seeds[node] {
+            Some(seed) => is_apart(level, seed),
+            None => {
+                self.before[node].is_some_and(|before| before > level)
+                    || self.after[node].is_some_and(|after| after < level)
+                    || self.is_cast_elsewhere(node, level)
+            }
+        })
+    }
+
+    /// Does a node use parameters alone, for layers at other levels?
+    fn is_cast_elsewhere(&self, node: usize, level: Level) -> bool {
+        let has_inputs = !self.incoming[node].is_empty() || !self.undirected[node].is_empty();
+        let forward = |&to: &usize| self.phases[to] == Phase::Forward;
+        let mut consumers = self.consumers(node).filter(forward).peekable();
+        let is_elsewhere = |to: usize| self.seeds[to].is_some_and(|seed| is_apart(level, seed));
+        !has_inputs && consumers.peek().is_some() && consumers.all(is_elsewhere)
+    }
+
+    /// What is made of parameters alone, such as a weight that is cast, goes with what
+    /// uses it, where that is in one place.
+    pub(super) fn made_of_parameters(&mut self) {
+        let mut is_made = vec![false; self.found.len()];
+        for node in self.open(Phase::Forward) {
+            let mut producers = self.producers(node);
+            let is_input = |&edge: &u32| self.edge(edge).bytes > 0;
+            let has_inputs = !self.parameters[node].is_empty() || !self.incoming[node].is_empty();
+            is_made[node] = has_inputs
+                && producers.all(|from| is_made[from])
+                && !self.undirected[node].iter().any(is_input)
+                && self.parameters[node].iter().all(|&own| self.is_weight(own));
+        }
+        let open: Vec<usize> = self.open(Phase::Forward).collect();
+        for node in open.into_iter().rev().filter(|&node| is_made[node]) {
+            let consumers = self.consumers(node);
+            let forward = consumers.filter(|&to| self.phases[to] == Phase::Forward);
+            let after = forward.fold(Reach::Unknown, |found, to| found.join(self.found[to]));
+            if let Reach::At(_) = after {
+                self.found[node] = after;
+            }
+        }
+    }
+
+    /// Is it a weight, and nothing that the host gives? Where no context says so, any
+    /// parameter is one.
+    fn is_weight(&self, parameter: u32) -> bool {
+        let (set, _) = self.model.flow.parameters[parameter as usize];
+        !self.tells_weights || self.model.label_of(set).kind == TensorKind::Variable
+    }
+
+    /// Parameters are where the nodes of a phase use them or, without one, any.
+    pub(super) fn place_parameters(&mut self, phase: Option<Phase>) {
+        let in_phase = |own: Phase| phase.is_none_or(|phase| own == phase);
+        for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
+            let nodes = nodes.iter().map(|&node| node as usize);
+            if self.parameter_found[number].is_unknown() && !self.is_open_to_updates(nodes.clone())
+            {
+                let own = nodes.filter(|&node| in_phase(self.phases[node]));
+                let found = own.map(|node| self.found[node]);
+                let all = found.clone().fold(Reach::Unknown, Reach::join);
+                let levels = found.filter_map(Reach::level);
+                if all == Reach::Several && phase.is_some() {
+                    self.shared[number] = levels.collect();
+                }
+                self.parameter_found[number] = all;
+            }
+        }
+    }
+
+    /// Do updates alone use it, some of which nothing places yet? Those that a name places
+    /// tell nothing of what all share, such as a learning rate.
+    fn is_open_to_updates(&self, nodes: impl Iterator<Item = usize>) -> bool {
+        let mut nodes = nodes.filter(|&node| !self.is_outside[node]).peekable();
+        let is_update = |&own: &u32| self.model.operations[own as usize].is_update;
+        let operations = |node: usize| self.model.flow.nodes[node].operations.iter();
+        let mut is_open = false;
+        nodes.peek().is_some()
+            && nodes.all(|node| {
+                is_open |= self.found[node].is_unknown();
+                operations(node).all(is_update)
+            })
+            && is_open
+    }
+
+    /// What no data flows through, but what changes a parameter that several levels use,
+    /// works for all of them: every IPU has a state of its own.
+    pub(super) fn advance_state(&mut self) {
+        for node in self.open(Phase::Forward) {
+            let is_state = !self.parameters[node].is_empty()
+                && self
+                    .parameters_of(node)
+                    .all(|found| found == Reach::Several)
+                && self.incoming[node].is_empty()
+                && self.undirected[node].is_empty()
+                && self.outgoing(node).is_empty();
+            if is_state && self.found[node].is_unknown() {
+                self.found[node] = Reach::Everywhere;
+            }
+        }
+    }
+}

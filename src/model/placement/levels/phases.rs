@@ -1,0 +1,114 @@
+//! Which way levels run at each step: up, down, or neither.
+
+use super::{Level, Levels, Phase, Seed};
+use crate::model::FlowNode;
+
+impl Levels<'_> {
+    pub(super) fn find_phases(&mut self) {
+        let by_context = self.model.turn;
+        let turn = by_context
+            .or_else(|| self.turn_of_edges())
+            .unwrap_or(u32::MAX);
+        let phase = |(number, node): (usize, &FlowNode)| {
+            let mut operations = node.operations.iter();
+            let is_backward = |&own: &u32| self.model.operations[own as usize].is_backward;
+            let is_nested = |&own: &u32| self.model.operations[own as usize].is_nested;
+            match node.first {
+                first if first < turn => Phase::Forward,
+                _ if by_context.is_none() && self.ends_in_parameters(number) => Phase::Late,
+                _ if by_context.is_none() => Phase::Backward,
+                // In functions contexts do not tell.
+                _ if operations.clone().any(is_backward) || operations.any(is_nested) => {
+                    Phase::Backward
+                }
+                _ => Phase::Late,
+            }
+        };
+        self.phases = self
+            .model
+            .flow
+            .nodes
+            .iter()
+            .enumerate()
+            .map(phase)
+            .collect();
+    }
+
+    /// Does a node use parameters, and does nothing else outlive it? Then it is an update.
+    fn ends_in_parameters(&self, node: usize) -> bool {
+        !self.parameters[node].is_empty() && self.outgoing(node).is_empty()
+    }
+
+    /// The step at which data begins to flow down, by the edges between layers: before
+    /// it most lead up, and after it most lead down.
+    fn turn_of_edges(&self) -> Option<u32> {
+        let nodes = &self.model.flow.nodes;
+        let highest = |seed: &Seed| seed.map(|seed| seed.1);
+        let mut reached: Vec<Option<Level>> = self.seeds.iter().map(highest).collect();
+        let mut turns: Vec<(u32, i64)> = Vec::new();
+        for node in 0..nodes.len() {
+            // Before the turn nothing comes from above; after it, beside what does, there is
+            // what the forward pass kept, and gradients of heads between layers.
+            let from = self.producers(node).filter_map(|from| reached[from]).max();
+            let Some((low, _)) = self.seeds[node] else {
+                reached[node] = from;
+                continue;
+            };
+            let Some(from) = from else { continue };
+            let way = i64::from(from > low) - i64::from(from < low);
+            turns.push((nodes[node].first, way));
+        }
+        // All that leads down after a step, less what leads up there.
+        let mut downs = 0;
+        let mut best = (0, None);
+        for (step, way) in turns.into_iter().rev() {
+            downs += way;
+            if downs > best.0 {
+                best = (downs, Some(step));
+            }
+        }
+        Some(self.end_of_forward(best.1?))
+    }
+
+    /// The first step of the backward pass of the layer that runs last, when data begins
+    /// to flow down to other layers at `turn`: Out runs where most nodes without a layer
+    /// come between two of that layer.
+    fn end_of_forward(&self, turn: u32) -> u32 {
+        let nodes = &self.model.flow.nodes;
+        let before = nodes.partition_point(|node| node.first < turn);
+        let seeds = &self.seeds[..before];
+        let Some(top) = seeds.iter().flatten().map(|seed| seed.1).max() else {
+            return turn;
+        };
+        let (mut open, mut widest) = (None, (0, turn));
+        for node in 0..before {
+            match seeds[node] {
+                Some((_, level)) if level == top => {
+                    if let Some(between) = open.replace(0).filter(|&own| own > widest.0) {
+                        widest = (between, nodes[node].first);
+                    }
+                }
+                Some(_) => open = None,
+                None if !self.is_outside[node] => open = open.map(|own: u32| own + 1),
+                None => {}
+            }
+        }
+        match open {
+            Some(between) if between > widest.0 => turn,
+            _ => widest.1,
+        }
+    }
+
+    /// The first step of the highest layer before the turn.
+    pub(super) fn first_of_last_layer(&self) -> u32 {
+        let mut last = (0, 0);
+        for (node, seed) in self.seeds.iter().enumerate() {
+            if let (Some((_, high)), Phase::Forward) = (seed, self.phases[node])
+                && *high > last.0
+            {
+                last = (*high, self.model.flow.nodes[node].first);
+            }
+        }
+        last.1
+    }
+}

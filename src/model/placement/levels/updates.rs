@@ -1,0 +1,121 @@
+//! What follows the backward pass of the layers.
+
+use super::{Levels, Phase, Reach};
+
+/// Where the parameters are that descend from a node.
+#[derive(Debug, Clone, Copy, Default)]
+struct Descend {
+    /// Those of one level each.
+    found: Reach,
+    /// The first that several levels share, as a position in
+    /// [`Flow::parameters`](crate::model::Flow).
+    shared: Option<u32>,
+}
+
+impl Descend {
+    fn at(found: Reach) -> Self {
+        Self {
+            found,
+            shared: None,
+        }
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self {
+            found: self.found.join(other.found),
+            shared: self.shared.or(other.shared),
+        }
+    }
+}
+
+impl Levels<'_> {
+    /// What follows the backward pass of the layers is where the parameters are whose
+    /// updates descend from it; without any, where its inputs are.
+    pub(super) fn updates(&mut self) {
+        let mut descend = vec![Descend::default(); self.found.len()];
+        for node in (0..self.found.len()).rev() {
+            if self.phases[node] == Phase::Forward || self.is_outside[node] {
+                continue;
+            }
+            descend[node] = match self.seeds[node] {
+                Some(_) if self.phases[node] == Phase::Late => Descend::at(self.found[node]),
+                Some(_) => Descend::default(),
+                None => {
+                    let own = self.parameters[node].iter().map(|&own| self.descend(own));
+                    let consumers = self.consumers(node).chain(self.later_users(node));
+                    let consumers = consumers.map(|to| descend[to]);
+                    own.chain(consumers).fold(Descend::default(), Descend::join)
+                }
+            };
+        }
+        for (node, descend) in descend.into_iter().enumerate() {
+            let is_forward = self.phases[node] == Phase::Forward;
+            let is_open = self.found[node].is_unknown() && self.seeds[node].is_none();
+            if is_open && !is_forward && !self.is_outside[node] {
+                self.found[node] = self.after_layers(node, descend);
+            }
+        }
+    }
+
+    /// Where a node is that no layer's backward pass follows.
+    fn after_layers(&self, node: usize, descend: Descend) -> Reach {
+        let is_late = self.phases[node] == Phase::Late;
+        let shared = descend.shared.map(|own| &self.shared[own as usize]);
+        match (descend.found, shared) {
+            (Reach::At(level), Some(levels)) if !levels.contains(&level) => Reach::Several,
+            (Reach::Unknown | Reach::At(_), Some(_)) if is_late => {
+                descend.shared.map_or(Reach::Several, Reach::Shared)
+            }
+            // The sum of gradients is where the last of them is made.
+            _ if !is_late && self.sums_gradients(node) => self.after_inputs(node),
+            (Reach::Unknown, _) => self.after_inputs(node),
+            (found, _) => found,
+        }
+    }
+
+    /// What descends from a parameter: what only updates share, such as a learning rate,
+    /// is nowhere.
+    fn descend(&self, parameter: u32) -> Descend {
+        match self.parameter_found[parameter as usize] {
+            Reach::Several => Descend {
+                found: Reach::Unknown,
+                shared: Some(parameter).filter(|&own| !self.shared[own as usize].is_empty()),
+            },
+            found => Descend::at(found),
+        }
+    }
+
+    /// Does a node join gradients, and use nothing else?
+    fn sums_gradients(&self, node: usize) -> bool {
+        let from_backward = |from| self.phases[from] == Phase::Backward;
+        let mut producers: Vec<usize> = self.producers(node).collect();
+        producers.dedup();
+        self.before[node].is_some()
+            && self.parameters[node].is_empty()
+            && producers.len() > 1
+            && producers.into_iter().all(from_backward)
+    }
+
+    /// The updates that use the same variables later: a node may change them in place.
+    fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
+        let backward = edges.filter(|edge| self.phases[edge.from as usize] != Phase::Forward);
+        let users = backward.flat_map(|edge| edge.to.iter().map(|&to| to as usize));
+        users.filter(move |&to| to > node && self.phases[to] == Phase::Late)
+    }
+
+    /// What changes no parameter is where its inputs are.
+    fn after_inputs(&self, node: usize) -> Reach {
+        let last = self.before[node].unwrap_or(self.out);
+        match self.before[node] {
+            None if self.phases[node] == Phase::Late => {
+                let found = self.producers(node).map(|from| self.found[from]);
+                found.fold(Reach::Unknown, Reach::join)
+            }
+            before => match self.most(node, (0, last)).or(before) {
+                Some(level) => Reach::At(level),
+                None => Reach::Unknown,
+            },
+        }
+    }
+}
