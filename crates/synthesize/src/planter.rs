@@ -8,6 +8,7 @@ use super::places::Places;
 use super::random::topic;
 use super::sections::{Section, sections};
 use super::settings::Settings;
+use super::sizes::window_of;
 use super::tree::{Tree, Window};
 
 /// Plants all groups, with `per_layer` of them for an average layer.
@@ -179,17 +180,7 @@ impl Planter<'_> {
             Role::Activation => hash % 100 < 25,
             _ => hash % 100 < 45,
         };
-        if !partial {
-            return Window {
-                first: 0,
-                count: tiles,
-            };
-        }
-        let count = (tiles / 4 + (hash >> 8) as u32 % (tiles / 2)).max(1);
-        Window {
-            first: (hash >> 40) as u32 % (tiles - count + 1),
-            count,
-        }
+        window_of(tiles, hash, partial)
     }
 }
 

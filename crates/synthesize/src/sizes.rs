@@ -45,7 +45,13 @@ pub fn window(settings: &Settings, weight: usize) -> Window {
     let hash = settings
         .random
         .hash([topic::VARIABLE, weight as u64, 0, 20]);
-    if settings.features.equal_layers || hash % 100 >= 15 {
+    let is_partial = !settings.features.equal_layers && hash % 100 < 15;
+    window_of(tiles, hash, is_partial)
+}
+
+/// Some tiles in a row, which a hash chooses, or all of them.
+pub fn window_of(tiles: u32, hash: u64, is_partial: bool) -> Window {
+    if !is_partial {
         return Window {
             first: 0,
             count: tiles,

@@ -116,33 +116,51 @@ impl Truth {
         };
         let mut blocks = by_category(classes, variables, peak_step);
         // As if it stood between variables.
-        blocks[category::VARIABLE][1] += row.gap;
+        blocks[category::VARIABLE].at_peak += row.gap;
         self.place(&mut row, &blocks);
         self.tiles.push(row);
     }
 
     /// Gives out addresses block by block.
-    fn place(&mut self, row: &mut TileRow, blocks: &[[u64; 2]]) {
+    fn place(&mut self, row: &mut TileRow, blocks: &[Block]) {
         let bounds = [self.plain_bytes, self.tile_bytes, u64::MAX];
         let mut at = 0;
-        for (category, sizes) in blocks.iter().enumerate() {
+        for (block, sums) in blocks.iter().zip(&mut self.categories) {
             let mut columns = [0; 6];
-            for (overlapped, &size) in sizes.iter().enumerate() {
-                let mut left = size;
+            let begin = at + block.always;
+            let parts = [(block.always, true), (block.at_peak, false)];
+            for (mut left, is_alone) in parts {
                 for (bound, region) in bounds.into_iter().zip([PLAIN, INTERLEAVED, OVERFLOWED]) {
                     let part = left.min(bound.saturating_sub(at));
                     at += part;
                     left -= part;
                     row.regions[region] += part;
                     row.with_gaps[region] += part.next_multiple_of(8);
-                    columns[2 * region + overlapped] += part;
+                    columns[2 * region] += if is_alone { part } else { 0 };
                 }
             }
-            for (column, bytes) in self.categories[category].iter_mut().zip(columns) {
+            let bounds = bounds.iter().zip([PLAIN, INTERLEAVED, OVERFLOWED]);
+            let region = bounds
+                .filter(|&(&bound, _)| begin < bound)
+                .map(|own| own.1)
+                .next();
+            columns[2 * region.unwrap_or(OVERFLOWED) + 1] = block.sharing;
+            for (column, bytes) in sums.iter_mut().zip(columns) {
                 column.push(bytes);
             }
         }
     }
+}
+
+/// Bytes of one category on one tile.
+#[derive(Debug, Clone, Copy, Default)]
+struct Block {
+    /// Of always-live variables, which have addresses of their own.
+    always: u64,
+    /// Live of the others at the fullest step.
+    at_peak: u64,
+    /// All others.
+    sharing: u64,
 }
 
 /// The first of the steps with most bytes, and those bytes.
@@ -157,15 +175,19 @@ fn fullest(deltas: &[i64]) -> (u32, u64) {
     (at, best as u64)
 }
 
-fn by_category(classes: &Classes, variables: &[Variable], step: u32) -> Vec<[u64; 2]> {
-    let mut blocks = vec![[0; 2]; CATEGORIES.len()];
+fn by_category(classes: &Classes, variables: &[Variable], step: u32) -> Vec<Block> {
+    let mut blocks = vec![Block::default(); CATEGORIES.len()];
     for variable in variables {
         let class = variable.class as usize;
         let live = |&(from, to): &(u32, u32)| from <= step && step < to;
+        let block = &mut blocks[variable.category];
         if classes.always[class] {
-            blocks[variable.category][0] += variable.bytes;
-        } else if classes.ranges[class].iter().any(live) {
-            blocks[variable.category][1] += variable.bytes;
+            block.always += variable.bytes;
+            continue;
+        }
+        block.sharing += variable.bytes;
+        if classes.ranges[class].iter().any(live) {
+            block.at_peak += variable.bytes;
         }
     }
     blocks
