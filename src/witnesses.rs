@@ -39,14 +39,32 @@ pub enum Witness {
     Gaps,
     /// Bytes that share no address with others are part of the total of a tile.
     Apart,
+    /// The variables of a category take what was recorded of it.
+    Categories,
+    /// What is live at a step beside always-live variables, on all tiles, is what was
+    /// recorded of it.
+    LiveBySteps,
     /// Some program uses each variable that holds user data.
     Used,
     /// The program of a compute set with a debug context has one too. Numbers are programs.
     Contexts,
+    /// A step runs a child of what the step above it runs. Numbers are steps.
+    Steps,
+    /// What an exchange moves lies within its variable. Numbers are regions.
+    WithinVariables,
+    /// A variable that lives from the first to the last step has a list of contexts.
+    /// Numbers are variables of tensors.
+    VariableContexts,
+    /// A step that no step leads to runs the root of the tree of programs, or the body of a
+    /// function. Numbers are steps.
+    Roots,
     /// What runs has code, or state: types of vertices, compute sets with vertices, and
     /// exchanges. Numbers are of these; some may do without, so only where most lack it
     /// there is no verdict.
     Code,
+    /// Programs, compute sets and vertex types have no more code than was recorded of it,
+    /// and most of it.
+    CodeBytes,
     /// The vertices of all tiles are those of the compute sets. Numbers are vertices.
     Vertices,
 }
@@ -63,6 +81,11 @@ impl Witness {
             Self::Regions => ["the total is", "its regions have"],
             Self::Gaps => ["the total with gaps is", "that without them"],
             Self::Apart => ["bytes that share no address are", "the total is"],
+            Self::Categories => ["bytes are", "its variables have"],
+            Self::LiveBySteps => [
+                "live beside always-live variables are",
+                "the variables of all tiles have",
+            ],
             Self::Used => [
                 "bytes of variables that no program uses are",
                 "they should be",
@@ -71,7 +94,21 @@ impl Witness {
                 "programs with a debug context are",
                 "their compute sets with one",
             ],
+            Self::Steps => [
+                "steps that run a child of what the step above them runs are",
+                "those below others",
+            ],
+            Self::WithinVariables => ["regions that lie within their variable are", "all are"],
+            Self::VariableContexts => [
+                "variables with contexts are",
+                "those that live from the first to the last step",
+            ],
+            Self::Roots => [
+                "steps that run a root of the program tree are",
+                "those that no step leads to",
+            ],
             Self::Code => ["those with bytes are", "those that run"],
+            Self::CodeBytes => ["bytes are", "programs and vertices have"],
             Self::Vertices => ["the vertices are", "those of `compute_sets`"],
         }
     }
@@ -80,10 +117,21 @@ impl Witness {
     fn whole(self) -> &'static str {
         match self {
             Self::LiveInTotal | Self::Regions | Self::Gaps | Self::Apart => "the tile",
-            Self::OneStage | Self::AlwaysLive | Self::NotAlwaysLive | Self::Used => {
-                "the fullest tile"
-            }
-            Self::Rows | Self::Contexts | Self::Code | Self::Vertices => "all",
+            Self::OneStage
+            | Self::AlwaysLive
+            | Self::NotAlwaysLive
+            | Self::Categories
+            | Self::CodeBytes
+            | Self::Used => "the fullest tile",
+            Self::LiveBySteps => "the step where most is live",
+            Self::Rows
+            | Self::Contexts
+            | Self::Steps
+            | Self::WithinVariables
+            | Self::VariableContexts
+            | Self::Roots
+            | Self::Code
+            | Self::Vertices => "all",
         }
     }
 }
@@ -95,6 +143,9 @@ pub struct Contradiction {
     pub witness: Witness,
     /// The table with the recorded number.
     pub table: String,
+    /// The category or step that they are of, such as ``category `variable` `` or `step 12`;
+    /// `null` where the table has a row for each tile or they are of all.
+    pub row: Option<String>,
     /// The tile where they are furthest apart, the first of several; `null` where they are
     /// of all.
     pub tile: Option<u32>,
@@ -119,12 +170,23 @@ impl Contradiction {
         table: &str,
         [recorded, computed]: [u64; 2],
     ) -> Option<Self> {
+        Self::of_part(witness, table, [recorded, computed], recorded.max(computed))
+    }
+
+    /// The same of two numbers that are a part of `whole`.
+    pub(crate) fn of_part(
+        witness: Witness,
+        table: &str,
+        [recorded, computed]: [u64; 2],
+        whole: u64,
+    ) -> Option<Self> {
+        let is_vague = matches!(witness, Witness::Code | Witness::Roots);
         let pair = Pair {
             tile: 0,
             recorded,
             computed,
-            whole: recorded.max(computed),
-            is_certain: witness != Witness::Code || recorded.saturating_mul(2) < computed,
+            whole,
+            is_certain: !is_vague || recorded.saturating_mul(2) < computed,
         };
         let found = worst(witness, table, [pair])?;
         Some(Self {
@@ -133,6 +195,17 @@ impl Contradiction {
             ..found
         })
     }
+
+    /// The same, of one row of its table.
+    pub(crate) fn in_row(self, row: String) -> Self {
+        let row = Some(row);
+        Self { row, ..self }
+    }
+
+    /// How far apart the numbers are, those first that there is no verdict on.
+    pub(crate) fn difference(&self) -> (bool, u64) {
+        (self.refused, self.recorded.abs_diff(self.computed))
+    }
 }
 
 impl fmt::Display for Contradiction {
@@ -140,6 +213,9 @@ impl fmt::Display for Contradiction {
         let [said, shown] = self.witness.words();
         let (recorded, computed) = (grouped(self.recorded), grouped(self.computed));
         write!(f, "table `{}`", self.table)?;
+        if let Some(row) = &self.row {
+            write!(f, ", {row}")?;
+        }
         if let Some(tile) = self.tile {
             write!(f, ", tile {tile}")?;
         }
@@ -194,6 +270,7 @@ pub(crate) fn worst(
     Some(Contradiction {
         witness,
         table: table.to_string(),
+        row: None,
         tile: Some(worst.tile),
         tiles,
         recorded: worst.recorded,

@@ -5,7 +5,6 @@ use super::lanes::{self, Bytes, LANES};
 use super::neighbours::{self, LiveRanges, NeighbourUses};
 use super::stage::LiveChanges;
 use crate::model::Model;
-use crate::profile::TileBytes;
 use crate::witnesses::{Contradiction, Pair, Witness, worst};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -14,10 +13,10 @@ use std::ops::Range;
 /// tile. Nothing of it depends on layers and options.
 pub fn contradiction(model: &Model) -> Option<Contradiction> {
     let recorded = &model.recorded.tiles;
-    let fullest = recorded.iter().map(|own| own.total).max()?;
+    let fullest = model.recorded.fullest()?;
     let mut taken = live_at_peak(model);
     for bytes in &model.recorded_code {
-        add(&mut taken, bytes);
+        bytes.change(&mut taken, u64::saturating_add);
     }
     let pairs = (0u32..).zip(recorded).zip(taken);
     let pairs = pairs.map(|((tile, recorded), taken)| Pair {
@@ -28,14 +27,6 @@ pub fn contradiction(model: &Model) -> Option<Contradiction> {
         is_certain: true,
     });
     worst(Witness::OneStage, "memory_by_tile", pairs)
-}
-
-fn add(sums: &mut [u64], bytes: &TileBytes) {
-    for run in bytes.runs() {
-        for sum in &mut sums[run.from as usize..run.to as usize] {
-            *sum += u64::from(run.value);
-        }
-    }
 }
 
 /// By tile: the bytes of the variables that are live at the step where most are.

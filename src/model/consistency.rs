@@ -1,14 +1,17 @@
 //! Does what programs say agree with what they use, and with the variables? (See
 //! [`crate::witnesses`].)
 
-use super::NO_USERS;
-use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes};
-use crate::witnesses::{Contradiction, Pair, Witness, worst};
+use super::{CodeKind, NO_USERS};
+use crate::profile::{NEVER_LIVE, Profile, Program, ProgramKind, Programs, TileBytes};
+use crate::witnesses::{Contradiction, Pair, TOLERATED, Witness, worst};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 /// What contradicts itself; `set_of` has the user set of each lowered variable.
 pub(super) fn contradictions(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction> {
     let found = [
+        roots(profile),
+        steps(profile),
         contexts(profile),
         vertices(profile),
         vertex_code(profile),
@@ -16,7 +19,8 @@ pub(super) fn contradictions(profile: &Profile, set_of: &[u32]) -> Vec<Contradic
         exchange_code(profile),
         unused(profile, set_of),
     ];
-    found.into_iter().flatten().collect()
+    let of_kinds = CodeKind::ALL.into_iter().map(|kind| code_of(profile, kind));
+    found.into_iter().chain(of_kinds).flatten().collect()
 }
 
 /// The types of all vertices that run have code.
@@ -68,6 +72,116 @@ fn of_code(table: &str, have_code: impl Iterator<Item = bool>) -> Option<Contrad
     Contradiction::of_all(Witness::Code, table, numbers)
 }
 
+/// Code that no program or vertex type has: a tile of a real profile has 178 bytes of
+/// run-time codelets, and 8 for each piece of its exchanges. So much is not looked at; but
+/// the state of vertices is complete there.
+const CODE_OF_NONE: u64 = 1 << 10;
+
+/// Programs and vertices have no more code than was recorded, and most of it; only exchanges
+/// may use each other's, and whether a Call lists its function's control code is not known.
+/// How much the compiler adds to larger models is not known either: what is missing is said,
+/// and every stage gets it.
+fn code_of(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
+    let recorded = &profile.recorded;
+    let fullest = recorded.fullest()?;
+    let silent = match kind {
+        CodeKind::VertexState => 0,
+        _ => CODE_OF_NONE.max(fullest / TOLERATED),
+    };
+    let categories = recorded.categories.iter();
+    let own = categories.filter(|own| CodeKind::of_category(&own.name) == Some(kind));
+    let tiles = recorded.tiles.len();
+    let recorded = added_up(own.map(|own| &own.bytes), tiles);
+    let computed = added_up(listed(profile, kind)?, tiles);
+    let pairs = (0u32..).zip(recorded.into_iter().zip(computed));
+    let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
+    let pairs = pairs.filter(
+        |(_, (recorded, computed))| match recorded.checked_sub(*computed) {
+            Some(missing) => missing > silent,
+            None => !is_shared,
+        },
+    );
+    let pairs = pairs.map(|(tile, (recorded, computed))| Pair {
+        tile,
+        recorded,
+        computed,
+        whole: fullest,
+        is_certain: recorded < computed,
+    });
+    let found = worst(Witness::CodeBytes, "memory_by_category", pairs)?;
+    Some(found.in_row(format!("`{}`", kind.categories().join("` + `"))))
+}
+
+/// The code of each program, compute set or vertex type; `None` where the profile does not
+/// say. A program with children has code of its own too, which is not known apart.
+fn listed<'a>(profile: &'a Profile, kind: CodeKind) -> Option<Vec<&'a TileBytes>> {
+    let programs = &profile.programs;
+    Some(match kind {
+        CodeKind::VertexCode => programs.vertex_types.iter().map(|own| &own.code).collect(),
+        CodeKind::VertexState => {
+            let sets = programs.compute_sets.iter();
+            let known: Vec<_> = sets.filter_map(|own| own.memory.as_ref()).collect();
+            return Some(known).filter(|known| !known.is_empty());
+        }
+        CodeKind::ExchangeCode => {
+            let code = |own: &'a Program| match &own.kind {
+                ProgramKind::DoExchange(code) => Some(code),
+                _ => None,
+            };
+            programs.all.iter().filter_map(code).collect()
+        }
+        CodeKind::ControlCode => programs.all.iter().map(|own| &own.control_code).collect(),
+    })
+}
+
+fn added_up<'a>(parts: impl IntoIterator<Item = &'a TileBytes>, tiles: usize) -> Vec<u64> {
+    let mut sums = vec![0; tiles];
+    for part in parts {
+        part.change(&mut sums, u64::saturating_add);
+    }
+    sums
+}
+
+/// A step below another runs a child of what that runs (so do all of a real profile). Where
+/// the body of a function stands below a Call is not known.
+fn steps(profile: &Profile) -> Option<Contradiction> {
+    let programs = &profile.programs.all;
+    let mut children = FxHashSet::default();
+    for (program, own) in (0u32..).zip(programs) {
+        children.extend(own.children.iter().map(|&child| (program, child)));
+    }
+    let mut numbers = [0; 2];
+    for step in &profile.steps {
+        let Some(parent) = step.parent else { continue };
+        let above = profile.steps[parent as usize].program;
+        let is_call = matches!(programs[above as usize].kind, ProgramKind::Call(_));
+        numbers[0] += u64::from(is_call || children.contains(&(above, step.program)));
+        numbers[1] += 1;
+    }
+    Contradiction::of_all(Witness::Steps, "depth_first_steps", numbers)
+}
+
+/// Steps that no step leads to run the roots of the tree of programs (as the only one of a
+/// real profile does), or bodies of functions.
+fn roots(profile: &Profile) -> Option<Contradiction> {
+    let programs = &profile.programs;
+    let mut is_root = vec![false; programs.all.len()];
+    let bodies = programs.all.iter().filter_map(|own| match own.kind {
+        ProgramKind::Call(body) => Some(body),
+        _ => None,
+    });
+    for program in bodies.chain(programs.roots.iter().copied()) {
+        is_root[program as usize] = true;
+    }
+    let first = profile.steps.iter().filter(|own| own.parent.is_none());
+    let mut numbers = [0; 2];
+    for step in first {
+        numbers[0] += u64::from(is_root[step.program as usize]);
+        numbers[1] += 1;
+    }
+    Contradiction::of_all(Witness::Roots, "control_programs", numbers)
+}
+
 /// Programs whose compute set has a debug context have one too.
 fn contexts(profile: &Profile) -> Option<Contradiction> {
     let programs = &profile.programs;
@@ -111,8 +225,7 @@ fn unused(profile: &Profile, set_of: &[u32]) -> Option<Contradiction> {
     for position in unused_variables(profile, set_of)? {
         bytes[usize::from(variables.tiles[position])] += u64::from(variables.bytes[position]);
     }
-    let recorded = &profile.recorded.tiles;
-    let fullest = recorded.iter().map(|own| own.total).max().unwrap_or(0);
+    let fullest = profile.recorded.fullest().unwrap_or(0);
     let pairs = (0u32..).zip(bytes).map(|(tile, recorded)| Pair {
         tile,
         recorded,

@@ -335,6 +335,12 @@ impl Model {
         Ok((groups, users, index))
     }
 
+    /// Do contexts tell which variables are the framework's own, such as weights?
+    pub(crate) fn tells_weights(&self) -> bool {
+        let mut labels = self.labels.iter();
+        labels.any(|label| label.kind == TensorKind::Variable)
+    }
+
     /// What the variables of a user set are called.
     pub fn label_of(&self, set: u32) -> &Label {
         &self.labels[self.user_sets.label(set) as usize]

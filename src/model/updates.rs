@@ -60,8 +60,7 @@ impl Uses {
             let Some(&(_, end)) = classes.ranges(own.class).last() else {
                 continue;
             };
-            let is_live = |step| classes.is_live(own.class, step);
-            let is_parameter = is_live(0) && is_live(classes.steps() - 1);
+            let is_parameter = classes.lasts(own.class);
             for group in sets.groups(own.set) {
                 // Of a file that is made to take long, no update is found.
                 let Some(rest) = left.checked_sub(1) else {

@@ -5,6 +5,7 @@ use super::ProfileError;
 use super::database::Database;
 use super::encoding::decode_list;
 use crate::limits;
+use crate::witnesses::{Contradiction, Witness};
 use rustc_hash::FxHashMap;
 
 /// Where the name and the contexts of a variable are found: `name_base_id`, and
@@ -50,8 +51,12 @@ impl LabelKeys {
         [0].into_iter().chain(numbers).collect()
     }
 
-    /// Fetches names and contexts, by number; the label 0 says nothing.
-    pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>, ProfileError> {
+    /// Fetches names and contexts, by number; the label 0 says nothing. In a real profile
+    /// each variable has a list of contexts, which may say that there is none.
+    pub(super) fn read(
+        self,
+        database: &Database,
+    ) -> Result<(Vec<VariableLabel>, Option<Contradiction>), ProfileError> {
         let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
         let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         let mut by_variable: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
@@ -62,7 +67,7 @@ impl LabelKeys {
             }
         }
         if by_base.is_empty() {
-            return Ok(labels);
+            return Ok((labels, None));
         }
         if database.require(STRINGS, &["id", "string"]).is_ok() {
             database.scan(STRINGS, &["id", "string"], |row| {
@@ -72,19 +77,29 @@ impl LabelKeys {
                 Ok(())
             })?;
         }
+        let mut found = None;
         if database.require(CONTEXTS, &["variable_id", "ids"]).is_ok() {
+            let all = by_variable.len() as u64;
+            let mut listed = 0;
             database.scan(CONTEXTS, &["variable_id", "ids"], |row| {
                 let Some(variable) = row.optional(0)? else {
                     return Ok(());
                 };
-                for &number in by_variable.get(&variable).into_iter().flatten() {
-                    let ids = decode_list(row.blob(1)?, limits::CONTEXTS_OF_VARIABLE);
-                    labels[number as usize].debug_ids = ids.map_err(row.bad_blob(1))?;
+                let Some(numbers) = by_variable.get(&variable) else {
+                    return Ok(());
+                };
+                let ids = decode_list(row.blob(1)?, limits::CONTEXTS_OF_VARIABLE);
+                let ids = ids.map_err(row.bad_blob(1))?;
+                listed += u64::from(!ids.is_empty());
+                for &number in numbers {
+                    labels[number as usize].debug_ids.clone_from(&ids);
                 }
                 Ok(())
             })?;
+            found =
+                Contradiction::of_all(Witness::VariableContexts, CONTEXTS, [listed.min(all), all]);
         }
-        Ok(labels)
+        Ok((labels, found))
     }
 }
 

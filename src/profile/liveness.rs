@@ -120,6 +120,13 @@ impl LiveClasses {
         self.always_live[position as usize]
     }
 
+    /// Is the class at `position` live on the first and on the last step? So are
+    /// parameters, and other state that outlives a run.
+    pub fn lasts(&self, position: u32) -> bool {
+        let last = self.steps.saturating_sub(1);
+        self.is_live(position, 0) && self.is_live(position, last)
+    }
+
     /// Is the class at `position` live on this step?
     pub fn is_live(&self, position: u32, step: u32) -> bool {
         let ranges = self.ranges(position);

@@ -7,20 +7,61 @@ use super::variable_lists::{ListsBuilder, VariableLists};
 use super::variables::TABLE as VARIABLES;
 use super::{ProfileError, Variables};
 use crate::limits;
+use crate::witnesses::{Contradiction, Witness};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The variables of each region set (`exchange_regions`).
+/// Rows of `exchange_regions`.
+#[derive(Default)]
+struct RegionRows {
+    lists: ListsBuilder,
+    /// How many rows say where in their variable they lie, and how many of these lie in it.
+    located: u64,
+    within: u64,
+}
+
+/// The variables of each region set (`exchange_regions`). In a real profile each region
+/// ends within its variable.
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
-) -> Result<VariableLists, ProfileError> {
-    let visit = |row: Cells<'_>, lists: &mut ListsBuilder| {
+) -> Result<(VariableLists, Option<Contradiction>), ProfileError> {
+    const TABLE: &str = "exchange_regions";
+    const COLUMNS: &[&str] = &["id", "var_id", "regions"];
+    let has_regions = database.require(TABLE, COLUMNS).is_ok();
+    let columns = if has_regions { COLUMNS } else { &COLUMNS[..2] };
+    let visit = |row: Cells<'_>, rows: &mut RegionRows| {
         let member = known(variables, row.unsigned(1)?).map_err(|p| row.problem(1, p))?;
-        lists.push(row.unsigned(0)?, member);
+        rows.lists.push(row.unsigned(0)?, member);
+        let regions = if has_regions { row.raw_text(2)? } else { None };
+        if let Some(end) = regions.and_then(end_of_regions) {
+            rows.located += 1;
+            rows.within += u64::from(end <= variables.bytes[member as usize].into());
+        }
         Ok(())
     };
-    let parts = database.scan_chunks("exchange_regions", &["id", "var_id"], || &visit)?;
-    Ok(ListsBuilder::join(parts).finish())
+    let parts = database.scan_chunks(TABLE, columns, || &visit)?;
+    let sum = |of: fn(&RegionRows) -> u64| parts.iter().map(of).sum();
+    let numbers = [sum(|own| own.within), sum(|own| own.located)];
+    let lists = parts.into_iter().map(|own| own.lists).collect();
+    let found = Contradiction::of_all(Witness::WithinVariables, TABLE, numbers);
+    Ok((ListsBuilder::join(lists).finish(), found))
+}
+
+/// Where the last of some regions ends, such as 12 in `[0,4),[8,12)`; `None` for anything
+/// else. There are millions of them.
+#[inline]
+fn end_of_regions(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_suffix(b")")?.iter().rev();
+    let (mut end, mut place) = (0, 1);
+    for &byte in digits {
+        match byte {
+            b'0'..=b'9' if place < 1 << 40 => end += u64::from(byte - b'0') * place,
+            b',' if place > 1 => return Some(end),
+            _ => return None,
+        }
+        place *= 10;
+    }
+    None
 }
 
 /// The variables of each compute set (`compute_sets.var_ids_diff_rle`).
@@ -102,4 +143,24 @@ impl<'a> ComputeSets<'a> {
 fn known(variables: &Variables, var_id: u64) -> Result<u32, String> {
     let unknown = || format!("no row of `{VARIABLES}` has the variable id {var_id}");
     variables.position(var_id).ok_or_else(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_of_regions;
+
+    #[test]
+    fn regions_end_where_their_last_does() {
+        for (text, end) in [
+            ("[0,4)", Some(4)),
+            ("[0,4),[8,12)", Some(12)),
+            ("", None),
+            ("[0,)", None),
+            ("[0,4]", None),
+            ("[0,-4)", None),
+            ("[0,99999999999999999999)", None),
+        ] {
+            assert_eq!(end_of_regions(text.as_bytes()), end, "{text}");
+        }
+    }
 }

@@ -30,6 +30,7 @@ mod stored_rows;
 mod target;
 mod tile_bytes;
 mod variable_lists;
+mod variable_totals;
 mod variables;
 mod vertices;
 
@@ -37,6 +38,7 @@ pub use build_info::{BuildInfo, ChosenOption};
 pub use compiled::{
     CompiledProfile, Ipus, LiveByIpu, LiveOnTile, Named, PipelineName, VariableSums,
 };
+use cycles::or_warn;
 pub use cycles::{Cycles, Executed};
 pub use error::ProfileError;
 pub use ids::Ids;
@@ -56,6 +58,7 @@ use crate::progress::Progress;
 use crate::witnesses::Contradiction;
 use database::Database;
 use std::path::Path;
+use variable_totals::VariableTotals;
 
 /// Everything of a `profile.pop` that the analysis uses.
 #[derive(Debug)]
@@ -126,11 +129,19 @@ impl Profile {
         let (cycles, of_cycles) = Cycles::read(&database, &programs, &target);
         let steps = liveness::read_steps(&database, &programs)?;
         let (classes, class_ids) = LiveClasses::read(&database, &steps)?;
-        let variables = Variables::read(&database, &target, (&classes, &class_ids))?;
-        let region_variables = members::read_regions(&database, &variables)?;
+        let of_classes = (&classes, &class_ids);
+        let (variables, of_contexts) = Variables::read(&database, &target, of_classes)?;
+        let (region_variables, of_regions) = members::read_regions(&database, &variables)?;
         let compute_set_variables = members::read_compute_sets(&database, &variables)?;
         let (recorded, mut contradictions) = Recorded::read(&database, &target)?;
         contradictions.extend(references::missing(&database, true)?);
+        contradictions.extend(of_contexts.into_iter().chain(of_regions));
+        let totals = VariableTotals::new(&variables, &classes, target.num_tiles);
+        contradictions.extend(totals.by_category(&variables.category_names, &recorded));
+        let mut of_steps = Vec::new();
+        let by_step = totals.by_step(&database, &classes, &steps).map(Some);
+        let by_step = or_warn(by_step, "live bytes by step", &mut of_steps);
+        contradictions.extend(by_step.flatten());
         database.check_unchanged()?;
         Ok(Self {
             recorded,
@@ -140,6 +151,7 @@ impl Profile {
                 one_replica.into_iter().collect(),
                 of_made,
                 of_cycles,
+                of_steps,
             ]
             .concat(),
             cycles,

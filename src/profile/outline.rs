@@ -1,7 +1,7 @@
 //! What a profile is, in a few rows: for people who have several.
 
 use super::database::Database;
-use super::{ProfileError, Target};
+use super::{FormatVersion, ProfileError, Target};
 use crate::progress::Progress;
 use std::path::Path;
 
@@ -24,10 +24,11 @@ impl Outline {
     /// # Errors
     /// [`ProfileError`] when it is no profile, or its target cannot be understood.
     pub fn read(path: &Path) -> Result<Self, ProfileError> {
-        let database = Database::open(path, &Progress::new())?;
+        let mut database = Database::open(path, &Progress::new())?;
+        database.version = FormatVersion::read(&database)?;
         let target = Target::read(&database)?;
         let has_rows = |table| -> Result<bool, ProfileError> {
-            Ok(database.has_table(table) && database.rowid_bounds(table)?.is_some())
+            Ok(database.has_table(table) && database.has_rows(table)?)
         };
         Ok(Self {
             ipus: target.num_ipus,

@@ -69,6 +69,11 @@ pub(super) fn listed_tiles(database: &Database) -> Result<u64, ProfileError> {
 const MAX_CATEGORIES: usize = u8::MAX as usize;
 
 impl Recorded {
+    /// The total of the fullest tile; `None` when the profile lacks the table.
+    pub fn fullest(&self) -> Option<u64> {
+        self.tiles.iter().map(|own| own.total).max()
+    }
+
     /// What was recorded, and where that contradicts itself.
     pub(super) fn read(
         database: &Database,
@@ -150,23 +155,10 @@ impl Recorded {
     fn apart(&self) -> Vec<u64> {
         let mut apart = vec![0u64; self.tiles.len()];
         for own in &self.categories {
-            add(&mut apart, &own.bytes, u64::saturating_add);
-            add(&mut apart, &own.overlapped, u64::saturating_sub);
+            own.bytes.change(&mut apart, u64::saturating_add);
+            own.overlapped.change(&mut apart, u64::saturating_sub);
         }
         apart
-    }
-}
-
-/// Changes the sum of each tile by its bytes.
-fn add(sums: &mut [u64], bytes: &TileBytes, change: impl Fn(u64, u64) -> u64) {
-    for run in bytes.runs() {
-        for sum in sums
-            .get_mut(run.from as usize..run.to as usize)
-            .into_iter()
-            .flatten()
-        {
-            *sum = change(*sum, run.value.into());
-        }
     }
 }
 
@@ -254,7 +246,7 @@ pub(super) fn read_regions(
 }
 
 /// The table of categories.
-const CATEGORIES: &str = "memory_by_category";
+pub(super) const CATEGORIES: &str = "memory_by_category";
 
 fn read_categories(
     database: &Database,

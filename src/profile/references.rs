@@ -103,7 +103,7 @@ impl Reference {
     /// their own errors, or belong to options that were off.
     fn find(&self, database: &Database) -> Result<Option<Contradiction>, ProfileError> {
         if !database.has_table(self.to)
-            || database.rowid_bounds(self.to)?.is_some()
+            || database.has_rows(self.to)?
             || database.require(self.from, self.columns).is_err()
         {
             return Ok(None);

@@ -160,6 +160,17 @@ impl TileBytes {
         }
     }
 
+    /// Changes the numbers of all tiles, such as sums, by the values: `change` gives the new
+    /// one of each. Tiles that `numbers` does not have stay out.
+    pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
+        for run in self.runs() {
+            let own = numbers.get_mut(run.from as usize..run.to as usize);
+            for number in own.into_iter().flatten() {
+                *number = change(*number, run.value.into());
+            }
+        }
+    }
+
     /// The sum over some tiles.
     pub fn total_of(&self, tiles: Range<u32>) -> u64 {
         let own = |run: &TileRun| {

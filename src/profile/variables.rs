@@ -6,6 +6,7 @@ use super::ids::{IdColumn, Ids};
 use super::labels::{LabelKeys, VariableLabel};
 use super::{LiveClasses, ProfileError, Target};
 use crate::parallel::concatenated;
+use crate::witnesses::Contradiction;
 use std::mem::take;
 
 /// The class of a variable that was never allocated to a tile.
@@ -68,7 +69,7 @@ impl Variables {
         database: &Database,
         target: &Target,
         (classes, class_ids): (&LiveClasses, &Ids),
-    ) -> Result<Self, ProfileError> {
+    ) -> Result<(Self, Option<Contradiction>), ProfileError> {
         if !database.has_table(TABLE) {
             return Err(ProfileError::NoLoweredVariables);
         }
@@ -79,7 +80,7 @@ impl Variables {
         } else {
             &COLUMNS[..REQUIRED]
         };
-        if database.rowid_bounds(TABLE)?.is_none() {
+        if !database.has_rows(TABLE)? {
             return Err(ProfileError::NoLoweredVariables);
         }
         let (category_ids, category_names) = read_categories(database)?;
@@ -120,7 +121,7 @@ impl Variables {
         mut parts: Vec<VariableColumns>,
         category_names: Vec<String>,
         database: &Database,
-    ) -> Result<Self, ProfileError> {
+    ) -> Result<(Self, Option<Contradiction>), ProfileError> {
         let (mut var_ids, mut labels) = (IdColumn::default(), LabelKeys::default());
         for part in &mut parts {
             var_ids.append(take(&mut part.var_ids));
@@ -146,7 +147,8 @@ impl Variables {
             },
         );
         let (ids, var_ids) = var_ids.index(TABLE, "var_id")?;
-        Ok(Self {
+        let (labels, contradiction) = labels.read(database)?;
+        let own = Self {
             ids,
             var_ids,
             tiles,
@@ -155,8 +157,9 @@ impl Variables {
             categories,
             category_names,
             label_of,
-            labels: labels.read(database)?,
-        })
+            labels,
+        };
+        Ok((own, contradiction))
     }
 
     /// How many there are.
@@ -194,9 +197,8 @@ const LABELLED: &str = "variable";
 
 /// By class: is it live on the first and on the last step?
 fn lasting(classes: &LiveClasses) -> Vec<bool> {
-    let last = classes.steps().saturating_sub(1);
-    let lasts = |class| classes.is_live(class, 0) && classes.is_live(class, last);
-    (0..classes.len() as u32).map(lasts).collect()
+    let all = 0..classes.len() as u32;
+    all.map(|class| classes.lasts(class)).collect()
 }
 
 pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), ProfileError> {

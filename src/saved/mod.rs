@@ -3,7 +3,7 @@
 //! What is saved is a [`Model`] before layers are named, so a loaded one serves
 //! any regexes and order, and equals the saved one in everything.
 //!
-//! # The format, version 9
+//! # The format, version 10
 //!
 //! Numbers of fixed size are little-endian.
 //!

@@ -1,5 +1,6 @@
 //! What is not always live, by step and IPU.
 
+use super::super::cells::Cells;
 use super::super::database::Database;
 use super::super::ids::{Ids, of_ipu};
 use super::super::{ProfileError, RecordedTile};
@@ -17,7 +18,7 @@ pub struct LiveByIpu {
     pub ipus: Vec<Vec<(u32, u64)>>,
 }
 
-const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
+pub(in crate::profile) const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
 
 const STEPS: &str = "depth_first_steps";
 
@@ -27,7 +28,7 @@ pub(super) fn is_there(database: &Database) -> bool {
 }
 
 /// Bytes more or less, by step, of one IPU or of all together.
-type Deltas = Vec<(u32, i64)>;
+pub(in crate::profile) type Deltas = Vec<(u32, i64)>;
 
 /// Reads what there is, and says as sentences what contradicts itself.
 ///
@@ -85,20 +86,12 @@ fn read_deltas(
 ) -> Result<(Deltas, Vec<Deltas>), ProfileError> {
     let mut of_all = Deltas::new();
     let mut of_ipus = vec![Deltas::new(); ipus.count as usize];
-    let columns = &["step_id", "ipu", "delta_bytes"];
-    database.scan(TABLE, columns, |row| {
-        let id = row.unsigned(0)?;
-        let unknown = |_| row.problem(0, format!("there is no step {id}"));
-        let step = steps.binary_search(&id).map_err(unknown)? as u32;
-        let delta = row.signed(2)?.unwrap_or(0);
-        if delta.unsigned_abs() > limits::DEVICE_BYTES {
-            return Err(row.problem(2, format!("{delta} bytes are more than any machine has")));
-        }
-        let deltas = match row.optional(1)? {
+    scan(database, steps, |row, ipu, delta| {
+        let deltas = match ipu {
             None => &mut of_all,
-            Some(ipu) => of_ipu(&mut of_ipus, &row, 1, ipu)?,
+            Some(ipu) => of_ipu(&mut of_ipus, row, 1, ipu)?,
         };
-        deltas.push((step, delta));
+        deltas.push(delta);
         Ok(())
     })?;
     for deltas in of_ipus.iter_mut().chain([&mut of_all]) {
@@ -107,8 +100,27 @@ fn read_deltas(
     Ok((of_all, of_ipus))
 }
 
+/// Calls `visit` with each row, its IPU (`None`: all together), and its step and bytes.
+/// `steps` are the ids of the steps, ascending.
+pub(in crate::profile) fn scan(
+    database: &Database,
+    steps: &[u64],
+    mut visit: impl FnMut(&Cells<'_>, Option<u64>, (u32, i64)) -> Result<(), ProfileError>,
+) -> Result<(), ProfileError> {
+    database.scan(TABLE, &["step_id", "ipu", "delta_bytes"], |row| {
+        let id = row.unsigned(0)?;
+        let unknown = |_| row.problem(0, format!("there is no step {id}"));
+        let step = steps.binary_search(&id).map_err(unknown)? as u32;
+        let delta = row.signed(2)?.unwrap_or(0);
+        if delta.unsigned_abs() > limits::DEVICE_BYTES {
+            return Err(row.problem(2, format!("{delta} bytes are more than any machine has")));
+        }
+        visit(&row, row.optional(1)?, (step, delta))
+    })
+}
+
 /// One entry for each step, ascending, without those that change nothing.
-fn joined(mut deltas: Deltas) -> Deltas {
+pub(in crate::profile) fn joined(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
     let mut joined = Deltas::with_capacity(deltas.len());
     for (step, delta) in deltas {

@@ -14,6 +14,7 @@ mod variable_sums;
 
 pub use ipus::Ipus;
 pub use live::LiveByIpu;
+pub(super) use live::{Deltas, TABLE as LIVE_BY_STEP, joined, scan as scan_deltas};
 pub use pipeline_names::PipelineName;
 pub use variable_sums::{LiveOnTile, Named, VariableSums};
 

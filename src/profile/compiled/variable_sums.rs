@@ -84,7 +84,7 @@ impl Sums {
 
 /// Has the profile lowered variables?
 pub(super) fn are_there(database: &Database) -> Result<bool, ProfileError> {
-    Ok(database.has_table(TABLE) && database.rowid_bounds(TABLE)?.is_some())
+    Ok(database.has_table(TABLE) && database.has_rows(TABLE)?)
 }
 
 /// Reads the variables, and says what contradicts `tiles`. `chosen` are

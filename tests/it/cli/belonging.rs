@@ -4,12 +4,12 @@
 
 use std::fs;
 
+use crate::support::each;
 use crate::support::models::{every_kind, generate};
 use crate::support::{ONE_IPU_FIXTURES, debug, popliner, profile, root, sample_pair};
 use popliner::debug_info::DebugInfo;
 use popliner::model::Belonging;
 use popliner::profile::Profile;
-use rayon::prelude::*;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -65,7 +65,7 @@ fn contexts_that_were_cut_off_are_not_those_of_another_compilation() {
 
 #[test]
 fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
-    every_kind(4).par_iter().for_each(|options| {
+    each(&every_kind(4), |options| {
         let folder = TempDir::new().expect("a folder");
         let [profile, debug] = generate(folder.path(), options);
         let contexts = fs::read(debug).expect("a file");

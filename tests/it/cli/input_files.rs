@@ -227,7 +227,14 @@ fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
     let inside = |name: &str| inner.join(name);
     fs::write(inside("README.md"), "# Not a profile\n").unwrap();
     fs::write(inside("empty"), "").unwrap();
+    let other = Connection::open(inside("other.db")).unwrap();
+    other.execute_batch("CREATE TABLE notes (text)").unwrap();
     let cases = [
+        (
+            "other.db",
+            "other.db: the file is an SQLite database, but no profile: it has no table \
+             `version_info`",
+        ),
         ("nothere", "nothere: it cannot be read: No such file"),
         ("README.md", "README.md: the file is no SQLite database"),
         ("empty", "empty: the file is empty"),

@@ -5,8 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use ciborium::Value;
 use rusqlite::Connection;
@@ -24,18 +22,6 @@ const MEMORY: u32 = 512 * 1024;
 pub fn new_folder() -> TempDir {
     let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
     folder.expect("a folder")
-}
-
-/// Does something with each case, on all cores.
-pub fn each<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            check(case);
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, |n| n.get());
-    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
 }
 
 /// Runs the tool within limits. `before` is more shell code to run first.

@@ -5,7 +5,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::hostile::cases::{Case, each, of_profile};
+use crate::hostile::cases::{Case, of_profile};
+use crate::support::each;
 use crate::support::{Run, mutations};
 
 const FIXTURE: &str = "training-pipelined";

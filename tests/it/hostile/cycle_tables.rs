@@ -3,7 +3,8 @@
 
 use popliner::profile::encoding::push_varint;
 
-use crate::hostile::cases::{Case, each};
+use crate::hostile::cases::Case;
+use crate::support::each;
 
 /// The split must be that of the fixture, and a warning must have these parts.
 fn left_out(case: &Case, what: &str, parts: &[&str]) {

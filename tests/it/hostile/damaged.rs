@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ciborium::Value;
 use popliner::profile::Profile;
 
-use crate::hostile::cases::{Case, each, number, of_profile, set};
+use crate::hostile::cases::{Case, number, of_profile, set};
+use crate::support::each;
 use crate::support::root;
 
 #[test]

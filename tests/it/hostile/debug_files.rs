@@ -5,7 +5,8 @@ use std::fs;
 use ciborium::Value;
 use popliner::debug_info::DebugInfo;
 
-use crate::hostile::cases::{Case, each, of_debug, set};
+use crate::hostile::cases::{Case, of_debug, set};
+use crate::support::each;
 
 #[test]
 fn contexts_cut_at_any_byte() {

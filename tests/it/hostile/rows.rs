@@ -2,7 +2,8 @@
 
 use popliner::profile::encoding::push_varint;
 
-use crate::hostile::cases::{Case, each, set};
+use crate::hostile::cases::{Case, set};
+use crate::support::each;
 
 /// Tables without which nothing can be computed, each with the columns that
 /// must be there.

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use crate::support::each;
 use crate::support::models::{Random, generate, seeds};
 use crate::support::{ONE_IPU_FIXTURES, change_texts, debug, profile, root, sample_pair};
 use ciborium::Value;
 use popliner::debug_info::DebugInfo;
 use popliner::model::{LayerCandidate, LayerOptions, Layering, Model, NO_LAYER, Note};
 use popliner::profile::Profile;
-use rayon::prelude::*;
 use regex::{Captures, Regex};
 use tempfile::TempDir;
 
@@ -185,10 +185,8 @@ fn candidates_have_the_planted_layers() {
     // Each framework with each way to name layers, twice.
     let seeds = seeds(2 * 4 * LAYERS.len() as u64);
     let models = seeds.end - seeds.start;
-    let places: Vec<_> = seeds
-        .into_par_iter()
-        .map(|seed| (seed, place(seed)))
-        .collect();
+    let seeds: Vec<u64> = seeds.collect();
+    let places = each(&seeds, |&seed| (seed, place(seed)));
     let count = |wanted: fn(&Option<usize>) -> bool| {
         places
             .iter()

@@ -11,10 +11,12 @@ use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use finish::try_finish_with;
 pub use finish::{Run, finish, finish_unread, piped, try_finish};
@@ -27,6 +29,32 @@ pub const FIXTURES: [&str; 5] = [
     "poptorch-bert-training",
     "tensorflow-cnn",
 ];
+
+/// Does something with each case, on all cores; what comes of it, in the order of the cases.
+/// The threads are no worker threads of rayon: one that waited for the library would begin
+/// with another case, and so on, until its stack has no room.
+pub fn each<T: Sync, R: Send>(cases: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(number) else {
+                return done;
+            };
+            done.push((number, of(case)));
+        }
+    };
+    let count = thread::available_parallelism().map_or(1, |n| n.get());
+    let mut all = thread::scope(|scope| {
+        let threads: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
+        let done = threads.into_iter().map(|own| own.join());
+        done.flat_map(|own| own.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect::<Vec<_>>()
+    });
+    all.sort_by_key(|own| own.0);
+    all.into_iter().map(|own| own.1).collect()
+}
 
 /// Changes all texts of a CBOR document but the keys of its maps.
 pub fn change_texts(value: &mut ciborium::Value, change: &mut impl FnMut(&mut String)) {

@@ -189,8 +189,8 @@ fn split_ranges(connection: &Connection, random: &mut Random) {
     record_again(connection);
 }
 
-/// Records for each tile the most that is live at one step; its total stays, with more in
-/// gaps. Step ids are positions.
+/// Records for each tile the maximum that is live at one step, its total stays, with more in
+/// gaps; and what is live at each step on all tiles. Step ids are positions.
 fn record_again(connection: &Connection) {
     let statement = "
         UPDATE memory_by_tile SET not_always_live_max_bytes = coalesce((
@@ -200,7 +200,21 @@ fn record_again(connection: &Connection) {
                 JOIN eq_class_step r ON r.step_id_from <= s.id AND s.id < r.step_id_to
                 JOIN eq_classes c ON c.id = r.eq_class_id AND c.is_always_live = 0
                 JOIN vars_info v ON v.equivalence_class = c.id
-                WHERE v.tile = memory_by_tile.tile GROUP BY s.id)), 0);";
+                WHERE v.tile = memory_by_tile.tile GROUP BY s.id)), 0);
+        DELETE FROM memory_not_always_live_by_step_and_ipu;
+        WITH ends AS (
+            SELECT r.step_id_from AS step, v.size_bytes AS bytes
+            FROM eq_class_step r
+            JOIN eq_classes c ON c.id = r.eq_class_id AND c.is_always_live = 0
+            JOIN vars_info v ON v.equivalence_class = c.id
+            UNION ALL
+            SELECT r.step_id_to, -v.size_bytes
+            FROM eq_class_step r
+            JOIN eq_classes c ON c.id = r.eq_class_id AND c.is_always_live = 0
+            JOIN vars_info v ON v.equivalence_class = c.id)
+        INSERT INTO memory_not_always_live_by_step_and_ipu
+        SELECT NULL, step, sum(bytes) FROM ends JOIN depth_first_steps s ON s.id = step
+        GROUP BY step HAVING sum(bytes) <> 0;";
     connection.execute_batch(statement).unwrap();
 }
 

@@ -24,11 +24,8 @@ pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Lasting> {
     if model.turn.is_none() || model.recording.accumulates {
         return vec![Lasting::Other; sets];
     }
-    let has_kinds = model.recording.framework != Framework::Tensorflow
-        && model
-            .labels
-            .iter()
-            .any(|own| own.kind == TensorKind::Variable);
+    let is_tensorflow = model.recording.framework == Framework::Tensorflow;
+    let has_kinds = !is_tensorflow && model.tells_weights();
     let updates = model.updates_by_set();
     let of_set = |set: u32| {
         let label = model.label_of(set);

@@ -23,10 +23,10 @@ impl Life {
     /// That of a class; `None` for parameters, which are live on the first and on
     /// the last step, and for what is never live.
     pub(in crate::memory::pipeline) fn of_class(model: &Model, class: u32) -> Option<Self> {
-        let (classes, steps) = (&model.classes, model.steps());
+        let classes = &model.classes;
         let is_live = |step| classes.is_live(class, step);
         let &(begin, _) = classes.ranges(class).first()?;
-        if is_live(0) && is_live(steps - 1) {
+        if classes.lasts(class) {
             return None;
         }
         Some(match model.turn {

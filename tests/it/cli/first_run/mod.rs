@@ -10,13 +10,13 @@ mod rows;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::each;
 use crate::support::models::{every_kind, generate};
 use crate::support::{ONE_IPU_FIXTURES, debug, popliner, profile, root};
 use files::Files;
 use popliner::analysis::Analysis;
 use popliner::memory::PipelineOptions;
 use popliner::model::{LayerOptions, PlacementOptions, Rules};
-use rayon::prelude::*;
 use rows::rows;
 use tempfile::TempDir;
 
@@ -43,7 +43,7 @@ struct Row {
 
 #[test]
 fn each_case_ends_and_says_what_it_must() {
-    let failures: Vec<String> = rows().par_iter().filter_map(failure).collect();
+    let failures: Vec<String> = each(&rows(), failure).into_iter().flatten().collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
@@ -113,7 +113,7 @@ fn sound_models_are_not_warned_of() {
         let files = [profile(name), debug(name)].map(|file| root().join(file));
         silent(&files, name);
     }
-    every_kind(2).par_iter().for_each(|options| {
+    each(&every_kind(2), |options| {
         let folder = TempDir::new().expect("a folder");
         let files = generate(folder.path(), options);
         silent(&files, &format!("{options:?}"));

@@ -8,12 +8,12 @@
 mod case;
 
 use super::places::distribution::Distribution;
+use crate::support::each;
 use crate::support::models::seeds;
 use case::Case;
 use popliner::model::CodeKind;
 use popliner::profile::PipelineName;
 use popliner::report::{Calibration, Fit, MatchedBy, TileParts};
-use rayon::prelude::*;
 use synthesize::pipeline::{LoweredVariables, NameKind, ProfileForm, StageTruth};
 
 /// How many models are drawn; those without a backward pass that shows are left out.
@@ -32,7 +32,7 @@ fn compiled_pipelines_are_read_compared_and_learnt_from() {
         let cases = Case::of_model(seed).into_iter();
         cases.map(|case| check(&case)).collect::<Vec<Errors>>()
     };
-    let errors: Vec<Errors> = seeds.par_iter().flat_map_iter(of_seed).collect();
+    let errors: Vec<Errors> = each(&seeds, of_seed).into_iter().flatten().collect();
     assert!(errors.len() >= 50 || is_chosen, "{} cases", errors.len());
     let errors = errors.concat();
     let (before, after) = distributions(&errors);

@@ -4,12 +4,12 @@
 //! `cargo test --test it planted::pipelines::forms -- --nocapture` prints how the
 //! errors are distributed, by form; `SEEDS=0..500` looks at more models.
 
-use rayon::prelude::*;
 use synthesize::pipeline::Recompute;
 
 use super::super::places::{distribution::Distribution, drawn};
 use super::errors::{Errors, StageError};
 use super::stages;
+use crate::support::each;
 use crate::support::models::seeds;
 
 /// How many models are drawn; all of them are 500.
@@ -63,7 +63,7 @@ fn stages_of_all_forms_need_what_the_simulation_needs() {
         .filter(|&seed| has_whole_weights(seed))
         .collect();
     let of_seed = |&seed: &u64| Errors::of_model(seed, &drawn::with_forms(seed));
-    let all: Vec<Errors> = seeds.par_iter().flat_map_iter(of_seed).collect();
+    let all: Vec<Errors> = each(&seeds, of_seed).into_iter().flatten().collect();
     print(&all);
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
         stage.under > 0.01 || stage.over > most_over(errors.recompute).1

@@ -11,10 +11,10 @@ mod forms;
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
 use synthesize::pipeline::{Recompute, Schedule};
 
 use super::places::{self, distribution::Distribution};
+use crate::support::each;
 use crate::support::models::seeds;
 use drawn::Case;
 use errors::{Errors, StageError};
@@ -54,7 +54,7 @@ fn most_over(case: &Case) -> (f64, f64) {
 fn all() -> Vec<Errors> {
     let seeds: Vec<u64> = seeds(MODELS).collect();
     let of_seed = |&seed: &u64| Errors::of_model(seed, &places::drawn::model(seed));
-    seeds.par_iter().flat_map_iter(of_seed).collect()
+    each(&seeds, of_seed).into_iter().flatten().collect()
 }
 
 fn print(all: &[Errors]) {

@@ -17,9 +17,10 @@ const MODELS: u64 = 64;
 const MOST_OVER: f64 = 0.40;
 
 /// How many of the operations without a layer may be found elsewhere, per cent, and with
-/// which part of the bytes. What is aimed at is 1 and 0.01: see the shared weights.
-const MOST_MISPLACED: usize = 2;
-const LARGE: f64 = 0.02;
+/// which part of the bytes. What is aimed at is 0.01 of these too: the gradient of a weight
+/// that two layers share is in both.
+const MOST_MISPLACED: usize = 1;
+const LARGE: f64 = 0.012;
 
 /// What is wrong with the operations without a layer of a model.
 fn misplaced(model: &Errors) -> impl Iterator<Item = String> {
@@ -34,8 +35,8 @@ fn too_high(model: &Errors) -> impl Iterator<Item = String> {
 }
 
 /// A range is at most 1 % under on any tile, and at most 5 % over in 95 of 100 cases;
-/// the split that is called best fits, and is at most 2 % worse than the best. TensorFlow
-/// shows a weight that several layers share only by its update, which a cast hides.
+/// the split that is called best fits, and is at most 2 % worse than the best. A cast can
+/// hide that several layers use one weight.
 #[test]
 fn forms_are_placed_as_planted() {
     let all = models(MODELS, drawn::with_forms);

@@ -17,8 +17,7 @@ mod splits;
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
-
+use crate::support::each;
 use crate::support::models::seeds;
 use distribution::Distribution;
 use drawn::Drawn;
@@ -93,10 +92,10 @@ impl Errors {
 /// All models, or the one that is asked for.
 fn models(count: u64, drawn: fn(u64) -> Drawn) -> Vec<Errors> {
     let Ok(options) = std::env::var("MODEL") else {
-        let seeds = seeds(count).into_par_iter();
-        return seeds
-            .map(|seed| Errors::new(seed, Planted::with(drawn(seed))))
-            .collect();
+        let seeds: Vec<u64> = seeds(count).collect();
+        return each(&seeds, |&seed| {
+            Errors::new(seed, Planted::with(drawn(seed)))
+        });
     };
     let size = "--places --layers 4 --tiles 8 --bytes-per-layer-tile 40000";
     let options = size.split(' ').chain(options.split_whitespace());

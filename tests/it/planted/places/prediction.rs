@@ -66,7 +66,9 @@ pub fn predict(
 fn model(folder: &Path) -> Model {
     let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
     let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
-    Model::build(profile, &contexts, false).expect("a model")
+    let model = Model::build(profile, &contexts, false).expect("a model");
+    assert_eq!(model.contradictions, [], "{}", folder.display());
+    model
 }
 
 fn layering(model: &Model) -> Layering {
