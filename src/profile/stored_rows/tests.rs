@@ -127,10 +127,8 @@ proptest! {
 
 /// What may stand in the place of a byte: kinds of pages and values, lengths, limits.
 fn wrong_bytes(byte: u8) -> Vec<u8> {
-    let near = [byte.wrapping_add(1), byte.wrapping_sub(1), byte ^ 0x80];
-    let mut bytes = [0, 1, 2, 5, 13, 127, 128, 255].to_vec();
-    bytes.extend(near);
-    bytes
+    let near = [byte.wrapping_add(1), byte ^ 0x80];
+    [&[0, 5, 13, 255][..], &near].concat()
 }
 
 /// Where a byte is wrong, the rows are those of SQLite, or SQLite is asked. Every byte that
@@ -142,7 +140,7 @@ fn a_wrong_byte_changes_nothing_of_what_is_read() {
         &directory,
         "PRAGMA page_size = 512; CREATE TABLE t (id, first, second)",
     );
-    let rows: Vec<_> = (0..60)
+    let rows: Vec<_> = (0..40)
         .map(|n| {
             (
                 1,

@@ -53,7 +53,7 @@ fn pages_overwritten() {
     let whole = fs::read(&case.profile).unwrap();
     let page = number(&case.profile, "PRAGMA page_size") as usize;
     let pages = whole.len() / page;
-    let changes: Vec<(usize, usize)> = (1..pages).flat_map(|n| [0, 1, 2].map(|f| (n, f))).collect();
+    let changes: Vec<(usize, usize)> = (1..pages).map(|page| (page, page % 3)).collect();
     let refused = AtomicUsize::new(0);
     each(&changes, |&(number, fill)| {
         let mut bytes = whole.clone();
@@ -66,7 +66,7 @@ fn pages_overwritten() {
             refused.fetch_add(1, Ordering::Relaxed);
         }
     });
-    assert!(refused.into_inner() > pages);
+    assert!(refused.into_inner() > pages / 3);
     for number in [1, 20, 60, 100] {
         let mut bytes = whole.clone();
         bytes[number * page..][..page].fill(0);

@@ -75,28 +75,28 @@ fn splits(subject: &Subject, random: &mut Random) {
 
 #[test]
 fn tables_of_generated_models() {
-    for seed in seeds(24) {
+    for seed in seeds(12) {
         with_model(seed, false, tables);
     }
 }
 
 #[test]
 fn splits_of_generated_models() {
-    for seed in seeds(24) {
+    for seed in seeds(12) {
         with_model(seed, false, splits);
     }
 }
 
 #[test]
 fn tables_of_varied_models() {
-    for seed in seeds(32) {
+    for seed in seeds(16) {
         with_model(seed, true, tables);
     }
 }
 
 #[test]
 fn splits_of_varied_models() {
-    for seed in seeds(32) {
+    for seed in seeds(16) {
         with_model(seed, true, splits);
     }
 }

@@ -16,7 +16,7 @@ use crate::support::models;
 use crate::support::{self, FIXTURES, root, sample};
 
 /// How many seeds there are of each kind of generated model.
-const SEEDS: u64 = 2;
+const SEEDS: u64 = 1;
 
 /// A profile with its model.
 pub struct Subject {
