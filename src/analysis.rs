@@ -201,7 +201,7 @@ impl Layers<'_> {
         self.placement.positions.find(name)
     }
 
-    /// Prepares the model to be weighed.
+    /// The model, ready to compute the memory of layers and stages.
     ///
     /// # Errors
     /// When layers share code in more ways than those of any real model.

@@ -18,13 +18,13 @@
 //! * [`model`] joins both: it walks the program, sorts programs into
 //!   operations, names them, and finds which of them use each variable. A
 //!   [`Layering`](model::Layering) says which layer each operation is in.
-//! * [`memory`] weighs layers: the bytes of any range of them, tile by tile, with
+//! * [`memory`] computes the bytes of any range of layers, tile by tile, with
 //!   what the [`Pipeline`](memory::Pipeline) adds that they are stages of.
 //! * [`solve`] finds the best split into stages, by an integer program and by
 //!   a dynamic program that must agree, for any [`Goal`](solve::Goal) and
 //!   [`Constraint`](solve::Constraint)s; it says why nothing fits, with a certificate,
 //!   and writes its integer program out for other solvers.
-//! * [`search`] asks the solver for a weighed model, and weighs what it found.
+//! * [`search`] computes the costs of ranges, asks the solver, and checks what it found.
 //! * [`report`] turns what was found into one [`Report`](report::Report), and
 //!   that into the forms people and programs read: JSON, tables, Markdown, a
 //!   page for the browser, configuration, and what changed since an earlier

@@ -252,7 +252,7 @@ fn integer_program(
         return Ok(String::new());
     };
     let names = layers.placement.positions.names();
-    Ok(lp(&found.weighed.problem(), &names).map_err(SearchError::from)?)
+    Ok(lp(&found.costed.problem(), &names).map_err(SearchError::from)?)
 }
 
 /// How much of the report is shown or written.

@@ -60,7 +60,7 @@ pub(super) fn request(
     }))
 }
 
-/// The pipeline that the stages are weighed for; none where no search is requested,
+/// The pipeline that stages are part of; none where no search is requested,
 /// and for what the original tool did.
 ///
 /// # Errors

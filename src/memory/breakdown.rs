@@ -49,7 +49,7 @@ impl MemoryModel<'_> {
         let BreakdownScratch { uses, liveness } = scratch;
         uses.clear();
         for item in self.uses.on_tile(tile) {
-            let groups = model.user_sets.groups(item.set);
+            let groups = model.use_sets.groups(item.set);
             uses.extend(groups.map(|group| (group, item)));
         }
         uses.sort_unstable_by_key(|&(group, _)| group);

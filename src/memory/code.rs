@@ -1,9 +1,7 @@
 //! Code and vertex state by the layers that need it (docs/model.md, "Code").
 
 use super::Rules;
-use crate::model::{
-    CodeKind, GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement, TooManyPlaces,
-};
+use crate::model::{CodeKind, GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement};
 use crate::profile::{TileBytes, TileRun};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -41,18 +39,14 @@ pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes)
 }
 
 /// All code of the model, joined by kind and places.
-pub(super) fn collect(
-    model: &Model,
-    placement: &Placement,
-    sets: &mut PlaceSets,
-) -> Result<Vec<CodeItem>, TooManyPlaces> {
+pub(super) fn collect(model: &Model, placement: &Placement, sets: &mut PlaceSets) -> Vec<CodeItem> {
     let mut parts: FxHashMap<(CodeKind, PlaceSet), Vec<&[TileRun]>> = FxHashMap::default();
     for (code, set) in placed(model, placement) {
         for (kind, bytes) in by_kind(code, placement.rules) {
             parts.entry((kind, set)).or_default().push(bytes.runs());
         }
     }
-    let of_vertices = vertex_code(model, placement, sets)?;
+    let of_vertices = vertex_code(model, placement, sets);
     for (set, runs) in &of_vertices {
         let key = (CodeKind::VertexCode, *set);
         parts.entry(key).or_default().push(runs);
@@ -68,7 +62,7 @@ pub(super) fn collect(
         .filter(|item| item.set != NOWHERE && !item.bytes.is_empty())
         .collect();
     items.sort_by_key(|item| (item.set, item.kind as u8));
-    Ok(items)
+    items
 }
 
 /// The code of all operation groups with its places: piece by piece where the
@@ -94,7 +88,7 @@ fn vertex_code(
     model: &Model,
     placement: &Placement,
     sets: &mut PlaceSets,
-) -> Result<FxHashMap<PlaceSet, Vec<TileRun>>, TooManyPlaces> {
+) -> FxHashMap<PlaceSet, Vec<TileRun>> {
     let mut by_type: FxHashMap<u32, Vec<(PlaceSet, &TileBytes)>> = FxHashMap::default();
     for (code, set) in placed(model, placement) {
         for (vertex_type, present) in &code.vertex_types {
@@ -109,7 +103,7 @@ fn vertex_code(
     let mut found: FxHashMap<PlaceSet, Vec<TileRun>> = FxHashMap::default();
     for (vertex_type, uses) in types {
         let code = &model.vertex_code[vertex_type as usize];
-        for (from, to, set) in places_by_tile(&uses, sets)? {
+        for (from, to, set) in places_by_tile(&uses, sets) {
             for run in code.runs() {
                 let (from, to) = (run.from.max(from), run.to.min(to));
                 if from < to {
@@ -119,14 +113,14 @@ fn vertex_code(
             }
         }
     }
-    Ok(found)
+    found
 }
 
 /// Stretches of tiles (from, end exclusive) with all places that are there.
 fn places_by_tile(
     uses: &[(PlaceSet, &TileBytes)],
     sets: &mut PlaceSets,
-) -> Result<Vec<(u32, u32, PlaceSet)>, TooManyPlaces> {
+) -> Vec<(u32, u32, PlaceSet)> {
     // (tile, places, +1 where a use begins and -1 where it ends)
     let mut events: Vec<(u32, PlaceSet, i32)> = Vec::new();
     for &(set, present) in uses.iter().filter(|&&(set, _)| set != NOWHERE) {
@@ -142,7 +136,7 @@ fn places_by_tile(
     for at in events.chunk_by(|a, b| a.0 == b.0) {
         let to = at[0].0;
         if !here.is_empty() && from < to {
-            stretches.push((from, to, sets.union_of(here.keys().copied())?));
+            stretches.push((from, to, sets.union_of(here.keys().copied())));
         }
         for &(_, set, change) in at {
             let count = here.entry(set).or_default();
@@ -153,7 +147,7 @@ fn places_by_tile(
         }
         from = to;
     }
-    Ok(stretches)
+    stretches
 }
 
 /// The runs of all lists in one, where they overlap with the sum of their bytes.

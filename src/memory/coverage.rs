@@ -97,7 +97,7 @@ impl MemoryModel<'_> {
         code.any(|&name| *variable.category == *name) || self.explains(explaining, variable.set)
     }
 
-    /// Does the stage explain the variables of this user set?
+    /// Does the stage explain the variables of this use set?
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_USERS,

@@ -46,7 +46,7 @@ pub struct LiveCurves {
 
 impl MemoryModel<'_> {
     /// The curves of each of `stages`: its range of positions (end exclusive),
-    /// what it weighs ([`MemoryModel::stages`]) and the tile to look at. On its
+    /// its memory ([`MemoryModel::stages`]) and the tile to look at. On its
     /// fullest tile a stage peaks at the bytes there: what was learnt does not change
     /// with the step. `None` for a stage without steps. All stages take one pass over
     /// the variables.
@@ -116,7 +116,7 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Is a variable of this class and user set live in a stage at a step, where layers
+    /// Is a variable of this class and use set live in a stage at a step, where layers
     /// run again as they do in the pipeline? By the full rules code is not: it counts by
     /// what was recorded of it.
     pub fn is_live_in(
@@ -140,7 +140,7 @@ impl MemoryModel<'_> {
         is_live
     }
 
-    /// The positions that a variable counts in by its user set,
+    /// The positions that a variable counts in by its use set,
     /// ascending; none when it counts in every stage.
     pub fn layers_of(&self, set: u32) -> &[u32] {
         self.sets.places(self.counted(set))

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_fit_is_weighed() {
+    fn what_may_fit_is_computed() {
         let with = |first| Learnt {
             first,
             middle: first,

@@ -47,7 +47,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use uses::CountedUses;
 
-/// A model with its places, ready to be weighed.
+/// A model with its places, ready to compute the memory of stages.
 #[derive(Debug, Clone)]
 pub struct MemoryModel<'a> {
     model: &'a Model,
@@ -68,7 +68,7 @@ pub struct MemoryModel<'a> {
 
 impl<'a> MemoryModel<'a> {
     /// Prepares `model` by the rules of `placement`, which says where
-    /// everything counts. Stages are weighed as parts of the one-IPU compilation.
+    /// everything counts. Stages have the memory of parts of the one-IPU compilation.
     ///
     /// # Errors
     /// When layers share code in more ways than those of any real model.
@@ -81,7 +81,7 @@ impl<'a> MemoryModel<'a> {
             Rules::Full => Overhead::new(model),
         };
         let (code, overhead) = rayon::join(code, overhead);
-        let code = code?;
+        sets.check()?;
         Ok(Self {
             model,
             placement,
@@ -137,7 +137,7 @@ impl<'a> MemoryModel<'a> {
         self.learnt.as_deref()
     }
 
-    /// The pipeline that stages are weighed for.
+    /// The pipeline that stages are part of.
     pub fn pipeline(&self) -> Pipeline {
         self.flows
             .as_ref()
@@ -152,7 +152,7 @@ impl<'a> MemoryModel<'a> {
         Some((flows.copies(depth), depth))
     }
 
-    /// Does a stage keep copies of the variables of this class and user set?
+    /// Does a stage keep copies of the variables of this class and use set?
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
         let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
         let flows = self.flows.as_ref().filter(|_| has_copies);
@@ -224,7 +224,7 @@ impl<'a> MemoryModel<'a> {
         Some((0, self.model.steps().checked_sub(1)?))
     }
 
-    /// Where a variable with this user set counts.
+    /// Where a variable with this use set counts.
     fn counted(&self, set: u32) -> PlaceSet {
         self.placement.counted[set as usize]
     }

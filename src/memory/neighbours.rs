@@ -1,7 +1,7 @@
 //! The variables of neighbouring tiles, side by side.
 //!
 //! Most programs treat thousands of tiles alike, so that neighbours have variables of
-//! nearly the same classes and user sets. What depends on these alone is looked up once
+//! nearly the same classes and use sets. What depends on these alone is looked up once
 //! for some tiles together, and their bytes are added up in lanes.
 
 use super::MemoryModel;

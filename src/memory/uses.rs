@@ -1,6 +1,6 @@
 //! The variables that count, by what they have in common: their uses, each with a number.
 //!
-//! Tiles that are weighed side by side come again and again upon the same uses, so that
+//! Tiles whose memory is computed side by side come again and again upon the same uses, so that
 //! what follows from these alone is looked up once.
 
 use super::Rules;
@@ -60,7 +60,7 @@ impl<'a> CountedUses<'a> {
         &self.known[number as usize]
     }
 
-    /// The number of the use of data with this class and user set; `None` if no variable
+    /// The number of the use of data with this class and use set; `None` if no variable
     /// has it.
     pub(super) fn of_data(&self, class: u32, set: u32) -> Option<u32> {
         self.data.number(class, set)

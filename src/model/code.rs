@@ -3,7 +3,7 @@
 
 use super::ModelError;
 use super::operations::FoundGroup;
-use super::user_set_index::UserSetIndex;
+use super::use_set_index::UseSetIndex;
 use crate::limits;
 use crate::profile::{ComputeSet, Profile, ProgramKind, Programs, Target, TileBytes};
 use rayon::prelude::*;
@@ -147,10 +147,10 @@ pub(super) fn of_all(
     Ok(codes)
 }
 
-/// Programs of one operation that use variables of the same user sets.
+/// Programs of one operation that use variables of the same use sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
-    /// The user sets that its variables have, ascending.
+    /// The use sets that its variables have, ascending.
     pub sets: Box<[u32]>,
     /// Its code and vertex state by tile.
     pub code: GroupCode,
@@ -161,13 +161,13 @@ pub struct Piece {
 pub(super) fn pieces(
     profile: &Profile,
     groups: &[FoundGroup],
-    user_set_index: &UserSetIndex,
+    use_set_index: &UseSetIndex,
     budget: &mut Budget,
 ) -> Result<Vec<Vec<Piece>>, ModelError> {
     let programs = &profile.programs;
     let split: Vec<ProgramsBySets> = groups
         .par_iter()
-        .map(|group| split(profile, group, user_set_index))
+        .map(|group| split(profile, group, use_set_index))
         .collect();
     let max = limits::SETS_OF_PIECES.of(programs.all.len());
     let sets = split.iter().flat_map(ProgramsBySets::keys);
@@ -189,13 +189,13 @@ pub(super) fn pieces(
 /// Programs by the sets that they use.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
-fn split(profile: &Profile, group: &FoundGroup, user_set_index: &UserSetIndex) -> ProgramsBySets {
+fn split(profile: &Profile, group: &FoundGroup, use_set_index: &UseSetIndex) -> ProgramsBySets {
     let mut split = ProgramsBySets::new();
     if group.programs.len() < 2 {
         return split;
     }
     for &program in &group.programs {
-        let sets = user_set_index.of_program(profile, program);
+        let sets = use_set_index.of_program(profile, program);
         split.entry(sets.into()).or_default().push(program);
     }
     if split.len() < 2 {

@@ -7,7 +7,7 @@ use crate::witnesses::{Contradiction, Pair, TOLERATED, Witness, worst};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-/// What contradicts itself; `set_of` has the user set of each lowered variable.
+/// What contradicts itself; `set_of` has the use set of each lowered variable.
 pub(super) fn contradictions(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction> {
     let found = [
         roots(profile),

@@ -6,10 +6,10 @@
 //! the framework calls them.
 
 use super::operations::{Found, NO_OPERATION};
-use super::user_set_index::{Role, UserSetIndex};
+use super::use_set_index::{Role, UseSetIndex};
 use super::walk::Path;
 use super::windows::StepIndex;
-use super::{ModelError, TensorKind, UserSets, VariableUse};
+use super::{ModelError, TensorKind, UseSets, VariableUse};
 use crate::limits;
 use crate::profile::{LiveClasses, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,7 +22,7 @@ pub struct Flow {
     pub nodes: Vec<FlowNode>,
     /// Live ranges, those with the same producer and consumers joined.
     pub edges: Vec<FlowEdge>,
-    /// By user set with parameters, ascending: the nodes that use them. These have no
+    /// By use set with parameters, ascending: the nodes that use them. These have no
     /// producer.
     pub parameters: Vec<(u32, Box<[u32]>)>,
 }
@@ -57,7 +57,7 @@ pub const NO_NODE: u32 = u32::MAX;
 /// begin with the parents of the program that writes.
 const FIRST_STEPS: u32 = 3;
 
-/// A step that uses a variable of a user set.
+/// A step that uses a variable of a use set.
 #[derive(Debug, Clone, Copy)]
 struct Use {
     step: u32,
@@ -65,7 +65,7 @@ struct Use {
     role: Role,
 }
 
-/// The nodes, and by user set where its variables are used, in the order of steps.
+/// The nodes, and by use set where its variables are used, in the order of steps.
 pub(super) struct FlowUses {
     nodes: Vec<FlowNode>,
     by_set: Vec<Vec<Use>>,
@@ -78,7 +78,7 @@ impl FlowUses {
         profile: &Profile,
         found: &Found,
         steps: &StepIndex,
-        index: &UserSetIndex,
+        index: &UseSetIndex,
         (sets, sites): (usize, &FxHashMap<Path, Path>),
     ) -> Result<Self, ModelError> {
         let mut runs = OpenNodes::new(profile, found, steps, index, sites);
@@ -205,9 +205,9 @@ struct OpenNodes<'a> {
     profile: &'a Profile,
     found: &'a Found,
     steps: &'a StepIndex,
-    index: &'a UserSetIndex,
+    index: &'a UseSetIndex,
     sites: &'a FxHashMap<Path, Path>,
-    /// By program that a step runs: the user sets that it uses.
+    /// By program that a step runs: the use sets that it uses.
     sets: FxHashMap<u32, Box<[(u32, Role)]>>,
     all: Vec<OpenNode>,
 }
@@ -221,7 +221,7 @@ impl<'a> OpenNodes<'a> {
         profile: &'a Profile,
         found: &'a Found,
         steps: &'a StepIndex,
-        index: &'a UserSetIndex,
+        index: &'a UseSetIndex,
         sites: &'a FxHashMap<Path, Path>,
     ) -> Self {
         Self {
@@ -355,7 +355,7 @@ impl<'a> OpenNodes<'a> {
     }
 }
 
-/// Is a user set of parameters of the framework?
-pub(super) fn is_weight(sets: &UserSets, labels: &[super::Label], set: u32) -> bool {
+/// Is a use set of parameters of the framework?
+pub(super) fn is_weight(sets: &UseSets, labels: &[super::Label], set: u32) -> bool {
     labels[sets.label(set) as usize].kind == TensorKind::Variable
 }

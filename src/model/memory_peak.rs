@@ -31,7 +31,7 @@ pub struct NamedVariable {
     /// Its size.
     pub bytes: u32,
     /// The operation groups that use it, as a set of
-    /// [`Model::user_sets`](super::Model).
+    /// [`Model::use_sets`](super::Model).
     pub set: u32,
 }
 

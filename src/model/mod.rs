@@ -32,8 +32,8 @@ mod step_programs;
 #[cfg(test)]
 pub(crate) mod testing;
 mod updates;
-mod user_set_index;
-mod user_sets;
+mod use_set_index;
+mod use_sets;
 mod variable_groups;
 mod variable_uses;
 mod variables;
@@ -67,9 +67,9 @@ pub use placement::{
 pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileVariable};
 pub use recording::{Framework, Recording};
 pub use step_programs::{StepProgram, StepPrograms};
-use user_set_index::UserSetIndex;
-use user_sets::Users;
-pub use user_sets::{NO_USERS, UserSets};
+use use_set_index::UseSetIndex;
+use use_sets::Users;
+pub use use_sets::{NO_USERS, UseSets};
 pub use variable_groups::{VariableGroup, VariableGroups};
 pub use variable_uses::{TileUse, VariableUse};
 use windows::StepIndex;
@@ -108,9 +108,9 @@ pub struct Model {
     pub code_variables: VariableGroups,
     /// By [`CodeKind`]: the bytes of all lowered variables that hold it.
     pub recorded_code: [TileBytes; 4],
-    /// The user sets that `variables` refers to.
-    pub user_sets: UserSets,
-    /// What weights and other lasting variables are called, as `user_sets`
+    /// The use sets that `variables` refers to.
+    pub use_sets: UseSets,
+    /// What weights and other lasting variables are called, as `use_sets`
     /// refers to it. The first says nothing.
     pub labels: Vec<Label>,
     /// By call of a function that is called from several places without saying what
@@ -126,7 +126,7 @@ pub struct Model {
     /// What the compiler recorded of memory.
     pub recorded: Recorded,
     /// The index of the first step of the backward pass; `None` for inference.
-    pub turn: Option<u32>,
+    pub backward_start: Option<u32>,
     /// How it was recorded, as far as a pipeline depends on it.
     pub recording: Recording,
     /// The cycles of the operations, if the profile says anything of them.
@@ -140,7 +140,7 @@ pub struct Model {
     /// What was unusual, as sentences.
     pub warnings: Vec<Warning>,
     /// Where the profile contradicts itself. What its variables come to is looked at where
-    /// they are weighed: see [`contradiction`](crate::memory::contradiction).
+    /// they are computed: see [`contradiction`](crate::memory::contradiction).
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -234,33 +234,32 @@ impl Model {
         let Named {
             found,
             mut operations,
-            turn,
+            backward_start,
             ..
         } = named;
         let steps = StepIndex::new(&profile.programs, &profile.steps);
-        let (operation_groups, (set_of, user_sets), index) =
-            Self::groups(&profile, &found, &steps)?;
+        let (operation_groups, (set_of, use_sets), index) = Self::groups(&profile, &found, &steps)?;
         let sites = CallSites::new(&profile, &found);
         let has_pairs = |path| named.with_pairs.contains(&path);
         let calls = sites.unnamed(&found, has_pairs, &mut operations);
-        let sets = (user_sets.len(), &sites.outermost());
+        let sets = (use_sets.len(), &sites.outermost());
         let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
         let mut contradictions = consistency::contradictions(&profile, &set_of);
         contradictions.append(&mut profile.contradictions);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
-        if let Some(turn) = turn {
-            let groups = (&operation_groups[..], &user_sets);
+        if let Some(backward_start) = backward_start {
+            let groups = (&operation_groups[..], &use_sets);
             let live = (&collected.data, &profile.classes);
-            updates::mark(groups, live, turn, &mut operations);
+            updates::mark(groups, live, backward_start, &mut operations);
         }
         let mut memory_peak =
             with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));
         let mut disagreements: Vec<Warning> = named.disagreement.into_iter().collect();
-        let is_training = turn.is_some();
+        let is_training = backward_start.is_some();
         let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
         disagreements.extend(nearly);
-        let is_weight = |set| flow::is_weight(&user_sets, &named.labels, set);
+        let is_weight = |set| flow::is_weight(&use_sets, &named.labels, set);
         let flow = flow_uses.flow(&profile.classes, collected.data.uses(), is_weight)?;
         let programs = operations::owned_programs(&profile.programs, &found.groups);
         let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
@@ -282,13 +281,13 @@ impl Model {
             variables: collected.data,
             code_variables: collected.code.used(),
             recorded_code: collected.recorded_code,
-            user_sets,
+            use_sets,
             labels: named.labels,
             calls,
             flow,
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
             programs,
-            turn,
+            backward_start,
             recording: named.recording,
             recorded: profile.recorded,
             cycles,
@@ -306,14 +305,14 @@ impl Model {
         profile: &Profile,
         found: &operations::Found,
         steps: &StepIndex,
-    ) -> Result<(Vec<OperationGroup>, Users, UserSetIndex), ModelError> {
+    ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex), ModelError> {
         let programs = &profile.programs;
         let windows = steps.windows(found);
         let mut budget = code::Budget::new(programs);
         let own = found.groups.iter();
         let own: Vec<(u64, &[u32])> = own.map(|own| (own.uid, &own.programs[..])).collect();
         let codes = || code::of_all(programs, &own, &profile.target, &mut budget);
-        let users = || user_sets::find(profile, &found.groups);
+        let users = || use_sets::find(profile, &found.groups);
         let (codes, users) = rayon::join(codes, users);
         let (codes, mut users) = (codes?, users?);
         let with_code = found.groups.iter().zip(codes);
@@ -341,9 +340,9 @@ impl Model {
         labels.any(|label| label.kind == TensorKind::Variable)
     }
 
-    /// What the variables of a user set are called.
+    /// What the variables of a use set are called.
     pub fn label_of(&self, set: u32) -> &Label {
-        &self.labels[self.user_sets.label(set) as usize]
+        &self.labels[self.use_sets.label(set) as usize]
     }
 
     /// By operation group: bytes of the variables that it uses, whether they are
@@ -364,7 +363,7 @@ impl Model {
         let mut by_group: Vec<u64> = self.operation_groups.iter().map(code).collect();
         // With the bytes of all sets that have it as their smaller part.
         let mut by_set = placement::bytes_of_sets(self);
-        let sets: Vec<_> = self.user_sets.iter().collect();
+        let sets: Vec<_> = self.use_sets.iter().collect();
         for (set, smaller, group) in sets.into_iter().rev() {
             let bytes = by_set[set as usize];
             by_group[group as usize] = by_group[group as usize].saturating_add(bytes);
@@ -383,14 +382,14 @@ impl Model {
         layer_warnings::find(self, layering, placement)
     }
 
-    /// By user set: how many updates use its variables, up to 2.
+    /// By use set: how many updates use its variables, up to 2.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
         let mut is_update = vec![false; self.operation_groups.len()];
         for operation in &self.operations {
             is_update[operation.group as usize] |= operation.is_update;
         }
-        let mut of_set = vec![0u8; self.user_sets.len()];
-        for (set, smaller, group) in self.user_sets.iter() {
+        let mut of_set = vec![0u8; self.use_sets.len()];
+        for (set, smaller, group) in self.use_sets.iter() {
             let own = u8::from(is_update[group as usize]);
             of_set[set as usize] = (of_set[smaller as usize] + own).min(2);
         }

@@ -18,7 +18,7 @@ pub(super) struct Named {
     /// The call paths whose contexts tell what their operations replace.
     pub(super) with_pairs: FxHashSet<Path>,
     /// The index of the first step of the backward pass; `None` for inference.
-    pub(super) turn: Option<u32>,
+    pub(super) backward_start: Option<u32>,
     /// By the labels of the profile.
     pub(super) labels: Vec<Label>,
     pub(super) recording: Recording,
@@ -32,7 +32,7 @@ impl Named {
         let found = operations::find(programs, OperationContexts::new(debug_info))?;
         let (mut operations, with_pairs) = names::name_all(&found, programs, debug_info)?;
         let windows = StepIndex::new(programs, &profile.steps).windows(&found);
-        let turn = passes::find(&found, &windows, &mut operations);
+        let backward_start = passes::find(&found, &windows, &mut operations);
         let labels = profile.variables.labels.iter();
         let labels: Vec<Label> = labels.map(|own| Label::new(own, debug_info)).collect();
         Ok(Self {
@@ -41,7 +41,7 @@ impl Named {
             found,
             operations,
             with_pairs,
-            turn,
+            backward_start,
             labels,
         })
     }

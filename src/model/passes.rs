@@ -1,7 +1,7 @@
 //! The pass of each operation: forward, backward or update (docs/model.md,
 //! "Passes"). Contexts tell which operations of the main graph are backward; the first
-//! of them is the turn, and all others are told by their steps: inside the body of
-//! a function contexts do not tell, but the steps of its calls do.
+//! of them is the start of the backward pass, and all others are told by their steps:
+//! inside the body of a function contexts do not tell, but the steps of its calls do.
 
 use super::Operation;
 use super::operations::Found;
@@ -12,15 +12,15 @@ use std::fmt;
 /// The pass that an operation is part of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Pass {
-    /// Before the turn; everything in inference.
+    /// Before the start of the backward pass; everything in inference.
     #[default]
     Forward,
-    /// From the turn on.
+    /// From the start of the backward pass on.
     Backward,
     /// It updates weights.
     Update,
-    /// Its steps are on both sides of the turn: a body that is listed once for
-    /// calls on both sides, or what is computed again for the backward pass.
+    /// Its steps are before and after the start of the backward pass: a body that is
+    /// listed once for calls in both, or what is recomputed for the backward pass.
     Both,
 }
 
@@ -35,8 +35,8 @@ impl fmt::Display for Pass {
     }
 }
 
-/// Gives each operation its pass. Returns the turn, which is the index of the
-/// first step of the backward pass; `None` for inference.
+/// Gives each operation its pass. Returns the first step of the backward pass;
+/// `None` for inference.
 pub(super) fn find(
     found: &Found,
     windows: &[Option<(u32, u32)>],
@@ -48,18 +48,18 @@ pub(super) fn find(
         let (first, _) = (*window)?;
         (operation.is_backward && is_of_main_graph).then_some(first)
     });
-    let turn = first_steps.min()?;
+    let backward_start = first_steps.min()?;
     for (operation, window) in operations.iter_mut().zip(windows) {
-        operation.pass = pass(operation, *window, turn);
+        operation.pass = pass(operation, *window, backward_start);
     }
-    Some(turn)
+    Some(backward_start)
 }
 
-fn pass(operation: &Operation, window: Option<(u32, u32)>, turn: u32) -> Pass {
+fn pass(operation: &Operation, window: Option<(u32, u32)>, backward_start: u32) -> Pass {
     match window {
         _ if operation.is_update => Pass::Update,
-        Some((first, _)) if first >= turn => Pass::Backward,
-        Some((_, last)) if last < turn => Pass::Forward,
+        Some((first, _)) if first >= backward_start => Pass::Backward,
+        Some((_, last)) if last < backward_start => Pass::Forward,
         Some(_) => Pass::Both,
         None if operation.is_backward => Pass::Backward,
         None => Pass::Forward,
@@ -101,13 +101,16 @@ mod tests {
     #[test]
     fn inference_has_no_turn_and_training_has_all_passes() {
         let inference = fixture("popart-bert-inference");
-        assert_eq!(inference.turn, None);
+        assert_eq!(inference.backward_start, None);
         let mut operations = inference.operations.iter();
         assert!(operations.all(|own| own.pass == Pass::Forward));
         for name in ["poptorch-bert-training", "tensorflow-cnn"] {
             let training = fixture(name);
-            let turn = training.turn.expect(name);
-            assert!(turn > 0 && turn < training.steps(), "{name}");
+            let backward_start = training.backward_start.expect(name);
+            assert!(
+                backward_start > 0 && backward_start < training.steps(),
+                "{name}"
+            );
             for pass in [Pass::Forward, Pass::Backward, Pass::Update] {
                 let mut operations = training.operations.iter();
                 assert!(operations.any(|own| own.pass == pass), "{name}: {pass}");

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 #[derive(Debug)]
 pub struct ProfileLookup {
     variables: Variables,
-    /// By variable: its user set in the model.
+    /// By variable: its use set in the model.
     set_of: Vec<u32>,
     names: VariableNames,
     /// What runs at each step.
@@ -45,7 +45,7 @@ pub struct TileVariable {
     position: u32,
     /// Its equivalence class.
     pub class: u32,
-    /// Its user set in the model.
+    /// Its use set in the model.
     pub set: u32,
     /// Its size.
     pub bytes: u64,
@@ -109,7 +109,7 @@ impl ProfileLookup {
     }
 
     /// For each of `places` the variables that are live there by `is_live` (by the number
-    /// of the place, the variable's class and user set, and its category), with the names
+    /// of the place, the variable's class and use set, and its category), with the names
     /// of at most `most` of them. Equal ones are in the order of the profile.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl ProfileLookup {
     }
 
     /// For each of `tiles` the largest variables that `counts` (by the number of
-    /// the tile, and the variable's class and user set), at most `most`.
+    /// the tile, and the variable's class and use set), at most `most`.
     ///
     /// # Errors
     /// As [`ProfileLookup::live_at`].

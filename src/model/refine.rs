@@ -1,10 +1,10 @@
-//! User sets told apart by what their variables are called and by what
+//! Use sets told apart by what their variables are called and by what
 //! they are paired with (docs/model.md, "Variables"): only then can a variable
 //! count where its name or its partner says.
 
 use super::operations::FoundGroup;
-use super::user_set_index::UserSetIndex;
-use super::user_sets::{UserSets, Users};
+use super::use_set_index::UseSetIndex;
+use super::use_sets::{UseSets, Users};
 use super::variables::members;
 use crate::parallel::by_parts;
 use crate::profile::{Profile, ProgramKind};
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Gives variables with different labels or companions different sets; gives
+/// Gives variables with different labels or partners different sets; gives
 /// back which sets each compute set and region has then. `computes` says of an
 /// operation group whether it computes.
 pub(super) fn refine(
@@ -20,26 +20,26 @@ pub(super) fn refine(
     groups: &[FoundGroup],
     computes: &[bool],
     (set_of, sets): &mut Users,
-) -> UserSetIndex {
+) -> UseSetIndex {
     let label = |variable: usize| profile.variables.label(variable as u32);
     apart(set_of, sets, label);
-    let mut user_set_index = UserSetIndex::new(profile, set_of, sets.len());
-    let partners = partners(profile, groups, computes, (set_of, sets, &user_set_index));
+    let mut use_set_index = UseSetIndex::new(profile, set_of, sets.len());
+    let partners = partners(profile, groups, computes, (set_of, sets, &use_set_index));
     if partners.is_empty() {
-        return user_set_index;
+        return use_set_index;
     }
     let mut is_changed = vec![false; sets.len()];
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    for (variable, companion) in partners {
+    for (variable, partner) in partners {
         let set = &mut set_of[variable as usize];
         is_changed[*set as usize] = true;
         let label = sets.label(*set);
         *set = *known
-            .entry((*set, companion))
-            .or_insert_with(|| sets.push_alike(*set, label, companion));
+            .entry((*set, partner))
+            .or_insert_with(|| sets.push_alike(*set, label, partner));
     }
-    user_set_index.renew(profile, set_of, sets.len(), |set| is_changed[set as usize]);
-    user_set_index
+    use_set_index.renew(profile, set_of, sets.len(), |set| is_changed[set as usize]);
+    use_set_index
 }
 
 /// What is known of the labels of a set's variables: not any yet, or not only one.
@@ -47,7 +47,7 @@ const UNSEEN: u32 = u32::MAX;
 const SEVERAL: u32 = u32::MAX - 1;
 
 /// Splits the sets whose variables have different labels.
-fn apart(set_of: &mut [u32], sets: &mut UserSets, label: impl Fn(usize) -> u32 + Sync) {
+fn apart(set_of: &mut [u32], sets: &mut UseSets, label: impl Fn(usize) -> u32 + Sync) {
     let mut label_of = labels_of_sets(set_of, sets.len(), &label);
     // What no operation uses is in every stage, whatever its name.
     label_of[0] = 0;
@@ -113,7 +113,7 @@ fn partners(
     profile: &Profile,
     groups: &[FoundGroup],
     computes: &[bool],
-    (set_of, sets, user_set_index): (&[u32], &UserSets, &UserSetIndex),
+    (set_of, sets, use_set_index): (&[u32], &UseSets, &UseSetIndex),
 ) -> Vec<Pair> {
     let mut users = vec![0u8; sets.len()];
     for (set, smaller, group) in sets.iter() {
@@ -124,7 +124,7 @@ fn partners(
         profile,
         set_of,
         users,
-        user_set_index,
+        use_set_index,
     };
     let mut pairs: Vec<Pair> = (groups.par_iter())
         .flat_map(|group| pairing.of_group(group))
@@ -143,7 +143,7 @@ struct Pairing<'a> {
     set_of: &'a [u32],
     /// By set: how many groups compute with its variables.
     users: Vec<u8>,
-    user_set_index: &'a UserSetIndex,
+    use_set_index: &'a UseSetIndex,
 }
 
 impl Pairing<'_> {
@@ -163,7 +163,7 @@ impl Pairing<'_> {
     /// The partners of what a program, one of `compute_sets` of an operation, has for
     /// itself.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<Pair> {
-        let sets = self.user_set_index.of_program(self.profile, program);
+        let sets = self.use_set_index.of_program(self.profile, program);
         let (others, own): (Vec<u32>, Vec<u32>) =
             sets.into_iter().partition(|&set| self.is_shared(set));
         let partner = others.iter().copied();

@@ -1,6 +1,6 @@
 //! What the models that tests make by hand have in common.
 
-use super::{Label, Model, NO_CALL, Operation, Pass, UserSets, VariableGroups};
+use super::{Label, Model, NO_CALL, Operation, Pass, UseSets, VariableGroups};
 use crate::profile::{LiveClasses, Recorded, Target};
 
 /// An operation of an operation group, which no context says anything of.
@@ -37,13 +37,13 @@ pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
         variables: VariableGroups::new(tiles, std::iter::empty()),
         code_variables: VariableGroups::new(tiles, std::iter::empty()),
         recorded_code: Default::default(),
-        user_sets: UserSets::default(),
+        use_sets: UseSets::default(),
         labels: vec![Label::default()],
         calls: Vec::new(),
         flow: Default::default(),
         vertex_code: Vec::new(),
         programs: Vec::new(),
-        turn: None,
+        backward_start: None,
         recording: Default::default(),
         recorded: Recorded::default(),
         cycles: None,

@@ -1,6 +1,6 @@
 //! Which operations update weights where no name tells.
 
-use super::{Operation, OperationGroup, Pass, UserSets, VariableGroups};
+use super::{Operation, OperationGroup, Pass, UseSets, VariableGroups};
 use crate::limits;
 use crate::profile::LiveClasses;
 
@@ -12,15 +12,15 @@ const SHARED_BYTES: u64 = 16;
 /// tells: after the start of the backward pass they use a parameter and what is none, and
 /// only parameters outlive them. What they do would be lost otherwise.
 pub(super) fn mark(
-    (groups, sets): (&[OperationGroup], &UserSets),
+    (groups, sets): (&[OperationGroup], &UseSets),
     (variables, classes): (&VariableGroups, &LiveClasses),
-    turn: u32,
+    backward_start: u32,
     operations: &mut [Operation],
 ) {
     if operations.iter().any(|own| own.is_update) {
         return;
     }
-    let found = Uses::of_groups(groups, sets, (variables, classes), turn);
+    let found = Uses::of_groups(groups, sets, (variables, classes), backward_start);
     let shared = SHARED_BYTES * u64::from(variables.tiles());
     for operation in operations {
         let own = &found[operation.group as usize];
@@ -44,13 +44,14 @@ impl Uses {
     /// Those of each group; nothing of those that run before or copy to the host.
     fn of_groups(
         groups: &[OperationGroup],
-        sets: &UserSets,
+        sets: &UseSets,
         (variables, classes): (&VariableGroups, &LiveClasses),
-        turn: u32,
+        backward_start: u32,
     ) -> Vec<Self> {
         let last_step = |group: &OperationGroup| {
             let (first, last) = group.window?;
-            let may_be = first >= turn && group.computes() && group.host_copies.is_empty();
+            let may_be =
+                first >= backward_start && group.computes() && group.host_copies.is_empty();
             may_be.then_some(last)
         };
         let last_steps: Vec<Option<u32>> = groups.iter().map(last_step).collect();

@@ -13,7 +13,7 @@ pub struct VariableGroup {
     /// Their equivalence class, as a position in the profile's classes.
     pub class: u32,
     /// The operation groups that use them, as a set of
-    /// [`UserSets`](super::UserSets); [`NO_USERS`] when none does.
+    /// [`UseSets`](super::UseSets); [`NO_USERS`] when none does.
     pub set: u32,
     /// Their bytes together.
     pub bytes: u32,
@@ -100,7 +100,7 @@ impl VariableGroups {
         Self::from_numbered(&uses, counts, groups)
     }
 
-    /// The same for groups by the numbers of their uses, each a class and a user set.
+    /// The same for groups by the numbers of their uses, each a class and a use set.
     /// `None` also when the uses are not in order or a group has one that is not there.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
@@ -138,7 +138,7 @@ impl VariableGroups {
         &self.uses
     }
 
-    /// The number of the use with this class and user set; `None` if no variable has it.
+    /// The number of the use with this class and use set; `None` if no variable has it.
     pub fn number(&self, class: u32, set: u32) -> Option<u32> {
         let key = |own: &VariableUse| (own.class, own.set);
         let found = self.uses.binary_search_by_key(&(class, set), key);

@@ -1,17 +1,17 @@
 //! The uses that variables have: of what class they are, and which operations use them.
 //!
 //! There are millions of variables, and some hundred thousand of these: what follows from
-//! class and user set alone is looked up once for each.
+//! class and use set alone is looked up once for each.
 
 use rustc_hash::FxHashMap;
 
-/// A class and a user set that variables have.
+/// A class and a use set that variables have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableUse {
     /// The equivalence class, as a position in the profile's classes.
     pub class: u32,
     /// The operation groups that use them, as a set of
-    /// [`UserSets`](super::UserSets).
+    /// [`UseSets`](super::UseSets).
     pub set: u32,
     /// Their bytes over all tiles.
     pub bytes: u64,
@@ -26,7 +26,7 @@ pub struct TileUse {
     pub bytes: u32,
 }
 
-/// A value for each use. Most classes have one user set, for which this is one look into
+/// A value for each use. Most classes have one use set, for which this is one look into
 /// a list.
 #[derive(Debug, Clone)]
 pub(super) struct ByUse<T> {

@@ -21,7 +21,7 @@ impl LoweredVariables {
     }
 }
 
-/// Joins the variables that are alike; `set_of` has the user set of each.
+/// Joins the variables that are alike; `set_of` has the use set of each.
 pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, ModelError> {
     let variables = &profile.variables;
     let names = variables.category_names.iter();

@@ -27,8 +27,8 @@ pub(super) fn all(model: &Model) -> Checked {
     classes(model)?;
     let (groups, labels) = (model.operation_groups.len(), model.labels.len());
     ensure(labels > 0, || "the first label is missing".into())?;
-    ensure(model.user_sets.is_sound(groups, labels), || {
-        "a user set does not consist of a smaller one and a later group".into()
+    ensure(model.use_sets.is_sound(groups, labels), || {
+        "a use set does not consist of a smaller one and a later group".into()
     })?;
     each("use", model.variables.uses(), |own| known.is_use(own))?;
     let of_code = model.code_variables.uses();
@@ -60,9 +60,10 @@ fn target(model: &Model) -> Checked {
         recorded.is_empty() || recorded.len() == tiles as usize,
         || "recorded tiles are not as many as tiles".into(),
     )?;
-    let turn = model.turn.iter();
-    let mut turn = turn.map(|&turn| is_below(turn, model.steps() as usize, "step"));
-    turn.try_for_each(|checked| checked)?;
+    let backward_start = model.backward_start.iter();
+    let mut backward_start = backward_start
+        .map(|&backward_start| is_below(backward_start, model.steps() as usize, "step"));
+    backward_start.try_for_each(|checked| checked)?;
     let variables = [&model.variables, &model.code_variables];
     let are_on_tiles = variables.iter().all(|own| own.tiles() == tiles);
     ensure(are_on_tiles, || {
@@ -221,13 +222,13 @@ impl Referents<'_> {
     }
 
     fn is_set(&self, set: u32) -> Checked {
-        is_below(set, self.0.user_sets.len(), "user set")
+        is_below(set, self.0.use_sets.len(), "use set")
     }
 
     /// Ascending ones.
     fn are_sets(&self, sets: &[u32]) -> Checked {
         ensure(sets.is_sorted_by(|a, b| a < b), || {
-            "user sets are not in order".into()
+            "use sets are not in order".into()
         })?;
         sets.last().map_or(Ok(()), |&last| self.is_set(last))
     }

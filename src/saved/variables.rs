@@ -1,6 +1,6 @@
 //! The variables: by far the most of a file, so columns by hand.
 //!
-//! A *use* is a class and a user set that some group of variables has. The same
+//! A *use* is a class and a use set that some group of variables has. The same
 //! uses come back on tile after tile (on a real profile 6,000 groups have 48),
 //! so they stand once in a table, sorted, and a group is a position in it and
 //! its bytes. Groups are sorted by their use, so the positions of one tile

@@ -1,6 +1,6 @@
 //! What other pipelines would need (`--recompute`, `--schedule`).
 
-use super::{MOST_STAGES, SearchError, WeighedRequest, rough};
+use super::{CostedRequest, MOST_STAGES, SearchError, rough};
 use crate::memory::{Learnt, MemoryModel, Pipeline, RangeCosts, Recompute};
 use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
@@ -19,13 +19,13 @@ pub struct Alternative {
 /// The model in another pipeline that a user would try.
 pub(super) struct OtherPipeline<'a> {
     memory: MemoryModel<'a>,
-    /// Ranges that need more than this are not weighed.
+    /// Ranges that need more than this are not computed.
     limit: u64,
     costs: RangeCosts,
 }
 
 impl OtherPipeline<'_> {
-    /// What is to be weighed of it.
+    /// What is to be computed of it.
     pub(super) fn wanted(&self) -> (&MemoryModel<'_>, u64) {
         (&self.memory, self.limit)
     }
@@ -35,17 +35,17 @@ impl OtherPipeline<'_> {
         self.costs = costs;
     }
 
-    /// The best split, and whether it fits. Weighs longer ranges until they are
+    /// The best split, and whether it fits. Computes longer ranges until they are
     /// enough for that.
     fn solve(
         &mut self,
-        weighed: &WeighedRequest,
+        costed: &CostedRequest,
         progress: &Progress,
     ) -> Result<Option<(bool, Solution)>, SearchError> {
         loop {
             let problem = Problem {
                 costs: &self.costs,
-                ..weighed.problem()
+                ..costed.problem()
             };
             if let Some(best) = solve::solve(&problem)? {
                 return Ok(Some((true, best)));
@@ -56,19 +56,19 @@ impl OtherPipeline<'_> {
                 return Ok(best.map(|best| (false, best)));
             }
             self.limit = self.limit.saturating_mul(2);
-            weigh(std::slice::from_mut(self), weighed, progress)?;
+            compute_costs(std::slice::from_mut(self), costed, progress)?;
         }
     }
 }
 
-/// Weighs what is wanted of `others` in one pass over the tiles.
-pub(super) fn weigh(
+/// Computes what is wanted of `others` in one pass over the tiles.
+pub(super) fn compute_costs(
     others: &mut [OtherPipeline<'_>],
-    weighed: &WeighedRequest,
+    costed: &CostedRequest,
     progress: &Progress,
 ) -> Result<(), SearchError> {
     let pipelines: Vec<_> = others.iter().map(OtherPipeline::wanted).collect();
-    let stages = weighed.ipus.max(MOST_STAGES);
+    let stages = costed.ipus.max(MOST_STAGES);
     let costs = MemoryModel::costs_in_all(&pipelines, stages, progress)?;
     for (other, costs) in others.iter_mut().zip(costs) {
         other.take(costs);
@@ -76,15 +76,15 @@ pub(super) fn weigh(
     Ok(())
 }
 
-/// Answers `weighed` in each of `others`, which were weighed.
+/// Answers `costed` in each of `others`, whose costs are known.
 pub(super) fn find(
     others: Vec<OtherPipeline<'_>>,
-    weighed: &WeighedRequest,
+    costed: &CostedRequest,
     progress: &Progress,
 ) -> Result<Vec<Alternative>, SearchError> {
     let mut found = Vec::new();
     for mut other in others {
-        let solution = other.solve(weighed, progress)?;
+        let solution = other.solve(costed, progress)?;
         found.extend(solution.map(|(fits, solution)| Alternative {
             pipeline: other.memory.pipeline(),
             fits,
@@ -94,16 +94,16 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// The other pipelines, with the limits up to which ranges must be weighed to know
+/// The other pipelines, with the limits up to which ranges must be computed to know
 /// the best split of each.
 pub(super) fn others<'a>(
-    weighed: &WeighedRequest,
+    costed: &CostedRequest,
     memory: &MemoryModel<'a>,
 ) -> Result<Vec<OtherPipeline<'a>>, SearchError> {
-    let limit = weighed.request.highest_limit();
+    let limit = costed.request.highest_limit();
     let other = |pipeline| {
         let memory = in_other(memory, pipeline)?;
-        let rough = rough::peak(&memory, weighed)?;
+        let rough = rough::peak(&memory, costed)?;
         Ok(OtherPipeline {
             limit: rough.map_or(u64::MAX, |rough| rough.limit_of_best(limit)),
             costs: RangeCosts::default(),

@@ -1,9 +1,9 @@
-//! A weighed model and a question to a split, with its proof or the reason why
+//! From a model and a question to a split, with its proof or the reason why
 //! there is none.
 //!
-//! [`SearchRequest`] is the question in the field's words. [`search`] weighs the
-//! ranges of layers that can fit, asks the solver, and weighs the stages that it
-//! found in full: once, for everything that is shown of them.
+//! [`SearchRequest`] is the question in the field's words. [`search`] computes the
+//! costs of the ranges of layers that can fit, asks the solver, and computes the stages
+//! that it found in full: once, for everything that is shown of them.
 
 mod alternatives;
 mod request;
@@ -31,7 +31,7 @@ const MOST_STAGES: usize = 64;
 /// Up to how many IPUs, at least, the best split is known where other numbers of
 /// them can be tried: those of a POD16.
 const TRIED_IPUS: usize = 16;
-/// Splits of more positions are not tried: weighing all their ranges takes longer than
+/// Splits of more positions are not tried: computing all their ranges takes longer than
 /// the answer that was wanted.
 const MAX_TRIED_POSITIONS: usize = 400;
 
@@ -62,7 +62,7 @@ impl SearchError {
 
 /// A request, and all that the solver needs to know for it.
 #[derive(Debug)]
-pub struct WeighedRequest {
+pub struct CostedRequest {
     /// The request.
     pub request: SearchRequest,
     /// How many IPUs the answer is for: with [`IpuCount::UpTo`], as many as the
@@ -70,12 +70,12 @@ pub struct WeighedRequest {
     pub ipus: usize,
     /// The constraints of the request, and weights that several positions use.
     pub constraints: Vec<Constraint>,
-    /// Bytes on the fullest tile of every range of positions that was weighed.
+    /// Bytes on the fullest tile of every range of positions that was computed.
     pub costs: RangeCosts,
     /// `costs` has the ranges that need at most this at least. Beyond the limits these
     /// are all where the request needs that; where nothing fits, those of the best
     /// split, and of it with a layer moved over a cut.
-    pub weighed_up_to: u64,
+    pub costs_up_to: u64,
     /// Bytes over a cut after each position but the last.
     pub cut_bytes: Vec<u64>,
 }
@@ -84,7 +84,7 @@ pub struct WeighedRequest {
 #[derive(Debug)]
 pub struct SearchResult {
     /// The question.
-    pub weighed: WeighedRequest,
+    pub costed: CostedRequest,
     /// The answer of the solver.
     pub outcome: Outcome,
     /// The split to show: the one that was given, or else the best. Empty when
@@ -145,7 +145,7 @@ pub struct SweepAnswer {
     pub free: i64,
 }
 
-/// Answers `request` for the model that `memory` weighs.
+/// Answers `request` for the model of `memory`.
 ///
 /// # Errors
 /// A request that contradicts itself, and whatever makes an answer uncertain.
@@ -164,31 +164,31 @@ pub(crate) fn search_with(
     request: SearchRequest,
     progress: &Progress,
 ) -> Result<SearchResult, SearchError> {
-    let mut weighed = WeighedRequest::new(memory, placement, request);
-    let limit = weighed.first_limit(memory)?;
+    let mut costed = CostedRequest::new(memory, placement, request);
+    let limit = costed.first_limit(memory)?;
     let mut others = Vec::new();
-    if weighed.is_refused_at(limit) {
-        others = alternatives::others(&weighed, memory)?;
+    if costed.is_refused_at(limit) {
+        others = alternatives::others(&costed, memory)?;
     }
-    weighed.weigh(memory, limit, &mut others, progress)?;
-    weighed.count_ipus()?;
-    let outcome = weighed.solve(memory, &mut others, progress)?;
-    let is_wanted = weighed.request.moves || matches!(outcome, Outcome::Infeasible(_));
+    costed.compute_costs(memory, limit, &mut others, progress)?;
+    costed.count_ipus()?;
+    let outcome = costed.solve(memory, &mut others, progress)?;
+    let is_wanted = costed.request.moves || matches!(outcome, Outcome::Infeasible(_));
     if is_wanted && others.is_empty() {
-        others = alternatives::others(&weighed, memory)?;
-        alternatives::weigh(&mut others, &weighed, progress)?;
+        others = alternatives::others(&costed, memory)?;
+        alternatives::compute_costs(&mut others, &costed, progress)?;
     }
-    let alternatives = alternatives::find(others, &weighed, progress)?;
+    let alternatives = alternatives::find(others, &costed, progress)?;
     let _task = progress.begin("weighing stages", Unit::Rows, 0);
-    let result = SearchResult::new(weighed, outcome, memory)?;
+    let result = SearchResult::new(costed, outcome, memory)?;
     Ok(SearchResult {
         alternatives,
         ..result
     })
 }
 
-impl WeighedRequest {
-    /// A question whose costs are still to be weighed.
+impl CostedRequest {
+    /// A question whose costs are still to be computed.
     fn new(memory: &MemoryModel<'_>, placement: &Placement, mut request: SearchRequest) -> Self {
         request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS;
         let mut constraints = request.constraints.clone();
@@ -199,13 +199,13 @@ impl WeighedRequest {
             ipus: request.ipus.highest(),
             constraints,
             costs: RangeCosts::default(),
-            weighed_up_to: 0,
+            costs_up_to: 0,
             cut_bytes: memory.cut_bytes(),
             request,
         }
     }
 
-    /// How many bytes ranges of positions may need that are weighed first: more than
+    /// How many bytes ranges of positions may need that are computed first: more than
     /// the limit where a few tiles show that nothing fits.
     fn first_limit(&self, memory: &MemoryModel<'_>) -> Result<u64, SearchError> {
         let limit = self.request.highest_limit();
@@ -234,9 +234,9 @@ impl WeighedRequest {
         }
     }
 
-    /// Weighs the ranges that need at most `limit` bytes, and in the same pass over
+    /// Computes the ranges that need at most `limit` bytes, and in the same pass over
     /// the tiles those of `others`.
-    fn weigh(
+    fn compute_costs(
         &mut self,
         memory: &MemoryModel<'_>,
         limit: u64,
@@ -248,7 +248,7 @@ impl WeighedRequest {
         let stages = self.stages_at(limit);
         let mut costs = MemoryModel::costs_in_all(&pipelines, stages, progress)?.into_iter();
         self.costs = costs.next().unwrap_or_default();
-        self.weighed_up_to = limit;
+        self.costs_up_to = limit;
         for (other, costs) in others.iter_mut().zip(costs) {
             other.take(costs);
         }
@@ -277,9 +277,9 @@ impl WeighedRequest {
         }
     }
 
-    /// Were ranges weighed that are over all limits?
+    /// Were ranges computed that are over all limits?
     pub fn goes_beyond_limits(&self) -> bool {
-        self.weighed_up_to > self.request.highest_limit()
+        self.costs_up_to > self.request.highest_limit()
     }
 
     /// Bytes that a stage on this IPU may take on each tile.
@@ -312,12 +312,12 @@ impl WeighedRequest {
             let rough = rough::peak(memory, self)?;
             let beyond = rough.map_or(u64::MAX, |rough| rough.limit_beyond(limit));
             *others = alternatives::others(self, memory)?;
-            self.weigh(memory, beyond, others, progress)?;
+            self.compute_costs(memory, beyond, others, progress)?;
         }
         self.explain(memory, progress)
     }
 
-    /// Why nothing fits. Weighs longer ranges until they are enough for that.
+    /// Why nothing fits. Computes longer ranges until they are enough for that.
     fn explain(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -331,8 +331,8 @@ impl WeighedRequest {
             if self.is_enough_for(infeasible.lowest_peak.as_ref()) {
                 return Ok(Outcome::Infeasible(Box::new(infeasible)));
             }
-            let limit = self.weighed_up_to.saturating_mul(2);
-            self.weigh(memory, limit, &mut [], progress)?;
+            let limit = self.costs_up_to.saturating_mul(2);
+            self.compute_costs(memory, limit, &mut [], progress)?;
         }
     }
 
@@ -340,7 +340,7 @@ impl WeighedRequest {
     /// known that it has with a layer moved?
     fn is_enough_for(&self, best: Option<&Solution>) -> bool {
         let is_best = |best: &Solution| {
-            best.score.peak <= self.weighed_up_to
+            best.score.peak <= self.costs_up_to
                 && rough::least_when_moved(&self.costs, &best.plan).is_some()
         };
         rough::has_all(&self.costs) || best.is_some_and(is_best)
@@ -416,19 +416,19 @@ pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
 }
 
 impl SearchResult {
-    /// Weighs what was found.
+    /// Computes the memory of what was found.
     fn new(
-        weighed: WeighedRequest,
+        costed: CostedRequest,
         outcome: Outcome,
         memory: &MemoryModel<'_>,
     ) -> Result<Self, SearchError> {
-        let request = &weighed.request;
+        let request = &costed.request;
         let broken = match &request.given {
-            Some(plan) => solve::evaluate(&weighed.problem(), plan)?.broken,
+            Some(plan) => solve::evaluate(&costed.problem(), plan)?.broken,
             None => Vec::new(),
         };
         let is_swept = request.sweep || request.what_if;
-        let sweep = is_swept.then(|| weighed.sweep()).transpose()?;
+        let sweep = is_swept.then(|| costed.sweep()).transpose()?;
         let over_limit = match &outcome {
             Outcome::Infeasible(infeasible) => infeasible.certificate.ranges.clone(),
             _ => Vec::new(),
@@ -451,7 +451,7 @@ impl SearchResult {
                 .cloned()
                 .zip(memory.stages(&over_limit))
                 .collect(),
-            weighed,
+            costed,
             outcome,
             broken,
             sweep,
@@ -459,8 +459,8 @@ impl SearchResult {
             without_recomputation,
             alternatives: Vec::new(),
         };
-        if result.weighed.request.split && !result.fits() {
-            let alone = result.weighed.positions_over_limit();
+        if result.costed.request.split && !result.fits() {
+            let alone = result.costed.positions_over_limit();
             let positions = alone.iter().map(|range| range.start);
             result.too_large = positions.zip(memory.stages(&alone)).collect();
         }
@@ -472,10 +472,10 @@ impl SearchResult {
     pub fn fits(&self) -> bool {
         let placed = self.stages.last().map_or(0, |last| last.end);
         let mut stages = self.memory.iter().enumerate();
-        placed == self.weighed.costs.layers()
-            && self.stages.len() <= self.weighed.ipus
+        placed == self.costed.costs.layers()
+            && self.stages.len() <= self.costed.ipus
             && self.broken.is_empty()
-            && stages.all(|(ipu, stage)| stage.max_tile_bytes() <= self.weighed.limit_of(ipu))
+            && stages.all(|(ipu, stage)| stage.max_tile_bytes() <= self.costed.limit_of(ipu))
     }
 }
 

@@ -21,7 +21,7 @@ pub struct SearchRequest {
     pub reserve: Reserve,
     /// How to search.
     pub solver: Solver,
-    /// The pipeline that stages are weighed for, as
+    /// The pipeline that stages are part of, as
     /// [`Layers::split`](crate::analysis::Layers::split) prepares it;
     /// [`search`](super::search()) itself takes that of the memory model.
     pub pipeline: PipelineOptions,
@@ -71,7 +71,7 @@ impl SearchRequest {
         Limits::new(&self.limits).highest()
     }
 
-    /// Must also the ranges be weighed that are over the limit?
+    /// Are the costs of ranges over the limit needed too?
     pub(super) fn needs_all_costs(&self) -> bool {
         let needs_all = self.sweep || self.moves || self.what_if || self.given.is_some();
         needs_all || matches!(self.ipus, IpuCount::UpTo(_))

@@ -1,11 +1,11 @@
 //! How much the best split needs, told from a few tiles: so that of a model that does
-//! not fit no longer ranges of layers are weighed than its best split can have.
+//! not fit no longer ranges of layers are computed than its best split can have.
 //!
 //! Nothing depends on how near this is. All tiles together need no less than a few, so
 //! what does not fit on these does not fit; and a split is taken for the best only if
-//! all ranges were weighed that need no more.
+//! all ranges were computed that need no more.
 
-use super::{SearchError, WeighedRequest};
+use super::{CostedRequest, SearchError};
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::solve::{self, Plan, Problem};
 
@@ -53,14 +53,14 @@ fn with_margin(bytes: u64) -> u64 {
 /// none, whatever stages may take.
 pub(super) fn peak(
     memory: &MemoryModel<'_>,
-    weighed: &WeighedRequest,
+    costed: &CostedRequest,
 ) -> Result<Option<Rough>, SearchError> {
-    let mut limit = weighed.request.highest_limit().max(1);
+    let mut limit = costed.request.highest_limit().max(1);
     loop {
-        let costs = &memory.costs_on_few_tiles(limit, weighed.ipus)?;
+        let costs = &memory.costs_on_few_tiles(limit, costed.ipus)?;
         let problem = Problem {
             costs,
-            ..weighed.problem()
+            ..costed.problem()
         };
         if let Some(plan) = solve::plan_of_lowest_peak(&problem)? {
             let stages = plan.with_after();
@@ -83,7 +83,7 @@ pub(super) fn has_all(costs: &RangeCosts) -> bool {
 }
 
 /// What the stages of a plan need at least, at most, when the layer on either side of
-/// a cut is moved over it; `None` where that was not weighed.
+/// a cut is moved over it; `None` where that was not computed.
 pub(super) fn least_when_moved(costs: &RangeCosts, plan: &Plan) -> Option<u64> {
     let mut highest = 0;
     for sides in plan.stages().windows(2) {

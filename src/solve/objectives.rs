@@ -41,7 +41,7 @@ impl Goal {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Peak, Self::Fewest, Self::Communication, Self::Cycles];
 
-    /// The numbers that plans are compared by, the first weighing most.
+    /// The numbers that plans are compared by, the first counting most.
     /// Plans that are equal in all go to the earliest cuts.
     pub fn order(self) -> &'static [Objective] {
         use Objective::{CutBytes, Cycles, Peak, Squares, Stages};

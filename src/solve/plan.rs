@@ -53,7 +53,7 @@ impl Plan {
 }
 
 /// What a plan is judged by, in exact integers. [`Goal::order`] says which
-/// number weighs most.
+/// number counts most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Score {
     /// Bytes on the fullest tile of any stage.
@@ -107,7 +107,7 @@ impl Score {
         }
     }
 
-    /// The numbers that `goal` compares, the first weighing most: less is
+    /// The numbers that `goal` compares, the first counting most: less is
     /// better.
     pub fn rank(&self, goal: Goal) -> Vec<Option<u128>> {
         let order = goal.order().iter();

@@ -203,7 +203,7 @@ impl Flows {
         sums
     }
 
-    /// What is made again stage by stage while the originals wait to be sent.
+    /// What is recomputed stage by stage while the originals wait to be sent.
     fn made_again(&self, own: &AreaBytes<u64>) -> u64 {
         match self.pipeline.recompute {
             Recompute::Stage if self.is_training => own.leaves_unkept,

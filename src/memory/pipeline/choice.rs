@@ -1,4 +1,4 @@
-//! Which pipeline to weigh for (docs/model.md, "Pipelines"), and which others a
+//! Which pipeline stages are part of (docs/model.md, "Pipelines"), and which others a
 //! user may try.
 
 use super::{Accumulator, Pipeline, Recompute, Schedule};
@@ -23,7 +23,7 @@ impl PipelineOptions {
     /// published configurations do: whole stages, or layers where the model marks
     /// checkpoints.
     pub fn choose(self, model: &Model) -> Pipeline {
-        let is_training = model.turn.is_some();
+        let is_training = model.backward_start.is_some();
         let schedule = self.schedule.unwrap_or(match model.recording.framework {
             _ if !is_training => Schedule::None,
             Framework::Popart | Framework::Poptorch => Schedule::Popart,
@@ -82,9 +82,9 @@ mod tests {
     use super::*;
     use crate::model::{Recording, testing};
 
-    fn model(framework: Framework, has_checkpoints: bool, turn: Option<u32>) -> Model {
+    fn model(framework: Framework, has_checkpoints: bool, backward_start: Option<u32>) -> Model {
         Model {
-            turn,
+            backward_start,
             recording: Recording {
                 framework,
                 has_checkpoints,
@@ -96,9 +96,12 @@ mod tests {
 
     #[test]
     fn the_framework_says_what_is_usual() {
-        let choose = |framework, has_checkpoints, turn| {
-            let chosen =
-                PipelineOptions::default().choose(&model(framework, has_checkpoints, turn));
+        let choose = |framework, has_checkpoints, backward_start| {
+            let chosen = PipelineOptions::default().choose(&model(
+                framework,
+                has_checkpoints,
+                backward_start,
+            ));
             (chosen.schedule, chosen.recompute)
         };
         let training = Some(1);

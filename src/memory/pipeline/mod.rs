@@ -33,7 +33,7 @@ use std::ops::Range;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
-    /// No pipeline: stages are weighed as parts of the one-IPU compilation.
+    /// No pipeline: stages have the memory of parts of the one-IPU compilation.
     #[default]
     None,
     /// The pipeline of PopART and PopTorch.
@@ -141,7 +141,7 @@ macro_rules! shown_as_option {
 }
 shown_as_option!(Schedule, Recompute, Accumulator);
 
-/// The pipeline that the stages are weighed for. The default is none.
+/// The pipeline that stages are part of. The default is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pipeline {
     /// The order of work.

@@ -162,8 +162,8 @@ impl<'a> Pattern<'a> {
     /// What the forward pass makes in its lowest place.
     fn activation(&mut self, segment: Segment) {
         let (start, next) = (segment.starts.0, segment.forward);
-        let is_over_turn = self.flow.life == Life::OverTurn;
-        let kept = segment.backward.filter(|_| is_over_turn);
+        let is_across = self.flow.life == Life::AcrossPasses;
+        let kept = segment.backward.filter(|_| is_across);
         let Some((&lowest, &highest)) = self.flow.forward.first().zip(self.flow.forward.last())
         else {
             return self.stash(segment, kept, None);
@@ -353,7 +353,7 @@ impl<const N: usize> RangeAdditions<N> {
     /// What is kept from the forward to the backward pass, by place.
     fn keep(&mut self, flows: &Flows, flow: u32, tiles: &TileFlows<N>) {
         let own = &flows.list[flow as usize];
-        if own.life == Life::OverTurn {
+        if own.life == Life::AcrossPasses {
             for &place in &own.backward {
                 let largest = &mut self.largest_of_place[place as usize];
                 lanes::raise(largest, &tiles.largest(flow));

@@ -35,18 +35,22 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
 fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
     let passes = proptest::collection::vec(proptest::sample::select(&PASSES), 16);
     let streams = proptest::collection::vec(proptest::bool::weighted(0.2), GROUPS as usize);
-    let turn = proptest::option::weighted(0.8, 1..STEPS);
-    (plain(), passes, streams, turn)
+    let backward_start = proptest::option::weighted(0.8, 1..STEPS);
+    (plain(), passes, streams, backward_start)
 }
 
 /// The model, with layers; the passes are given round.
 fn model(
-    (plain, passes, streams, turn): &(Plain, Vec<Pass>, Vec<bool>, Option<u32>),
+    (plain, passes, streams, backward_start): &(Plain, Vec<Pass>, Vec<bool>, Option<u32>),
 ) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
-    model.turn = *turn;
+    model.backward_start = *backward_start;
     for (operation, &pass) in model.operations.iter_mut().zip(passes.iter().cycle()) {
-        operation.pass = if turn.is_some() { pass } else { Pass::Forward };
+        operation.pass = if backward_start.is_some() {
+            pass
+        } else {
+            Pass::Forward
+        };
         operation.is_backward = operation.pass == Pass::Backward;
         operation.is_update = operation.pass == Pass::Update;
     }
@@ -157,7 +161,7 @@ fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Fl
     let flow = |place| Flow {
         forward: [place, place + 1].into(),
         backward: [place, place + 1].into(),
-        life: flows::Life::OverTurn,
+        life: flows::Life::AcrossPasses,
         is_streamed: false,
     };
     let list: Vec<Flow> = (0..=layers).map(flow).collect();

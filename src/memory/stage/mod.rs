@@ -13,7 +13,7 @@ use super::pipeline::PlacedStage;
 use super::{MemoryModel, Rules};
 use crate::model::EVERYWHERE;
 use peaks::StagePeak;
-use plan::{Second, StagesToWeigh, Wanted};
+use plan::{Second, StagesToCompute, Wanted};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ impl StageMemory {
     }
 }
 
-/// How many bytes the peaks by tile and the parts by flow take of stages that are weighed
+/// How many bytes the peaks by tile and the parts by flow take of stages that are computed
 /// in one pass over the variables.
 const AT_ONCE: usize = 1 << 26;
 
@@ -80,13 +80,13 @@ impl MemoryModel<'_> {
     /// not be apart, takes at least, whatever stages come after it.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         let alone = stages.iter().cloned().map(PlacedStage::alone);
-        self.weigh(&alone.collect::<Vec<_>>(), Wanted::All)
+        self.compute(&alone.collect::<Vec<_>>(), Wanted::All)
     }
 
     /// The memory of all stages of a split, in their order, with what the pipeline
     /// adds.
     pub fn split(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
-        self.weigh(&PlacedStage::of_split(stages), Wanted::All)
+        self.compute(&PlacedStage::of_split(stages), Wanted::All)
     }
 
     /// The same, with the bytes on the fullest tile of any stage if the pipeline were
@@ -98,18 +98,18 @@ impl MemoryModel<'_> {
         stages: &[Range<usize>],
     ) -> (Vec<StageMemory>, Option<u64>) {
         let placed = PlacedStage::of_split(stages);
-        let weighed = self.weigh_beside(Some(other), &placed, Wanted::All);
-        let peaks = weighed.iter().filter_map(|&(_, peak)| peak);
+        let computed = self.compute_beside(Some(other), &placed, Wanted::All);
+        let peaks = computed.iter().filter_map(|&(_, peak)| peak);
         let highest = peaks.max();
         (
-            weighed.into_iter().map(|(memory, _)| memory).collect(),
+            computed.into_iter().map(|(memory, _)| memory).collect(),
             highest,
         )
     }
 
     /// The memory of each of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
-        self.weigh(stages, Wanted::All)
+        self.compute(stages, Wanted::All)
     }
 
     /// The memory of each single layer, without the overhead that comes with
@@ -117,16 +117,16 @@ impl MemoryModel<'_> {
     pub fn single_layers(&self) -> Vec<StageMemory> {
         let alone = |layer| PlacedStage::alone(layer..layer + 1);
         let layers: Vec<_> = (0..self.layers()).map(alone).collect();
-        self.weigh(&layers, Wanted::Layers)
+        self.compute(&layers, Wanted::Layers)
     }
 
-    fn weigh(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
-        let weighed = self.weigh_beside(None, stages, wanted).into_iter();
-        weighed.map(|(memory, _)| memory).collect()
+    fn compute(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
+        let computed = self.compute_beside(None, stages, wanted).into_iter();
+        computed.map(|(memory, _)| memory).collect()
     }
 
     /// Each stage, with the bytes on its fullest tile in the pipeline of `other`.
-    fn weigh_beside(
+    fn compute_beside(
         &self,
         other: Option<&MemoryModel<'_>>,
         stages: &[PlacedStage],
@@ -138,7 +138,7 @@ impl MemoryModel<'_> {
         let at_once = (AT_ONCE / of_stage.max(1)).max(1);
         let parts = stages.chunks(at_once);
         parts
-            .flat_map(|part| self.weigh_at_once(other, part, wanted))
+            .flat_map(|part| self.compute_at_once(other, part, wanted))
             .collect()
     }
 
@@ -148,13 +148,13 @@ impl MemoryModel<'_> {
         learnt.map_or(0, |learnt| learnt.bytes(stage))
     }
 
-    fn weigh_at_once(
+    fn compute_at_once(
         &self,
         other: Option<&MemoryModel<'_>>,
         stages: &[PlacedStage],
         wanted: Wanted,
     ) -> Vec<(StageMemory, Option<u64>)> {
-        let plan = StagesToWeigh::new(self, other, stages, wanted);
+        let plan = StagesToCompute::new(self, other, stages, wanted);
         let peaks = self.peaks_by_tile(&plan);
         let numbers = (0..stages.len()).into_par_iter();
         numbers
@@ -167,7 +167,7 @@ impl MemoryModel<'_> {
     fn stage_memory(
         &self,
         stage: usize,
-        plan: &StagesToWeigh<'_>,
+        plan: &StagesToCompute<'_>,
         peaks: &[Vec<StagePeak>],
     ) -> (StageMemory, Option<u64>) {
         let placed = &plan.stages[stage];

@@ -4,7 +4,7 @@
 use super::LiveChanges;
 use super::Parts;
 use super::live_sums::LiveSums;
-use super::plan::{Second, StageRow, StagesToWeigh};
+use super::plan::{Second, StageRow, StagesToCompute};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{Bytes, LANES, add_up};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
@@ -64,7 +64,7 @@ impl<B: Bytes, const N: usize> Default for StageScratch<B, N> {
 
 impl MemoryModel<'_> {
     /// By tile: for each stage where its live variables are most.
-    pub(super) fn peaks_by_tile(&self, plan: &StagesToWeigh<'_>) -> Vec<Vec<StagePeak>> {
+    pub(super) fn peaks_by_tile(&self, plan: &StagesToCompute<'_>) -> Vec<Vec<StagePeak>> {
         let tiles = self.model.target.num_tiles;
         let at_once = neighbours::at_once(tiles);
         let firsts = (0..tiles.div_ceil(at_once)).into_par_iter();
@@ -80,7 +80,7 @@ impl MemoryModel<'_> {
     fn peaks_on(
         &self,
         tiles: Range<u32>,
-        plan: &StagesToWeigh<'_>,
+        plan: &StagesToCompute<'_>,
         scratches: &mut StageScratches,
     ) -> Vec<Vec<StagePeak>> {
         let Widths {
@@ -107,7 +107,7 @@ impl MemoryModel<'_> {
     fn peaks_in_lanes<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
-        plan: &StagesToWeigh<'_>,
+        plan: &StagesToCompute<'_>,
         scratch: &mut StageScratch<B, N>,
     ) -> Option<Vec<Vec<StagePeak>>> {
         scratch.uses.gather(self, tiles.clone());
@@ -128,7 +128,7 @@ impl MemoryModel<'_> {
     /// Looks up what depends on the uses of variables alone.
     fn look_up<B: Bytes, const N: usize>(
         &self,
-        plan: &StagesToWeigh<'_>,
+        plan: &StagesToCompute<'_>,
         scratch: &mut StageScratch<B, N>,
     ) {
         let StageScratch {
@@ -152,7 +152,7 @@ impl MemoryModel<'_> {
     /// Adds what the pipelines add to each stage.
     fn add_pipeline<B: Bytes, const N: usize>(
         &self,
-        plan: &StagesToWeigh<'_>,
+        plan: &StagesToCompute<'_>,
         scratch: &mut StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
@@ -181,7 +181,7 @@ impl MemoryModel<'_> {
 
 impl<B: Bytes, const N: usize> StageScratch<B, N> {
     /// Adds up the variables that are live on every step.
-    fn add_always(&mut self, plan: &StagesToWeigh<'_>) {
+    fn add_always(&mut self, plan: &StagesToCompute<'_>) {
         let Self {
             uses,
             rows,
@@ -205,7 +205,7 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
 
     /// Goes through the steps: sums only grow where something begins to be live, or
     /// where the window of a stage does.
-    fn step_through(&mut self, plan: &StagesToWeigh<'_>) {
+    fn step_through(&mut self, plan: &StagesToCompute<'_>) {
         let Self {
             uses,
             rows,
@@ -248,7 +248,7 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
     }
 
     /// Puts where the variables of a stage are most into the peaks by tile.
-    fn show(&self, stage: usize, plan: &StagesToWeigh<'_>, peaks: &mut [Vec<StagePeak>]) {
+    fn show(&self, stage: usize, plan: &StagesToCompute<'_>, peaks: &mut [Vec<StagePeak>]) {
         if !plan.has_steps(stage) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Which stages are weighed together, and how their variables count.
+//! Which stages are computed together, and how their variables count.
 
 use super::meets;
 use crate::memory::pipeline::{Flows, PlacedStage, Recompute, StageFlows};
@@ -6,7 +6,7 @@ use crate::memory::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 
-/// What is weighed of stages.
+/// What is computed of stages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Everything.
@@ -26,8 +26,8 @@ pub(super) enum Second {
     Other,
 }
 
-/// Which stages are weighed, and how.
-pub(super) struct StagesToWeigh<'a> {
+/// Which stages are computed, and how.
+pub(super) struct StagesToCompute<'a> {
     pub(super) stages: &'a [PlacedStage],
     pub(super) wanted: Wanted,
     /// By set of places: the stages that have one of them.
@@ -61,7 +61,7 @@ pub(super) struct StageRow {
     kept_late: Option<u32>,
 }
 
-impl<'a> StagesToWeigh<'a> {
+impl<'a> StagesToCompute<'a> {
     pub(super) fn new(
         memory: &MemoryModel<'_>,
         other: Option<&'a MemoryModel<'a>>,
@@ -211,7 +211,7 @@ impl MemoryModel<'_> {
         flows.map_or(Vec::new(), in_stage)
     }
 
-    /// In which other way variables count that stages are weighed in too.
+    /// The other way of counting variables in which stages are computed too.
     fn second(
         &self,
         other: Option<&MemoryModel<'_>>,

@@ -272,7 +272,7 @@ impl RangeSweep<'_> {
     }
 
     /// Sweeps tiles in lanes: once for all pipelines where the same variables count,
-    /// which are fewer where layers are made again. Returns whether it did: not if sums
+    /// which are fewer where layers are recomputed. Returns whether it did: not if sums
     /// of `B` do not hold what is there, or `N` lanes of them are too many.
     fn tiles<B: Bytes, const N: usize>(
         &self,

@@ -1,4 +1,4 @@
-//! Curves against the weighed stages, and against sums step by step.
+//! Curves against the memory of stages, and against sums step by step.
 
 use super::reference_model::STEPS;
 use super::*;
@@ -15,7 +15,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn on_every_tile_a_curve_peaks_at_what_the_stage_weighs(plain in plain()) {
+    fn on_every_tile_a_curve_peaks_at_the_memory_of_the_stage(plain in plain()) {
         let (model, layering) = plain.model();
         let placement = full(&model, &layering);
         let ranges = ranges(plain.layers);

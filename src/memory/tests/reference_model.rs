@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{
-    GroupCode, Layering, Layerless, NO_USERS, OperationGroup, PlacementOptions, UserSets,
+    GroupCode, Layering, Layerless, NO_USERS, OperationGroup, PlacementOptions, UseSets,
     VariableGroup, VariableGroups, testing,
 };
 use crate::profile::{LiveClasses, TileBytes};
@@ -123,7 +123,7 @@ pub(in crate::memory) fn plain() -> impl Strategy<Value = Plain> {
 
 impl Plain {
     pub(in crate::memory) fn model(&self) -> (Model, Layering) {
-        let mut sets = UserSets::default();
+        let mut sets = UseSets::default();
         let items: Vec<(u16, VariableGroup)> = self
             .variables
             .iter()
@@ -147,7 +147,7 @@ impl Plain {
             operation_groups: self.groups.iter().map(PlainGroup::group).collect(),
             classes: LiveClasses::new(always, ranges.collect(), STEPS),
             variables: VariableGroups::new(TILES, items.into_iter()),
-            user_sets: sets,
+            use_sets: sets,
             vertex_code: self
                 .vertex_code
                 .iter()
@@ -258,11 +258,11 @@ impl Plain {
             let types = &self.groups[group as usize].types;
             types.iter().any(|types| !types.is_empty())
         };
-        let firm = using(&|group, layer| layer > 0 || computes(group));
-        if firm.is_empty() {
+        let seeded = using(&|group, layer| layer > 0 || computes(group));
+        if seeded.is_empty() {
             using(&|_, _| true)
         } else {
-            firm
+            seeded
         }
     }
 
@@ -341,7 +341,7 @@ pub(in crate::memory) fn full(model: &Model, layering: &Layering) -> Placement {
     Placement::full(model, layering, &options).expect("few places")
 }
 
-/// The model, ready to be weighed.
+/// The memory of the model.
 pub(in crate::memory) fn memory<'a>(model: &'a Model, placement: &'a Placement) -> MemoryModel<'a> {
     MemoryModel::new(model, placement).expect("little code")
 }

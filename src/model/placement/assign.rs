@@ -2,8 +2,8 @@
 
 use super::by_layer::{of_named, of_sets, places_of_groups};
 use super::levels::{Level, Levels, Reach};
-use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
-use super::touches::{SetBytes, apart, bytes_of_sets};
+use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
+use super::touches::{SetBytes, bytes_of_sets, isolated};
 use super::variables::{VariablePlaces, code_places};
 use super::{
     OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie,
@@ -12,33 +12,30 @@ use super::{
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Pass};
 
 /// Gives everything its places.
-pub(super) fn assign(
-    model: &Model,
-    layering: &Layering,
-    options: &PlacementOptions,
-) -> Result<Placement, TooManyPlaces> {
+pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOptions) -> Placement {
     let out = layering.names.len() as u32;
     let mut sets = PlaceSets::new(out);
     let bytes = bytes_of_sets(model);
     let found = FoundPlaces::new(model, layering, &bytes);
-    let (operations, near) = found.operations(&apart(model, &bytes)?, &mut sets)?;
+    let isolated = isolated(model, &bytes, &mut sets);
+    let (operations, preceding) = found.operations(&isolated, &mut sets);
     let is_at_end = |reason| matches!(reason, Reason::BeforeLayers | Reason::AfterLayers);
     let is_called = |reason| matches!(reason, Reason::Layer | Reason::Call);
     let tied = found.users(&operations, &mut sets, |own| {
         is_called(own) || is_at_end(own)
-    })?;
-    let firm = found.users(&operations, &mut sets, |own| {
+    });
+    let seeded = found.users(&operations, &mut sets, |own| {
         is_called(own) || is_at_end(own) || own == Reason::Variables
-    })?;
+    });
     let variables = VariablePlaces::new(
         model,
         layering,
         &operations,
-        (&bytes, &near),
-        firm,
+        (&bytes, &preceding),
+        seeded,
         &mut sets,
-    )?;
-    let (of_group, of_piece) = code_places(model, &operations, &variables, &bytes, &mut sets)?;
+    );
+    let (of_group, of_piece) = code_places(model, &operations, &variables, &bytes, &mut sets);
     let mut operations = operations;
     for (operation, own) in model.operations.iter().zip(&mut operations) {
         if own.is_open() {
@@ -47,9 +44,9 @@ pub(super) fn assign(
     }
     let ties = weights::ties(model, &bytes, (&sets, &tied), &options.untie);
     let out_is_first = out_is_first(options.out_on, &ties, out);
-    let named = of_named(model, layering, &mut sets)?;
-    let named_sets = of_sets(&model.user_sets, &named, &mut sets)?;
-    Ok(Placement {
+    let named = of_named(model, layering, &mut sets);
+    let named_sets = of_sets(&model.use_sets, &named, &mut sets);
+    Placement {
         rules: Rules::Full,
         positions: Positions::full(layering, out_is_first),
         operations,
@@ -68,7 +65,7 @@ pub(super) fn assign(
             sets.clone()
         },
         apart: out_is_first.then_some(sets),
-    })
+    }
 }
 
 /// Does Out run on the first IPU? With `Auto` it does where In and Out share a
@@ -128,18 +125,18 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// By operation its place, and the place that it is near to in the program.
+    /// By operation its place, and the place of what precedes it in the program.
     fn operations(
         &self,
-        apart: &[bool],
+        isolated: &[bool],
         sets: &mut PlaceSets,
-    ) -> Result<(Vec<OperationPlace>, Vec<PlaceSet>), TooManyPlaces> {
-        let mut before = sets.one(IN)?;
+    ) -> (Vec<OperationPlace>, Vec<PlaceSet>) {
+        let mut before = sets.one(IN);
         let mut caller = before;
-        let (mut operations, mut near) = (Vec::new(), Vec::new());
+        let (mut operations, mut preceding) = (Vec::new(), Vec::new());
         for (number, operation) in self.model.operations.iter().enumerate() {
-            near.push(if operation.is_nested { caller } else { before });
-            let own = self.operation(number, apart, near[number], sets)?;
+            preceding.push(if operation.is_nested { caller } else { before });
+            let own = self.operation(number, isolated, preceding[number], sets);
             if sets.only(own.places).is_some() {
                 before = own.places;
             }
@@ -148,16 +145,16 @@ impl<'a> FoundPlaces<'a> {
             }
             operations.push(own);
         }
-        Ok((operations, near))
+        (operations, preceding)
     }
 
     fn operation(
         &self,
         number: usize,
-        apart: &[bool],
-        near: PlaceSet,
+        isolated: &[bool],
+        preceding: PlaceSet,
         sets: &mut PlaceSets,
-    ) -> Result<OperationPlace, TooManyPlaces> {
+    ) -> OperationPlace {
         let own = &self.model.operations[number];
         let only_streams = self.model.operation_groups[own.group as usize].only_streams();
         if own.is_tensor || (only_streams && !own.is_anonymous) {
@@ -174,9 +171,9 @@ impl<'a> FoundPlaces<'a> {
         let layer = self.layering.own_layer(number);
         let layer = layer.filter(|_| !is_called && is_certain);
         let is_compilers =
-            apart[own.group as usize] && (own.is_anonymous || !own.is_nested && !is_called);
+            isolated[own.group as usize] && (own.is_anonymous || !own.is_nested && !is_called);
         let (places, reason) = match (layer, found) {
-            (Some(layer), _) => (sets.one(layer)?, Reason::Layer),
+            (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {
                 let place = self.places[level as usize];
                 let is_last = level as usize + 1 == self.places.len();
@@ -194,48 +191,42 @@ impl<'a> FoundPlaces<'a> {
                     _ if is_last => Reason::AfterLayers,
                     _ => Reason::Variables,
                 };
-                (sets.one(place)?, reason)
+                (sets.one(place), reason)
             }
             (None, Reach::Shared(parameter)) => {
                 let levels = self.shared[parameter as usize].iter();
                 let mut places: Vec<u32> = levels.map(|&own| self.places[own as usize]).collect();
                 places.sort_unstable();
                 places.dedup();
-                (sets.intern(&places)?, Reason::Touched)
+                (sets.intern(&places), Reason::Touched)
             }
             (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),
             (None, Reach::Several) => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
             // A body may be listed for one of its calls alone.
             (None, Reach::Unknown) if own.is_nested || self.layers.contains(&number) => {
-                (near, Reason::Neighbour)
+                (preceding, Reason::Neighbour)
             }
             (None, Reach::Unknown) if own.is_anonymous => (NOWHERE, Reason::Touched),
-            (None, Reach::Unknown) => self.by_order(number, sets)?,
+            (None, Reach::Unknown) => self.by_order(number, sets),
         };
-        Ok(OperationPlace { places, reason })
+        OperationPlace { places, reason }
     }
 
     /// What only makes a tensor, or copies from and to the host, counts with what it
     /// touches, but for what the name of a copy says.
-    fn outside(
-        &self,
-        number: usize,
-        sets: &mut PlaceSets,
-    ) -> Result<OperationPlace, TooManyPlaces> {
+    fn outside(&self, number: usize, sets: &mut PlaceSets) -> OperationPlace {
         let layer = self.layering.own_layer(number);
-        Ok(
-            match layer.filter(|_| self.model.operations[number].call == NO_CALL) {
-                Some(layer) => OperationPlace {
-                    places: sets.one(layer)?,
-                    reason: Reason::Layer,
-                },
-                None => OperationPlace {
-                    places: NOWHERE,
-                    reason: Reason::Touched,
-                },
+        match layer.filter(|_| self.model.operations[number].call == NO_CALL) {
+            Some(layer) => OperationPlace {
+                places: sets.one(layer),
+                reason: Reason::Layer,
             },
-        )
+            None => OperationPlace {
+                places: NOWHERE,
+                reason: Reason::Touched,
+            },
+        }
     }
 
     /// Where the body is that a Call runs: that of the next operation with a place, if it is
@@ -258,29 +249,25 @@ impl<'a> FoundPlaces<'a> {
 
     /// Where an operation outside the layers is that no data flows through: before or after
     /// them, if it computes in the forward pass.
-    fn by_order(
-        &self,
-        number: usize,
-        sets: &mut PlaceSets,
-    ) -> Result<(PlaceSet, Reason), TooManyPlaces> {
+    fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
         let own = &self.model.operations[number];
         let computes = self.model.operation_groups[own.group as usize].computes();
         let is_forward = matches!(own.pass, Pass::Forward | Pass::Both) && computes;
         let out = self.layering.names.len() as u32;
-        Ok(match number {
+        match number {
             _ if !is_forward || self.layering.is_empty() => (NOWHERE, Reason::Touched),
-            _ if number < *self.layers.start() => (sets.one(IN)?, Reason::BeforeLayers),
-            _ => (sets.one(out)?, Reason::AfterLayers),
-        })
+            _ if number < *self.layers.start() => (sets.one(IN), Reason::BeforeLayers),
+            _ => (sets.one(out), Reason::AfterLayers),
+        }
     }
 
-    /// By user set: the places of the operations that are there for such reasons.
+    /// By use set: the places of the operations that are there for such reasons.
     fn users(
         &self,
         operations: &[OperationPlace],
         sets: &mut PlaceSets,
         is_wanted: impl Fn(Reason) -> bool,
-    ) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+    ) -> Vec<PlaceSet> {
         let wanted = operations.iter().map(|own| OperationPlace {
             places: if is_wanted(own.reason) {
                 own.places
@@ -290,8 +277,8 @@ impl<'a> FoundPlaces<'a> {
             reason: own.reason,
         });
         let wanted: Vec<OperationPlace> = wanted.collect();
-        let of_group = places_of_groups(self.model, &wanted, sets)?;
-        of_sets(&self.model.user_sets, &of_group, sets)
+        let of_group = places_of_groups(self.model, &wanted, sets);
+        of_sets(&self.model.use_sets, &of_group, sets)
     }
 }
 
@@ -332,13 +319,13 @@ fn places_by_level(model: &Model, layering: &Layering, named: &[Option<u32>]) ->
     [vec![IN], layers, vec![out as u32]].concat()
 }
 
-/// By operation: where its nodes are before the turn or, without any there, after it.
+/// By operation: where its nodes are in the forward pass or, without any there, after it.
 fn of_operations(model: &Model, nodes: &[Reach]) -> Vec<Reach> {
-    let turn = model.turn.unwrap_or(u32::MAX);
+    let backward_start = model.backward_start.unwrap_or(u32::MAX);
     let mut forward = vec![Reach::Unknown; model.operations.len()];
     let mut backward = forward.clone();
     for (node, &found) in model.flow.nodes.iter().zip(nodes) {
-        let side = if node.first < turn {
+        let side = if node.first < backward_start {
             &mut forward
         } else {
             &mut backward

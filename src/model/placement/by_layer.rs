@@ -1,22 +1,22 @@
 //! Places by layer alone: the classic model, and the full one where operations
 //! without a layer are one pseudo-layer or left out.
 
-use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
 use super::{OperationPlace, Placement, Positions, Reason, Rules};
-use crate::model::{Layering, Model, NO_LAYER, UserSets};
+use crate::model::{Layering, Model, NO_LAYER, UseSets};
 
 /// All operations count, those without a layer as a pseudo-layer whose
 /// variables are only counted with those of layers.
-pub(super) fn classic(model: &Model, layering: &Layering) -> Result<Placement, TooManyPlaces> {
-    let mut placement = by_layer(model, layering, true)?;
+pub(super) fn classic(model: &Model, layering: &Layering) -> Placement {
+    let mut placement = by_layer(model, layering, true);
     let sets = &mut placement.sets;
-    let named = of_named(model, layering, sets)?;
-    let counted = of_sets(&model.user_sets, &named, sets)?;
-    Ok(Placement {
+    let named = of_named(model, layering, sets);
+    let counted = of_sets(&model.use_sets, &named, sets);
+    Placement {
         rules: Rules::Classic,
         sharing: Some(std::mem::replace(&mut placement.counted, counted)),
         ..placement
-    })
+    }
 }
 
 /// The full model with all operations without a layer in one place, or left
@@ -26,57 +26,49 @@ pub(super) fn classic(model: &Model, layering: &Layering) -> Result<Placement, T
 /// operations compute with it; only without any, to those that move it.
 /// Otherwise the upload of all weights would put every one of them into one
 /// layer more.
-pub(super) fn full(
-    model: &Model,
-    layering: &Layering,
-    with_layerless: bool,
-) -> Result<Placement, TooManyPlaces> {
-    let mut placement = by_layer(model, layering, with_layerless)?;
+pub(super) fn full(model: &Model, layering: &Layering, with_layerless: bool) -> Placement {
+    let mut placement = by_layer(model, layering, with_layerless);
     let is_computing = |operation: usize| {
         let group = model.operations[operation].group as usize;
         model.operation_groups[group].computes()
     };
-    let firm = |operation: usize| {
+    let seeded = |operation: usize| {
         let layer = layering.layers[operation];
         let counts = layer != NO_LAYER || (with_layerless && is_computing(operation));
         counts.then_some(layer)
     };
     let sets = &mut placement.sets;
-    let firm = of_groups(model, firm, sets)?;
-    let firm = of_sets(&model.user_sets, &firm, sets)?;
-    let both = firm.into_iter().zip(placement.counted);
-    Ok(Placement {
+    let seeded = of_groups(model, seeded, sets);
+    let seeded = of_sets(&model.use_sets, &seeded, sets);
+    let both = seeded.into_iter().zip(placement.counted);
+    Placement {
         counted: [EVERYWHERE]
             .into_iter()
             .chain(
                 both.skip(1)
-                    .map(|(firm, any)| if firm == NOWHERE { any } else { firm }),
+                    .map(|(seeded, any)| if seeded == NOWHERE { any } else { seeded }),
             )
             .collect(),
         ..placement
-    })
+    }
 }
 
 /// Every operation in its layer, and every variable in the layers of those
 /// that use it.
-fn by_layer(
-    model: &Model,
-    layering: &Layering,
-    with_layerless: bool,
-) -> Result<Placement, TooManyPlaces> {
+fn by_layer(model: &Model, layering: &Layering, with_layerless: bool) -> Placement {
     let mut sets = PlaceSets::new(layering.names.len() as u32);
     let place = |operation: usize| {
         let layer = layering.layers[operation];
         (layer != NO_LAYER || with_layerless).then_some(layer)
     };
-    let of_group = of_groups(model, place, &mut sets)?;
-    let named = of_named(model, layering, &mut sets)?;
-    let named_sets = of_sets(&model.user_sets, &named, &mut sets)?;
+    let of_group = of_groups(model, place, &mut sets);
+    let named = of_named(model, layering, &mut sets);
+    let named_sets = of_sets(&model.use_sets, &named, &mut sets);
     let mut operations = Vec::with_capacity(model.operations.len());
     for (operation, &layer) in layering.layers.iter().enumerate() {
         let place = place(operation);
         operations.push(OperationPlace {
-            places: place.map_or(Ok(NOWHERE), |place| sets.one(place))?,
+            places: place.map_or(NOWHERE, |place| sets.one(place)),
             reason: match (layer, place) {
                 (NO_LAYER, None) => Reason::Ignored,
                 (NO_LAYER, _) => Reason::Pseudo,
@@ -84,29 +76,25 @@ fn by_layer(
             },
         });
     }
-    Ok(Placement {
+    Placement {
         rules: Rules::Full,
         positions: Positions::classic(layering),
         operations,
         ties: Vec::new(),
-        counted: of_sets(&model.user_sets, &of_group, &mut sets)?,
+        counted: of_sets(&model.use_sets, &of_group, &mut sets),
         sharing: None,
         of_piece: vec![Vec::new(); of_group.len()],
         of_group,
         named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
         named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
-        by_touch: vec![false; model.user_sets.len()],
+        by_touch: vec![false; model.use_sets.len()],
         sets,
         apart: None,
-    })
+    }
 }
 
 /// By operation group: the layers that its operations have by their names.
-pub(super) fn of_named(
-    model: &Model,
-    layering: &Layering,
-    sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+pub(super) fn of_named(model: &Model, layering: &Layering, sets: &mut PlaceSets) -> Vec<PlaceSet> {
     let named = |operation: usize| Some(layering.layers[operation]).filter(|&l| l != NO_LAYER);
     of_groups(model, named, sets)
 }
@@ -116,7 +104,7 @@ fn of_groups(
     model: &Model,
     place: impl Fn(usize) -> Option<u32>,
     sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+) -> Vec<PlaceSet> {
     let mut places: Vec<Vec<u32>> = vec![Vec::new(); model.operation_groups.len()];
     for (index, operation) in model.operations.iter().enumerate() {
         places[operation.group as usize].extend(place(index));
@@ -129,17 +117,17 @@ fn of_groups(
     places.into_iter().map(set).collect()
 }
 
-/// By user set: the places of all its operation groups.
+/// By use set: the places of all its operation groups.
 pub(super) fn of_sets(
-    user_sets: &UserSets,
+    use_sets: &UseSets,
     of_group: &[PlaceSet],
     sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let mut of_set = vec![NOWHERE; user_sets.len()];
-    for (set, smaller, group) in user_sets.iter() {
-        of_set[set as usize] = sets.union(of_set[smaller as usize], of_group[group as usize])?;
+) -> Vec<PlaceSet> {
+    let mut of_set = vec![NOWHERE; use_sets.len()];
+    for (set, smaller, group) in use_sets.iter() {
+        of_set[set as usize] = sets.union(of_set[smaller as usize], of_group[group as usize]);
     }
-    Ok(of_set)
+    of_set
 }
 
 /// By operation group: the places of its operations.
@@ -147,11 +135,11 @@ pub(super) fn places_of_groups(
     model: &Model,
     operations: &[OperationPlace],
     sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+) -> Vec<PlaceSet> {
     let mut of_group = vec![NOWHERE; model.operation_groups.len()];
     for (operation, own) in model.operations.iter().zip(operations) {
         let known = &mut of_group[operation.group as usize];
-        *known = sets.union(*known, own.places)?;
+        *known = sets.union(*known, own.places);
     }
-    Ok(of_group)
+    of_group
 }

@@ -45,7 +45,7 @@ use super::{Layering, Model};
 use clap::ValueEnum;
 use std::fmt;
 
-/// By user set: bytes of its variables over all tiles.
+/// By use set: bytes of its variables over all tiles.
 pub(super) fn bytes_of_sets(model: &Model) -> Vec<u64> {
     let sums = touches::bytes_of_sets(model);
     sums.into_iter().map(|own| own.all).collect()
@@ -213,16 +213,16 @@ pub struct Placement {
     /// By operation group: where the code of each of its pieces counts; empty
     /// where it counts as a whole.
     pub(crate) of_piece: Vec<Vec<PlaceSet>>,
-    /// By user set: where its variables count.
+    /// By use set: where its variables count.
     pub(crate) counted: Vec<PlaceSet>,
-    /// By user set: the places that use its variables, where that is more than
+    /// By use set: the places that use its variables, where that is more than
     /// where it counts (classic model).
     pub(crate) sharing: Option<Vec<PlaceSet>>,
     /// By operation group: does an operation of it have a layer by its name?
     pub(crate) named_groups: Vec<bool>,
-    /// By user set: has any of its groups?
+    /// By use set: has any of its groups?
     pub(crate) named_sets: Vec<bool>,
-    /// By user set: does it count in several places only because an
+    /// By use set: does it count in several places only because an
     /// operation that reaches over the model touches these?
     pub(crate) by_touch: Vec<bool>,
 }
@@ -233,7 +233,7 @@ impl Placement {
     /// # Errors
     /// When layers share variables in more ways than those of any real model.
     pub fn classic(model: &Model, layering: &Layering) -> Result<Self, TooManyPlaces> {
-        by_layer::classic(model, layering)
+        by_layer::classic(model, layering).checked()
     }
 
     /// Where everything counts in the full model.
@@ -245,11 +245,16 @@ impl Placement {
         layering: &Layering,
         options: &PlacementOptions,
     ) -> Result<Self, TooManyPlaces> {
-        match options.layerless {
+        let placement = match options.layerless {
             Layerless::Assign => assign::assign(model, layering, options),
             Layerless::First => by_layer::full(model, layering, true),
             Layerless::Ignore => by_layer::full(model, layering, false),
-        }
+        };
+        placement.checked()
+    }
+
+    fn checked(self) -> Result<Self, TooManyPlaces> {
+        self.sets.check().map(|()| self)
     }
 
     /// The places of an operation, ascending; none where it counts in every
@@ -276,7 +281,7 @@ impl Placement {
         layers
     }
 
-    /// By user set: the places that use its variables.
+    /// By use set: the places that use its variables.
     pub(crate) fn sharing(&self) -> &[PlaceSet] {
         self.sharing.as_ref().unwrap_or(&self.counted)
     }

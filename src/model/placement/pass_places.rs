@@ -2,10 +2,10 @@
 
 use super::Placement;
 use super::by_layer::of_sets;
-use super::place_sets::{NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::place_sets::{NOWHERE, PlaceSet, PlaceSets};
 use crate::model::{Model, Pass};
 
-/// By user set: the places that use its variables, by pass. Only operations with
+/// By use set: the places that use its variables, by pass. Only operations with
 /// a place of their own count, and no copies from or to the host.
 #[derive(Debug, Clone)]
 pub struct PassPlaces {
@@ -16,16 +16,13 @@ pub struct PassPlaces {
     pub forward: Vec<PlaceSet>,
     /// Those of the backward pass and of updates.
     pub backward: Vec<PlaceSet>,
-    /// By user set, ascending: the operation groups that copy from or to the host.
+    /// By use set, ascending: the operation groups that copy from or to the host.
     pub streams: Vec<Box<[u32]>>,
 }
 
 impl PassPlaces {
     /// Gathers them.
-    ///
-    /// # Errors
-    /// When layers share variables in more ways than those of any real model.
-    pub fn new(model: &Model, placement: &Placement) -> Result<Self, TooManyPlaces> {
+    pub fn new(model: &Model, placement: &Placement) -> Self {
         let apart = placement.apart.as_ref();
         let mut sets = apart.unwrap_or(&placement.sets).clone();
         let none = || vec![NOWHERE; model.operation_groups.len()];
@@ -39,16 +36,16 @@ impl PassPlaces {
             let (is_forward, is_backward) = sides(operation.pass);
             for (of_group, is_so) in [(&mut forward, is_forward), (&mut backward, is_backward)] {
                 if is_so {
-                    of_group[group] = sets.union(of_group[group], own.places)?;
+                    of_group[group] = sets.union(of_group[group], own.places);
                 }
             }
         }
-        Ok(Self {
-            forward: of_sets(&model.user_sets, &forward, &mut sets)?,
-            backward: of_sets(&model.user_sets, &backward, &mut sets)?,
+        Self {
+            forward: of_sets(&model.use_sets, &forward, &mut sets),
+            backward: of_sets(&model.use_sets, &backward, &mut sets),
             streams: streams(model),
             sets,
-        })
+        }
     }
 }
 
@@ -61,7 +58,7 @@ impl PassPlaces {
     }
 }
 
-/// Does a pass use variables before the turn, and after it?
+/// Does a pass use variables before the start of the backward pass, and after that?
 fn sides(pass: Pass) -> (bool, bool) {
     match pass {
         Pass::Forward => (true, false),
@@ -70,10 +67,10 @@ fn sides(pass: Pass) -> (bool, bool) {
     }
 }
 
-/// By user set: its operation groups that copy from or to the host.
+/// By use set: its operation groups that copy from or to the host.
 fn streams(model: &Model) -> Vec<Box<[u32]>> {
-    let mut of_set: Vec<Box<[u32]>> = vec![Box::default(); model.user_sets.len()];
-    for (set, smaller, group) in model.user_sets.iter() {
+    let mut of_set: Vec<Box<[u32]>> = vec![Box::default(); model.use_sets.len()];
+    for (set, smaller, group) in model.use_sets.iter() {
         let mut own = of_set[smaller as usize].to_vec();
         if !model.operation_groups[group as usize]
             .host_copies

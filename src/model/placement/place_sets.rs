@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub(super) const IN: u32 = 0;
 
 /// A set of places, as a position in [`PlaceSets`]. A type of its own, since
-/// user sets are numbers too and one is mostly looked up by the other.
+/// use sets are numbers too and one is mostly looked up by the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceSet(pub(crate) u32);
 
@@ -26,13 +26,16 @@ pub const NOWHERE: PlaceSet = PlaceSet(0);
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Sets of places (positions of the layer order), in ascending order.
+///
+/// Who asks for more than any real model has gets [`EVERYWHERE`] from then on, and
+/// [`PlaceSets::check`] tells when all are found.
 #[derive(Debug, Clone)]
 pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
-    /// How many more places the sets may have together.
-    left: usize,
+    /// How many more places the sets may have together; `None` once there were too many.
+    left: Option<usize>,
     out: u32,
 }
 
@@ -54,32 +57,42 @@ impl PlaceSets {
             sets: vec![nowhere.clone(), nowhere.clone()],
             ids: [(nowhere, NOWHERE)].into_iter().collect(),
             unions: FxHashMap::default(),
-            left: limits::PLACES,
+            left: Some(limits::PLACES),
             out,
         }
     }
 
-    /// The number of a set of places, which must ascend.
+    /// Are these all sets that were asked for?
     ///
     /// # Errors
-    /// When all sets together have more places than those of any real model.
-    pub fn intern(&mut self, places: &[u32]) -> Result<PlaceSet, TooManyPlaces> {
+    /// When they share more than the layers of any real model do.
+    pub fn check(&self) -> Result<(), TooManyPlaces> {
+        self.left.map(drop).ok_or(TooManyPlaces)
+    }
+
+    /// Gives up: layers share more than those of any real model do.
+    pub(super) fn give_up(&mut self) {
+        self.left = None;
+    }
+
+    /// The number of a set of places, which must ascend.
+    pub fn intern(&mut self, places: &[u32]) -> PlaceSet {
         if let Some(&id) = self.ids.get(places) {
-            return Ok(id);
+            return id;
         }
-        self.left = self.left.checked_sub(places.len()).ok_or(TooManyPlaces)?;
+        self.left = self.left.and_then(|left| left.checked_sub(places.len()));
+        if self.left.is_none() {
+            return EVERYWHERE;
+        }
         let id = PlaceSet(self.sets.len() as u32);
         let places: Arc<[u32]> = places.into();
         self.sets.push(places.clone());
         self.ids.insert(places, id);
-        Ok(id)
+        id
     }
 
     /// The set of one place.
-    ///
-    /// # Errors
-    /// As [`PlaceSets::intern`].
-    pub fn one(&mut self, place: u32) -> Result<PlaceSet, TooManyPlaces> {
+    pub fn one(&mut self, place: u32) -> PlaceSet {
         self.intern(&[place])
     }
 
@@ -106,42 +119,33 @@ impl PlaceSets {
     }
 
     /// All places of both sets. Every stage and some places are every stage.
-    ///
-    /// # Errors
-    /// As [`PlaceSets::intern`].
-    pub fn union(&mut self, a: PlaceSet, b: PlaceSet) -> Result<PlaceSet, TooManyPlaces> {
+    pub fn union(&mut self, a: PlaceSet, b: PlaceSet) -> PlaceSet {
         let (a, b) = (a.min(b), a.max(b));
         if a == NOWHERE || a == b {
-            return Ok(b);
+            return b;
         }
-        if a == EVERYWHERE {
-            return Ok(EVERYWHERE);
+        if a == EVERYWHERE || self.left.is_none() {
+            return EVERYWHERE;
         }
         if let Some(&known) = self.unions.get(&(a, b)) {
-            return Ok(known);
+            return known;
         }
         let mut both = [self.places(a), self.places(b)].concat();
         both.sort_unstable();
         both.dedup();
-        let union = self.intern(&both)?;
+        let union = self.intern(&both);
         self.unions.insert((a, b), union);
-        Ok(union)
+        union
     }
 
     /// All places of many sets; as [`PlaceSets::union`], without keeping what
     /// lies between.
-    ///
-    /// # Errors
-    /// As [`PlaceSets::intern`].
-    pub fn union_of(
-        &mut self,
-        of: impl IntoIterator<Item = PlaceSet>,
-    ) -> Result<PlaceSet, TooManyPlaces> {
+    pub fn union_of(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         distinct.sort_unstable();
         distinct.dedup();
-        if distinct.contains(&EVERYWHERE) {
-            return Ok(EVERYWHERE);
+        if distinct.contains(&EVERYWHERE) || self.left.is_none() {
+            return EVERYWHERE;
         }
         let mut places: Vec<u32> = Vec::new();
         for &set in &distinct {

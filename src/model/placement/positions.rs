@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The positions of the layer order: everything that weighs, splits or shows
+/// The positions of the layer order: everything that computes memory, splits or shows
 /// ranges of layers counts in these.
 ///
 /// | position | classic model | full model | full model, Out with In |

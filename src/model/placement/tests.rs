@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::{
     Flow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, NO_NODE, NO_USERS,
-    Operation, OperationGroup, Piece, TensorKind, UserSets, VariableGroup, VariableGroups, testing,
+    Operation, OperationGroup, Piece, TensorKind, UseSets, VariableGroup, VariableGroups, testing,
 };
 use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
@@ -21,7 +21,7 @@ struct Case {
     variables: Vec<(Vec<usize>, u32, u32, &'static str)>,
     /// By operation: the variables of each of its programs.
     programs: Vec<(usize, Vec<Vec<usize>>)>,
-    companions: Vec<(usize, usize)>,
+    partners: Vec<(usize, usize)>,
 }
 
 impl Case {
@@ -76,7 +76,7 @@ impl Case {
 
     /// The model, and the set of each variable.
     fn model(&self) -> (Model, Vec<u32>) {
-        let mut sets = UserSets::default();
+        let mut sets = UseSets::default();
         let mut labels = vec![Label::default()];
         let mut set_of = Vec::new();
         for (users, _, _, name) in &self.variables {
@@ -99,9 +99,9 @@ impl Case {
             }
             set_of.push(set);
         }
-        for &(variable, companion) in &self.companions {
+        for &(variable, partner) in &self.partners {
             let label = sets.label(set_of[variable]);
-            sets.mark(set_of[variable], label, set_of[companion]);
+            sets.mark(set_of[variable], label, set_of[partner]);
         }
         let items = self.variables.iter().zip(&set_of);
         let items =
@@ -120,12 +120,12 @@ impl Case {
             operation_groups: groups,
             classes: LiveClasses::new(vec![true, false], vec![(PASSING, 3, 5)], STEPS),
             variables: VariableGroups::new(1, items.into_iter()),
-            user_sets: sets,
+            use_sets: sets,
             labels,
             flow: self.flow(&set_of),
-            turn: (self.operations.iter())
+            backward_start: (self.operations.iter())
                 .position(|own| own.is_backward && !own.is_nested)
-                .map(|turn| turn as u32),
+                .map(|backward_start| backward_start as u32),
             vertex_code: vec![TileBytes::default()],
             ..testing::model(1, 1 << 20)
         };
@@ -387,7 +387,7 @@ fn a_name_decides_before_what_a_variable_is_used_with() {
     let named = training.case.lasting(&[fused], "Accl1___layer/2/kernel");
     let paired = training.case.lasting(&[fused], "moment");
     let alone = training.case.lasting(&[fused], "step");
-    training.case.companions.push((paired, weights[3]));
+    training.case.partners.push((paired, weights[3]));
     let placed = training.placed();
     assert_eq!(placed.variable(named), "2");
     assert_eq!(placed.variable(paired), "3");

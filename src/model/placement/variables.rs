@@ -2,12 +2,12 @@
 
 use super::OperationPlace;
 use super::by_layer::{of_sets, places_of_groups};
-use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
 use super::touches::{SetBytes, Touches};
 use crate::model::{Label, Layering, Model, NO_USERS};
 use rustc_hash::FxHashMap;
 
-/// By user set: where its variables count.
+/// By use set: where its variables count.
 #[derive(Debug)]
 pub(super) struct VariablePlaces {
     /// Where it counts.
@@ -19,7 +19,7 @@ pub(super) struct VariablePlaces {
 }
 
 impl VariablePlaces {
-    /// The places of all variables. `firm` has those of the operations that names or the
+    /// The places of all variables. `seeded` has those of the operations that names or the
     /// flow of data place. To these come the places of all other operations that have
     /// one and use it, such as updates. What has none then goes, by the first rule that
     /// applies,
@@ -32,7 +32,7 @@ impl VariablePlaces {
     /// 4. to that of the variables that a compute set over the model pairs it with;
     /// 5. to all places that operations which use it touch;
     /// 6. to every stage, when the compiler's operations use it;
-    /// 7. to the place that operations which use it are near to.
+    /// 7. to the place of what precedes the operations which use it.
     ///
     /// Among other operations, and in rules 2, 5 and 7, those that compute take
     /// precedence over those that only move data.
@@ -40,34 +40,34 @@ impl VariablePlaces {
         model: &Model,
         layering: &Layering,
         operations: &[OperationPlace],
-        (bytes, near): (&[SetBytes], &[PlaceSet]),
-        firm: Vec<PlaceSet>,
+        (bytes, preceding): (&[SetBytes], &[PlaceSet]),
+        seeded: Vec<PlaceSet>,
         sets: &mut PlaceSets,
-    ) -> Result<Self, TooManyPlaces> {
-        let own = places_of_groups(model, operations, sets)?;
-        let by_operation = by_users(model, |group| own[group], sets)?;
-        let counted = firm.iter().zip(&by_operation);
-        let counted = counted.map(|(&firm, &others)| sets.union(firm, others));
-        let counted = counted.collect::<Result<_, _>>()?;
+    ) -> Self {
+        let own = places_of_groups(model, operations, sets);
+        let by_operation = by_users(model, |group| own[group], sets);
+        let counted = seeded.iter().zip(&by_operation);
+        let counted = counted.map(|(&seeded, &others)| sets.union(seeded, others));
+        let counted = counted.collect();
         let mut rules = PlaceRules {
             model,
             layering,
-            reaching: Reaching::new(model, operations, bytes, &firm, sets)?,
+            reaching: Reaching::new(model, operations, bytes, &seeded, sets),
             counted,
         };
-        rules.decide(sets)?;
+        rules.decide(sets);
         // What is decided by now tells of what it is used with.
-        rules.reaching = Reaching::new(model, operations, bytes, &rules.counted, sets)?;
-        rules.decide(sets)?;
+        rules.reaching = Reaching::new(model, operations, bytes, &rules.counted, sets);
+        rules.decide(sets);
         let PlaceRules {
             mut counted,
             reaching,
             ..
         } = rules;
-        let all_touched = by_users(model, |group| reaching.touched[group], sets)?;
-        let every_stage = of_sets(&model.user_sets, &own, sets)?;
-        let near = near_groups(model, near, &reaching, sets)?;
-        let near = by_users(model, |group| near[group], sets)?;
+        let all_touched = by_users(model, |group| reaching.touched[group], sets);
+        let every_stage = of_sets(&model.use_sets, &own, sets);
+        let preceding = preceding_groups(model, preceding, &reaching, sets);
+        let preceding = by_users(model, |group| preceding[group], sets);
         counted[NO_USERS as usize] = EVERYWHERE;
         let mut by_touch = vec![false; counted.len()];
         for set in 1..counted.len() {
@@ -75,16 +75,16 @@ impl VariablePlaces {
                 continue;
             }
             by_touch[set] = sets.places(all_touched[set]).len() > 1;
-            let last = [all_touched[set], every_stage[set], near[set]].into_iter();
+            let last = [all_touched[set], every_stage[set], preceding[set]].into_iter();
             let mut last = last.filter(|&places| places != NOWHERE);
             // Nothing that is known uses it or what it is used with.
             counted[set] = last.next().unwrap_or(EVERYWHERE);
         }
-        Ok(Self {
+        Self {
             counted,
             by_touch,
             reaching,
-        })
+        }
     }
 }
 
@@ -93,13 +93,13 @@ struct PlaceRules<'a> {
     model: &'a Model,
     layering: &'a Layering,
     reaching: Reaching,
-    /// By user set: what is decided.
+    /// By use set: what is decided.
     counted: Vec<PlaceSet>,
 }
 
 impl PlaceRules<'_> {
     /// Decides for the sets that have no place, as far as these rules do.
-    fn decide(&mut self, sets: &mut PlaceSets) -> Result<(), TooManyPlaces> {
+    fn decide(&mut self, sets: &mut PlaceSets) {
         let model = self.model;
         let one_place = self
             .reaching
@@ -110,25 +110,24 @@ impl PlaceRules<'_> {
                 None => NOWHERE,
             });
         let one_place: Vec<PlaceSet> = one_place.collect();
-        let by_one_place = by_users(model, |group| one_place[group], sets)?;
-        let by_program = by_program(model, &self.counted, &self.reaching, sets)?;
-        let named_after = named_after(model, &self.counted, sets)?;
+        let by_one_place = by_users(model, |group| one_place[group], sets);
+        let by_program = by_program(model, &self.counted, &self.reaching, sets);
+        let named_after = named_after(model, &self.counted, sets);
         let known = self.counted.clone();
         for set in (1..known.len()).filter(|&set| known[set] == NOWHERE) {
-            let label = model.user_sets.label(set as u32);
+            let label = model.use_sets.label(set as u32);
             let named = self.layering.layer_in(&model.labels[label as usize]);
-            let companion = model.user_sets.companion(set as u32);
+            let partner = model.use_sets.partner(set as u32);
             let decided = [
-                named.map_or(Ok(NOWHERE), |layer| sets.one(layer))?,
+                named.map_or(NOWHERE, |layer| sets.one(layer)),
                 named_after[label as usize],
                 by_one_place[set],
                 by_program[set],
-                companion.map_or(NOWHERE, |companion| known[companion as usize]),
+                partner.map_or(NOWHERE, |partner| known[partner as usize]),
             ];
             let mut decided = decided.into_iter().filter(|&places| places != NOWHERE);
             self.counted[set] = decided.next().unwrap_or(NOWHERE);
         }
-        Ok(())
     }
 }
 
@@ -148,36 +147,32 @@ impl Reaching {
         model: &Model,
         operations: &[OperationPlace],
         bytes: &[SetBytes],
-        firm: &[PlaceSet],
+        seeded: &[PlaceSet],
         sets: &mut PlaceSets,
-    ) -> Result<Self, TooManyPlaces> {
+    ) -> Self {
         let mut is_reaching = vec![false; model.operation_groups.len()];
         for (operation, own) in model.operations.iter().zip(operations) {
             is_reaching[operation.group as usize] |= own.is_open();
         }
         let wanted = |group: u32| is_reaching[group as usize];
-        let touches = Touches::new(model, bytes, (sets, firm), wanted)?;
+        let touches = Touches::new(model, bytes, (sets, seeded), wanted);
         let groups = 0..model.operation_groups.len() as u32;
         let touched = groups.map(|group| touches.places(group, sets));
-        let touched = touched.collect::<Result<_, _>>()?;
-        Ok(Self {
+        let touched = touched.collect();
+        Self {
             is_reaching,
             touched,
-        })
+        }
     }
 }
 
 /// By label: the places of the weight that it is named after. Optimiser state
 /// is called `Accl1___weight` by PopART and `weight/Adam` by TensorFlow.
-fn named_after(
-    model: &Model,
-    firm: &[PlaceSet],
-    sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     let mut of_label = vec![NOWHERE; model.labels.len()];
-    for (set, &places) in (0u32..).zip(firm) {
-        let known = &mut of_label[model.user_sets.label(set) as usize];
-        *known = sets.union(*known, places)?;
+    for (set, &places) in (0u32..).zip(seeded) {
+        let known = &mut of_label[model.use_sets.label(set) as usize];
+        *known = sets.union(*known, places);
     }
     let mut weights: FxHashMap<&str, PlaceSet> = FxHashMap::default();
     for (label, &places) in model.labels.iter().zip(&of_label).skip(1) {
@@ -192,7 +187,7 @@ fn named_after(
             .find_map(|owner| weights.get(owner).copied())
             .unwrap_or(NOWHERE)
     };
-    Ok(model.labels.iter().map(places).collect())
+    model.labels.iter().map(places).collect()
 }
 
 /// The names of weights that a name of state can come from, longer ones first.
@@ -206,29 +201,29 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
 
 /// By operation group whose operations reach over the model: the places that
 /// these are near to.
-fn near_groups(
+fn preceding_groups(
     model: &Model,
-    near: &[PlaceSet],
+    preceding: &[PlaceSet],
     reaching: &Reaching,
     sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+) -> Vec<PlaceSet> {
     let mut of_group = vec![NOWHERE; model.operation_groups.len()];
-    for (operation, &near) in model.operations.iter().zip(near) {
+    for (operation, &preceding) in model.operations.iter().zip(preceding) {
         let group = operation.group as usize;
         if reaching.is_reaching[group] {
-            of_group[group] = sets.union(of_group[group], near)?;
+            of_group[group] = sets.union(of_group[group], preceding);
         }
     }
-    Ok(of_group)
+    of_group
 }
 
-/// By user set: the places that `place` gives those of its groups that compute
+/// By use set: the places that `place` gives those of its groups that compute
 /// or, without any, those that only move data.
 fn by_users(
     model: &Model,
     place: impl Fn(usize) -> PlaceSet,
     sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
+) -> Vec<PlaceSet> {
     let computes = |group: usize| model.operation_groups[group].computes();
     let of = |wanted: bool| -> Vec<PlaceSet> {
         let groups = 0..model.operation_groups.len();
@@ -241,38 +236,37 @@ fn by_users(
         };
         groups.map(own).collect()
     };
-    let computing = of_sets(&model.user_sets, &of(true), sets)?;
-    let moving = of_sets(&model.user_sets, &of(false), sets)?;
+    let computing = of_sets(&model.use_sets, &of(true), sets);
+    let moving = of_sets(&model.use_sets, &of(false), sets);
     let both = computing.into_iter().zip(moving);
-    Ok(both
-        .map(|(first, second)| if first == NOWHERE { second } else { first })
-        .collect())
+    both.map(|(first, second)| if first == NOWHERE { second } else { first })
+        .collect()
 }
 
-/// By user set: the places of programs of operations that reach over the
+/// By use set: the places of programs of operations that reach over the
 /// model, of those whose other variables have one place.
 fn by_program(
     model: &Model,
-    firm: &[PlaceSet],
+    seeded: &[PlaceSet],
     reaching: &Reaching,
     sets: &mut PlaceSets,
-) -> Result<Vec<PlaceSet>, TooManyPlaces> {
-    let mut places = vec![NOWHERE; firm.len()];
+) -> Vec<PlaceSet> {
+    let mut places = vec![NOWHERE; seeded.len()];
     let groups = model.operation_groups.iter().zip(&reaching.is_reaching);
     for (group, _) in groups.filter(|&(_, &is_reaching)| is_reaching) {
         for piece in &group.pieces {
-            let used = piece.sets.iter().map(|&set| firm[set as usize]);
+            let used = piece.sets.iter().map(|&set| seeded[set as usize]);
             let local: Vec<PlaceSet> = used.filter(|&set| sets.is_local(set)).collect();
-            let one = sets.union_of(local)?;
+            let one = sets.union_of(local);
             if sets.only(one).is_none() {
                 continue;
             }
             for &set in &piece.sets {
-                places[set as usize] = sets.union(places[set as usize], one)?;
+                places[set as usize] = sets.union(places[set as usize], one);
             }
         }
     }
-    Ok(places)
+    places
 }
 
 /// By operation group where its code counts, and where that of each of its
@@ -284,36 +278,32 @@ pub(super) fn code_places(
     variables: &VariablePlaces,
     bytes: &[SetBytes],
     sets: &mut PlaceSets,
-) -> Result<(Vec<PlaceSet>, Vec<Vec<PlaceSet>>), TooManyPlaces> {
-    let mut of_group = places_of_groups(model, operations, sets)?;
+) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
+    let mut of_group = places_of_groups(model, operations, sets);
     let mut of_piece = vec![Vec::new(); of_group.len()];
     let is_reaching = &variables.reaching.is_reaching;
     let wanted = |group: u32| is_reaching[group as usize];
-    let touches = Touches::new(model, bytes, (sets, &variables.counted), wanted)?;
+    let touches = Touches::new(model, bytes, (sets, &variables.counted), wanted);
     for (number, group) in model.operation_groups.iter().enumerate() {
         if !is_reaching[number] {
             continue;
         }
-        let all = touches.places(number as u32, sets)?;
-        let own = sets.union(of_group[number], all)?;
+        let all = touches.places(number as u32, sets);
+        let own = sets.union(of_group[number], all);
         let whole = if own == NOWHERE { EVERYWHERE } else { own };
         of_group[number] = whole;
         for piece in &group.pieces {
-            let touched = touched(&piece.sets, &variables.counted, sets)?;
+            let touched = touched(&piece.sets, &variables.counted, sets);
             let places = if touched == NOWHERE { whole } else { touched };
             of_piece[number].push(places);
         }
     }
-    Ok((of_group, of_piece))
+    (of_group, of_piece)
 }
 
 /// The places of the variables that a piece uses: of those that belong to one
 /// place or two, where there are such; what many places share has no say then.
-fn touched(
-    used: &[u32],
-    counted: &[PlaceSet],
-    sets: &mut PlaceSets,
-) -> Result<PlaceSet, TooManyPlaces> {
+fn touched(used: &[u32], counted: &[PlaceSet], sets: &mut PlaceSets) -> PlaceSet {
     let places = used.iter().map(|&set| counted[set as usize]);
     let local: Vec<PlaceSet> = places.clone().filter(|&set| sets.is_local(set)).collect();
     if local.is_empty() {

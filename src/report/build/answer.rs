@@ -14,7 +14,7 @@ const MAX_SHARED: usize = 100;
 /// What shows that the answer is the best. A greedy search and a split that was
 /// given have no proof, but the name of the objective.
 pub(super) fn proof(found: &SearchResult) -> Proof {
-    let request = &found.weighed.request;
+    let request = &found.costed.request;
     let none = Proof {
         objective: request.goal.key().to_string(),
         ..Proof::default()
@@ -45,7 +45,7 @@ pub(super) fn proof(found: &SearchResult) -> Proof {
 
 /// What the split had to obey, but tied weights.
 pub(super) fn constraints(found: &SearchResult) -> Vec<String> {
-    found.weighed.request.constraints.iter().map(said).collect()
+    found.costed.request.constraints.iter().map(said).collect()
 }
 
 impl Inputs<'_> {
@@ -60,7 +60,7 @@ impl Inputs<'_> {
             return None;
         };
         let Infeasible { certificate, .. } = &**infeasible;
-        let request = &found.weighed.request;
+        let request = &found.costed.request;
         let ranges = found.over_limit.iter().map(|(range, memory)| OverLimit {
             layers: self.names(range.clone()),
             tile: memory.max_tile() as u32,
@@ -107,7 +107,7 @@ impl Inputs<'_> {
 
     /// A split that was given, and the best one.
     pub(super) fn given(&self, found: &SearchResult) -> Option<GivenSplit> {
-        found.weighed.request.given.as_ref()?;
+        found.costed.request.given.as_ref()?;
         let Solution { plan, score, .. } = found.outcome.best()?;
         Some(GivenSplit {
             broken_constraints: found.broken.iter().map(broken).collect(),
@@ -121,9 +121,9 @@ impl Inputs<'_> {
 
     /// The best split for each number of IPUs that there are.
     pub(super) fn sweep(&self, found: &SearchResult) -> Option<Sweep> {
-        let weighed = &found.weighed;
-        let answers = found.sweep.as_ref().filter(|_| weighed.request.sweep)?;
-        let rows = answers.iter().filter(|answer| answer.ipus <= weighed.ipus);
+        let costed = &found.costed;
+        let answers = found.sweep.as_ref().filter(|_| costed.request.sweep)?;
+        let rows = answers.iter().filter(|answer| answer.ipus <= costed.ipus);
         let row = |answer: &SweepAnswer| {
             let score = &answer.solution.score;
             SweepRow {
@@ -138,7 +138,7 @@ impl Inputs<'_> {
             }
         };
         Some(Sweep {
-            limit: weighed.request.highest_limit(),
+            limit: costed.request.highest_limit(),
             rows: rows.map(row).collect(),
         })
     }

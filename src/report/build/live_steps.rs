@@ -135,9 +135,9 @@ impl Whole<'_> {
             .collect();
         chosen.extend(
             self.model
-                .turn
+                .backward_start
                 .iter()
-                .flat_map(|&turn| [turn.saturating_sub(1), turn]),
+                .flat_map(|&first| [first.saturating_sub(1), first]),
         );
         let spans = self.memory.layer_spans();
         // Of many spans as many as leave half of the steps to the turns.

@@ -73,7 +73,7 @@ impl Report {
             Some(_) if inputs.is_full() => inputs.memory.ties(),
             _ => Vec::new(),
         };
-        let split = search.filter(|found| found.weighed.request.split);
+        let split = search.filter(|found| found.costed.request.split);
         Self {
             format: DocumentFormat::PoplinerReport,
             version: VERSION,

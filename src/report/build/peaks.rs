@@ -92,8 +92,8 @@ impl Peaks {
             step: curves.on_tile.peak().1,
         }];
         let stages = search.map_or(&[][..], |found| &found.stages);
-        let weighed = search.map_or(&[][..], |found| &found.memory);
-        places.extend(weighed.iter().map(|own| LivePlace {
+        let computed = search.map_or(&[][..], |found| &found.memory);
+        places.extend(computed.iter().map(|own| LivePlace {
             tile: own.max_tile() as u32,
             step: own.peak_step().unwrap_or(0),
         }));
@@ -110,7 +110,7 @@ impl Peaks {
         let found = lookup.live_at(&places, MAX_VARIABLES, is_live)?;
         let mut found = places.into_iter().zip(found);
         self.live = found.next();
-        let of_stages = found.zip(weighed);
+        let of_stages = found.zip(computed);
         self.live_in_stages = of_stages
             .map(|(live, own)| own.peak_step().map(|_| live))
             .collect();
@@ -119,7 +119,7 @@ impl Peaks {
             .iter()
             .any(|own| memory.copies(own).is_some_and(|(copies, _)| copies > 0))
         {
-            let tiles = weighed.iter().map(|own| own.max_tile() as u32);
+            let tiles = computed.iter().map(|own| own.max_tile() as u32);
             let tiles: Vec<u32> = tiles.collect();
             self.stashed = lookup.largest(&tiles, MAX_STASHED, |stage, class, set| {
                 memory.is_stashed(&placed[stage], class, set)
@@ -156,7 +156,7 @@ impl Peaks {
         };
         let whole = self.whole.as_ref().map(|(tile, curves)| Liveness {
             steps: inputs.model.steps(),
-            turn: inputs.model.turn,
+            turn: inputs.model.backward_start,
             all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
             fullest_tile: *tile,
             fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),

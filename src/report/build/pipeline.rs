@@ -9,7 +9,7 @@ impl Inputs<'_> {
     /// The pipeline that the stages were weighed for; `None` where none could be
     /// asked for.
     pub(super) fn pipeline(&self, found: &SearchResult) -> Option<PipelineFacts> {
-        let request = &found.weighed.request;
+        let request = &found.costed.request;
         let knows_pipelines =
             request.solver == Solver::Ilp && self.placement.rules == crate::model::Rules::Full;
         let pipeline = self.memory.pipeline();
@@ -27,7 +27,7 @@ impl Inputs<'_> {
             schedule_by_default: request.pipeline.schedule.is_none(),
             recompute_by_default: request.pipeline.recompute.is_none(),
             framework: recording.framework,
-            is_training: self.model.turn.is_some(),
+            is_training: self.model.backward_start.is_some(),
             recorded_accumulation: recording.accumulates,
             recorded_recomputation: recording.recomputes,
             without_recomputation: found.without_recomputation,

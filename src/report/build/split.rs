@@ -14,7 +14,7 @@ use std::ops::Range;
 
 impl Inputs<'_> {
     pub(super) fn split(&self, found: &SearchResult, sections: Vec<StageSections>) -> Split {
-        let request = &found.weighed.request;
+        let request = &found.costed.request;
         let placed = found.stages.last().map_or(0, |last| last.end);
         let placed_stages = PlacedStage::of_split(&found.stages).into_iter();
         let stages = placed_stages.zip(&found.memory).zip(sections);
@@ -24,7 +24,7 @@ impl Inputs<'_> {
                 number,
                 &placed,
                 memory,
-                found.weighed.limit_of(number),
+                found.costed.limit_of(number),
                 sections,
             )
         });
@@ -33,7 +33,7 @@ impl Inputs<'_> {
             fits: found.fits(),
             limit: request.highest_limit(),
             limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
-            max_stages: u32::try_from(found.weighed.ipus).unwrap_or(u32::MAX),
+            max_stages: u32::try_from(found.costed.ipus).unwrap_or(u32::MAX),
             is_given: request.given.is_some(),
             is_calibrated: self.memory.learnt().is_some(),
             stages: stages.collect(),
@@ -141,9 +141,9 @@ impl Inputs<'_> {
                 after_stage: number as u32,
                 layer_before: self.name(boundary - 1),
                 layer_after: self.name(boundary),
-                bytes: found.weighed.cut_bytes[boundary - 1],
+                bytes: found.costed.cut_bytes[boundary - 1],
                 duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
-                moves: if found.weighed.goes_beyond_limits() && self.is_full() {
+                moves: if found.costed.goes_beyond_limits() && self.is_full() {
                     self.moves(found, number, sides)
                 } else {
                     Vec::new()
@@ -158,7 +158,7 @@ impl Inputs<'_> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let now = [0, 1].map(|side| found.memory[number + side].max_tile_bytes());
         let moved = |at: usize, layers: Range<usize>, to: usize| {
-            let costs = &found.weighed.costs;
+            let costs = &found.costed.costs;
             let after = found.stages.len() - 1 - number;
             let bytes = [
                 costs.peak(start..at, after)?,

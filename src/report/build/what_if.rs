@@ -14,11 +14,11 @@ impl Inputs<'_> {
     /// What other splits need, when that was requested and there is a split to begin
     /// with. Without the bytes of a range there would be splits that it is wrong for.
     pub(super) fn what_if(&self, found: &SearchResult) -> Option<WhatIf> {
-        let weighed = &found.weighed;
-        let costs = &weighed.costs;
+        let costed = &found.costed;
+        let costs = &costed.costs;
         let split = ends(&found.stages);
         let positions = costs.layers() as u32;
-        if !weighed.request.what_if
+        if !costed.request.what_if
             || split.last() != Some(&positions)
             || split.len() > costs.stages()
         {
@@ -31,12 +31,12 @@ impl Inputs<'_> {
             max_stages: max_stages as u32,
             by_stages_after: costs.is_by_depth(),
             best,
-            constraints: weighed.constraints.iter().map(checked).collect(),
+            constraints: costed.constraints.iter().map(checked).collect(),
             ..WhatIf::default()
         };
         let cut_bytes_of = |at: u32| {
             let place = (at as usize).checked_sub(1)?;
-            weighed.cut_bytes.get(place).copied()
+            costed.cut_bytes.get(place).copied()
         };
         let all: Vec<u32> = (0..=positions).collect();
         without_numbers.between(

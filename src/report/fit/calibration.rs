@@ -220,7 +220,7 @@ impl Calibration {
         let Some(learnt_from) = &self.model else {
             return Ok(());
         };
-        let this = CalibratedModel::weighed(model, positions);
+        let this = CalibratedModel::of(model, positions);
         if learnt_from.is_like(&this) {
             return Ok(());
         }
@@ -309,7 +309,7 @@ impl CalibratedModel {
         }
     }
 
-    fn weighed(model: &Model, positions: &Positions) -> Self {
+    fn of(model: &Model, positions: &Positions) -> Self {
         let totals = model.recorded.tiles.iter().map(|own| own.total);
         Self {
             layers: positions.layers().to_vec(),

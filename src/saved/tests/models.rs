@@ -5,7 +5,7 @@ use crate::message::Warning;
 use crate::model::{
     CycleSource, Flow, FlowEdge, FlowNode, Framework, GroupCode, Label, MemoryPeak, Model, NO_CALL,
     NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles, OperationGroup, OwnedKind,
-    OwnedProgram, Pass, Piece, Recording, TensorKind, UserSets, VariableGroup, VariableGroups,
+    OwnedProgram, Pass, Piece, Recording, TensorKind, UseSets, VariableGroup, VariableGroups,
 };
 use crate::profile::{
     BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile,
@@ -48,7 +48,7 @@ fn by_tile(values: &[u32]) -> TileBytes {
 
 /// A model on 4 tiles and 9 steps with something in every field.
 pub(super) fn full() -> Model {
-    let mut body_sets = UserSets::default();
+    let mut body_sets = UseSets::default();
     let first = body_sets.push(NO_USERS, 0);
     let both = body_sets.push(first, 1);
     body_sets.mark(first, 1, NO_USERS);
@@ -72,13 +72,13 @@ pub(super) fn full() -> Model {
         variables: VariableGroups::new(4, items.into_iter()),
         code_variables: VariableGroups::new(4, [(1, item(0, first, 40))].into_iter()),
         recorded_code: [[1, 1, 1, 2], [0; 4], [5, 0, 0, 0], [4, 4, 4, 9]].map(|v| by_tile(&v)),
-        user_sets: body_sets,
+        use_sets: body_sets,
         labels: vec![Label::default(), weight()],
         calls: vec![7],
         flow: flow(first),
         vertex_code: vec![by_tile(&[8, 8, 0, 9]), TileBytes::default()],
         programs: programs(),
-        turn: Some(1),
+        backward_start: Some(1),
         recording: Recording {
             framework: Framework::Popart,
             accumulates: true,
@@ -252,7 +252,7 @@ pub(super) fn any_model() -> impl Strategy<Value = Model> {
     })
 }
 
-fn any_model_of(sizes: Sizes, body_sets: UserSets) -> impl Strategy<Value = Model> {
+fn any_model_of(sizes: Sizes, body_sets: UseSets) -> impl Strategy<Value = Model> {
     let sets = body_sets.len() as u32;
     let parts = (
         any_list(sizes.bodies, any_operation),
@@ -284,10 +284,10 @@ fn any_model_of(sizes: Sizes, body_sets: UserSets) -> impl Strategy<Value = Mode
         operation_groups: parts.1,
         classes: parts.2,
         variables: parts.3,
-        user_sets: body_sets.clone(),
+        use_sets: body_sets.clone(),
         vertex_code: parts.4,
         programs: parts.5,
-        turn: None,
+        backward_start: None,
         recording: Recording::default(),
         recorded: parts.6,
         code_variables: parts.7,
@@ -484,9 +484,9 @@ fn any_classes(sizes: Sizes) -> impl Strategy<Value = LiveClasses> {
     })
 }
 
-fn any_sets(bodies: u32) -> impl Strategy<Value = UserSets> {
+fn any_sets(bodies: u32) -> impl Strategy<Value = UseSets> {
     vec((any::<prop::sample::Index>(), 0..bodies.max(1)), 0..9).prop_map(move |nodes| {
-        let mut sets = UserSets::default();
+        let mut sets = UseSets::default();
         for (smaller, body) in nodes {
             let smaller = smaller.index(sets.len()) as u32;
             let last = sets.groups(smaller).next();

@@ -161,7 +161,7 @@ fn saved_sets_that_contain_each_other() {
         let mut sets = Vec::new();
         for _ in 0..30_000 {
             let group = add(model, "other");
-            set = model.user_sets.push(set, group);
+            set = model.use_sets.push(set, group);
             sets.push((0, set));
         }
         on_first_tile(model, sets.into_iter());
@@ -176,7 +176,7 @@ fn saved_variables_of_all_layers() {
         let mut set = NO_USERS;
         for layer in 0..1900 {
             let group = add(model, &format!("layer{}", 1000 + layer));
-            set = model.user_sets.push(set, group);
+            set = model.use_sets.push(set, group);
         }
         let classes = 20_000;
         let ranges = (0..classes).map(|class| (class, class * 2, class * 2 + 1));

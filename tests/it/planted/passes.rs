@@ -24,7 +24,7 @@ fn check(subject: &Subject, counts: &mut Counts) {
         .values()
         .any(|pass| pass == "backward");
     let told = is_training && tells_passes(subject);
-    assert_eq!(model.turn.is_some(), told, "{name}");
+    assert_eq!(model.backward_start.is_some(), told, "{name}");
     for operation in model.operations.iter().filter(|_| told) {
         let uid = model.operation_groups[operation.group as usize].uid;
         let Some(pass) = planted[uid.to_string()].as_str() else {

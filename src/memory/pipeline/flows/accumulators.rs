@@ -17,11 +17,11 @@ pub(super) enum Lasting {
     Other,
 }
 
-/// By user set: what is added for its parameters. Nothing where the profile has
+/// By use set: what is added for its parameters. Nothing where the profile has
 /// accumulators or gradients are not summed up.
 pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Lasting> {
-    let sets = model.user_sets.len();
-    if model.turn.is_none() || model.recording.accumulates {
+    let sets = model.use_sets.len();
+    if model.backward_start.is_none() || model.recording.accumulates {
         return vec![Lasting::Other; sets];
     }
     let is_tensorflow = model.recording.framework == Framework::Tensorflow;

@@ -59,14 +59,15 @@ impl Flows {
         placement: &Placement,
         pipeline: Pipeline,
     ) -> Result<Self, TooManyPlaces> {
-        let by_pass = PassPlaces::new(model, placement)?;
+        let by_pass = PassPlaces::new(model, placement);
+        by_pass.sets.check()?;
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
         let windows = PassWindows::new(model, placement, &by_pass);
         let of_uses = of_uses(model, &windows, &by_pass, &mut known);
         Ok(Self {
             pipeline,
-            is_training: model.turn.is_some(),
+            is_training: model.backward_start.is_some(),
             places: positions.len() as u32 + u32::from(positions.out_is_first()),
             out_is_first: positions.out_is_first(),
             list: known.list.into(),

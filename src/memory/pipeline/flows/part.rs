@@ -7,18 +7,18 @@ use std::ops::Range;
 /// When a variable that is no parameter is live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory::pipeline) enum Life {
-    /// In the forward pass alone, or in both without a step at the turn.
+    /// In the forward pass alone, or in both without a step at the start of the backward pass.
     Forward,
-    /// Over the turn: on its last step of the forward pass and on the first of the
+    /// Over the start of the backward pass: on its last step of the forward pass and on the first of the
     /// backward pass.
-    OverTurn,
-    /// From some step after the turn on.
+    AcrossPasses,
+    /// From some step after the start of the backward pass on.
     Backward,
 }
 
 impl Life {
     pub(in crate::memory::pipeline) const ALL: [Life; 3] =
-        [Life::Forward, Life::OverTurn, Life::Backward];
+        [Life::Forward, Life::AcrossPasses, Life::Backward];
 
     /// That of a class; `None` for parameters, which are live on the first and on
     /// the last step, and for what is never live.
@@ -29,9 +29,11 @@ impl Life {
         if classes.lasts(class) {
             return None;
         }
-        Some(match model.turn {
-            Some(turn) if begin >= turn => Life::Backward,
-            Some(turn) if is_live(turn - 1) && is_live(turn) => Life::OverTurn,
+        Some(match model.backward_start {
+            Some(backward_start) if begin >= backward_start => Life::Backward,
+            Some(backward_start) if is_live(backward_start - 1) && is_live(backward_start) => {
+                Life::AcrossPasses
+            }
             _ => Life::Forward,
         })
     }
@@ -79,7 +81,7 @@ impl Flow {
         let is_first_with_out = |place| positions.out_is_first() && place == 0;
         let is_used = |place: u32| uses(place) || (is_first_with_out(place) && uses(out));
         let counted = placement.sets.places(placement.counted[set as usize]);
-        self.life == Life::OverTurn
+        self.life == Life::AcrossPasses
             && !self.backward.is_empty()
             && !counted.is_empty()
             && counted.iter().all(|&place| is_used(place))
@@ -100,7 +102,7 @@ impl Flow {
             .filter(|&&user| user > 0 && places.contains(&user));
         let gradient_maker = backward.last().filter(|_| is_gradient);
         Part {
-            kept: self.life == Life::OverTurn && met(backward),
+            kept: self.life == Life::AcrossPasses && met(backward),
             enters: has_forward && (self.is_streamed || comes_before(forward)),
             between_layers: has_forward && layers.count() > 1,
             leaves: has_forward && comes_after(forward),

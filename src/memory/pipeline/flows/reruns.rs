@@ -123,7 +123,7 @@ impl Segments {
                     others,
                 }
             }
-            Life::OverTurn if is_layered => {
+            Life::AcrossPasses if is_layered => {
                 let all = self.with_reruns(ranges, None);
                 let own = maker.and_then(|maker| Some((maker, self.of(maker)?)));
                 let Some((maker, segment)) = own else {
@@ -138,7 +138,7 @@ impl Segments {
                     others: users.filter(|&user| user != maker).collect(),
                 }
             }
-            Life::OverTurn | Life::Backward => Lives::of(self.with_reruns(ranges, None)),
+            Life::AcrossPasses | Life::Backward => Lives::of(self.with_reruns(ranges, None)),
         }
     }
 
@@ -217,7 +217,7 @@ impl Reruns {
             if is_new {
                 let steps = found.always.len() + found.more.len();
                 left = left.checked_sub(steps).ok_or(TooManyPlaces)?;
-                let at = sets.intern(&flows.positions_of(found.others))?;
+                let at = sets.intern(&flows.positions_of(found.others));
                 lives.push(LivesAgain {
                     always: found.always.into(),
                     more: (at, found.more.into()),
@@ -228,10 +228,9 @@ impl Reruns {
         };
         let uses = (0u32..).zip(model.variables.uses());
         let of_uses = uses.map(|(number, own)| of_use(number, own));
-        Ok(Self {
-            of_uses: of_uses.collect::<Result<_, _>>()?,
-            lives,
-        })
+        let of_uses = of_uses.collect::<Result<_, _>>()?;
+        sets.check()?;
+        Ok(Self { of_uses, lives })
     }
 
     /// When the variables of a use are live, if that is not as in the profile.

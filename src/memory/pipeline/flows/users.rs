@@ -6,7 +6,7 @@ use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Which flow a user set has.
+/// Which flow a use set has.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum OfSet {
     /// None: it holds weights or constants, or no operation with a place uses it.
@@ -91,7 +91,7 @@ impl KnownFlows {
                 _ => OfSet::ByClass,
             }
         };
-        (0..model.user_sets.len() as u32).map(of_set).collect()
+        (0..model.use_sets.len() as u32).map(of_set).collect()
     }
 }
 
@@ -147,7 +147,7 @@ impl PassWindows {
 
     /// Those of the users of a variable, by pass, that use it in one and the same
     /// live range, as one of a function is used in all that call it, but live in one
-    /// call: the range that is in most places, or that over the turn.
+    /// call: the range that is in most places, or the one that is live into the backward pass.
     pub(super) fn users(
         &self,
         model: &Model,
@@ -165,8 +165,11 @@ impl PassWindows {
             let forward = meet(forward, &self.forward, range);
             (forward, meet(backward, &self.backward, range))
         };
-        let is_over_turn =
-            |&(from, to): &(u32, u32)| model.turn.is_some_and(|turn| from < turn && turn < to);
+        let is_over_turn = |&(from, to): &(u32, u32)| {
+            model
+                .backward_start
+                .is_some_and(|backward_start| from < backward_start && backward_start < to)
+        };
         let ranges = model.classes.ranges(class);
         match ranges.iter().find(|range| is_over_turn(range)) {
             Some(range) => both(range),

@@ -52,7 +52,7 @@ fn sum(bytes: u64, learnt: i64) -> u64 {
     u64::try_from(bytes as i64 + learnt).unwrap_or(0)
 }
 
-fn weighed(memory: &MemoryModel<'_>, stage: &PlacedStage) -> StageMemory {
+fn computed(memory: &MemoryModel<'_>, stage: &PlacedStage) -> StageMemory {
     let stages = memory.placed_stages(std::slice::from_ref(stage));
     stages.into_iter().next().expect("one stage")
 }
@@ -94,15 +94,15 @@ fn costs_are_those_of_stages(
     prop_assert!(costs.is_by_depth());
     for range in ranges(layers) {
         let alone = PlacedStage::alone(range.clone());
-        let least = weighed(memory, &alone);
-        has_more(&least, &weighed(before, &alone), learnt.least())?;
+        let least = computed(memory, &alone);
+        has_more(&least, &computed(before, &alone), learnt.least())?;
         let least = least.max_tile_bytes();
         prop_assert!(is_known(costs.least(range.clone()), least, limit));
         for after in after(&range, layers) {
             let stage = placed(range.clone(), after);
-            let own = weighed(memory, &stage);
+            let own = computed(memory, &stage);
             let more = expected(learnt, &stage, layers);
-            has_more(&own, &weighed(before, &stage), more)?;
+            has_more(&own, &computed(before, &stage), more)?;
             let bytes = own.max_tile_bytes();
             prop_assert!(bytes >= least);
             let peak = costs.peak(range.clone(), after);
@@ -158,7 +158,7 @@ proptest! {
         let (model, layering) = model(&case);
         let placement = full(&model, &layering);
         let whole = 0..layering.names.len();
-        let weighed = |bytes| {
+        let computed = |bytes| {
             let memory = memory(&model, &placement).learning(Some(Learnt {
                 alone: bytes,
                 ..Learnt::default()
@@ -168,8 +168,8 @@ proptest! {
             let curves = memory.curves(&[(whole.clone(), &stage, tile)]).remove(0);
             (stage.max_tile_bytes(), curves.expect("steps"))
         };
-        let (_, before) = weighed(0);
-        let (bytes_there, now) = weighed(bytes);
+        let (_, before) = computed(0);
+        let (bytes_there, now) = computed(bytes);
         prop_assert_eq!(&now.all_tiles, &before.all_tiles);
         if before.on_tile.fixed as i64 + bytes >= 0 {
             prop_assert_eq!(now.on_tile.peak().0, bytes_there);

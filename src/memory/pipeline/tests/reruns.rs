@@ -8,7 +8,7 @@ use crate::memory::stage::meets;
 use crate::model::{EVERYWHERE, LayerOptions};
 use std::path::Path;
 
-/// A weighed model whose layers run again.
+/// The memory of a model whose layers run again.
 struct Again<'a> {
     memory: &'a MemoryModel<'a>,
     /// Places that run again: all but Out, as far as it is known when they run.
@@ -107,7 +107,7 @@ impl<'a> Again<'a> {
                     && until.is_some_and(|until| (ranges[0].0..until).contains(&step));
                 is_live || is_kept
             }
-            Life::OverTurn if flow.is_layered(memory.placement, set) => {
+            Life::AcrossPasses if flow.is_layered(memory.placement, set) => {
                 let maker = maker.filter(|maker| self.places.contains(maker));
                 let users = flow.forward.iter().chain(&flow.backward);
                 let mut others = users.filter(|&&user| Some(user) != maker);

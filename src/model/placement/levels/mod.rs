@@ -60,7 +60,7 @@ enum Phase {
     Forward,
     /// From Out down to In.
     Backward,
-    /// After the turn, but of no layer's backward pass: updates, and what is
+    /// After the start of the backward pass, but of no layer's backward pass: updates, and what is
     /// recomputed.
     Late,
 }
@@ -90,14 +90,14 @@ pub(super) struct Levels<'a> {
     /// By node, from what comes before it and from what comes after it, in its phase.
     before: Vec<Option<Level>>,
     after: Vec<Option<Level>>,
-    /// The first step of the highest layer before the turn.
+    /// The first step of the highest layer before the start of the backward pass.
     last_layer: u32,
     found: Vec<Reach>,
 }
 
 impl<'a> Levels<'a> {
     /// Finds them, and by parameter the levels that share it. `levels` has by operation
-    /// the level that its name says, and `parameter_level` by user set that of the
+    /// the level that its name says, and `parameter_level` by use set that of the
     /// weight's name.
     pub(super) fn find(
         model: &'a Model,

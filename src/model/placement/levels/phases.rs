@@ -5,8 +5,8 @@ use crate::model::FlowNode;
 
 impl Levels<'_> {
     pub(super) fn find_phases(&mut self) {
-        let by_context = self.model.turn;
-        let turn = by_context
+        let by_context = self.model.backward_start;
+        let backward_start = by_context
             .or_else(|| self.turn_of_edges())
             .unwrap_or(u32::MAX);
         let phase = |(number, node): (usize, &FlowNode)| {
@@ -14,7 +14,7 @@ impl Levels<'_> {
             let is_backward = |&own: &u32| self.model.operations[own as usize].is_backward;
             let is_nested = |&own: &u32| self.model.operations[own as usize].is_nested;
             match node.first {
-                first if first < turn => Phase::Forward,
+                first if first < backward_start => Phase::Forward,
                 _ if by_context.is_none() && self.ends_in_parameters(number) => Phase::Late,
                 _ if by_context.is_none() => Phase::Backward,
                 // In functions contexts do not tell.
@@ -47,8 +47,8 @@ impl Levels<'_> {
         let mut reached: Vec<Option<Level>> = self.seeds.iter().map(highest).collect();
         let mut turns: Vec<(u32, i64)> = Vec::new();
         for node in 0..nodes.len() {
-            // Before the turn nothing comes from above; after it, beside what does, there is
-            // what the forward pass kept, and gradients of heads between layers.
+            // In the forward pass nothing comes from above; after it, beside what does, there
+            // is what the forward pass kept, and gradients of heads between layers.
             let from = self.producers(node).filter_map(|from| reached[from]).max();
             let Some((low, _)) = self.seeds[node] else {
                 reached[node] = from;
@@ -73,14 +73,14 @@ impl Levels<'_> {
     /// The first step of the backward pass of the layer that runs last, when data begins
     /// to flow down to other layers at `turn`: Out runs where most nodes without a layer
     /// come between two of that layer.
-    fn end_of_forward(&self, turn: u32) -> u32 {
+    fn end_of_forward(&self, backward_start: u32) -> u32 {
         let nodes = &self.model.flow.nodes;
-        let before = nodes.partition_point(|node| node.first < turn);
+        let before = nodes.partition_point(|node| node.first < backward_start);
         let seeds = &self.seeds[..before];
         let Some(top) = seeds.iter().flatten().map(|seed| seed.1).max() else {
-            return turn;
+            return backward_start;
         };
-        let (mut open, mut widest) = (None, (0, turn));
+        let (mut open, mut widest) = (None, (0, backward_start));
         for node in 0..before {
             match seeds[node] {
                 Some((_, level)) if level == top => {
@@ -94,12 +94,12 @@ impl Levels<'_> {
             }
         }
         match open {
-            Some(between) if between > widest.0 => turn,
+            Some(between) if between > widest.0 => backward_start,
             _ => widest.1,
         }
     }
 
-    /// The first step of the highest layer before the turn.
+    /// The first step of the highest layer before the start of the backward pass.
     pub(super) fn first_of_last_layer(&self) -> u32 {
         let mut last = (0, 0);
         for (node, seed) in self.seeds.iter().enumerate() {

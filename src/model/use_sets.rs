@@ -12,55 +12,55 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Sets of operation groups that use variables, each kept once for each label
-/// and companion of the variables that it stands for. Set 0 is empty;
+/// and partner of the variables that it stands for. Set 0 is empty;
 /// any other is a smaller one and one more group, which comes later in the order
 /// than all of that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UserSets {
+pub struct UseSets {
     /// By set: the set without its last group, and that group.
     nodes: Vec<(u32, u32)>,
-    /// By set: what the variables are called; see [`UserSets::label`].
+    /// By set: what the variables are called; see [`UseSets::label`].
     labels: Vec<u32>,
     /// By set: the set that they are paired with, [`NO_USERS`] for none.
-    companions: Vec<u32>,
+    partners: Vec<u32>,
 }
 
-/// The user set of variables that no operation uses.
+/// The use set of variables that no operation uses.
 pub const NO_USERS: u32 = 0;
 
-impl Default for UserSets {
+impl Default for UseSets {
     /// The empty set alone.
     fn default() -> Self {
         Self {
             nodes: vec![(NO_USERS, u32::MAX)],
             labels: vec![0],
-            companions: vec![NO_USERS],
+            partners: vec![NO_USERS],
         }
     }
 }
 
-impl UserSets {
+impl UseSets {
     /// Adds a set: `smaller`, which must be there, and `group`, which must come
     /// after all groups of it.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
         self.nodes.push((smaller, group));
         self.labels.push(0);
-        self.companions.push(NO_USERS);
+        self.partners.push(NO_USERS);
         self.nodes.len() as u32 - 1
     }
 
-    /// Adds the same set for variables with a label and a companion.
-    pub(super) fn push_alike(&mut self, set: u32, label: u32, companion: u32) -> u32 {
+    /// Adds the same set for variables with a label and a partner.
+    pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
         let (smaller, group) = self.nodes[set as usize];
         let added = self.push(smaller, group);
-        self.mark(added, label, companion);
+        self.mark(added, label, partner);
         added
     }
 
-    /// Says that all variables of a set have this label and companion.
-    pub(crate) fn mark(&mut self, set: u32, label: u32, companion: u32) {
+    /// Says that all variables of a set have this label and partner.
+    pub(crate) fn mark(&mut self, set: u32, label: u32, partner: u32) {
         self.labels[set as usize] = label;
-        self.companions[set as usize] = companion;
+        self.partners[set as usize] = partner;
     }
 
     /// What the variables with this set are called, as a position in
@@ -71,13 +71,13 @@ impl UserSets {
 
     /// The set of variables that they are paired with: those of the same tile
     /// and as many elements in a compute set over the whole model.
-    pub fn companion(&self, set: u32) -> Option<u32> {
-        Some(self.companions[set as usize]).filter(|&companion| companion != NO_USERS)
+    pub fn partner(&self, set: u32) -> Option<u32> {
+        Some(self.partners[set as usize]).filter(|&partner| partner != NO_USERS)
     }
 
     /// Is the first set the empty one, does each other consist of a smaller one
     /// that stands before it and a later one of `groups`, and has each of them
-    /// one of `labels` and a companion that is there?
+    /// one of `labels` and a partner that is there?
     pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
         let sets = self.nodes.len();
         let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
@@ -92,8 +92,8 @@ impl UserSets {
         self.nodes.first() == Some(&(NO_USERS, u32::MAX))
             && self.nodes.iter().enumerate().skip(1).all(follows)
             && all_below(&self.labels, labels)
-            && all_below(&self.companions, sets)
-            && (self.labels[0], self.companions[0]) == (0, NO_USERS)
+            && all_below(&self.partners, sets)
+            && (self.labels[0], self.partners[0]) == (0, NO_USERS)
     }
 
     /// How many sets there are, the empty one included.
@@ -126,10 +126,10 @@ impl UserSets {
     }
 }
 
-/// By variable its user set, and the user sets.
-pub(super) type Users = (Vec<u32>, UserSets);
+/// By variable its use set, and the use sets.
+pub(super) type Users = (Vec<u32>, UseSets);
 
-/// The user set of each variable, by its position.
+/// The use set of each variable, by its position.
 pub(super) fn find(profile: &Profile, groups: &[FoundGroup]) -> Result<Users, ModelError> {
     let count = profile.variables.len();
     let (most_sets, most_uses) = (limits::SETS.of(count), limits::USES.of(count));
@@ -164,7 +164,7 @@ struct Used<Lists> {
     lists: Lists,
 }
 
-/// The user sets of `count` variables by the variables that each group uses, found in so
+/// The use sets of `count` variables by the variables that each group uses, found in so
 /// many parts of these; `None` if there are more than `most`. Sets have their numbers in
 /// the order in which one part alone would find them.
 fn of_variables<'a>(
@@ -265,12 +265,12 @@ impl SetsOfPart {
 }
 
 /// The sets of all parts, each once, and by part the numbers that its sets have there.
-fn joined(parts: &[SetsOfPart]) -> (UserSets, Vec<Vec<u32>>) {
+fn joined(parts: &[SetsOfPart]) -> (UseSets, Vec<Vec<u32>>) {
     let all = parts.iter().enumerate();
     let all = all.flat_map(|(part, own)| own.found.iter().map(move |set| (part, set)));
     let mut all: Vec<(usize, &FoundSet)> = all.collect();
     all.sort_unstable_by_key(|(_, set)| set.uses_before);
-    let mut sets = UserSets::default();
+    let mut sets = UseSets::default();
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut numbers = vec![vec![NO_USERS]; parts.len()];
     for (part, set) in all {

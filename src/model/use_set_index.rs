@@ -1,20 +1,20 @@
-//! Which user sets the variables of compute sets and regions have.
+//! Which use sets the variables of compute sets and regions have.
 
 use super::variables::lists_of;
 use crate::profile::{Profile, VariableLists};
 use rayon::prelude::*;
 
-/// For each compute set and each region: the user sets that its variables
+/// For each compute set and each region: the use sets that its variables
 /// have. There are some thousand times fewer of these than of variables, which
 /// are looked at once here.
-pub(super) struct UserSetIndex {
+pub(super) struct UseSetIndex {
     /// By position in [`Profile::compute_set_variables`], ascending.
     of_compute_sets: Vec<Box<[u32]>>,
     /// By position in [`Profile::region_variables`], ascending.
     of_regions: Vec<Box<[u32]>>,
 }
 
-impl UserSetIndex {
+impl UseSetIndex {
     /// `set_of` has the set of each variable, of `sets` that there are.
     pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let of = |lists: &VariableLists| {
@@ -157,7 +157,7 @@ mod tests {
         programs.map(of_program).collect()
     }
 
-    fn indexed(profile: &Profile, index: &UserSetIndex) -> Vec<Vec<u32>> {
+    fn indexed(profile: &Profile, index: &UseSetIndex) -> Vec<Vec<u32>> {
         let programs = 0..profile.programs.all.len() as u32;
         let sets = programs.map(|program| index.of_program(profile, program));
         sets.collect()
@@ -169,7 +169,7 @@ mod tests {
         let profile = Profile::read(&folder.join("profile.pop")).unwrap();
         let count = profile.variables.len() as u32;
         let mut set_of: Vec<u32> = (0..count).map(|variable| variable / 2 % 7).collect();
-        let mut index = UserSetIndex::new(&profile, &set_of, 7);
+        let mut index = UseSetIndex::new(&profile, &set_of, 7);
         let before = plain(&profile, &set_of);
         assert_eq!(indexed(&profile, &index), before);
         assert!(before.iter().any(Vec::is_empty) && before.iter().any(|own| own.len() == 7));
