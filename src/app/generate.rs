@@ -1,7 +1,6 @@
 //! What belongs to an installed command: a manual page and completions.
 
 use super::cli::{Generate, Options};
-use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io;
 
@@ -10,7 +9,7 @@ use std::io;
 /// # Errors
 /// None that memory would not have, but the library says so.
 pub fn text(what: Generate) -> io::Result<Vec<u8>> {
-    let mut command = Options::command();
+    let mut command = Options::described();
     let mut text = Vec::new();
     let shell = match what {
         Generate::Man => {

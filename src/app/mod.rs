@@ -14,11 +14,12 @@ mod request;
 mod stdout;
 mod tables;
 
-pub use cli::Options;
+pub use cli::{EFFECTS, Effect, Idle, Options};
 
 use crate::analysis::{Layers, shown};
 use crate::interrupt;
 use crate::memory::MemoryModel;
+use crate::message::Warning;
 use crate::parallel;
 use crate::progress::{Progress, Unit};
 use crate::report::{Detail, printable};
@@ -139,6 +140,7 @@ fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
 /// With the name of the file or option that is at fault.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let messages = Messages::new(options.quiet, options.verbose, options.units);
+    refuse_idle(options, messages)?;
     let options = &find::input(options, messages)?;
     output::check(options)?;
     if options.fit {
@@ -219,6 +221,26 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     };
     let exit = outputs.print(out)?;
     Ok(if has_verdict { exit } else { Exit::Unreadable })
+}
+
+/// Refuses an option that acts on nothing that is requested. A command line of the original
+/// tool, which took it, is only warned of.
+fn refuse_idle(options: &Options, messages: Messages) -> Result<()> {
+    match &options.idle {
+        None => Ok(()),
+        Some(Idle {
+            option,
+            on,
+            is_original: true,
+        }) => {
+            let warning = Warning::new(format!(
+                "{option} changes none of these results; give it with {on}, or leave it out"
+            ));
+            messages.warning(None, &warning);
+            Ok(())
+        }
+        Some(idle) => Err(refused(idle)),
+    }
 }
 
 /// Answers the request.

@@ -1,8 +1,8 @@
 //! What a command line asks for: a run, or something about the command.
 
-use super::{Generate, Options};
+use super::{Generate, Idle, Options};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 
 /// The options that say what is split and what a split must keep. The limits and the
@@ -50,7 +50,8 @@ impl Command {
         line: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
         let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
-        let matches = Options::command().try_get_matches_from(&line)?;
+        let command = Options::described();
+        let matches = command.clone().try_get_matches_from(&line)?;
         // Options has a profile, and this does not.
         match matches.get_one::<Generate>("generate") {
             Some(&what) => Ok(Command::Generate(what)),
@@ -60,7 +61,8 @@ impl Command {
                 options.arguments = arguments
                     .map(|argument| argument.to_string_lossy().into_owned())
                     .collect();
-                options.question = question(&matches);
+                options.question = question(&command, &matches);
+                options.idle = Idle::find(&command, &matches);
                 Ok(Command::Run(Box::new(options)))
             }
         }
@@ -68,8 +70,7 @@ impl Command {
 }
 
 /// The arguments for [`QUESTION`], each option with its value in one.
-fn question(matches: &ArgMatches) -> Vec<String> {
-    let command = Options::command();
+fn question(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
     let given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let given = QUESTION.into_iter().filter(given);
     let arguments = given.filter_map(|id| {
@@ -112,7 +113,7 @@ mod tests {
         );
         let again = question(&question(line));
         assert_eq!(again, question(line));
-        let command = Options::command();
+        let command = Options::described();
         for id in QUESTION {
             let mut all = command.get_arguments();
             assert!(all.any(|own| own.get_id() == id), "{id}");

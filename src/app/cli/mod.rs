@@ -1,10 +1,12 @@
 //! The command line, as one plain struct.
 
 mod command;
+mod effects;
 mod search;
 mod values;
 
 pub use command::Command;
+pub use effects::{EFFECTS, Effect, Idle};
 pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Pin, Together};
 pub use values::{Generate, OrAuto, Tiles, or_auto};
 
@@ -18,7 +20,7 @@ use crate::report::emit::{Form, ModuleName, ModuleTemplate};
 use crate::report::{Format, Units};
 use crate::search::{Reserve, Solver};
 use crate::solve::Goal;
-use clap::{ArgAction, Parser};
+use clap::{ArgAction, CommandFactory, Parser};
 use regex::Regex;
 use std::path::PathBuf;
 
@@ -95,7 +97,7 @@ const FIT_KNOWS_NO: &[&str] = &[
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "popliner", version, after_help = AFTER_HELP, max_term_width = 100)]
+#[command(name = "popliner", version, max_term_width = 100)]
 pub struct Options {
     /// The profile that Poplar wrote (profile.pop), the report folder with it, or a
     /// model that --save-to-file wrote
@@ -131,24 +133,19 @@ pub struct Options {
     /// What the model's code calls the module of a layer, with {} for the layer,
     /// such as 'model.bert.encoder.layer[{}]'; --emit poptorch and
     /// pipeline-splits need it, keras can use it
-    #[arg(
-        long,
-        value_name = "TEMPLATE",
-        requires = "emit",
-        help_heading = "Results"
-    )]
+    #[arg(long, value_name = "TEMPLATE", help_heading = "Results")]
     pub module: Option<ModuleTemplate>,
 
     /// What the model's code calls the first module that runs before the layers,
     /// such as model.bert.embeddings: where a stage begins with In, --emit begins
     /// a block there
-    #[arg(long, value_name = "NAME", requires = "emit", help_heading = "Results")]
+    #[arg(long, value_name = "NAME", help_heading = "Results")]
     pub module_in: Option<ModuleName>,
 
     /// The same for the first module that runs after the layers, such as
     /// model.cls: where a stage begins with Out, or Out runs on the first IPU,
     /// --emit begins a block there
-    #[arg(long, value_name = "NAME", requires = "emit", help_heading = "Results")]
+    #[arg(long, value_name = "NAME", help_heading = "Results")]
     pub module_out: Option<ModuleName>,
 
     /// Print a row for each number of IPUs up to --num-ipus: does the model fit,
@@ -179,12 +176,7 @@ pub struct Options {
     pub memory_totals: bool,
 
     /// Tiles for --memory-totals in place of the fullest, such as 0,7,16-19
-    #[arg(
-        long,
-        value_name = "LIST",
-        requires = "memory_totals",
-        help_heading = "Results"
-    )]
+    #[arg(long, value_name = "LIST", help_heading = "Results")]
     pub tiles: Option<Tiles>,
 
     /// Print a matrix, layer by layer: bytes of the variables that both use
@@ -209,21 +201,11 @@ pub struct Options {
 
     /// Compare the compilation, stage by stage, with the report that --export-json
     /// wrote when the split was predicted
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "fit",
-        help_heading = "Compiled pipelines"
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "Compiled pipelines")]
     pub against: Option<PathBuf>,
 
     /// Write what each IPU needed beyond what was predicted, for --calibration
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "against",
-        help_heading = "Compiled pipelines"
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "Compiled pipelines")]
     pub calibrate: Option<PathBuf>,
 
     /// Add to predictions what --calibrate found, in place of --reserve: the split
@@ -498,9 +480,19 @@ pub struct Options {
     /// Those of them that say what is split and what a split must keep
     #[arg(skip)]
     pub question: Vec<String>,
+
+    /// The first option that acts on nothing that is requested
+    #[arg(skip)]
+    pub idle: Option<Idle>,
 }
 
 impl Options {
+    /// The command line with its whole help.
+    pub(crate) fn described() -> clap::Command {
+        let command = Options::command();
+        command.after_help(format!("{}{AFTER_HELP}", effects::help()))
+    }
+
     /// The forms in which the split is to be printed, each once.
     pub fn forms(&self) -> Vec<Form> {
         let mut forms = Form::ALL.to_vec();
@@ -622,7 +614,6 @@ fn parse_regex(pattern: &str) -> Result<Regex, BadValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {

@@ -2,6 +2,7 @@
 
 mod belonging;
 mod completions;
+mod effects;
 mod first_run;
 mod goldens;
 mod input_files;

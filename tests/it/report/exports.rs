@@ -221,6 +221,7 @@ fn no_input_is_written_over() {
         let mut arguments = vec![profile.clone(), format!("--export-json={}", at(file))];
         arguments.extend(option.cloned());
         arguments.extend((name == "--against").then(|| "--fit".to_string()));
+        arguments.extend((name == "--calibration").then(|| "--solve".to_string()));
         let run = popliner(&arguments);
         let line = one_line(&run, 2);
         let expected = format!("error: {name} and --export-json name the same file, ");

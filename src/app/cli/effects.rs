@@ -1,0 +1,192 @@
+//! Which options act on which results.
+//!
+//! An option that acts on nothing that is requested would be passed over in silence: that
+//! is wrong usage. `--help` lists these options from the same table, and a test holds each
+//! row against what the command prints.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+use thiserror::Error;
+
+/// Options, and what they act on: results, or other options. All by the names of the fields
+/// of [`Options`](super::Options).
+#[derive(Debug)]
+pub struct Effect {
+    /// The options.
+    pub options: &'static [&'static str],
+    /// One of these must be requested.
+    pub on: &'static [&'static str],
+}
+
+const SPLITS: &[&str] = &[
+    "solve",
+    "emit",
+    "sweep",
+    "explain",
+    "check_splits",
+    "layers_per_ipu",
+    "compare",
+    "export_lp",
+];
+
+/// Every option that does not act on all results.
+pub const EFFECTS: &[Effect] = &[
+    Effect {
+        options: &[
+            "num_ipus",
+            "schedule",
+            "recompute",
+            "accumulator",
+            "calibration",
+            "solver",
+            "objective",
+            "pin",
+            "together",
+            "cut_after",
+            "no_cut_after",
+            "untie",
+        ],
+        on: SPLITS,
+    },
+    Effect {
+        options: &["mem_per_tile", "reserve"],
+        on: &[
+            "solve",
+            "emit",
+            "sweep",
+            "explain",
+            "check_splits",
+            "layers_per_ipu",
+            "compare",
+            "export_lp",
+            "export_json",
+            "export_markdown",
+            "export_html",
+            "fit",
+        ],
+    },
+    Effect {
+        options: &["module", "module_in", "module_out"],
+        on: &["emit"],
+    },
+    Effect {
+        options: &["format"],
+        on: &[
+            "sweep",
+            "compare",
+            "operation_breakdown",
+            "layer_breakdown",
+            "memory_totals",
+            "memory_affinity",
+            "interlayer_communication",
+            "diagnose",
+            "list_layers",
+            "fit",
+        ],
+    },
+    Effect {
+        options: &["tiles"],
+        on: &["memory_totals"],
+    },
+    Effect {
+        options: &["against"],
+        on: &["fit"],
+    },
+    Effect {
+        options: &["calibrate"],
+        on: &["against"],
+    },
+];
+
+/// The original tool's options, which it took in any company.
+const ORIGINAL: &[&str] = &[
+    "profile",
+    "debug",
+    "solve",
+    "num_ipus",
+    "operation_breakdown",
+    "layer_breakdown",
+    "memory_totals",
+    "memory_affinity",
+    "interlayer_communication",
+    "layer_name_regex",
+    "inputs_regex_layer_0",
+    "save_to_file",
+    "load_from_file",
+    "verbose",
+];
+
+/// An option that acts on nothing that is requested.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{option} acts on none of the requested results; give it with {on}, or leave it out")]
+pub struct Idle {
+    /// The option, as it is written.
+    pub option: String,
+    /// What it acts on.
+    pub on: String,
+    /// Would the original tool have taken the command line?
+    pub is_original: bool,
+}
+
+impl Idle {
+    /// The first such option of a command line.
+    pub(super) fn find(command: &Command, matches: &ArgMatches) -> Option<Self> {
+        let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let is_idle = |effect: &&Effect| !effect.on.iter().any(|id| is_given(id));
+        let (option, effect) = EFFECTS.iter().filter(is_idle).find_map(|effect| {
+            let option = effect.options.iter().find(|id| is_given(id))?;
+            Some((option, effect))
+        })?;
+        let mut given = command.get_arguments().map(|own| own.get_id().as_str());
+        Some(Self {
+            option: written(option),
+            on: listed(effect.on, "or"),
+            is_original: given.all(|id| !is_given(id) || ORIGINAL.contains(&id)),
+        })
+    }
+}
+
+/// The part of the help about these options.
+pub(super) fn help() -> String {
+    let mut text =
+        "Options that act on some results only, and are refused without them:\n".to_owned();
+    for effect in EFFECTS {
+        let (options, on) = (listed(effect.options, "and"), listed(effect.on, "and"));
+        text.push_str(&format!("  {options}:\n    {on}\n"));
+    }
+    text
+}
+
+/// An option, as it is written.
+fn written(id: &str) -> String {
+    format!("--{}", id.replace('_', "-"))
+}
+
+fn listed(ids: &[&str], last: &str) -> String {
+    let mut names: Vec<String> = ids.iter().map(|id| written(id)).collect();
+    match names.pop() {
+        Some(name) if !names.is_empty() => format!("{} {last} {name}", names.join(", ")),
+        name => name.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::cli::Options;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_name_is_that_of_an_option() {
+        let command = Options::command();
+        let of_effects = EFFECTS
+            .iter()
+            .flat_map(|effect| [effect.options, effect.on]);
+        for id in of_effects.chain([ORIGINAL]).flatten() {
+            assert!(
+                command.get_arguments().any(|own| own.get_id() == id),
+                "{id}"
+            );
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Every option with every result: where the table of the command line says that it acts,
+//! the two together print something else than the result alone; where it does not, they
+//! are refused.
+
+use crate::support::{Run, debug, each, popliner, profile, run_fixture};
+use popliner::app::EFFECTS;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Training that fits on four IPUs.
+const MODEL: &str = "training-pipeline";
+/// Training in which layers share a weight.
+const TIED: &str = "tied-weights";
+/// The first, compiled for its best split.
+const COMPILED: &str = "training-pipelined";
+
+/// All results, by the names of their options.
+const RESULTS: [&str; 20] = [
+    "solve",
+    "emit",
+    "sweep",
+    "explain",
+    "check_splits",
+    "layers_per_ipu",
+    "compare",
+    "export_lp",
+    "export_json",
+    "export_csv",
+    "export_markdown",
+    "export_html",
+    "operation_breakdown",
+    "layer_breakdown",
+    "memory_totals",
+    "memory_affinity",
+    "interlayer_communication",
+    "diagnose",
+    "list_layers",
+    "fit",
+];
+
+/// Results that need no split.
+const UNSPLIT: [&str; 12] = [
+    "export_json",
+    "export_csv",
+    "export_markdown",
+    "export_html",
+    "operation_breakdown",
+    "layer_breakdown",
+    "memory_totals",
+    "memory_affinity",
+    "interlayer_communication",
+    "diagnose",
+    "list_layers",
+    "fit",
+];
+
+/// The results that the original tool had, too.
+const ORIGINAL: [&str; 5] = [
+    "operation_breakdown",
+    "layer_breakdown",
+    "memory_totals",
+    "memory_affinity",
+    "interlayer_communication",
+];
+
+/// With as many, each constraint below changes the best split.
+const IPUS: &str = "--num-ipus=4";
+
+/// What options need, made once.
+struct Files {
+    folder: TempDir,
+}
+
+impl Files {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let files = Self { folder };
+        let report = |name| format!("--export-json={}", files.path(name));
+        let predict = ["--solve".into(), IPUS.into(), report("report.json")];
+        assert_eq!(files.run(MODEL, &predict).code, 0);
+        let learn = ["fit", "against", "calibrate"].map(|id| files.given(MODEL, id));
+        assert_eq!(files.run(COMPILED, &learn).code, 0);
+        files
+    }
+
+    fn path(&self, name: &str) -> String {
+        let path = self.folder.path().join(name);
+        path.to_str().expect("a plain path").to_owned()
+    }
+
+    fn run(&self, fixture: &str, options: &[String]) -> Run {
+        let files = [profile(fixture), debug(fixture)].map(|path| path.display().to_string());
+        popliner(files.iter().chain(options))
+    }
+
+    /// A result or an option, with a value that is not the default.
+    fn given(&self, fixture: &str, id: &str) -> String {
+        let name = id.replace('_', "-");
+        let value = match id {
+            "emit" => "poptorch",
+            "check_splits" => "0,1",
+            "layers_per_ipu" if fixture == TIED => "1,1,1",
+            "layers_per_ipu" => "3,2,1",
+            "compare" | "against" => &self.path("report.json"),
+            "calibrate" | "calibration" => &self.path("calibration.json"),
+            "export_lp" | "export_json" | "export_csv" | "export_markdown" | "export_html" => "-",
+            "num_ipus" => "4",
+            "schedule" | "recompute" => "none",
+            "accumulator" => "float32",
+            "solver" => "greedy",
+            "objective" => "fewest",
+            "pin" => "1=0",
+            "together" => "0,1",
+            "cut_after" => "1",
+            "no_cut_after" => "0",
+            "untie" => "all",
+            "mem_per_tile" => "300000",
+            "reserve" => "10%",
+            "module" => "model.layer[{}]",
+            "module_in" => "model.embedding",
+            "module_out" => "model.head",
+            "format" => "csv",
+            "tiles" => "3",
+            _ => return format!("--{name}"),
+        };
+        format!("--{name}={value}")
+    }
+}
+
+#[test]
+fn options_act_on_the_results_of_the_table_and_are_refused_beside_others() {
+    let files = Files::new();
+    let options: Vec<(&str, &[&str])> = EFFECTS
+        .iter()
+        .flat_map(|effect| effect.options.iter().map(|option| (*option, effect.on)))
+        .collect();
+    let pairs: Vec<_> = options
+        .iter()
+        .flat_map(|&(option, on)| RESULTS.map(|result| (option, on, result)))
+        .collect();
+    let wrong = each(&pairs, |&(option, on, result)| {
+        let what = what_is_wrong(&files, option, on.contains(&result), result)?;
+        Some(format!("--{option} with --{result} {what}"))
+    });
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is wrong with an option that acts on a result or does not.
+fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Option<&'static str> {
+    let fixture = match (option, result) {
+        (_, "fit") => COMPILED,
+        ("untie" | "accumulator", _) => TIED,
+        _ => MODEL,
+    };
+    let given = |id| files.given(fixture, id);
+    let mut alone = vec![given(result)];
+    if result == "emit" && option != "module" {
+        alone.push(given("module"));
+    }
+    // What the best split on as many IPUs as there are stages shows.
+    let is_free = ["num_ipus", "objective", "module_out"].contains(&option);
+    if !is_free && !UNSPLIT.contains(&result) {
+        alone.push(IPUS.to_owned());
+    }
+    let both = [&alone[..], &[given(option)]].concat();
+    let now = files.run(fixture, &both);
+    if acts {
+        let before = files.run(fixture, &alone);
+        // What goes together is wrong usage only where the original's search is too simple.
+        let is_refused = now.code == 2 && !now.err.contains("of the original tool, does not know");
+        let is_idle = (before.code, before.out, before.err) == (now.code, now.out, now.err);
+        return match (is_refused, is_idle) {
+            (true, _) => Some("is refused"),
+            (_, true) => Some("changes nothing"),
+            _ => None,
+        };
+    }
+    let is_right = match option {
+        "num_ipus" if ORIGINAL.contains(&result) => {
+            let before = files.run(fixture, &alone);
+            let is_equal = (before.code, before.out) == (now.code, now.out);
+            is_equal && now.err.contains("changes none of these results")
+        }
+        _ => (now.code, &*now.out) == (2, ""),
+    };
+    let name = format!("--{}", option.replace('_', "-"));
+    (!is_right || !now.err.contains(&name)).then_some("is not refused")
+}
+
+/// A path that is not there changes nothing about what is wrong.
+#[test]
+fn options_of_another_kind_of_run_are_refused_before_any_file_is_read() {
+    let lines: [&[&str]; 4] = [
+        &["--solve", "--against=/nonexistent", "--calibrate=c.json"],
+        &["--sweep", "--against=/nonexistent", "--calibrate=c.json"],
+        &["--fit", "--tiles=0"],
+        &["--num-ipus=4", "--export-html=x.html"],
+    ];
+    for line in lines {
+        let run = run_fixture(MODEL, line);
+        assert_eq!((run.code, &*run.out), (2, ""), "{line:?}: {run:?}");
+        assert!(
+            run.err.contains("acts on none of the requested results"),
+            "{run:?}"
+        );
+        assert!(!Path::new("x.html").exists() && !Path::new("c.json").exists());
+    }
+}
