@@ -40,9 +40,15 @@ fi
 
 # Those of an earlier run would be taken for those of this one.
 rm -f -- "$REPORT.json" "$REPORT.md" "$REPORT.txt"
+mkdir -p -- "$(dirname -- "$REPORT")"
+# Names in the files may look like commands to GitHub: until a line that nobody can know
+# beforehand, it takes none.
+token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+echo "::stop-commands::$token"
 code=0
 popliner "${arguments[@]}" "--export-json=$REPORT.json" "--export-markdown=$REPORT.md" \
     -- "${files[@]}" > "$REPORT.txt" || code=$?
+echo "::$token::"
 
 if [ -f "$REPORT.md" ]; then
     cat -- "$REPORT.md" >> "$GITHUB_STEP_SUMMARY"
@@ -50,7 +56,12 @@ fi
 case $code in
     0) fits=true ;;
     1) fits=false ;;
-    *) fits= ;;
+    *)
+        fits=
+        text="popliner ended with exit code $code and without a verdict; the log of this step says why"
+        echo "::error title=popliner::$text"
+        echo "$text" >> "$GITHUB_STEP_SUMMARY"
+        ;;
 esac
 printf 'fits=%s\nexit-code=%s\n' "$fits" "$code" >> "$GITHUB_OUTPUT"
 exit "$code"

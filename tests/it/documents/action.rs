@@ -183,9 +183,38 @@ fn what_cannot_be_read_fails_and_leaves_no_earlier_report() {
     };
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.err.contains("error: "), "{run:?}");
-    assert!(!report.exists() && read(folder.path(), "summary.md").is_empty());
+    let text =
+        "popliner ended with exit code 3 and without a verdict; the log of this step says why";
+    let last = format!("::error title=popliner::{text}");
+    assert_eq!(run.out.lines().last(), Some(&*last));
+    let summary = read(folder.path(), "summary.md");
+    assert!(!report.exists() && summary == format!("{text}\n"));
     let outputs = outputs(&folder.path().join("outputs"));
     assert_eq!(outputs, values(&[("fits", ""), ("exit-code", "3")]));
+}
+
+/// What popliner prints cannot act as a command of the workflow, nor end that by itself.
+#[test]
+fn commands_are_stopped_while_names_are_printed() {
+    let folder = with_files("popart-bert-inference");
+    let given = values(&[("profile", "."), ("report", "a/new folder/report")]);
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        let Some(run) = run_action(&given, folder.path()) else {
+            return;
+        };
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(!read(folder.path(), "a/new folder/report.json").is_empty());
+        let token = run
+            .out
+            .strip_prefix("::stop-commands::")
+            .expect("a command");
+        let (token, rest) = token.split_once('\n').expect("a line");
+        assert_eq!(rest, format!("::{token}::\n"));
+        assert_eq!(token.len(), 32);
+        tokens.push(token.to_owned());
+    }
+    assert_ne!(tokens[0], tokens[1]);
 }
 
 #[test]
