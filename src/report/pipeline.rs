@@ -25,7 +25,7 @@ pub struct PipelineFacts {
     /// Has the profile a backward pass?
     pub is_training: bool,
     /// Was it recorded with gradient accumulation? Else accumulators are added
-    /// for all weights.
+    /// for the weights that are updated.
     pub recorded_accumulation: bool,
     /// Was it recorded with recomputation? Then it has only what that keeps.
     pub recorded_recomputation: bool,

@@ -65,8 +65,8 @@ fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
         with(facts.recorded_accumulation),
         with(facts.recorded_recomputation)
     ));
-    let accumulation = "accumulators are added for all weights, beside gradients that may be \
-                        kept until the update";
+    let accumulation = "accumulators are added for the weights that are updated, beside \
+                        gradients that may be kept until the update";
     let recomputation = "it has only what recomputation keeps";
     Some(
         match (facts.recorded_accumulation, facts.recorded_recomputation) {
