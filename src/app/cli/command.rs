@@ -50,8 +50,8 @@ impl Command {
         line: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
         let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
-        let command = Options::described();
-        let matches = command.clone().try_get_matches_from(&line)?;
+        let mut command = Options::described();
+        let matches = command.try_get_matches_from_mut(&line)?;
         // Options has a profile, and this does not.
         match matches.get_one::<Generate>("generate") {
             Some(&what) => Ok(Command::Generate(what)),
@@ -71,13 +71,17 @@ impl Command {
 
 /// The arguments for [`QUESTION`], each option with its value in one.
 fn question(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
-    let given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let given = QUESTION.into_iter().filter(given);
+    let given = QUESTION.into_iter().filter(|id| is_given(matches, id));
     let arguments = given.filter_map(|id| {
         let argument = command.get_arguments().find(|own| own.get_id() == id)?;
         Some(spelled(argument, matches))
     });
     arguments.flatten().collect()
+}
+
+/// Does the command line have the option?
+pub(super) fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 /// An argument as it can be given again.

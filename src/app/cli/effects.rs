@@ -4,7 +4,7 @@
 //! is wrong usage. `--help` lists these options from the same table, and a test holds each
 //! row against what the command prints.
 
-use clap::parser::ValueSource;
+use super::command::is_given;
 use clap::{ArgMatches, Command};
 use thiserror::Error;
 
@@ -14,11 +14,12 @@ use thiserror::Error;
 pub struct Effect {
     /// The options.
     pub options: &'static [&'static str],
-    /// One of these must be requested.
-    pub on: &'static [&'static str],
+    /// One of these must be requested; in groups, which several effects may share.
+    pub on: &'static [&'static [&'static str]],
 }
 
-const SPLITS: &[&str] = &[
+/// Results about splits.
+pub(super) const SPLITS: &[&str] = &[
     "solve",
     "emit",
     "sweep",
@@ -29,49 +30,42 @@ const SPLITS: &[&str] = &[
     "export_lp",
 ];
 
+/// Options that act on these alone.
+pub(super) const OF_SPLITS: &[&str] = &[
+    "num_ipus",
+    "schedule",
+    "recompute",
+    "accumulator",
+    "calibration",
+    "solver",
+    "objective",
+    "pin",
+    "together",
+    "cut_after",
+    "no_cut_after",
+    "untie",
+];
+
 /// Every option that does not act on all results.
 pub const EFFECTS: &[Effect] = &[
     Effect {
-        options: &[
-            "num_ipus",
-            "schedule",
-            "recompute",
-            "accumulator",
-            "calibration",
-            "solver",
-            "objective",
-            "pin",
-            "together",
-            "cut_after",
-            "no_cut_after",
-            "untie",
-        ],
-        on: SPLITS,
+        options: OF_SPLITS,
+        on: &[SPLITS],
     },
     Effect {
         options: &["mem_per_tile", "reserve"],
         on: &[
-            "solve",
-            "emit",
-            "sweep",
-            "explain",
-            "check_splits",
-            "layers_per_ipu",
-            "compare",
-            "export_lp",
-            "export_json",
-            "export_markdown",
-            "export_html",
-            "fit",
+            SPLITS,
+            &["export_json", "export_markdown", "export_html", "fit"],
         ],
     },
     Effect {
         options: &["module", "module_in", "module_out"],
-        on: &["emit"],
+        on: &[&["emit"]],
     },
     Effect {
         options: &["format"],
-        on: &[
+        on: &[&[
             "sweep",
             "compare",
             "operation_breakdown",
@@ -82,19 +76,19 @@ pub const EFFECTS: &[Effect] = &[
             "diagnose",
             "list_layers",
             "fit",
-        ],
+        ]],
     },
     Effect {
         options: &["tiles"],
-        on: &["memory_totals"],
+        on: &[&["memory_totals"]],
     },
     Effect {
         options: &["against"],
-        on: &["fit"],
+        on: &[&["fit"]],
     },
     Effect {
         options: &["calibrate"],
-        on: &["against"],
+        on: &[&["against"]],
     },
 ];
 
@@ -131,8 +125,9 @@ pub struct Idle {
 impl Idle {
     /// The first such option of a command line.
     pub(super) fn find(command: &Command, matches: &ArgMatches) -> Option<Self> {
-        let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        let is_idle = |effect: &&Effect| !effect.on.iter().any(|id| is_given(id));
+        let is_given = |id: &str| is_given(matches, id);
+        let is_idle =
+            |effect: &&Effect| !effect.on.iter().flat_map(|ids| *ids).any(|id| is_given(id));
         let (option, effect) = EFFECTS.iter().filter(is_idle).find_map(|effect| {
             let option = effect.options.iter().find(|id| is_given(id))?;
             Some((option, effect))
@@ -140,7 +135,7 @@ impl Idle {
         let mut given = command.get_arguments().map(|own| own.get_id().as_str());
         Some(Self {
             option: written(option),
-            on: listed(effect.on, "or"),
+            on: listed(&effect.on.concat(), "or"),
             is_original: given.all(|id| !is_given(id) || ORIGINAL.contains(&id)),
         })
     }
@@ -151,7 +146,10 @@ pub(super) fn help() -> String {
     let mut text =
         "Options that act on some results only, and are refused without them:\n".to_owned();
     for effect in EFFECTS {
-        let (options, on) = (listed(effect.options, "and"), listed(effect.on, "and"));
+        let (options, on) = (
+            listed(effect.options, "and"),
+            listed(&effect.on.concat(), "and"),
+        );
         text.push_str(&format!("  {options}:\n    {on}\n"));
     }
     text
@@ -181,7 +179,7 @@ mod tests {
         let command = Options::command();
         let of_effects = EFFECTS
             .iter()
-            .flat_map(|effect| [effect.options, effect.on]);
+            .flat_map(|effect| [effect.on, &[effect.options]].concat());
         for id in of_effects.chain([ORIGINAL]).flatten() {
             assert!(
                 command.get_arguments().any(|own| own.get_id() == id),

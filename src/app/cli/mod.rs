@@ -7,6 +7,7 @@ mod values;
 
 pub use command::Command;
 pub use effects::{EFFECTS, Effect, Idle};
+use effects::{OF_SPLITS, SPLITS};
 pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Pin, Together};
 pub use values::{Generate, OrAuto, Tiles, or_auto};
 
@@ -58,12 +59,8 @@ Exit codes:
 
 Results go to standard output; progress, warnings and summaries to standard error."#;
 
-/// What a compilation is not judged by.
+/// What a compilation is not judged by, beside splits and what acts on them alone.
 const FIT_KNOWS_NO: &[&str] = &[
-    "solve",
-    "emit",
-    "sweep",
-    "explain",
     "operation_breakdown",
     "layer_breakdown",
     "memory_totals",
@@ -71,26 +68,10 @@ const FIT_KNOWS_NO: &[&str] = &[
     "interlayer_communication",
     "diagnose",
     "list_layers",
-    "compare",
     "save_to_file",
     "load_from_file",
-    "num_ipus",
-    "schedule",
-    "recompute",
-    "accumulator",
-    "calibration",
     "memory_model",
-    "solver",
-    "objective",
-    "pin",
-    "together",
-    "cut_after",
-    "no_cut_after",
-    "check_splits",
-    "layers_per_ipu",
     "out_on",
-    "untie",
-    "export_lp",
     "layerless",
 ];
 
@@ -196,7 +177,7 @@ pub struct Options {
     /// Judge a profile as it was compiled, for any number of IPUs: for each IPU its
     /// fullest tile, the tiles over, and what they hold. The exit code says whether
     /// all fit. DEBUG is only used to tell which layers an IPU has
-    #[arg(long, help_heading = "Compiled pipelines", conflicts_with_all = FIT_KNOWS_NO)]
+    #[arg(long, help_heading = "Compiled pipelines", conflicts_with_all = [SPLITS, OF_SPLITS, FIT_KNOWS_NO].concat())]
     pub fit: bool,
 
     /// Compare the compilation, stage by stage, with the report that --export-json
