@@ -138,7 +138,10 @@ impl Outputs<'_> {
             sections.text(form.section(), text.as_bytes())?;
         }
         self.print_verdict(split);
-        Ok(exit_of(split.fits || !self.options.wants_verdict()))
+        let is_in_time = report.step.as_ref().is_none_or(|step| step.is_within);
+        Ok(exit_of(
+            split.fits && is_in_time || !self.options.wants_verdict(),
+        ))
     }
 
     /// Says how the split is, for people.
@@ -158,6 +161,9 @@ impl Outputs<'_> {
         }
         messages.summary(terminal::table(report, split, look));
         messages.summary(terminal::verdict(report, split, look));
+        for line in terminal::step(report, look) {
+            messages.summary(line);
+        }
         if let Some(line) = terminal::proof(report) {
             messages.info(line);
         }

@@ -40,8 +40,8 @@ pub(super) fn request(
     }
     let constraints = constraints(options, positions)?;
     let cycles = model.layer_cycles(&layers.placement);
-    if options.objective == Goal::Cycles && cycles.is_none() {
-        return Err(refused(&NoCycles).context("--objective cycles"));
+    if let Some(option) = options.needing_cycles().filter(|_| cycles.is_none()) {
+        return Err(refused(&NoCycles).context(option));
     }
     Ok(Some(SearchRequest {
         ipus,
@@ -51,7 +51,8 @@ pub(super) fn request(
         pipeline: options.pipeline(),
         goal: options.objective,
         constraints,
-        cycles: cycles.map(|cycles| cycles.by_layer),
+        cycles,
+        step: options.step(),
         given: given(options, positions)?,
         split: options.wants_split(),
         sweep: options.sweep,

@@ -36,6 +36,25 @@ impl MemoryModel<'_> {
         self.used_by(2).cut_bytes()
     }
 
+    /// By boundary of the layer order: the bytes that flow across it which begin to be live
+    /// in the forward pass, and in the backward pass.
+    pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
+        let start = self.model.backward_start.unwrap_or(u32::MAX);
+        let traffic = self.used_by(2);
+        let forward = traffic.crossing(|from| from < start);
+        let backward = traffic.crossing(|from| from >= start);
+        forward
+            .into_iter()
+            .zip(backward)
+            .map(<[u64; 2]>::from)
+            .collect()
+    }
+
+    /// Is it a model in training?
+    pub fn is_training(&self) -> bool {
+        self.model.backward_start.is_some()
+    }
+
     /// By set of several layers: bytes of the variables that all of them use
     /// and that are live on every step, over all tiles; most bytes first.
     pub fn ties(&self) -> Vec<(Vec<u32>, u64)> {
@@ -118,11 +137,16 @@ impl LayerTraffic {
     /// the distinct variables that flow across it, in either direction, from
     /// any layer on one side to any on the other.
     pub fn cut_bytes(&self) -> Vec<u64> {
+        self.crossing(|_| true)
+    }
+
+    /// The same of live ranges that begin on such a step.
+    fn crossing(&self, begins: impl Fn(u32) -> bool) -> Vec<u64> {
         let mut changes = vec![0i128; self.layers];
         let mut crossed: Vec<(u32, u32)> = Vec::new();
         for shared in &self.shared {
             crossed.clear();
-            for &range in &shared.ranges {
+            for &range in shared.ranges.iter().filter(|(from, _)| begins(*from)) {
                 crossed.extend(self.span(shared, range));
             }
             crossed.sort_unstable();

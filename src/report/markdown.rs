@@ -4,7 +4,7 @@ use super::fit::{sentences as fit_sentences, tables as fit_tables};
 use super::sentences::{self, Phrase, Sentence};
 use super::table::{Cell, Table};
 use super::text::{capital, grouped, shown};
-use super::{Report, tables};
+use super::{Report, step, tables};
 use crate::escape::markdown;
 use std::fmt::Write;
 
@@ -42,6 +42,11 @@ pub fn text(report: &Report) -> String {
         let stages = tables::stages(report).only(&STAGES);
         text += &table(stages.without_zeros(&tables::ADDED));
         text += &table(tables::cuts(report).only(&CUTS));
+        text += &list(
+            step::sentences(report)
+                .iter()
+                .map(|line| said(report, line)),
+        );
         for line in sentences::too_large(report) {
             text += &paragraph(report, &line);
         }
@@ -62,7 +67,7 @@ pub fn text(report: &Report) -> String {
     text + &footer(report)
 }
 
-const STAGES: [&str; 13] = [
+const STAGES: [&str; 14] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -76,6 +81,7 @@ const STAGES: [&str; 13] = [
     "Waiting",
     "Passing through",
     tables::LEARNT,
+    "Cycles",
 ];
 const IPUS: [&str; 10] = [
     "IPU",

@@ -41,6 +41,7 @@ mod pseudo_layer_forms;
 mod recorded;
 mod sentences;
 mod split;
+mod step;
 mod table;
 mod tables;
 pub mod terminal;
@@ -78,6 +79,7 @@ pub use recorded::{
     RecordedMemory, StageCycles, TileTotals,
 };
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
+pub use step::StepFacts;
 pub use table::{Format, Table};
 pub use tables::sweep as sweep_table;
 pub use text::printable;
@@ -162,6 +164,10 @@ pub struct Report {
     /// What every other split would need, when a split and a page were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIf>,
+    /// What one step of the pipeline takes, where the profile has cycles and a split was
+    /// requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepFacts>,
     /// Cycles of layers and stages, where the profile has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,

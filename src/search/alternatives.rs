@@ -4,6 +4,7 @@ use super::{CostedRequest, MOST_STAGES, SearchError, rough};
 use crate::memory::{Learnt, MemoryModel, Pipeline, RangeCosts, Recompute};
 use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
+use crate::time::StageTimes;
 
 /// The best split of the same model in another pipeline.
 #[derive(Debug)]
@@ -42,9 +43,12 @@ impl OtherPipeline<'_> {
         costed: &CostedRequest,
         progress: &Progress,
     ) -> Result<Option<(bool, Solution)>, SearchError> {
+        let in_this = |own: &StageTimes| own.in_pipeline(self.memory.pipeline());
+        let times = costed.times.as_ref().map(in_this);
         loop {
             let problem = Problem {
                 costs: &self.costs,
+                times: times.as_ref(),
                 ..costed.problem()
             };
             if let Some(best) = solve::solve(&problem)? {

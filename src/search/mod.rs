@@ -21,6 +21,7 @@ use crate::progress::{Progress, Unit};
 use crate::solve::{
     self, Constraint, Goal, Greedy, Infeasible, Limits, Problem, Solution, SolveError,
 };
+use crate::time::StageTimes;
 use std::ops::Range;
 use thiserror::Error;
 
@@ -78,6 +79,9 @@ pub struct CostedRequest {
     pub costs_up_to: u64,
     /// Bytes over a cut after each position but the last.
     pub cut_bytes: Vec<u64>,
+    /// The cycles of stages in the pipeline, and what a step takes, when the profile has
+    /// cycles.
+    pub times: Option<StageTimes>,
 }
 
 /// What a search found.
@@ -187,6 +191,21 @@ pub(crate) fn search_with(
     })
 }
 
+/// The times of stages in the pipeline of `memory`.
+fn stage_times(
+    memory: &MemoryModel<'_>,
+    placement: &Placement,
+    request: &SearchRequest,
+) -> Option<StageTimes> {
+    Some(StageTimes::new(
+        request.cycles.as_ref()?,
+        &placement.positions,
+        (memory.pipeline(), memory.is_training()),
+        memory.cut_bytes_by_pass(),
+        request.step,
+    ))
+}
+
 impl CostedRequest {
     /// A question whose costs are still to be computed.
     fn new(memory: &MemoryModel<'_>, placement: &Placement, mut request: SearchRequest) -> Self {
@@ -195,12 +214,14 @@ impl CostedRequest {
         if request.solver == Solver::Ilp {
             constraints.extend(ties::constraints(placement));
         }
+        let ipus = request.ipus.highest();
         Self {
-            ipus: request.ipus.highest(),
+            ipus,
             constraints,
             costs: RangeCosts::default(),
             costs_up_to: 0,
             cut_bytes: memory.cut_bytes(),
+            times: stage_times(memory, placement, &request).map(|own| own.for_stages(ipus)),
             request,
         }
     }
@@ -260,6 +281,7 @@ impl CostedRequest {
         if let IpuCount::UpTo(most) = self.request.ipus {
             let fewest = solve::fewest_stages(&self.problem())?;
             self.ipus = fewest.map_or(most, |fewest| fewest.min(most));
+            self.times = self.times.take().map(|own| own.for_stages(self.ipus));
         }
         Ok(())
     }
@@ -269,7 +291,7 @@ impl CostedRequest {
         Problem {
             costs: &self.costs,
             cut_bytes: &self.cut_bytes,
-            cycles: self.request.cycles.as_deref(),
+            times: self.times.as_ref(),
             ipus: self.ipus,
             limits: Limits::new(&self.request.limits).first(self.ipus),
             constraints: &self.constraints,

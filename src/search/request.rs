@@ -2,7 +2,9 @@
 
 use crate::memory::PipelineOptions;
 use crate::message::BadValue;
+use crate::model::CyclesByLayer;
 use crate::solve::{Constraint, Goal, Limits, Plan};
+use crate::time::StepOptions;
 use clap::ValueEnum;
 use std::str::FromStr;
 
@@ -31,7 +33,9 @@ pub struct SearchRequest {
     /// order.
     pub constraints: Vec<Constraint>,
     /// Cycles by position, when the profile has them.
-    pub cycles: Option<Vec<u64>>,
+    pub cycles: Option<CyclesByLayer>,
+    /// What a step depends on beside these.
+    pub step: StepOptions,
     /// A split to be judged beside the best one.
     pub given: Option<Plan>,
     /// Is a split wanted? Else only what the other fields ask for.
@@ -56,6 +60,7 @@ impl Default for SearchRequest {
             goal: Goal::Peak,
             constraints: Vec::new(),
             cycles: None,
+            step: StepOptions::default(),
             given: None,
             split: true,
             sweep: false,

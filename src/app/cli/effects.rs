@@ -30,6 +30,16 @@ pub(super) const SPLITS: &[&str] = &[
     "export_lp",
 ];
 
+/// Those that say what the split is like.
+const SHOWN_SPLITS: &[&str] = &[
+    "solve",
+    "emit",
+    "explain",
+    "check_splits",
+    "layers_per_ipu",
+    "compare",
+];
+
 /// Options that act on these alone.
 pub(super) const OF_SPLITS: &[&str] = &[
     "num_ipus",
@@ -51,6 +61,14 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         options: OF_SPLITS,
         on: &[SPLITS],
+    },
+    Effect {
+        options: &["micro_batches", "ipu_link_bandwidth"],
+        on: &[SHOWN_SPLITS, &["sweep"]],
+    },
+    Effect {
+        options: &["micro_batch", "replicas", "max_step_ms"],
+        on: &[SHOWN_SPLITS],
     },
     Effect {
         options: &["mem_per_tile", "reserve"],

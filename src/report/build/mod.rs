@@ -17,6 +17,7 @@ use super::{DocumentFormat, LayerNames, Provenance, Report, TiedWeightFacts, VER
 use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::model::{Layering, Model, Placement, PositionName, WeightTie};
+use crate::report::StepFacts;
 use crate::search::SearchResult;
 use std::ops::Range;
 
@@ -93,6 +94,7 @@ impl Report {
             shared_variables: inputs.shared_variables(shared),
             sweep: search.and_then(|found| inputs.sweep(found)),
             what_if: split.and_then(|found| inputs.what_if(found)),
+            step: split.and_then(StepFacts::new),
             execution: inputs.execution(),
             fit: None,
             warnings,
