@@ -45,7 +45,7 @@ REPEATED: FrozenSet[str] = frozenset(
 )
 
 #: The version of the report that this module reads.
-_VERSION = 1
+_VERSION = 2
 
 R = TypeVar("R", bound=Report)
 

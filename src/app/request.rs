@@ -56,6 +56,7 @@ pub(super) fn request(
         given: given(options, positions)?,
         split: options.wants_split(),
         sweep: options.sweep,
+        plan: options.plan,
         moves: options.explain,
         what_if: options.tries_splits(),
     }))
@@ -177,6 +178,7 @@ fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()>
         (options.objective != Goal::Peak, "--objective"),
         (options.is_given(), "a split to compare with"),
         (options.sweep, "--sweep"),
+        (options.plan, "--plan"),
         (options.export_lp.is_some(), "--export-lp"),
         (is_auto, "--num-ipus auto"),
         (limits > 1, "several amounts of --mem-per-tile"),

@@ -1,7 +1,7 @@
 //! What layers share and hand on (docs/model.md, "What layers share").
 
 use super::MemoryModel;
-use crate::model::PlaceSet;
+use crate::model::{Framework, PlaceSet};
 use rustc_hash::FxHashMap;
 
 /// Bytes shared between layers. Rows and columns are positions of the layer
@@ -48,6 +48,11 @@ impl MemoryModel<'_> {
             .zip(backward)
             .map(<[u64; 2]>::from)
             .collect()
+    }
+
+    /// The framework that the model was written in.
+    pub fn framework(&self) -> Framework {
+        self.model.recording.framework
     }
 
     /// Is it a model in training?

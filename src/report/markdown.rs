@@ -4,7 +4,7 @@ use super::fit::{sentences as fit_sentences, tables as fit_tables};
 use super::sentences::{self, Phrase, Sentence};
 use super::table::{Cell, Table};
 use super::text::{capital, grouped, shown};
-use super::{Report, step, tables};
+use super::{Report, plan, step, tables};
 use crate::escape::markdown;
 use std::fmt::Write;
 
@@ -54,6 +54,14 @@ pub fn text(report: &Report) -> String {
     if let Some(sweep) = &report.sweep {
         let sweep = tables::sweep(sweep, report.pseudo_layers);
         text += &table(sweep.without("Stages").without("Of the limit"));
+    }
+    if let Some(plan) = &report.plan {
+        text += &list(
+            plan::sentences(report)
+                .iter()
+                .map(|line| said(report, line)),
+        );
+        text += &table(plan::table(plan, report.pseudo_layers).without("Command"));
     }
     text += &largest_layers(report);
     if let Some(coverage) = &report.memory.coverage {

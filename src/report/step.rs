@@ -66,7 +66,6 @@ impl StepFacts {
         let samples = options
             .micro_batch
             .map(|own| own as f64 * step.micro_batches as f64 * options.replicas as f64);
-        let through = step.steady as f64 * step.micro_batches as f64;
         let proof = match (&costed.request.given, found.outcome.best()) {
             (None, Some(best)) => best.step,
             _ => None,
@@ -82,11 +81,7 @@ impl StepFacts {
             update_cycles: narrow(step.update),
             copy_cycles: step.copies.map(narrow),
             slowest_stage: slowest(times, found) as u32,
-            efficiency: if step.cycles > 0 {
-                through / step.cycles as f64
-            } else {
-                1.0
-            },
+            efficiency: efficiency(&step),
             milliseconds: seconds.map(|own| own * 1e3),
             samples_per_second: samples
                 .zip(seconds.filter(|&own| own > 0.0))
@@ -95,6 +90,15 @@ impl StepFacts {
             is_within: is_within(nanoseconds, options.max_nanoseconds),
             at_least_cycles: proof.map(|proof| narrow(proof.at_least)),
         })
+    }
+}
+
+/// The part of the step that a pipeline which is always full would take.
+pub(super) fn efficiency(step: &StepTime) -> f64 {
+    let through = step.steady as f64 * step.micro_batches as f64;
+    match step.cycles {
+        0 => 1.0,
+        cycles => through / cycles as f64,
     }
 }
 
@@ -107,7 +111,7 @@ fn is_within(nanoseconds: Option<u128>, most: Option<u64>) -> bool {
 }
 
 /// Rounded up: what is over a limit never looks like the limit.
-fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
+pub(super) fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     let clock = u128::from(clock_hertz.max(1));
     cycles.saturating_mul(1_000_000_000).div_ceil(clock)
 }

@@ -9,7 +9,7 @@ pub use text_style::{Screen, Severity, TextStyle};
 use super::fit::{sentences as fit_sentences, tables as fit_tables};
 use super::sentences::{self, Sentence};
 use super::table::{Cell, Kind, Table as Rows};
-use super::{NO_VERDICT, Report, Split, Stage, Units, step, tables};
+use super::{NO_VERDICT, Report, Split, Stage, Units, plan, step, tables};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
@@ -233,6 +233,33 @@ pub fn step(report: &Report, look: &TextStyle) -> Vec<String> {
     let lines = step::sentences(report);
     lines.iter().map(|own| words.say(own)).collect()
 }
+
+/// The configurations that fit: as a table on a screen, and which is recommended.
+pub fn plan(report: &Report, look: &TextStyle) -> Vec<String> {
+    let words = Words::new(report, look);
+    let sentences = plan::sentences(report);
+    let drawn = report
+        .plan
+        .as_ref()
+        .filter(|_| look.screen.is_some())
+        .map(|own| {
+            let rows = plan::table(own, report.pseudo_layers).only(&PLAN_COLUMNS);
+            plain_table(&rows, words.units).trim_fmt()
+        });
+    let lines = sentences.iter().map(|own| words.say(own));
+    drawn.into_iter().chain(lines).collect()
+}
+
+const PLAN_COLUMNS: [&str; 8] = [
+    "IPUs",
+    "Replicas",
+    "Schedule",
+    "Recompute",
+    "Peak memory",
+    "Of the limit",
+    "Step (ms)",
+    "Layers of each stage",
+];
 
 /// What else is to be said of the split: what was learnt, tied weights, the best
 /// split beside one that was given, and why nothing fits. Each may have several

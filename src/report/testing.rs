@@ -1,7 +1,7 @@
 //! A small report for tests of the forms.
 
 use super::*;
-use crate::memory::{Accumulator, Parts, Recompute, Schedule};
+use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule};
 use crate::model::{Framework, PassCycles};
 use std::ops::Range;
 
@@ -248,6 +248,7 @@ pub(crate) fn report() -> Report {
         sweep: Some(sweep(limit)),
         what_if: Some(what_if()),
         step: Some(step()),
+        plan: Some(plan()),
         execution: Some(execution()),
         warnings: vec!["only 1 of 9 operations got a layer".into()],
         contradictions: Vec::new(),
@@ -471,6 +472,38 @@ fn live_steps() -> LiveSteps {
     }
 }
 
+fn plan() -> PlanFacts {
+    let row = |ipus: u32, cycles| PlanRow {
+        ipus,
+        replicas: 4 / ipus,
+        schedule: Schedule::Popart,
+        recompute: Recompute::Stage,
+        fullest_tile_bytes: 400_000 / u64::from(ipus),
+        limit: 638_976,
+        free: 38_976,
+        cycles: Some(cycles),
+        micro_batches: Some(7),
+        milliseconds: Some(1.5),
+        efficiency: Some(0.75),
+        samples_per_second: None,
+        is_within: true,
+        is_shortest: true,
+        stages: vec![vec![None, Some("0".into())], vec![Some("Out".into())]],
+        ends: vec![2, 5],
+        command: "popliner profile.pop --num-ipus=2".into(),
+    };
+    PlanFacts {
+        max_ipus: 4,
+        ipus_tried: vec![1, 2, 4],
+        pipelines_tried: vec![Pipeline {
+            schedule: Schedule::Popart,
+            recompute: Recompute::Stage,
+            ..Pipeline::default()
+        }],
+        rows: vec![row(2, 1000), row(1, 3000)],
+    }
+}
+
 fn step() -> StepFacts {
     StepFacts {
         micro_batches: 3,
@@ -628,6 +661,7 @@ pub(crate) fn compiled() -> Report {
         sweep: None,
         what_if: None,
         step: None,
+        plan: None,
         execution: None,
         ..report()
     }

@@ -6,12 +6,14 @@
 //! that it found in full: once, for everything that is shown of them.
 
 mod alternatives;
+mod front;
 mod request;
 mod rough;
 mod ties;
 
 pub use alternatives::Alternative;
 use alternatives::OtherPipeline;
+pub use front::{Configuration, Front};
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 
 use crate::memory::{MemoryModel, RangeCosts, StageMemory};
@@ -109,6 +111,8 @@ pub struct SearchResult {
     /// Bytes on the fullest tile of the split if its pipeline computed nothing
     /// again; `None` where it does not.
     pub without_recomputation: Option<u64>,
+    /// The best whole configurations, when these were requested.
+    pub plan: Option<Front>,
     /// What other pipelines would need, when nothing fits or moves were requested.
     pub alternatives: Vec<Alternative>,
 }
@@ -183,10 +187,16 @@ pub(crate) fn search_with(
         alternatives::compute_costs(&mut others, &costed, progress)?;
     }
     let alternatives = alternatives::find(others, &costed, progress)?;
+    let plan = costed
+        .request
+        .plan
+        .then(|| front::front(&costed, memory, progress));
+    let plan = plan.transpose()?;
     let _task = progress.begin("weighing stages", Unit::Rows, 0);
     let result = SearchResult::new(costed, outcome, memory)?;
     Ok(SearchResult {
         alternatives,
+        plan,
         ..result
     })
 }
@@ -479,6 +489,7 @@ impl SearchResult {
             sweep,
             too_large: Vec::new(),
             without_recomputation,
+            plan: None,
             alternatives: Vec::new(),
         };
         if result.costed.request.split && !result.fits() {

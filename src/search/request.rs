@@ -6,6 +6,7 @@ use crate::model::CyclesByLayer;
 use crate::solve::{Constraint, Goal, Limits, Plan};
 use crate::time::StepOptions;
 use clap::ValueEnum;
+use std::fmt;
 use std::str::FromStr;
 
 /// What a search must find. The default is the best split of all layers over at
@@ -42,6 +43,8 @@ pub struct SearchRequest {
     pub split: bool,
     /// Is the best split for each number of IPUs wanted?
     pub sweep: bool,
+    /// Are the best whole configurations wanted, of all numbers of IPUs and pipelines?
+    pub plan: bool,
     /// Is it wanted what moving a layer over a cut would do?
     pub moves: bool,
     /// Is it wanted what every other split would need, and the best split for other
@@ -64,6 +67,7 @@ impl Default for SearchRequest {
             given: None,
             split: true,
             sweep: false,
+            plan: false,
             moves: false,
             what_if: false,
         }
@@ -149,6 +153,18 @@ impl Reserve {
     }
 }
 
+impl fmt::Display for Reserve {
+    /// As the option takes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reserve::Bytes(bytes) => write!(f, "{bytes}"),
+            Reserve::PerCent(thousandths) => {
+                write!(f, "{}.{:03}%", thousandths / 1000, thousandths % 1000)
+            }
+        }
+    }
+}
+
 impl FromStr for Reserve {
     type Err = BadValue;
 
@@ -180,6 +196,7 @@ mod tests {
         let bytes = |amount: &str| amount.parse::<Reserve>().map(|reserve| reserve.of(638_976));
         for amount in ["0", "8192", "5%", "12.5%", "99.999%"] {
             let reserve: Reserve = amount.parse().unwrap();
+            assert_eq!(reserve.to_string().parse(), Ok(reserve));
             for bytes in [1, 7, 638_976, 1 << 40] {
                 let memory = reserve.beside(bytes);
                 assert!(memory - reserve.of(memory) >= bytes, "{amount} {bytes}");

@@ -42,6 +42,7 @@ mod constraints;
 mod dynamic_program;
 mod error;
 mod fastest;
+mod fitting;
 mod formulation;
 mod greedy;
 mod infeasible;
@@ -63,6 +64,7 @@ pub use conflict::{Conflict, ConflictKind};
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use error::SolveError;
 pub use fastest::StepProof;
+pub use fitting::{Fitting, fitting};
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{
     Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, plan_of_lowest_peak,

@@ -171,6 +171,15 @@ impl StageTimes {
         }
     }
 
+    /// The same with this number of micro-batches, where it is not left to the schedule.
+    pub fn with(self, micro_batches: Option<u64>) -> Self {
+        let options = StepOptions {
+            micro_batches,
+            ..self.options
+        };
+        Self { options, ..self }
+    }
+
     /// Cycles of a tile in a second, where the profile has them.
     pub fn clock_hertz(&self) -> Option<u64> {
         self.clock_hertz

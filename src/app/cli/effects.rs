@@ -23,6 +23,7 @@ pub(super) const SPLITS: &[&str] = &[
     "solve",
     "emit",
     "sweep",
+    "plan",
     "explain",
     "check_splits",
     "layers_per_ipu",
@@ -34,6 +35,7 @@ pub(super) const SPLITS: &[&str] = &[
 const SHOWN_SPLITS: &[&str] = &[
     "solve",
     "emit",
+    "plan",
     "explain",
     "check_splits",
     "layers_per_ipu",
@@ -48,7 +50,6 @@ pub(super) const OF_SPLITS: &[&str] = &[
     "accumulator",
     "calibration",
     "solver",
-    "objective",
     "pin",
     "together",
     "cut_after",
@@ -61,6 +62,19 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         options: OF_SPLITS,
         on: &[SPLITS],
+    },
+    Effect {
+        options: &["objective"],
+        on: &[&[
+            "solve",
+            "emit",
+            "sweep",
+            "explain",
+            "check_splits",
+            "layers_per_ipu",
+            "compare",
+            "export_lp",
+        ]],
     },
     Effect {
         options: &["micro_batches", "ipu_link_bandwidth"],
@@ -85,6 +99,7 @@ pub const EFFECTS: &[Effect] = &[
         options: &["format"],
         on: &[&[
             "sweep",
+            "plan",
             "compare",
             "operation_breakdown",
             "layer_breakdown",

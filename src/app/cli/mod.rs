@@ -79,6 +79,7 @@ const FIT_KNOWS_NO: &[&str] = &[
     "memory_model",
     "out_on",
     "layerless",
+    "objective",
 ];
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
@@ -139,6 +140,13 @@ pub struct Options {
     /// and what does its best split need
     #[arg(long, help_heading = "Results")]
     pub sweep: bool,
+
+    /// Print the whole configurations that fit on up to --num-ipus IPUs: how many IPUs,
+    /// which schedule, what to recompute and where to split, so that none fits with fewer
+    /// IPUs, a shorter step and less memory. The recommended one comes first, each with the
+    /// command that gives it alone; the exit code says whether any fits
+    #[arg(long, help_heading = "Results")]
+    pub plan: bool,
 
     /// Say on standard error for each stage what takes its memory, and for each
     /// cut what moving a layer over it would do
@@ -216,7 +224,7 @@ pub struct Options {
     pub format: Format,
 
     /// Write the whole report as JSON, for programs; its schema is
-    /// schema/report-v1.schema.json. '-' is standard output
+    /// schema/report-v2.schema.json. '-' is standard output
     #[arg(long, value_name = "FILE", help_heading = "Exports")]
     pub export_json: Option<PathBuf>,
 
@@ -512,7 +520,7 @@ impl Options {
 
     /// Is a split to be found?
     pub fn wants_split(&self) -> bool {
-        self.wants_verdict() || self.explain || self.compare.is_some()
+        self.wants_verdict() || self.plan || self.explain || self.compare.is_some()
     }
 
     /// Does the exit code say whether the model fits? With `--compare` alone

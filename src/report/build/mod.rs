@@ -5,6 +5,7 @@ mod live_steps;
 mod page_variables;
 mod peaks;
 mod pipeline;
+mod plan;
 mod recorded;
 mod split;
 mod tile_map;
@@ -95,6 +96,7 @@ impl Report {
             sweep: search.and_then(|found| inputs.sweep(found)),
             what_if: split.and_then(|found| inputs.what_if(found)),
             step: split.and_then(StepFacts::new),
+            plan: search.and_then(|found| inputs.plan(found)),
             execution: inputs.execution(),
             fit: None,
             warnings,

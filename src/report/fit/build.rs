@@ -63,6 +63,7 @@ impl Report {
             live_steps: None,
             what_if: None,
             step: None,
+            plan: None,
             execution: None,
             warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
             contradictions: inputs.profile.contradictions.clone(),

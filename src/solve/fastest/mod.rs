@@ -73,7 +73,11 @@ pub(super) fn fastest(checked: &CheckedProblem<'_>, start: &Plan) -> Option<Fast
 }
 
 /// The same with another number of stages to be tried at most.
-fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, most: u64) -> Option<Fastest> {
+pub(super) fn fastest_within(
+    checked: &CheckedProblem<'_>,
+    start: &Plan,
+    most: u64,
+) -> Option<Fastest> {
     let times = checked.problem.times?;
     let start = Candidate::new(checked, start.stages().to_vec())?;
     let mut best = climb::climb(checked, start);
@@ -330,4 +334,4 @@ impl<'a> StageSearch<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
