@@ -10,8 +10,8 @@ use crate::message::Warning;
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
 use crate::report::{
-    Format, LAYER_LIST, PlanFacts, Report, Split, Table, plan_table, short_plan_table, stage_table,
-    sweep_table, terminal,
+    Format, LAYER_LIST, PlanFacts, Report, Split, Table, plan_table, short_plan_table, sweep_table,
+    terminal,
 };
 use crate::search::{Outcome, SearchResult};
 use anyhow::{Context, Result};

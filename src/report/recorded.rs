@@ -146,9 +146,12 @@ pub struct LayerCycles {
 pub struct StageCycles {
     /// The stage.
     pub stage: u32,
-    /// Its cycles for a micro-batch, with what the pipeline recomputes and without the
-    /// update; in version 1, all cycles of its layers.
+    /// All cycles of its layers, each once.
     pub cycles: u64,
+    /// Its cycles for a micro-batch: with what the pipeline recomputes, and without the
+    /// update.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batch_cycles: Option<u64>,
     /// The part of them that exchanges between tiles take, the rest being of compute
     /// sets; left out in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -117,7 +117,7 @@ fn stage_cells(stage: &Stage, report: &Report) -> Vec<Cell> {
         stage.total,
         cut.map(|cut| cut.bytes),
         cut.map(|cut| cut.duplicated),
-        cycles.map(|own| own.cycles),
+        cycles.map(|own| own.micro_batch_cycles.unwrap_or(own.cycles)),
         Cell::Share(full.bytes, full.limit),
         stage.pipeline.as_ref().map(|own| own.depth),
         stage.pipeline.as_ref().map(|own| own.copies),

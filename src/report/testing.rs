@@ -539,6 +539,7 @@ fn execution() -> Execution {
     let stage = |stage, cycles, exchange| StageCycles {
         stage,
         cycles,
+        micro_batch_cycles: Some(cycles + cycles / 2),
         exchange: Some(exchange),
         passes: Some(PassCycles {
             forward: cycles / 2,

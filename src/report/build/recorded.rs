@@ -92,19 +92,21 @@ impl Inputs<'_> {
         let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
         let times = self.search.and_then(|found| found.costed.times.as_ref());
         let stages = self.stages().iter().enumerate();
-        let stages = stages.filter_map(|(stage, range)| {
-            let passes = times?.stage(range, self.stages().len() - 1 - stage)?;
-            Some(StageCycles {
+        let stages = stages.map(|(stage, range)| {
+            let after = self.stages().len() - 1 - stage;
+            let passes = times.and_then(|times| times.stage(range, after));
+            StageCycles {
                 stage: stage as u32,
-                cycles: narrow(passes.of_micro_batch()),
+                cycles: of_range(&cycles.by_layer, range.clone()),
+                micro_batch_cycles: passes.map(|own| narrow(own.of_micro_batch())),
                 exchange: Some(of_range(&cycles.exchange_by_layer, range.clone())),
-                passes: Some(PassCycles {
-                    forward: narrow(passes.forward),
-                    backward: narrow(passes.backward),
-                    recomputed: narrow(passes.recomputed),
-                    update: narrow(passes.update),
+                passes: passes.map(|own| PassCycles {
+                    forward: narrow(own.forward),
+                    backward: narrow(own.backward),
+                    recomputed: narrow(own.recomputed),
+                    update: narrow(own.update),
                 }),
-            })
+            }
         });
         let total = [sum(&cycles.by_layer), cycles.unplaced, cycles.other];
         Some(Execution {

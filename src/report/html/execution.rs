@@ -2,8 +2,9 @@
 
 use super::columns::{Bar, Columns};
 use super::execution_strip::{Amount, Strip};
-use super::widgets::{folded, legend, number, table};
+use super::widgets::{folded, legend, number, sentence, table};
 use super::{short, stage_groups};
+use crate::report::step;
 use crate::report::table::{Cell, Column, Kind, Table, cells};
 use crate::report::text::{grouped, share, shown};
 use crate::report::{Execution, ExecutionSource, LayerCycles, Report, StageCycles};
@@ -42,6 +43,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
                 " All together: " (number("/execution/total", total)) "."
             }
         }
+        @for line in step::sentences(report) { p { (sentence(report, &line)) } }
         (strip(report, execution))
         @if !execution.stages.is_empty() { (by_stage(execution)) }
         (by_layer(report, execution))

@@ -58,6 +58,15 @@ fn policy() -> String {
     )
 }
 
+/// The whole configurations that fit; `None` when they were not requested.
+fn plan(report: &Report) -> Option<Markup> {
+    let rows = crate::report::plan_table(report.plan.as_ref()?, report.pseudo_layers);
+    Some(html! {
+        @for line in super::plan::sentences(report) { p { (widgets::sentence(report, &line)) } }
+        (widgets::table("Configurations that fit", &rows))
+    })
+}
+
 /// The whole page.
 pub fn text(report: &Report) -> String {
     let bands = report.liveness.as_ref().map_or(&[][..], |l| &l.bands[..]);
@@ -158,7 +167,7 @@ fn of_compilation(report: &Report, charts: &mut Charts) -> [Part; 7] {
 }
 
 /// The parts of a page about a model and its split.
-fn of_model(report: &Report, charts: &mut Charts) -> [Part; 18] {
+fn of_model(report: &Report, charts: &mut Charts) -> [Part; 19] {
     [
         ("refusal", "Why it does not fit", refusal::section(report)),
         ("given", "Beside the best", refusal::given(report)),
@@ -177,6 +186,7 @@ fn of_model(report: &Report, charts: &mut Charts) -> [Part; 18] {
         ("sweep", "Numbers of IPUs", sweep::section(report)),
         ("liveness", "Liveness", liveness::section(report, charts)),
         ("live-steps", "Step by step", live_steps::section(report)),
+        ("plan", "Plan", plan(report)),
         ("memory", "Recorded memory", memory::section(report, charts)),
         ("layers", "Layers", Some(layers::section(report))),
         ("execution", "Execution", execution::section(report)),

@@ -123,7 +123,7 @@ fn the_schema_tells_what_is_no_report() {
     assert!(validator.is_valid(&good));
     let changes: [(&str, Value); 4] = [
         ("/format", "another".into()),
-        ("/version", 2.into()),
+        ("/version", 3.into()),
         ("/memory/limit", (-1).into()),
         ("/layers/1/total", "many".into()),
     ];
