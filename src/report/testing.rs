@@ -573,12 +573,20 @@ pub(super) fn hostile(name: &str) -> Report {
     value["execution"]["source"] = "executed-steps".into();
     value["what_if"]["constraints"][0]["rule"] = "pin".into();
     value["refusal"]["reason"] = "too-few-ipus".into();
-    for pipeline in ["/pipeline", "/pipeline/alternatives/0"] {
+    let pipelines = [
+        "/pipeline",
+        "/pipeline/alternatives/0",
+        "/plan/pipelines_tried/0",
+        "/plan/rows/0",
+        "/plan/rows/1",
+    ];
+    for pipeline in pipelines {
         let own = value.pointer_mut(pipeline).unwrap();
         own["schedule"] = "popart".into();
         own["recompute"] = "stage".into();
     }
     value["pipeline"]["accumulator"] = "as-weight".into();
+    value["plan"]["pipelines_tried"][0]["accumulator"] = "as-weight".into();
     value["pipeline"]["framework"] = "popart".into();
     serde_json::from_value(value).unwrap()
 }
