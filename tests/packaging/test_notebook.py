@@ -133,7 +133,7 @@ class Html(unittest.TestCase):
         report = popliner.split(BERT, num_ipus=4)
         stage = dataclasses.replace(report.stages[0], layers=(None, hostile))
         report = dataclasses.replace(report, stages=(stage,), messages=hostile)
-        report._page.path = "/" + hostile.replace("/", "")
+        report._page.path = os.path.abspath(hostile.replace("/", ""))
         found = shown(report)
         self.assertNotIn("script", found.tags)
         self.assertIn(f"In {hostile}", found.cells)
@@ -151,7 +151,8 @@ class Pages(unittest.TestCase):
 
     def test_save_html_writes_the_page_of_this_report(self):
         with tempfile.TemporaryDirectory() as folder, inside(folder):
-            report = popliner.split(os.path.relpath(BERT), num_ipus=4, pin={"0": 0})
+            shutil.copytree(BERT.parent, "report")
+            report = popliner.split("report", num_ipus=4, pin={"0": 0})
             self.assertIsNone(report.page)
             self.assertEqual(shown(report).links, [])
             os.mkdir("other")
@@ -161,7 +162,7 @@ class Pages(unittest.TestCase):
                 page = Path("page.html").read_text(encoding="utf-8")
             self.assertIn("The model fits on 4 IPUs", page)
             self.assertIn("pin", page)
-            self.assertEqual(os.listdir("."), ["other"])
+            self.assertEqual(sorted(os.listdir(".")), ["other", "report"])
 
     def test_save_html_of_a_compilation(self):
         predicted = popliner.split(FIXTURES / "training-pipeline", num_ipus=4)
