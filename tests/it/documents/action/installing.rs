@@ -111,7 +111,6 @@ fn the_wheel_of_the_release_is_found() {
         ("aaaa", "release"),
         ("bbbb", "sources"),
         ("nowhere", "sources"),
-        ("", "sources"),
     ] {
         let Some(run) = install(folder.path(), reference) else {
             return;
@@ -135,7 +134,6 @@ fn what_has_another_checksum_is_not_installed() {
     for wrong in [
         Some(format!("{zero}  {name}\n")),
         Some(right.replace(name, "other.whl")),
-        Some(String::new()),
         None,
     ] {
         match &wrong {

@@ -3,6 +3,7 @@
 
 mod commenting;
 mod installing;
+mod readme;
 mod running;
 
 pub use commenting::PullRequest;
