@@ -19,7 +19,7 @@ awk -v mark="$mark" '
     BEGIN { print mark }
     (length_so_far += length($0) + 1) > 60000 { print "\nThe rest is in the summary of the run."; exit }
     { print }
-' "$REPORT.md" > "$body"
+' < "$REPORT.md" > "$body"
 
 earlier() {
     gh api --paginate "$comments/$PULL_REQUEST/comments" --jq ".[]

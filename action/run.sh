@@ -92,7 +92,7 @@ if [ -n "$fits" ]; then
         awk -v wanted="# emit-$form" '
             /^# [a-z-]+$/ { is_wanted = $0 == wanted; next }
             is_wanted
-        ' "$REPORT.txt" > "$path"
+        ' < "$REPORT.txt" > "$path"
         paths+=${paths:+$'\n'}$path
     done
 fi

@@ -161,13 +161,13 @@ fn the_split_is_written_as_configuration() {
         ("num-ipus", "4"),
         ("emit", &names),
         ("options", module),
-        ("report", "out/report"),
+        ("report", "-out=a/report"),
     ]);
     let Some(run) = run_action(&given, folder.path()) else {
         return;
     };
     assert_eq!(run.code, 0, "{run:?}");
-    let paths = forms.map(|(form, end)| format!("out/report.{form}.{end}"));
+    let paths = forms.map(|(form, end)| format!("-out=a/report.{form}.{end}"));
     assert_eq!(told(folder.path())["split"], paths.join("\n"));
     for ((form, _), path) in forms.iter().zip(&paths) {
         let mut alone = piped(env!("CARGO_BIN_EXE_popliner"));
