@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 _MOST_LAYERS = 8
 
 
-def layers(names: Optional[Sequence[Optional[str]]]) -> str:
-    """Layers as the command writes them."""
+def layers(names: Optional[Sequence[Optional[str]]], first: str = "In") -> str:
+    """Layers as the command writes them; the first one may have no name."""
     if names is None:
         return "?"
-    shown = ["In" if name is None else _plain(name) for name in names]
+    shown = [first if name is None else _plain(name) for name in names]
     if len(shown) <= _MOST_LAYERS:
         return " ".join(shown)
     return f"{shown[0]} … {shown[-1]} ({len(shown)})"
@@ -57,6 +57,11 @@ def parts(found: Union[Parts, TileParts]) -> str:
 
 def _is_compilation(report: Report) -> bool:
     return report.json.get("fit") is not None
+
+
+def _first(report: Report) -> str:
+    """What is before the layers: all without a layer, in the classic memory model."""
+    return "None" if report.json.get("pseudo_layers") == "none-first" else "In"
 
 
 def verdict(report: Report) -> str:
@@ -102,8 +107,8 @@ def _stages_or_ipus(report: Report) -> List[Row]:
     if _is_compilation(report):
         fit = typing.cast("FitReport", report)
         return [(ipu.ipu, layers(ipu.layers), ipu.fullest_tile) for ipu in fit.ipus]
-    split = typing.cast("SplitReport", report)
-    return [(one.stage, layers(one.layers), one.fullest_tile) for one in split.stages]
+    split, first = typing.cast("SplitReport", report), _first(report)
+    return [(one.stage, layers(one.layers, first), one.fullest_tile) for one in split.stages]
 
 
 def html(report: Report) -> str:
@@ -134,12 +139,12 @@ def _sweep(report: Report) -> Iterator[str]:
     if sweep is None:
         return
     heads = ["IPUs", "Fits", "Bytes on the fullest tile", "Bytes free", "Layers of each stage"]
-    yield _table(heads, [_sweep_row(row) for row in sweep.rows])
+    yield _table(heads, [_sweep_row(row, _first(report)) for row in sweep.rows])
 
 
-def _sweep_row(row: SweepRow) -> List[str]:
+def _sweep_row(row: SweepRow, first: str) -> List[str]:
     fits = "yes" if row.fits else "no"
-    stages = " | ".join(layers(names) for names in row.stages)
+    stages = " | ".join(layers(names, first) for names in row.stages)
     return [f"{row.ipus}", fits, f"{row.fullest_tile_bytes:,}", f"{row.free:,}", stages]
 
 

@@ -19,8 +19,8 @@ Bytes = int
 
 T = TypeVar("T")
 
-#: Layers by name, in order. ``None`` is In, what runs before the layers; ``"Out"``
-#: is what runs after them.
+#: Layers by name, in order. ``None`` is In, what runs before the layers (in the classic
+#: memory model, all that has no layer); ``"Out"`` is what runs after them.
 Layers = Tuple[Optional[str], ...]
 
 

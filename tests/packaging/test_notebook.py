@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import html
 import html.parser
 import os
 import pickle
@@ -91,6 +92,7 @@ class Html(unittest.TestCase):
         for arguments, options in [
             ([BERT], {"num_ipus": 4}),
             ([BERT], {"num_ipus": 1}),
+            ([BERT], {"num_ipus": 3, "memory_model": "classic"}),
             ([TOO_LARGE], {"num_ipus": 2}),
             ([TOO_LARGE], {"num_ipus": 2, "solver": "greedy"}),
             ([BERT], {"num_ipus": 2, "check_splits": ["0", "2", "4"]}),
@@ -102,7 +104,7 @@ class Html(unittest.TestCase):
             heading = markdown.splitlines()[0][3:]
             self.assertTrue(found.text.startswith(heading), (found.text[:80], heading))
             for row in self.rows(markdown):
-                for name in ("Fullest tile", "Bytes there", "Of the limit"):
+                for name in ("Layers", "Fullest tile", "Bytes there", "Of the limit"):
                     self.assertIn(row[name], found.cells, (options, row))
 
     @staticmethod
@@ -110,6 +112,7 @@ class Html(unittest.TestCase):
         """The rows of the table of stages or IPUs."""
         table = re.search(r"^\| (?:Stage|IPU) \|.*?(?=\n\n)", markdown, re.M | re.S)
         found = table.group().splitlines() if table else []
+        found = [re.sub("</?code>", "", html.unescape(line)) for line in found]
         cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in found]
         return [dict(zip(cells[0], row)) for row in cells[2:]]
 
