@@ -52,6 +52,9 @@ read -r -d '' -a forms <<< "$EMIT" || true
 for form in "${forms[@]+"${forms[@]}"}"; do
     arguments+=("--emit=$form")
 done
+if [ "$PLAN" = true ]; then
+    arguments+=(--plan)
+fi
 files=("$PROFILE")
 if [ -n "$DEBUG_INFO" ]; then
     files+=("$DEBUG_INFO")

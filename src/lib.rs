@@ -91,6 +91,7 @@ pub mod saved;
 pub mod search;
 mod section;
 pub mod solve;
+pub mod time;
 mod trust;
 pub mod witnesses;
 mod wording;

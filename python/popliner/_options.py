@@ -90,6 +90,9 @@ class SplitOptions(_OfBoth, total=False):
     Amounts of memory (``mem_per_tile``, ``reserve``) are in bytes on each tile, and
     ``reserve`` also in per cent (``"5%"``); ``pin`` and ``layers_per_ipu`` count IPUs
     and layers. Layers are given by name, ``"In"`` and ``"Out"`` among them.
+    ``max_step_ms`` is in milliseconds, ``ipu_link_bandwidth`` in GB (1,000,000,000
+    bytes) a second; ``micro_batch`` counts samples, ``micro_batches`` and ``replicas``
+    count what they say.
     """
 
     num_ipus: Union[None, int, Literal["auto"]]
@@ -103,9 +106,15 @@ class SplitOptions(_OfBoth, total=False):
     ]
     recompute: Optional[Literal["auto", "none", "stage", "layer"]]
     accumulator: Optional[Literal["as-weight", "float16", "float32"]]
+    # The time of a step.
+    micro_batches: Optional[int]
+    micro_batch: Optional[int]
+    replicas: Optional[int]
+    ipu_link_bandwidth: Union[None, int, float]
+    max_step_ms: Union[None, int, float]
     # The search.
     solver: Optional[Literal["ilp", "greedy"]]
-    objective: Optional[Literal["peak", "fewest", "communication", "cycles"]]
+    objective: Optional[Literal["peak", "fewest", "communication", "cycles", "time"]]
     pin: Union[None, str, Sequence[str], Mapping[str, int]]
     together: Union[None, str, Sequence[Tuple[str, str]]]
     cut_after: Union[None, str, Sequence[str]]
@@ -120,6 +129,7 @@ class SplitOptions(_OfBoth, total=False):
     module_in: Optional[str]
     module_out: Optional[str]
     sweep: Optional[bool]
+    plan: Optional[bool]
     explain: Optional[bool]
     operation_breakdown: Optional[bool]
     layer_breakdown: Optional[bool]

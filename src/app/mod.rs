@@ -10,6 +10,7 @@ mod input;
 mod layers;
 mod messages;
 mod output;
+mod plan;
 mod request;
 mod stdout;
 mod tables;
@@ -207,6 +208,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         let reserves = memories.iter().map(|&memory| options.reserve.of(memory));
         what_if.reserves = reserves.collect();
         what_if.memories = memories;
+    }
+    if let Some(plan) = &mut report.plan {
+        plan::add_commands(plan, options, positions);
     }
     let has_verdict = !are_refused(&report.contradictions);
     let outputs = Outputs {

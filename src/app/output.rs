@@ -8,7 +8,9 @@ use crate::limits;
 use crate::message::Warning;
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
-use crate::report::{LAYER_LIST, Report, Split, Table, sweep_table, terminal};
+use crate::report::{
+    LAYER_LIST, PlanFacts, Report, Split, Table, plan_table, sweep_table, terminal,
+};
 use crate::search::{Outcome, SearchResult};
 use anyhow::{Context, Result};
 use std::io::Write;
@@ -111,7 +113,8 @@ impl Outputs<'_> {
     /// How many results standard output gets.
     fn count(&self) -> usize {
         let options = self.options;
-        let search = usize::from(options.solve) + usize::from(options.sweep);
+        let search = [options.solve, options.sweep, options.plan];
+        let search = search.into_iter().filter(|is_wanted| *is_wanted).count();
         let tables = self.tables.len() + self.diagnosis.len();
         let compared = self.earlier.iter().count() * Comparison::TABLES;
         let exports = export::to_standard_output(options);
@@ -123,6 +126,9 @@ impl Outputs<'_> {
         let report = &self.report;
         if let Some(sweep) = &report.sweep {
             sections.table(&sweep_table(sweep, report.pseudo_layers).without("Of the limit"))?;
+        }
+        if let Some(plan) = &report.plan {
+            sections.table(&plan_table(plan, report.pseudo_layers))?;
         }
         let Some(split) = &report.split else {
             return Ok(Exit::Done);
@@ -137,8 +143,33 @@ impl Outputs<'_> {
         for (form, text) in forms.iter().zip(&emitted) {
             sections.text(form.section(), text.as_bytes())?;
         }
+        if let Some(plan) = report
+            .plan
+            .as_ref()
+            .filter(|_| !self.options.wants_verdict())
+        {
+            return Ok(self.print_plan(plan, split));
+        }
         self.print_verdict(split);
-        Ok(exit_of(split.fits || !self.options.wants_verdict()))
+        for line in terminal::plan(report, self.messages.look()) {
+            self.messages.summary(line);
+        }
+        let is_in_time = report.step.as_ref().is_none_or(|step| step.is_within);
+        Ok(exit_of(
+            split.fits && is_in_time || !self.options.wants_verdict(),
+        ))
+    }
+
+    /// Says what is recommended, or why nothing fits.
+    fn print_plan(&self, plan: &PlanFacts, split: &Split) -> Exit {
+        if plan.rows.is_empty() {
+            self.print_verdict(split);
+        }
+        for line in terminal::plan(&self.report, self.messages.look()) {
+            self.messages.summary(line);
+        }
+        let first = plan.rows.first();
+        exit_of(first.is_some_and(|row| row.is_within) && self.report.has_verdict())
     }
 
     /// Says how the split is, for people.
@@ -158,6 +189,9 @@ impl Outputs<'_> {
         }
         messages.summary(terminal::table(report, split, look));
         messages.summary(terminal::verdict(report, split, look));
+        for line in terminal::step(report, look) {
+            messages.summary(line);
+        }
         if let Some(line) = terminal::proof(report) {
             messages.info(line);
         }

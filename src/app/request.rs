@@ -40,8 +40,8 @@ pub(super) fn request(
     }
     let constraints = constraints(options, positions)?;
     let cycles = model.layer_cycles(&layers.placement);
-    if options.objective == Goal::Cycles && cycles.is_none() {
-        return Err(refused(&NoCycles).context("--objective cycles"));
+    if let Some(option) = options.needing_cycles().filter(|_| cycles.is_none()) {
+        return Err(refused(&NoCycles).context(option));
     }
     Ok(Some(SearchRequest {
         ipus,
@@ -51,10 +51,12 @@ pub(super) fn request(
         pipeline: options.pipeline(),
         goal: options.objective,
         constraints,
-        cycles: cycles.map(|cycles| cycles.by_layer),
+        cycles,
+        step: options.step(),
         given: given(options, positions)?,
         split: options.wants_split(),
         sweep: options.sweep,
+        plan: options.plan,
         moves: options.explain,
         what_if: options.tries_splits(),
     }))
@@ -176,6 +178,7 @@ fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()>
         (options.objective != Goal::Peak, "--objective"),
         (options.is_given(), "a split to compare with"),
         (options.sweep, "--sweep"),
+        (options.plan, "--plan"),
         (options.export_lp.is_some(), "--export-lp"),
         (is_auto, "--num-ipus auto"),
         (limits > 1, "several amounts of --mem-per-tile"),

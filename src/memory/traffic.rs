@@ -1,7 +1,7 @@
 //! What layers share and hand on (docs/model.md, "What layers share").
 
 use super::MemoryModel;
-use crate::model::PlaceSet;
+use crate::model::{Framework, PlaceSet};
 use rustc_hash::FxHashMap;
 
 /// Bytes shared between layers. Rows and columns are positions of the layer
@@ -34,6 +34,30 @@ impl MemoryModel<'_> {
     pub fn cut_bytes(&self) -> Vec<u64> {
         // What one layer has for itself crosses no boundary, and it is most.
         self.used_by(2).cut_bytes()
+    }
+
+    /// By boundary of the layer order: the bytes that flow across it which begin to be live
+    /// in the forward pass, and in the backward pass.
+    pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
+        let start = self.model.backward_start.unwrap_or(u32::MAX);
+        let traffic = self.used_by(2);
+        let forward = traffic.crossing(|from| from < start);
+        let backward = traffic.crossing(|from| from >= start);
+        forward
+            .into_iter()
+            .zip(backward)
+            .map(<[u64; 2]>::from)
+            .collect()
+    }
+
+    /// The framework that the model was written in.
+    pub fn framework(&self) -> Framework {
+        self.model.recording.framework
+    }
+
+    /// Is it a model in training?
+    pub fn is_training(&self) -> bool {
+        self.model.backward_start.is_some()
     }
 
     /// By set of several layers: bytes of the variables that all of them use
@@ -118,11 +142,16 @@ impl LayerTraffic {
     /// the distinct variables that flow across it, in either direction, from
     /// any layer on one side to any on the other.
     pub fn cut_bytes(&self) -> Vec<u64> {
+        self.crossing(|_| true)
+    }
+
+    /// The same of live ranges that begin on such a step.
+    fn crossing(&self, begins: impl Fn(u32) -> bool) -> Vec<u64> {
         let mut changes = vec![0i128; self.layers];
         let mut crossed: Vec<(u32, u32)> = Vec::new();
         for shared in &self.shared {
             crossed.clear();
-            for &range in &shared.ranges {
+            for &range in shared.ranges.iter().filter(|(from, _)| begins(*from)) {
                 crossed.extend(self.span(shared, range));
             }
             crossed.sort_unstable();

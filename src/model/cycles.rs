@@ -9,9 +9,14 @@
 //! how often each of them runs it in the walk over the program tree. The body
 //! of a Repeat counts as often as `program_type_repeat` says, and once when the
 //! count is not fixed; bodies of `while` loops and all branches count once.
+//!
+//! Each operation's cycles are of its pass. Those of an operation that runs before and
+//! after the start of the backward pass are parted by its steps.
 
 use super::operations::{Found, NO_OPERATION};
-use super::{Model, Placement};
+use super::walk::Path;
+use super::windows::StepIndex;
+use super::{Model, Pass, Placement};
 use crate::profile::{Cycles, Executed, ProgramKind, Programs};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -51,12 +56,74 @@ pub struct OperationCycles {
     /// The part of each of `by_operation` that exchanges take; the rest is of compute
     /// sets.
     pub exchange_by_operation: Vec<u64>,
+    /// The part of each of `by_operation` from the start of the backward pass on; 0 in
+    /// inference.
+    pub later_by_operation: Vec<u64>,
     /// Those of compute sets and exchanges that belong to no operation.
     pub unexplained: u64,
     /// The part of `unexplained` that exchanges take.
     pub unexplained_exchange: u64,
     /// Executed cycles of everything else: stream copies, syncs, control flow.
     pub other: u64,
+}
+
+/// Cycles by the pass that they are spent in.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+pub struct PassCycles {
+    /// In the forward pass; all of inference.
+    pub forward: u64,
+    /// In the backward pass, without what is recomputed for it.
+    pub backward: u64,
+    /// In forward operations that run again for the backward pass.
+    pub recomputed: u64,
+    /// In updates of weights.
+    pub update: u64,
+}
+
+impl PassCycles {
+    /// Those of an operation in this pass, of which `later` are from the start of the
+    /// backward pass on. Where a profile was recorded with recomputation, these are
+    /// recomputed.
+    fn of(pass: Pass, all: u64, later: u64, is_recomputed: bool) -> Self {
+        let mut passes = Self::default();
+        match pass {
+            Pass::Forward => passes.forward = all,
+            Pass::Backward => passes.backward = all,
+            Pass::Update => passes.update = all,
+            Pass::Both if is_recomputed => {
+                (passes.forward, passes.recomputed) = (all.saturating_sub(later), later);
+            }
+            Pass::Both => (passes.forward, passes.backward) = (all.saturating_sub(later), later),
+        }
+        passes
+    }
+
+    /// All of them.
+    pub fn total(self) -> u64 {
+        self.running_sums()[3]
+    }
+
+    /// The sums of the first one, two, three and all passes. Shares and means of these
+    /// never fall from one to the next, so those of the passes add up to that of the
+    /// whole.
+    fn running_sums(self) -> [u64; 4] {
+        let mut sum = 0u64;
+        [self.forward, self.backward, self.recomputed, self.update].map(|own| {
+            sum = sum.saturating_add(own);
+            sum
+        })
+    }
+
+    fn from_running_sums([forward, backward, recomputed, update]: [u64; 4]) -> Self {
+        Self {
+            forward,
+            backward: backward - forward,
+            recomputed: recomputed - backward,
+            update: update - recomputed,
+        }
+    }
 }
 
 /// The cycles of every layer, of one run: the mean, rounded up, where several
@@ -69,6 +136,10 @@ pub struct CyclesByLayer {
     pub by_layer: Vec<u64>,
     /// The part of each of `by_layer` that exchanges take; the rest is of compute sets.
     pub exchange_by_layer: Vec<u64>,
+    /// The passes of each of `by_layer`.
+    pub passes_by_layer: Vec<PassCycles>,
+    /// The part of the first position that is Out's, where Out runs on the first IPU.
+    pub out_in_first: PassCycles,
     /// Those of operations that the placement leaves out or puts into every
     /// stage, and of compute sets and exchanges that belong to no operation.
     pub unplaced: u64,
@@ -76,6 +147,8 @@ pub struct CyclesByLayer {
     pub unplaced_exchange: u64,
     /// Executed cycles of stream copies, syncs and control flow.
     pub other: u64,
+    /// Cycles of a tile in a second, if the profile has them.
+    pub clock_hertz: Option<u64>,
 }
 
 /// The profile says nothing of cycles, but the request needs them.
@@ -99,51 +172,104 @@ impl Model {
             CycleSource::Executed { runs } => runs.max(1),
             CycleSource::Estimated => 1,
         };
-        // Parts and means of a smaller number are never above those of a larger one:
-        // exchanges stay a part of the whole in each layer.
-        let (by_layer, unplaced) =
-            shared_by_layer(placement, &cycles.by_operation, cycles.unexplained, runs);
-        let (exchange_by_layer, unplaced_exchange) = shared_by_layer(
-            placement,
-            &cycles.exchange_by_operation,
-            cycles.unexplained_exchange,
-            runs,
-        );
+        let mut sums = LayerSums::new(placement.positions.len());
+        for operation in 0..cycles.by_operation.len() {
+            let passes = self.passes_of(cycles, operation);
+            let exchange = cycles.exchange_by_operation[operation];
+            sums.add(placement, operation, passes.running_sums(), exchange);
+        }
         Some(CyclesByLayer {
-            source: cycles.source,
-            by_layer,
-            exchange_by_layer,
-            unplaced,
-            unplaced_exchange,
-            other: cycles.other.div_ceil(runs),
+            clock_hertz: self.made.clock_hertz.filter(|&clock| clock > 0),
+            ..sums.means(cycles, runs)
         })
+    }
+
+    /// The cycles of an operation by pass.
+    fn passes_of(&self, cycles: &OperationCycles, operation: usize) -> PassCycles {
+        PassCycles::of(
+            self.operations[operation].pass,
+            cycles.by_operation[operation],
+            cycles.later_by_operation[operation],
+            self.recording.recomputes,
+        )
     }
 }
 
-/// What operations take, by layer and in none of them, in the mean of the runs.
-fn shared_by_layer(
-    placement: &Placement,
-    by_operation: &[u64],
-    unexplained: u64,
-    runs: u64,
-) -> (Vec<u64>, u64) {
-    let mut by_layer = vec![0u64; placement.positions.len()];
-    let mut unplaced = unexplained;
-    for (operation, &own) in by_operation.iter().enumerate() {
-        let places = placement.places_of(operation);
-        if places.is_empty() {
-            unplaced = unplaced.saturating_add(own);
-        }
-        // The first places get what cannot be shared out evenly.
-        let count = places.len() as u64;
-        for (&place, number) in places.iter().zip(0..) {
-            let part = own / count + u64::from(number < own % count);
-            let sum = &mut by_layer[place as usize];
-            *sum = sum.saturating_add(part);
+/// What operations take, by layer and in none of them, over all runs.
+struct LayerSums {
+    /// By layer, the running sums of the passes.
+    passes: Vec<[u64; 4]>,
+    exchange: Vec<u64>,
+    /// Those of Out, where it is in one position with In.
+    out: [u64; 4],
+    unplaced: u64,
+    unplaced_exchange: u64,
+}
+
+impl LayerSums {
+    fn new(layers: usize) -> Self {
+        Self {
+            passes: vec![[0; 4]; layers],
+            exchange: vec![0; layers],
+            out: [0; 4],
+            unplaced: 0,
+            unplaced_exchange: 0,
         }
     }
-    let means = by_layer.into_iter().map(|sum| sum.div_ceil(runs));
-    (means.collect(), unplaced.div_ceil(runs))
+
+    /// Adds an operation to the layers that it counts in, in equal parts.
+    fn add(&mut self, placement: &Placement, operation: usize, passes: [u64; 4], exchange: u64) {
+        let places = placement.places_of(operation);
+        if places.is_empty() {
+            self.unplaced = self.unplaced.saturating_add(passes[3]);
+            self.unplaced_exchange = self.unplaced_exchange.saturating_add(exchange);
+        }
+        let count = places.len() as u64;
+        for (&place, number) in places.iter().zip(0..) {
+            // The first places get what cannot be shared out evenly.
+            let part = |own: u64| own / count + u64::from(number < own % count);
+            add_all(&mut self.passes[place as usize], passes.map(part));
+            let sum = &mut self.exchange[place as usize];
+            *sum = sum.saturating_add(part(exchange));
+            if place == 0 {
+                let (own, all) = placement.out_in_first(operation);
+                let of_out = passes.map(|own_cycles| share(part(own_cycles), own, all));
+                add_all(&mut self.out, of_out);
+            }
+        }
+    }
+
+    /// The means of the runs. Those of a smaller number are never above those of a
+    /// larger one: passes and exchanges stay parts of the whole.
+    fn means(self, cycles: &OperationCycles, runs: u64) -> CyclesByLayer {
+        let mean = |sum: u64| sum.div_ceil(runs);
+        let passes = |sums: &[u64; 4]| PassCycles::from_running_sums(sums.map(mean));
+        let unexplained = cycles.unexplained_exchange;
+        CyclesByLayer {
+            source: cycles.source,
+            by_layer: self.passes.iter().map(|sums| mean(sums[3])).collect(),
+            exchange_by_layer: self.exchange.into_iter().map(mean).collect(),
+            passes_by_layer: self.passes.iter().map(passes).collect(),
+            out_in_first: passes(&self.out),
+            unplaced: mean(self.unplaced.saturating_add(cycles.unexplained)),
+            unplaced_exchange: mean(self.unplaced_exchange.saturating_add(unexplained)),
+            other: mean(cycles.other),
+            clock_hertz: None,
+        }
+    }
+}
+
+fn add_all(sums: &mut [u64; 4], more: [u64; 4]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum = sum.saturating_add(more);
+    }
+}
+
+/// `part` of `whole` of these cycles, rounded down; none of nothing.
+fn share(cycles: u64, part: u64, whole: u64) -> u64 {
+    let share = u128::from(cycles) * u128::from(part);
+    let share = share.checked_div(u128::from(whole)).unwrap_or(0);
+    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 /// The cycles of each operation: as executed, otherwise as estimated.
@@ -151,6 +277,7 @@ pub(super) fn of_operations(
     programs: &Programs,
     cycles: &Cycles,
     found: &Found,
+    backward: Option<(&StepIndex, u32)>,
 ) -> Option<OperationCycles> {
     let executed = cycles.executed.as_ref();
     let executed = executed.filter(|executed| has_any(programs, &executed.by_program));
@@ -160,10 +287,49 @@ pub(super) fn of_operations(
         return None;
     }
     let executions = found.walk.executions(programs, &cycles.repeats);
+    let later = LaterSteps::new(found, backward);
     match (executed, estimated) {
-        (Some(executed), _) => Some(share_out(programs, executed, found, &executions)),
-        (None, Some(estimated)) => Some(add_up(programs, estimated, found, &executions)),
+        (Some(executed), _) => Some(share_out(programs, executed, found, &executions, &later)),
+        (None, Some(estimated)) => Some(add_up(programs, estimated, found, &executions, &later)),
         (None, None) => None,
+    }
+}
+
+/// Which steps are from the start of the backward pass on.
+struct LaterSteps<'a> {
+    backward: Option<(&'a StepIndex, u32)>,
+    /// By step, the call path that it is on.
+    paths: Vec<Option<Path>>,
+}
+
+impl<'a> LaterSteps<'a> {
+    fn new(found: &Found, backward: Option<(&'a StepIndex, u32)>) -> Self {
+        let paths = backward.map(|(steps, _)| steps.walk_paths(&found.walk.paths));
+        Self {
+            backward,
+            paths: paths.unwrap_or_default(),
+        }
+    }
+
+    /// The part of the cycles of a visit that is later: by how many of its steps are. A
+    /// body that is listed once for several calls is told by all steps of the program.
+    fn part(&self, (path, program): (Path, u32), cycles: u64) -> u64 {
+        let Some((steps, start)) = self.backward else {
+            return 0;
+        };
+        let count = |is_on_path: &dyn Fn(u32) -> bool| {
+            let steps = steps.of(program).iter();
+            let steps = steps.filter(|&&step| is_on_path(step));
+            steps.fold((0, 0), |(later, all), &step| {
+                (later + u64::from(step >= start), all + 1)
+            })
+        };
+        let own = |step: u32| self.paths.get(step as usize) == Some(&Some(path));
+        let (later, all) = match count(&own) {
+            (_, 0) => count(&|_| true),
+            counted => counted,
+        };
+        share(cycles, later, all)
     }
 }
 
@@ -197,12 +363,14 @@ fn add_up(
     estimated: &[u64],
     found: &Found,
     executions: &[u64],
+    later: &LaterSteps<'_>,
 ) -> OperationCycles {
     let mut sums = OperationCycles::none(CycleSource::Estimated, found);
-    for (visit, &(_, program)) in found.walk.visits.iter().enumerate() {
+    for (visit, &(path, program)) in found.walk.visits.iter().enumerate() {
         if let Some(work) = work(programs, program as usize) {
             let cycles = estimated[program as usize].saturating_mul(executions[visit]);
-            sums.add(found.operation_of[visit], work, cycles);
+            let later = later.part((path, program), cycles);
+            sums.add(found.operation_of[visit], work, cycles, later);
         }
     }
     sums
@@ -215,6 +383,7 @@ fn share_out(
     executed: &Executed,
     found: &Found,
     executions: &[u64],
+    later: &LaterSteps<'_>,
 ) -> OperationCycles {
     let runs = executed.runs;
     let mut sums = OperationCycles::none(CycleSource::Executed { runs }, found);
@@ -226,12 +395,12 @@ fn share_out(
     for (program, &cycles) in executed.by_program.iter().enumerate() {
         match work(programs, program) {
             None => sums.other = sums.other.saturating_add(cycles),
-            Some(work) if all[program] == 0 => sums.add(NO_OPERATION, work, cycles),
+            Some(work) if all[program] == 0 => sums.add(NO_OPERATION, work, cycles, 0),
             Some(_) => {}
         }
     }
     let mut before = vec![0u128; programs.all.len()];
-    for (visit, &(_, program)) in found.walk.visits.iter().enumerate() {
+    for (visit, &(path, program)) in found.walk.visits.iter().enumerate() {
         let program = program as usize;
         if let Some(work) = work(programs, program).filter(|_| all[program] > 0) {
             let from = before[program];
@@ -239,7 +408,9 @@ fn share_out(
             before[program] = to;
             let cycles = u128::from(executed.by_program[program]);
             let part = cycles * to / all[program] - cycles * from / all[program];
-            sums.add(found.operation_of[visit], work, part as u64);
+            let part = part as u64;
+            let later = later.part((path, program as u32), part);
+            sums.add(found.operation_of[visit], work, part, later);
         }
     }
     sums
@@ -251,6 +422,7 @@ impl OperationCycles {
         Self {
             source,
             exchange_by_operation: by_operation.clone(),
+            later_by_operation: by_operation.clone(),
             by_operation,
             unexplained: 0,
             unexplained_exchange: 0,
@@ -258,7 +430,11 @@ impl OperationCycles {
         }
     }
 
-    fn add(&mut self, operation: u32, work: Work, cycles: u64) {
+    fn add(&mut self, operation: u32, work: Work, cycles: u64, later: u64) {
+        if operation != NO_OPERATION {
+            let sum = &mut self.later_by_operation[operation as usize];
+            *sum = sum.saturating_add(later);
+        }
         let (all, exchange) = match operation {
             NO_OPERATION => (&mut self.unexplained, &mut self.unexplained_exchange),
             operation => (

@@ -44,7 +44,7 @@ pub use belonging::Belonging;
 use call_sites::CallSites;
 pub use call_sites::NO_CALL;
 pub use code::{CodeKind, GroupCode, Piece};
-pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles};
+pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles, PassCycles};
 pub use error::ModelError;
 use flow::FlowUses;
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
@@ -262,7 +262,8 @@ impl Model {
         let is_weight = |set| flow::is_weight(&use_sets, &named.labels, set);
         let flow = flow_uses.flow(&profile.classes, collected.data.uses(), is_weight)?;
         let programs = operations::owned_programs(&profile.programs, &found.groups);
-        let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found);
+        let backward = backward_start.map(|start| (&steps, start));
+        let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found, backward);
         let lookup = ProfileLookup::new(
             profile.variables,
             set_of,

@@ -193,8 +193,11 @@ pub struct SweepRow {
     pub free: i64,
     /// Bytes over all cuts together.
     pub cut_bytes: u64,
-    /// Cycles of the slowest stage, when they are known.
+    /// Cycles of the slowest stage for a micro-batch, when they are known.
     pub slowest_stage_cycles: Option<u64>,
+    /// Cycles of a step, when they are known; left out in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_cycles: Option<u64>,
     /// The layers of each stage.
     pub stages: Vec<LayerNames>,
     /// Why this number is a practical one, such as `one machine`.

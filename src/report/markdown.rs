@@ -4,7 +4,7 @@ use super::fit::{sentences as fit_sentences, tables as fit_tables};
 use super::sentences::{self, Phrase, Sentence};
 use super::table::{Cell, Table};
 use super::text::{capital, grouped, shown};
-use super::{Report, tables};
+use super::{Report, plan, step, tables};
 use crate::escape::markdown;
 use std::fmt::Write;
 
@@ -42,6 +42,11 @@ pub fn text(report: &Report) -> String {
         let stages = tables::stages(report).only(&STAGES);
         text += &table(stages.without_zeros(&tables::ADDED));
         text += &table(tables::cuts(report).only(&CUTS));
+        text += &list(
+            step::sentences(report)
+                .iter()
+                .map(|line| said(report, line)),
+        );
         for line in sentences::too_large(report) {
             text += &paragraph(report, &line);
         }
@@ -49,6 +54,14 @@ pub fn text(report: &Report) -> String {
     if let Some(sweep) = &report.sweep {
         let sweep = tables::sweep(sweep, report.pseudo_layers);
         text += &table(sweep.without("Stages").without("Of the limit"));
+    }
+    if let Some(plan) = &report.plan {
+        text += &list(
+            plan::sentences(report)
+                .iter()
+                .map(|line| said(report, line)),
+        );
+        text += &table(plan::table(plan, report.pseudo_layers).without("Command"));
     }
     text += &largest_layers(report);
     if let Some(coverage) = &report.memory.coverage {
@@ -62,7 +75,7 @@ pub fn text(report: &Report) -> String {
     text + &footer(report)
 }
 
-const STAGES: [&str; 13] = [
+const STAGES: [&str; 14] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -76,6 +89,7 @@ const STAGES: [&str; 13] = [
     "Waiting",
     "Passing through",
     tables::LEARNT,
+    "Cycles",
 ];
 const IPUS: [&str; 10] = [
     "IPU",

@@ -35,12 +35,14 @@ mod live_steps;
 mod liveness;
 mod markdown;
 mod pipeline;
+mod plan;
 mod provenance;
 #[cfg(test)]
 mod pseudo_layer_forms;
 mod recorded;
 mod sentences;
 mod split;
+mod step;
 mod table;
 mod tables;
 pub mod terminal;
@@ -72,12 +74,14 @@ pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use markdown::text as markdown;
 pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVariable};
+pub use plan::{PlanFacts, PlanRow, table as plan_table};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{
     CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
     RecordedMemory, StageCycles, TileTotals,
 };
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
+pub use step::StepFacts;
 pub use table::{Format, Table};
 pub use tables::sweep as sweep_table;
 pub use text::printable;
@@ -100,7 +104,7 @@ pub enum DocumentFormat {
 }
 
 /// The version of the documents that are written here.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// All that a run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -159,9 +163,16 @@ pub struct Report {
     /// The best split for each number of IPUs, when that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
+    /// The whole configurations that fit, when these were requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanFacts>,
     /// What every other split would need, when a split and a page were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIf>,
+    /// What one step of the pipeline takes, where the profile has cycles and a split was
+    /// requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepFacts>,
     /// Cycles of layers and stages, where the profile has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
@@ -229,7 +240,7 @@ impl Report {
         }
     }
 
-    /// The JSON Schema of the document, which `schema/report-v1.schema.json`
+    /// The JSON Schema of the document, which `schema/report-v2.schema.json`
     /// holds.
     pub fn schema() -> schemars::Schema {
         schemars::schema_for!(Report)

@@ -3,6 +3,7 @@
 
 use super::TileMap;
 use crate::memory::Parts;
+use crate::model::PassCycles;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +136,9 @@ pub struct LayerCycles {
     /// sets; left out in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<u64>,
+    /// The same by pass; left out in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<PassCycles>,
 }
 
 /// The cycles of one stage.
@@ -142,10 +146,15 @@ pub struct LayerCycles {
 pub struct StageCycles {
     /// The stage.
     pub stage: u32,
-    /// Its cycles.
+    /// Its cycles for a micro-batch, with what the pipeline recomputes and without the
+    /// update; in version 1, all cycles of its layers.
     pub cycles: u64,
     /// The part of them that exchanges between tiles take, the rest being of compute
     /// sets; left out in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<u64>,
+    /// Its cycles by pass, those of the update in a step; left out in reports of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<PassCycles>,
 }

@@ -26,9 +26,9 @@ const PIPELINE_PARTS: [Column; 5] = [
     Column::new("Passing through", Kind::Bytes, "/parts/passing"),
 ];
 
-/// What a pipeline adds, and what was learnt: shown to people where it is not 0
-/// everywhere.
-pub(super) const ADDED: [&str; 8] = [
+/// What a pipeline adds, what was learnt, and cycles: shown to people where they are not
+/// 0 everywhere.
+pub(super) const ADDED: [&str; 9] = [
     "Pipeline stages after it",
     "Copies",
     "Recomputed",
@@ -37,6 +37,7 @@ pub(super) const ADDED: [&str; 8] = [
     "Waiting",
     "Passing through",
     LEARNT,
+    "Cycles",
 ];
 
 /// The bytes that were learnt: shown to programs too where they are not 0
@@ -197,7 +198,7 @@ pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 12] {
     std::array::from_fn(|part| (NAMES[part].0, NAMES[part].1, bytes[part]))
 }
 
-const SWEEP: [Column; 10] = [
+const SWEEP: [Column; 11] = [
     Column::new("IPUs", Kind::Count, "/ipus"),
     Column::text("Fits"),
     Column::new("Fullest tile", Kind::Bytes, "/fullest_tile_bytes"),
@@ -212,6 +213,7 @@ const SWEEP: [Column; 10] = [
     Column::new("Layers of each stage", Kind::Layers, ""),
     Column::text("Note"),
     Column::new("Of the limit", Kind::Share, ""),
+    Column::new("Cycles of a step", Kind::Count, "/step_cycles"),
 ];
 
 /// One row for each number of IPUs. Where none fits, the row is about the split
@@ -231,6 +233,7 @@ pub fn sweep(sweep: &Sweep, pseudo_layers: PseudoLayers) -> Table {
             Cell::Stages(stages.clone()),
             hint.clone(),
             Cell::Share(row.fullest_tile_bytes, sweep.limit),
+            row.step_cycles,
         ];
         table.row(format!("/sweep/rows/{place}"), cells);
     }

@@ -9,7 +9,7 @@ pub use text_style::{Screen, Severity, TextStyle};
 use super::fit::{sentences as fit_sentences, tables as fit_tables};
 use super::sentences::{self, Sentence};
 use super::table::{Cell, Kind, Table as Rows};
-use super::{NO_VERDICT, Report, Split, Stage, Units, tables};
+use super::{NO_VERDICT, Report, Split, Stage, Units, plan, step, tables};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
@@ -36,7 +36,7 @@ pub fn table(report: &Report, split: &Split, look: &TextStyle) -> String {
     lines.join("\n")
 }
 
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -48,6 +48,7 @@ const COLUMNS: [&str; 11] = [
     "Passing through",
     tables::LEARNT,
     "Of the limit",
+    "Cycles",
 ];
 
 /// A bar for each row of a table.
@@ -225,6 +226,40 @@ pub fn verdict(report: &Report, split: &Split, look: &TextStyle) -> String {
     lines.extend(words.indented(&sentences::too_large(report)));
     lines.join("\n")
 }
+
+/// What a step of the pipeline takes.
+pub fn step(report: &Report, look: &TextStyle) -> Vec<String> {
+    let words = Words::new(report, look);
+    let lines = step::sentences(report);
+    lines.iter().map(|own| words.say(own)).collect()
+}
+
+/// The configurations that fit: as a table on a screen, and which is recommended.
+pub fn plan(report: &Report, look: &TextStyle) -> Vec<String> {
+    let words = Words::new(report, look);
+    let sentences = plan::sentences(report);
+    let drawn = report
+        .plan
+        .as_ref()
+        .filter(|_| look.screen.is_some())
+        .map(|own| {
+            let rows = plan::table(own, report.pseudo_layers).only(&PLAN_COLUMNS);
+            plain_table(&rows, words.units).trim_fmt()
+        });
+    let lines = sentences.iter().map(|own| words.say(own));
+    drawn.into_iter().chain(lines).collect()
+}
+
+const PLAN_COLUMNS: [&str; 8] = [
+    "IPUs",
+    "Replicas",
+    "Schedule",
+    "Recompute",
+    "Peak memory",
+    "Of the limit",
+    "Step (ms)",
+    "Layers of each stage",
+];
 
 /// What else is to be said of the split: what was learnt, tied weights, the best
 /// split beside one that was given, and why nothing fits. Each may have several

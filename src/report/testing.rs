@@ -1,8 +1,8 @@
 //! A small report for tests of the forms.
 
 use super::*;
-use crate::memory::{Accumulator, Parts, Recompute, Schedule};
-use crate::model::Framework;
+use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule};
+use crate::model::{Framework, PassCycles};
 use std::ops::Range;
 
 fn parts(variables: u64) -> Parts {
@@ -247,6 +247,8 @@ pub(crate) fn report() -> Report {
         live_steps: Some(live_steps()),
         sweep: Some(sweep(limit)),
         what_if: Some(what_if()),
+        step: Some(step()),
+        plan: Some(plan()),
         execution: Some(execution()),
         warnings: vec!["only 1 of 9 operations got a layer".into()],
         contradictions: Vec::new(),
@@ -374,6 +376,7 @@ fn sweep(limit: u64) -> Sweep {
         free: limit as i64 - bytes as i64,
         cut_bytes: 4096 * u64::from(ipus - 1),
         slowest_stage_cycles: Some(1000 / u64::from(ipus)),
+        step_cycles: Some(5000 / u64::from(ipus)),
         stages: vec![vec![None, Some("0".into())]],
         hint: (ipus == 4).then(|| "one machine".into()),
     };
@@ -469,16 +472,79 @@ fn live_steps() -> LiveSteps {
     }
 }
 
+fn plan() -> PlanFacts {
+    let row = |ipus: u32, cycles| PlanRow {
+        ipus,
+        replicas: 4 / ipus,
+        schedule: Schedule::Popart,
+        recompute: Recompute::Stage,
+        fullest_tile_bytes: 400_000 / u64::from(ipus),
+        limit: 638_976,
+        free: 38_976,
+        cycles: Some(cycles),
+        micro_batches: Some(7),
+        milliseconds: Some(1.5),
+        efficiency: Some(0.75),
+        samples_per_second: None,
+        is_within: true,
+        is_shortest: true,
+        stages: vec![vec![None, Some("0".into())], vec![Some("Out".into())]],
+        ends: vec![2, 5],
+        command: "popliner profile.pop --num-ipus=2".into(),
+    };
+    PlanFacts {
+        max_ipus: 4,
+        ipus_tried: vec![1, 2, 4],
+        pipelines_tried: vec![Pipeline {
+            schedule: Schedule::Popart,
+            recompute: Recompute::Stage,
+            ..Pipeline::default()
+        }],
+        rows: vec![row(2, 1000), row(1, 3000)],
+    }
+}
+
+fn step() -> StepFacts {
+    StepFacts {
+        micro_batches: 3,
+        micro_batches_by_default: true,
+        micro_batch: Some(8),
+        replicas: 2,
+        cycles: 3000,
+        steady_cycles: 590,
+        ramp_cycles: 830,
+        update_cycles: 100,
+        copy_cycles: Some(300),
+        slowest_stage: 1,
+        efficiency: 0.59,
+        milliseconds: Some(0.003),
+        samples_per_second: Some(16_000_000.0),
+        max_milliseconds: Some(0.002),
+        is_within: false,
+        at_least_cycles: Some(2900),
+    }
+}
+
 fn execution() -> Execution {
     let layer = |name: Option<&str>, cycles, exchange| LayerCycles {
         name: name.map(String::from),
         cycles,
         exchange: Some(exchange),
+        passes: Some(PassCycles {
+            forward: cycles - cycles / 4,
+            backward: cycles / 4,
+            ..PassCycles::default()
+        }),
     };
     let stage = |stage, cycles, exchange| StageCycles {
         stage,
         cycles,
         exchange: Some(exchange),
+        passes: Some(PassCycles {
+            forward: cycles / 2,
+            recomputed: cycles - cycles / 2,
+            ..PassCycles::default()
+        }),
     };
     Execution {
         source: ExecutionSource::CompileTimeEstimates,
@@ -594,6 +660,8 @@ pub(crate) fn compiled() -> Report {
         liveness: None,
         sweep: None,
         what_if: None,
+        step: None,
+        plan: None,
         execution: None,
         ..report()
     }

@@ -77,9 +77,14 @@ fn target(model: &Model) -> Checked {
 
 fn cycles(cycles: &OperationCycles, model: &Model) -> Checked {
     let (all, exchange) = (&cycles.by_operation, &cycles.exchange_by_operation);
-    let count = model.operations.len();
-    ensure(all.len() == count && exchange.len() == count, || {
+    let later = &cycles.later_by_operation;
+    let lengths = [all.len(), exchange.len(), later.len()];
+    ensure(lengths == [model.operations.len(); 3], || {
         "there are not as many cycles as operations".into()
+    })?;
+    let mut later = all.iter().zip(later);
+    ensure(later.all(|(all, later)| later <= all), || {
+        "the backward pass takes more cycles than there are".into()
     })?;
     let unexplained = (&cycles.unexplained, &cycles.unexplained_exchange);
     let mut sums = all.iter().zip(exchange).chain([unexplained]);

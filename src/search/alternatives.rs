@@ -4,6 +4,7 @@ use super::{CostedRequest, MOST_STAGES, SearchError, rough};
 use crate::memory::{Learnt, MemoryModel, Pipeline, RangeCosts, Recompute};
 use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
+use crate::time::StageTimes;
 
 /// The best split of the same model in another pipeline.
 #[derive(Debug)]
@@ -24,7 +25,31 @@ pub(super) struct OtherPipeline<'a> {
     costs: RangeCosts,
 }
 
-impl OtherPipeline<'_> {
+impl<'a> OtherPipeline<'a> {
+    /// The model in another pipeline, of which ranges are to be computed that need at most
+    /// `limit`.
+    pub(super) fn new(
+        memory: &MemoryModel<'a>,
+        pipeline: Pipeline,
+        limit: u64,
+    ) -> Result<Self, SearchError> {
+        Ok(Self {
+            memory: in_other(memory, pipeline)?,
+            limit,
+            costs: RangeCosts::default(),
+        })
+    }
+
+    /// The pipeline.
+    pub(super) fn pipeline(&self) -> Pipeline {
+        self.memory.pipeline()
+    }
+
+    /// The costs that were computed.
+    pub(super) fn costs(&self) -> &RangeCosts {
+        &self.costs
+    }
+
     /// What is to be computed of it.
     pub(super) fn wanted(&self) -> (&MemoryModel<'_>, u64) {
         (&self.memory, self.limit)
@@ -42,9 +67,12 @@ impl OtherPipeline<'_> {
         costed: &CostedRequest,
         progress: &Progress,
     ) -> Result<Option<(bool, Solution)>, SearchError> {
+        let in_this = |own: &StageTimes| own.in_pipeline(self.memory.pipeline());
+        let times = costed.times.as_ref().map(in_this);
         loop {
             let problem = Problem {
                 costs: &self.costs,
+                times: times.as_ref(),
                 ..costed.problem()
             };
             if let Some(best) = solve::solve(&problem)? {
@@ -102,13 +130,11 @@ pub(super) fn others<'a>(
 ) -> Result<Vec<OtherPipeline<'a>>, SearchError> {
     let limit = costed.request.highest_limit();
     let other = |pipeline| {
-        let memory = in_other(memory, pipeline)?;
-        let rough = rough::peak(&memory, costed)?;
-        Ok(OtherPipeline {
-            limit: rough.map_or(u64::MAX, |rough| rough.limit_of_best(limit)),
-            costs: RangeCosts::default(),
-            memory,
-        })
+        let mut other = OtherPipeline::new(memory, pipeline, u64::MAX)?;
+        if let Some(rough) = rough::peak(&other.memory, costed)? {
+            other.limit = rough.limit_of_best(limit);
+        }
+        Ok(other)
     };
     memory
         .pipeline()

@@ -6,12 +6,14 @@
 //! that it found in full: once, for everything that is shown of them.
 
 mod alternatives;
+mod front;
 mod request;
 mod rough;
 mod ties;
 
 pub use alternatives::Alternative;
 use alternatives::OtherPipeline;
+pub use front::{Configuration, Front};
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 
 use crate::memory::{MemoryModel, RangeCosts, StageMemory};
@@ -21,6 +23,7 @@ use crate::progress::{Progress, Unit};
 use crate::solve::{
     self, Constraint, Goal, Greedy, Infeasible, Limits, Problem, Solution, SolveError,
 };
+use crate::time::StageTimes;
 use std::ops::Range;
 use thiserror::Error;
 
@@ -78,6 +81,9 @@ pub struct CostedRequest {
     pub costs_up_to: u64,
     /// Bytes over a cut after each position but the last.
     pub cut_bytes: Vec<u64>,
+    /// The cycles of stages in the pipeline, and what a step takes, when the profile has
+    /// cycles.
+    pub times: Option<StageTimes>,
 }
 
 /// What a search found.
@@ -105,6 +111,8 @@ pub struct SearchResult {
     /// Bytes on the fullest tile of the split if its pipeline computed nothing
     /// again; `None` where it does not.
     pub without_recomputation: Option<u64>,
+    /// The best whole configurations, when these were requested.
+    pub plan: Option<Front>,
     /// What other pipelines would need, when nothing fits or moves were requested.
     pub alternatives: Vec<Alternative>,
 }
@@ -179,12 +187,33 @@ pub(crate) fn search_with(
         alternatives::compute_costs(&mut others, &costed, progress)?;
     }
     let alternatives = alternatives::find(others, &costed, progress)?;
+    let plan = costed
+        .request
+        .plan
+        .then(|| front::front(&costed, memory, progress));
+    let plan = plan.transpose()?;
     let _task = progress.begin("weighing stages", Unit::Rows, 0);
     let result = SearchResult::new(costed, outcome, memory)?;
     Ok(SearchResult {
         alternatives,
+        plan,
         ..result
     })
+}
+
+/// The times of stages in the pipeline of `memory`.
+fn stage_times(
+    memory: &MemoryModel<'_>,
+    placement: &Placement,
+    request: &SearchRequest,
+) -> Option<StageTimes> {
+    Some(StageTimes::new(
+        request.cycles.as_ref()?,
+        &placement.positions,
+        (memory.pipeline(), memory.is_training()),
+        memory.cut_bytes_by_pass(),
+        request.step,
+    ))
 }
 
 impl CostedRequest {
@@ -195,12 +224,14 @@ impl CostedRequest {
         if request.solver == Solver::Ilp {
             constraints.extend(ties::constraints(placement));
         }
+        let ipus = request.ipus.highest();
         Self {
-            ipus: request.ipus.highest(),
+            ipus,
             constraints,
             costs: RangeCosts::default(),
             costs_up_to: 0,
             cut_bytes: memory.cut_bytes(),
+            times: stage_times(memory, placement, &request).map(|own| own.for_stages(ipus)),
             request,
         }
     }
@@ -260,6 +291,7 @@ impl CostedRequest {
         if let IpuCount::UpTo(most) = self.request.ipus {
             let fewest = solve::fewest_stages(&self.problem())?;
             self.ipus = fewest.map_or(most, |fewest| fewest.min(most));
+            self.times = self.times.take().map(|own| own.for_stages(self.ipus));
         }
         Ok(())
     }
@@ -269,7 +301,7 @@ impl CostedRequest {
         Problem {
             costs: &self.costs,
             cut_bytes: &self.cut_bytes,
-            cycles: self.request.cycles.as_deref(),
+            times: self.times.as_ref(),
             ipus: self.ipus,
             limits: Limits::new(&self.request.limits).first(self.ipus),
             constraints: &self.constraints,
@@ -457,6 +489,7 @@ impl SearchResult {
             sweep,
             too_large: Vec::new(),
             without_recomputation,
+            plan: None,
             alternatives: Vec::new(),
         };
         if result.costed.request.split && !result.fits() {

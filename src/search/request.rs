@@ -2,8 +2,11 @@
 
 use crate::memory::PipelineOptions;
 use crate::message::BadValue;
+use crate::model::CyclesByLayer;
 use crate::solve::{Constraint, Goal, Limits, Plan};
+use crate::time::StepOptions;
 use clap::ValueEnum;
+use std::fmt;
 use std::str::FromStr;
 
 /// What a search must find. The default is the best split of all layers over at
@@ -31,13 +34,17 @@ pub struct SearchRequest {
     /// order.
     pub constraints: Vec<Constraint>,
     /// Cycles by position, when the profile has them.
-    pub cycles: Option<Vec<u64>>,
+    pub cycles: Option<CyclesByLayer>,
+    /// What a step depends on beside these.
+    pub step: StepOptions,
     /// A split to be judged beside the best one.
     pub given: Option<Plan>,
     /// Is a split wanted? Else only what the other fields ask for.
     pub split: bool,
     /// Is the best split for each number of IPUs wanted?
     pub sweep: bool,
+    /// Are the best whole configurations wanted, of all numbers of IPUs and pipelines?
+    pub plan: bool,
     /// Is it wanted what moving a layer over a cut would do?
     pub moves: bool,
     /// Is it wanted what every other split would need, and the best split for other
@@ -56,9 +63,11 @@ impl Default for SearchRequest {
             goal: Goal::Peak,
             constraints: Vec::new(),
             cycles: None,
+            step: StepOptions::default(),
             given: None,
             split: true,
             sweep: false,
+            plan: false,
             moves: false,
             what_if: false,
         }
@@ -144,6 +153,18 @@ impl Reserve {
     }
 }
 
+impl fmt::Display for Reserve {
+    /// As the option takes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reserve::Bytes(bytes) => write!(f, "{bytes}"),
+            Reserve::PerCent(thousandths) => {
+                write!(f, "{}.{:03}%", thousandths / 1000, thousandths % 1000)
+            }
+        }
+    }
+}
+
 impl FromStr for Reserve {
     type Err = BadValue;
 
@@ -175,6 +196,7 @@ mod tests {
         let bytes = |amount: &str| amount.parse::<Reserve>().map(|reserve| reserve.of(638_976));
         for amount in ["0", "8192", "5%", "12.5%", "99.999%"] {
             let reserve: Reserve = amount.parse().unwrap();
+            assert_eq!(reserve.to_string().parse(), Ok(reserve));
             for bytes in [1, 7, 638_976, 1 << 40] {
                 let memory = reserve.beside(bytes);
                 assert!(memory - reserve.of(memory) >= bytes, "{amount} {bytes}");

@@ -9,6 +9,7 @@ use super::error::SolveError;
 use super::objectives::{Goal, Objective};
 use super::plan::Plan;
 use super::problem::Problem;
+use crate::time::StageTimes;
 
 /// With this number of edges the integer program takes some hundredths of a
 /// second; with ten times as many, seconds.
@@ -23,8 +24,6 @@ pub(super) struct CheckedProblem<'a> {
     pub stages: usize,
     /// Of larger networks, only a part is given to the integer program.
     pub max_edges: usize,
-    /// Cycles of all positions before each; empty when none are known.
-    cycles_before: Vec<u128>,
     cuts_after: Vec<CutRule>,
     /// Boundaries up to each that must be cut.
     required_until: Vec<usize>,
@@ -45,11 +44,6 @@ impl<'a> CheckedProblem<'a> {
         }
         let cuts_after = cuts_after(problem.constraints, layers);
         let pins = pins(problem);
-        let sum = |before: &mut u128, &cycles: &u64| {
-            *before += u128::from(cycles);
-            Some(*before)
-        };
-        let cycles = problem.cycles.unwrap_or_default().iter().scan(0, sum);
         let mut next_pin = nearest(pins.iter().copied().enumerate().rev());
         next_pin.reverse();
         Ok(Self {
@@ -60,7 +54,6 @@ impl<'a> CheckedProblem<'a> {
                 .min(most_stages(&pins))
                 .min(problem.costs.stages()),
             max_edges: MAX_EDGES,
-            cycles_before: [0].into_iter().chain(cycles).collect(),
             required_until: required_until(&cuts_after),
             cuts_after,
             next_pin,
@@ -90,7 +83,15 @@ impl<'a> CheckedProblem<'a> {
 
     /// Does it matter how many stages come after a stage?
     pub(super) fn is_by_depth(&self) -> bool {
-        self.problem.costs.is_by_depth()
+        let times = self.problem.times;
+        self.problem.costs.is_by_depth() || times.is_some_and(StageTimes::is_by_depth)
+    }
+
+    /// The objectives of the goal of which the numbers are known.
+    pub(super) fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
+        let is_known =
+            |&objective: &Objective| objective != Objective::Cycles || self.problem.times.is_some();
+        self.goal.order().iter().copied().filter(is_known)
     }
 
     /// The maximum number of bytes that any stage may take.
@@ -134,23 +135,25 @@ impl<'a> CheckedProblem<'a> {
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
-    /// What a stage `range` of `peak` bytes counts in `objective`. A stage pays
-    /// for the cut at its end, the last one for none.
-    pub(super) fn value(&self, objective: Objective, range: &Range<usize>, peak: u64) -> u128 {
+    /// What a stage `range` of `peak` bytes with `after` stages after it counts in
+    /// `objective`. A stage pays for the cut at its end, the last one for none.
+    pub(super) fn value(
+        &self,
+        objective: Objective,
+        (range, after): (&Range<usize>, usize),
+        peak: u64,
+    ) -> u128 {
         match objective {
             Objective::Peak => u128::from(peak),
             Objective::Stages => 1,
             Objective::Squares => u128::from(peak) * u128::from(peak),
             Objective::CutBytes => u128::from(self.problem.bytes_over_cut(range.end)),
-            Objective::Cycles => self.cycles(range).unwrap_or(0),
+            Objective::Cycles => {
+                let times = self.problem.times;
+                times.and_then(|own| own.cycles(range, after)).unwrap_or(0)
+            }
             Objective::EarliestCuts => 0,
         }
-    }
-
-    /// Cycles of a stage; `None` when none are known.
-    pub(super) fn cycles(&self, range: &Range<usize>) -> Option<u128> {
-        let before = |position: usize| self.cycles_before.get(position).copied();
-        before(range.end)?.checked_sub(before(range.start)?)
     }
 }
 

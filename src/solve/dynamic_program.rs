@@ -27,7 +27,7 @@ type Key = [u128; MOST];
 pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     let mut caps = Vec::new();
     let mut sums = Vec::new();
-    for &objective in checked.goal.order() {
+    for objective in checked.order() {
         if objective.is_bottleneck() {
             let objectives = [sums.as_slice(), &[objective]].concat();
             let best = StagePass::new(checked, &objectives, &caps).run()?.0;
@@ -248,7 +248,8 @@ impl<'a> StagePass<'a> {
         for (n, &least) in costs.least_from(start).iter().enumerate() {
             let range = start..start + n + 1;
             let is_over = |peak: u64| {
-                let over = |&(objective, cap)| checked.value(objective, &range, peak) > cap;
+                let over =
+                    |&(objective, cap)| checked.value(objective, (&range, after), peak) > cap;
                 peak > limit || self.caps.iter().any(over)
             };
             // So are all longer ones.
@@ -262,7 +263,7 @@ impl<'a> StagePass<'a> {
             if checked.obeys_cuts(&range) {
                 let mut key = Key::default();
                 for (number, &objective) in key.iter_mut().zip(self.objectives) {
-                    *number = checked.value(objective, &range, peak);
+                    *number = checked.value(objective, (&range, after), peak);
                 }
                 candidates.push(Candidate {
                     end: range.end,

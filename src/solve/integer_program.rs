@@ -101,7 +101,7 @@ fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
         return Ok(Search::None);
     }
     let mut proofs = Vec::new();
-    for &objective in checked.goal.order() {
+    for objective in checked.order() {
         if objective.is_bottleneck() {
             let (lowest, proof) = lowest(&network, objective)?;
             network = lowest;
@@ -198,7 +198,7 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
 fn sum_of(checked: &CheckedProblem<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
     let costs = plan.with_after().map(|(stage, after)| {
         let peak = checked.problem.costs.peak(stage.clone(), after)?;
-        Some(checked.value(objective, stage, peak))
+        Some(checked.value(objective, (stage, after), peak))
     });
     costs.sum()
 }

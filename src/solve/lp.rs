@@ -80,7 +80,7 @@ impl LpFile<'_> {
     fn bottleneck(&self) -> Option<&'static str> {
         match self.network.checked.goal {
             Goal::Peak => Some("peak"),
-            Goal::Cycles => Some("cycles"),
+            Goal::Cycles | Goal::Time => Some("cycles"),
             Goal::Fewest | Goal::Communication => None,
         }
     }

@@ -41,6 +41,8 @@ mod conflict;
 mod constraints;
 mod dynamic_program;
 mod error;
+mod fastest;
+mod fitting;
 mod formulation;
 mod greedy;
 mod infeasible;
@@ -61,6 +63,8 @@ pub use certificate::{Certificate, CertificateError, Needed, certificate};
 pub use conflict::{Conflict, ConflictKind};
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use error::SolveError;
+pub use fastest::StepProof;
+pub use fitting::{Fitting, fitting};
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{
     Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, plan_of_lowest_peak,
@@ -86,6 +90,9 @@ pub struct Solution {
     /// What shows that no bottleneck can be lower, in the order of the goal.
     /// A bottleneck below which no range counts anything has no entry.
     pub bottlenecks: Vec<BottleneckProof>,
+    /// What is known of the shortest step, if that is the goal. The other proofs are then
+    /// those of the least cycles of the slowest stage, and of a split that has these.
+    pub step: Option<StepProof>,
 }
 
 /// The optimum of one objective by both programs.
@@ -111,8 +118,26 @@ pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     answer(&CheckedProblem::new(problem)?)
 }
 
-/// Both programs' answer.
+/// The best plan by the goal.
 fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
+    let by_order = answer_by_order(checked)?;
+    let (Goal::Time, Some(start)) = (checked.goal, &by_order) else {
+        return Ok(by_order);
+    };
+    let Some(found) = fastest::fastest(checked, &start.plan) else {
+        return Ok(by_order);
+    };
+    let score = score(checked, &found.plan)?;
+    Ok(by_order.map(|solution| Solution {
+        plan: found.plan,
+        score,
+        step: Some(found.proof),
+        ..solution
+    }))
+}
+
+/// Both programs' answer by the objectives of the goal, one after the other.
+fn answer_by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
     let integer = integer_program::solve(checked)?;
     let dynamic = dynamic_program::solve(checked);
     let (integer, bottlenecks) = match integer {
@@ -135,7 +160,7 @@ fn compare(
     let scored = |plan: &Option<Plan>| plan.as_ref().map(|plan| score(checked, plan)).transpose();
     let (integer_score, dynamic_score) = (scored(&integer)?, scored(&dynamic)?);
     let mut proofs = Vec::new();
-    for &objective in checked.goal.order() {
+    for objective in checked.order() {
         let value = |score: Option<Score>| score.and_then(|score| score.value(objective));
         let both = (value(integer_score), value(dynamic_score));
         agree(objective, both.0, both.1)?;
@@ -157,6 +182,7 @@ fn compare(
         score,
         proofs,
         bottlenecks: Vec::new(),
+        step: None,
     }))
 }
 

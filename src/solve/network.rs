@@ -170,7 +170,8 @@ impl<'q> Network<'q> {
     /// What choosing `edge` counts in `objective`.
     pub(super) fn value(&self, objective: Objective, edge: &Edge<'_>) -> u128 {
         let StageRange { range, peak } = edge.stage_range;
-        self.checked.value(objective, range, *peak)
+        let after = edge.level.after.unwrap_or(0);
+        self.checked.value(objective, (range, after), *peak)
     }
 
     /// The fewest edges of any path over edges that count at most `threshold`

@@ -14,7 +14,7 @@ pub enum Objective {
     Squares,
     /// Bytes over the cuts between stages.
     CutBytes,
-    /// Cycles of the slowest stage.
+    /// Cycles of the slowest stage, with what it recomputes.
     Cycles,
     /// The list of cuts, compared from the first on.
     EarliestCuts,
@@ -33,24 +33,40 @@ pub enum Goal {
     /// The fewest bytes over the cuts; then as peak.
     Communication,
     /// The fewest cycles of the slowest stage, executed or as the compiler
-    /// estimates; then as peak.
+    /// estimates, with what is recomputed; then as peak.
     Cycles,
+    /// The shortest step for each of its micro-batches: with the filling and draining of
+    /// the pipeline, the copies between IPUs and the update; then as peak.
+    Time,
 }
 
 impl Goal {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Peak, Self::Fewest, Self::Communication, Self::Cycles];
+    pub const ALL: [Self; 5] = [
+        Self::Peak,
+        Self::Fewest,
+        Self::Communication,
+        Self::Cycles,
+        Self::Time,
+    ];
 
-    /// The numbers that plans are compared by, the first counting most.
-    /// Plans that are equal in all go to the earliest cuts.
+    /// The numbers that plans are compared by, the first counting most; cycles where
+    /// they are known. Plans that are equal in all go to the earliest cuts. The time of
+    /// a step is no such number: this is then the order of the search that it begins
+    /// with.
     pub fn order(self) -> &'static [Objective] {
         use Objective::{CutBytes, Cycles, Peak, Squares, Stages};
         match self {
-            Self::Peak => &[Peak, Stages, Squares, CutBytes],
-            Self::Fewest => &[Stages, Peak, Squares, CutBytes],
-            Self::Communication => &[CutBytes, Peak, Stages, Squares],
-            Self::Cycles => &[Cycles, Peak, Stages, Squares, CutBytes],
+            Self::Peak => &[Peak, Stages, Cycles, Squares, CutBytes],
+            Self::Fewest => &[Stages, Peak, Cycles, Squares, CutBytes],
+            Self::Communication => &[CutBytes, Peak, Stages, Cycles, Squares],
+            Self::Cycles | Self::Time => &[Cycles, Peak, Stages, Squares, CutBytes],
         }
+    }
+
+    /// Does it mean nothing without cycles?
+    pub fn needs_cycles(self) -> bool {
+        matches!(self, Self::Cycles | Self::Time)
     }
 
     /// What programs call it.
@@ -60,6 +76,7 @@ impl Goal {
             Self::Fewest => "fewest",
             Self::Communication => "communication",
             Self::Cycles => "cycles",
+            Self::Time => "time",
         }
     }
 
@@ -69,7 +86,7 @@ impl Goal {
             Self::Peak => Objective::Peak,
             Self::Fewest => Objective::Stages,
             Self::Communication => Objective::CutBytes,
-            Self::Cycles => Objective::Cycles,
+            Self::Cycles | Self::Time => Objective::Cycles,
         }
     }
 }

@@ -6,6 +6,7 @@ use super::constraints::Constraint;
 use super::error::SolveError;
 use super::objectives::{Goal, Objective};
 use super::problem::Problem;
+use crate::time::StepTime;
 
 /// Stages in order, without a gap, from position 0 to the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl Plan {
 
 /// What a plan is judged by, in exact integers. [`Goal::order`] says which
 /// number counts most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
     /// Bytes on the fullest tile of any stage.
     pub peak: u64,
@@ -64,8 +65,11 @@ pub struct Score {
     pub squares: u128,
     /// Bytes over all cuts. Each boundary may have a full 64 bits of them.
     pub cut_bytes: u128,
-    /// Cycles of the slowest stage; `None` when no cycles are known.
+    /// Cycles of the slowest stage, with what it recomputes; `None` when no cycles are
+    /// known.
     pub slowest_cycles: Option<u128>,
+    /// What a step takes; `None` when no cycles are known.
+    pub step: Option<StepTime>,
 }
 
 impl Score {
@@ -77,7 +81,8 @@ impl Score {
             stages: plan.stages.len(),
             squares: 0,
             cut_bytes: 0,
-            slowest_cycles: problem.cycles.map(|_| 0),
+            slowest_cycles: problem.times.map(|_| 0),
+            step: problem.times.and_then(|times| times.step(plan.stages())),
         };
         for (stage, after) in plan.with_after() {
             let peak = problem.costs.peak(stage.clone(), after)?;
@@ -85,9 +90,8 @@ impl Score {
             score.peak = score.peak.max(peak);
             score.squares = score.squares.checked_add(square)?;
             score.cut_bytes += u128::from(problem.bytes_over_cut(stage.end));
-            if let Some(cycles) = problem.cycles {
-                let cycles = cycles.get(stage.clone())?;
-                let cycles = cycles.iter().map(|&cycles| u128::from(cycles)).sum();
+            if let Some(times) = problem.times {
+                let cycles = times.cycles(stage, after)?;
                 score.slowest_cycles = score.slowest_cycles.max(Some(cycles));
             }
         }
@@ -172,6 +176,7 @@ mod tests {
     use super::*;
     use crate::memory::RangeCosts;
     use crate::solve::{Limits, Rule};
+    use crate::time::StageTimes;
 
     #[test]
     fn a_plan_covers_every_position_once() {
@@ -198,18 +203,22 @@ mod tests {
             squares: 9 + 16 + 4,
             cut_bytes: 10 + u128::from(u64::MAX),
             slowest_cycles: None,
+            step: None,
         };
         assert_eq!(Score::of(&problem, &plan), Some(expected));
         assert_eq!(plan.cuts().collect::<Vec<_>>(), [1, 2]);
+        let times = StageTimes::of_cycles(&[u64::MAX, 5, 7]);
         let problem = Problem {
-            cycles: Some(&[u64::MAX, 5, 7]),
+            times: Some(&times),
             ..problem
         };
         expected.slowest_cycles = Some(u128::from(u64::MAX));
+        expected.step = times.step(plan.stages());
         assert_eq!(Score::of(&problem, &plan), Some(expected));
         let goal = Goal::Communication;
         let first = u128::from(u64::MAX) + 10;
-        assert_eq!(expected.rank(goal), [first, 4, 3, 29].map(Some));
+        let slowest = u128::from(u64::MAX);
+        assert_eq!(expected.rank(goal), [first, 4, 3, slowest, 29].map(Some));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::constraints::Constraint;
 use super::error::SolveError;
 use super::objectives::Goal;
 use crate::memory::RangeCosts;
+use crate::time::StageTimes;
 
 /// Bytes that a stage may take on each tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +29,8 @@ pub struct Problem<'a> {
     /// Bytes over each boundary: `cut_bytes[i]` for a cut between positions
     /// `i` and `i + 1`, so one fewer than there are positions.
     pub cut_bytes: &'a [u64],
-    /// Cycles of each position, if known. A stage takes the sum of its
-    /// positions' cycles.
-    pub cycles: Option<&'a [u64]>,
+    /// The cycles of ranges of positions as stages, if the profile has any.
+    pub times: Option<&'a StageTimes>,
     /// How many IPUs there are: the highest number of stages.
     pub ipus: usize,
     /// Bytes that a stage may take.
@@ -97,7 +97,7 @@ impl<'a> Problem<'a> {
         Self {
             costs,
             cut_bytes,
-            cycles: None,
+            times: None,
             ipus,
             limits: Limits::Same(limit),
             constraints: &[],
@@ -147,12 +147,12 @@ impl<'a> Problem<'a> {
             return Err(SolveError::CutBytes { expected, found });
         }
         let expected = self.layers();
-        match self.cycles {
-            Some(cycles) if cycles.len() != expected => {
-                let found = cycles.len();
+        match self.times {
+            Some(times) if times.positions() != expected => {
+                let found = times.positions();
                 return Err(SolveError::CycleCount { expected, found });
             }
-            None if self.goal == Goal::Cycles => return Err(SolveError::NoCycles),
+            None if self.goal.needs_cycles() => return Err(SolveError::NoCycles),
             _ => {}
         }
         match self.limits {
@@ -228,8 +228,9 @@ mod tests {
 
         let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
         let problem = Problem::new(&costs, &[0], 3, 5);
+        let times = StageTimes::of_cycles(&[1, 2, 3]);
         let cycles = Problem {
-            cycles: Some(&[1, 2, 3]),
+            times: Some(&times),
             ..problem
         };
         let (expected, found) = (2, 3);

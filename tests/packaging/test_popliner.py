@@ -170,15 +170,15 @@ class Errors(unittest.TestCase):
 
     @unittest.skipIf(os.name == "nt", "scripts are not programs there")
     def test_a_report_of_another_version(self):
-        with script('echo \'{"version": 2}\' > "${2#--export-json=}"'):
+        with script('echo \'{"version": 3}\' > "${2#--export-json=}"'):
             message, code = self.error(BERT)
         self.assertIsNone(code)
-        self.assertIn("its version is 2", message)
+        self.assertIn("its version is 3", message)
 
     @unittest.skipIf(os.name == "nt", "scripts are not programs there")
     def test_a_report_of_another_shape_or_none(self):
         for body in ["true", "echo '{' > \"${2#--export-json=}\"",
-                     "echo '{\"version\": 1, \"split\": {}}' > \"${2#--export-json=}\""]:
+                     "echo '{\"version\": 2, \"split\": {}}' > \"${2#--export-json=}\""]:
             with script(body):
                 message, _ = self.error(BERT)
             self.assertIn("cannot be read", message)
@@ -235,7 +235,7 @@ class Schema(unittest.TestCase):
     OF_RUN = {"json", "output", "messages", "exit_code", "_page"}
 
     def setUp(self):
-        path = ROOT / "schema" / "report-v1.schema.json"
+        path = ROOT / "schema" / "report-v2.schema.json"
         self.schema = json.loads(path.read_text(encoding="utf-8"))
 
     def kinds(self):

@@ -23,11 +23,23 @@ pub(super) const SPLITS: &[&str] = &[
     "solve",
     "emit",
     "sweep",
+    "plan",
     "explain",
     "check_splits",
     "layers_per_ipu",
     "compare",
     "export_lp",
+];
+
+/// Those that say what the split is like.
+const SHOWN_SPLITS: &[&str] = &[
+    "solve",
+    "emit",
+    "plan",
+    "explain",
+    "check_splits",
+    "layers_per_ipu",
+    "compare",
 ];
 
 /// Options that act on these alone.
@@ -38,7 +50,6 @@ pub(super) const OF_SPLITS: &[&str] = &[
     "accumulator",
     "calibration",
     "solver",
-    "objective",
     "pin",
     "together",
     "cut_after",
@@ -51,6 +62,27 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         options: OF_SPLITS,
         on: &[SPLITS],
+    },
+    Effect {
+        options: &["objective"],
+        on: &[&[
+            "solve",
+            "emit",
+            "sweep",
+            "explain",
+            "check_splits",
+            "layers_per_ipu",
+            "compare",
+            "export_lp",
+        ]],
+    },
+    Effect {
+        options: &["micro_batches", "ipu_link_bandwidth"],
+        on: &[SHOWN_SPLITS, &["sweep"]],
+    },
+    Effect {
+        options: &["micro_batch", "replicas", "max_step_ms"],
+        on: &[SHOWN_SPLITS],
     },
     Effect {
         options: &["mem_per_tile", "reserve"],
@@ -67,6 +99,7 @@ pub const EFFECTS: &[Effect] = &[
         options: &["format"],
         on: &[&[
             "sweep",
+            "plan",
             "compare",
             "operation_breakdown",
             "layer_breakdown",

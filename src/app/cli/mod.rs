@@ -8,7 +8,9 @@ mod values;
 pub use command::Command;
 pub use effects::{EFFECTS, Effect, Idle};
 use effects::{OF_SPLITS, SPLITS};
-pub use search::{LayerNames, LayersPerIpu, MemPerTile, NumIpus, Pin, Together};
+pub use search::{
+    Bandwidth, LayerNames, LayersPerIpu, MemPerTile, Milliseconds, NumIpus, Pin, Together,
+};
 pub use values::{Generate, OrAuto, Tiles, or_auto};
 
 use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule};
@@ -21,9 +23,13 @@ use crate::report::emit::{Form, ModuleName, ModuleTemplate};
 use crate::report::{Format, Units};
 use crate::search::{Reserve, Solver};
 use crate::solve::Goal;
+use crate::time::StepOptions;
 use clap::{ArgAction, CommandFactory, Parser};
 use regex::Regex;
 use std::path::PathBuf;
+
+/// More micro-batches, samples or replicas are a mistake.
+const MAX_BATCHES: u64 = 1 << 32;
 
 /// What `--help` ends with.
 const AFTER_HELP: &str = r#"
@@ -73,6 +79,7 @@ const FIT_KNOWS_NO: &[&str] = &[
     "memory_model",
     "out_on",
     "layerless",
+    "objective",
 ];
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
@@ -133,6 +140,13 @@ pub struct Options {
     /// and what does its best split need
     #[arg(long, help_heading = "Results")]
     pub sweep: bool,
+
+    /// Print the whole configurations that fit on up to --num-ipus IPUs: how many IPUs,
+    /// which schedule, what to recompute and where to split, so that none fits with fewer
+    /// IPUs, a shorter step and less memory. The recommended one comes first, each with the
+    /// command that gives it alone; the exit code says whether any fits
+    #[arg(long, help_heading = "Results")]
+    pub plan: bool,
 
     /// Say on standard error for each stage what takes its memory, and for each
     /// cut what moving a layer over it would do
@@ -210,7 +224,7 @@ pub struct Options {
     pub format: Format,
 
     /// Write the whole report as JSON, for programs; its schema is
-    /// schema/report-v1.schema.json. '-' is standard output
+    /// schema/report-v2.schema.json. '-' is standard output
     #[arg(long, value_name = "FILE", help_heading = "Exports")]
     pub export_json: Option<PathBuf>,
 
@@ -295,6 +309,29 @@ pub struct Options {
         help_heading = "Pipeline"
     )]
     pub accumulator: Accumulator,
+
+    /// The micro-batches of a step: gradient accumulation in training. By default the
+    /// fewest that the schedule allows, since a profile does not tell its own
+    #[arg(long, value_name = "G", help_heading = "Time", value_parser = clap::value_parser!(u64).range(1..=MAX_BATCHES))]
+    pub micro_batches: Option<u64>,
+
+    /// The samples of a micro-batch, for samples a second
+    #[arg(long, value_name = "B", help_heading = "Time", value_parser = clap::value_parser!(u64).range(1..=MAX_BATCHES))]
+    pub micro_batch: Option<u64>,
+
+    /// How many replicas of the model run side by side, for samples a second
+    #[arg(long, value_name = "R", default_value = "1", help_heading = "Time", value_parser = clap::value_parser!(u64).range(1..=MAX_BATCHES))]
+    pub replicas: u64,
+
+    /// What an IPU sends to another in a second, and receives from it, in GB
+    /// (1,000,000,000 bytes)
+    #[arg(long, value_name = "GB", default_value = "29", help_heading = "Time")]
+    pub ipu_link_bandwidth: Bandwidth,
+
+    /// What a step may take, in milliseconds; the exit code is 1 where the split takes
+    /// longer
+    #[arg(long, value_name = "MS", help_heading = "Time")]
+    pub max_step_ms: Option<Milliseconds>,
 
     /// What counts: all that the compiler recorded (full), or what the original
     /// tool counted (classic), which is too little for most models
@@ -483,7 +520,7 @@ impl Options {
 
     /// Is a split to be found?
     pub fn wants_split(&self) -> bool {
-        self.wants_verdict() || self.explain || self.compare.is_some()
+        self.wants_verdict() || self.plan || self.explain || self.compare.is_some()
     }
 
     /// Does the exit code say whether the model fits? With `--compare` alone
@@ -545,6 +582,30 @@ impl Options {
             recompute: self.recompute.given(),
             accumulator: self.accumulator,
         }
+    }
+
+    /// What a step depends on beside the cycles of the layers.
+    pub fn step(&self) -> StepOptions {
+        StepOptions {
+            micro_batches: self.micro_batches,
+            link_bandwidth: self.ipu_link_bandwidth.0,
+            micro_batch: self.micro_batch,
+            replicas: self.replicas,
+            max_nanoseconds: self.max_step_ms.map(|most| most.nanoseconds()),
+        }
+    }
+
+    /// Does any option mean nothing without cycles? Its name.
+    pub fn needing_cycles(&self) -> Option<String> {
+        let objective = format!("--objective {}", self.objective.key());
+        let asked = [
+            (self.objective.needs_cycles(), &*objective),
+            (self.micro_batches.is_some(), "--micro-batches"),
+            (self.micro_batch.is_some(), "--micro-batch"),
+            (self.max_step_ms.is_some(), "--max-step-ms"),
+        ];
+        let first = asked.into_iter().find(|(is_asked, _)| *is_asked);
+        first.map(|(_, option)| option.to_string())
     }
 
     /// Where operations without a layer count.

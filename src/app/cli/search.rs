@@ -55,6 +55,49 @@ impl FromStr for MemPerTile {
     }
 }
 
+/// The value of `--ipu-link-bandwidth`: bytes in a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bandwidth(pub u64);
+
+impl FromStr for Bandwidth {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        billionths(text, "GB in a second").map(Self)
+    }
+}
+
+/// The value of `--max-step-ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Milliseconds(u64);
+
+impl Milliseconds {
+    /// The same in nanoseconds, rounded down.
+    pub fn nanoseconds(self) -> u64 {
+        self.0 / 1000
+    }
+}
+
+impl FromStr for Milliseconds {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        billionths(text, "milliseconds").map(Self)
+    }
+}
+
+/// A number above 0 and up to 1,000,000 with its decimals, in billionths.
+fn billionths(text: &str, what: &str) -> Result<u64, BadValue> {
+    let number: Option<f64> = text.trim().parse().ok();
+    let number = number.map(|number| (number * 1e9).round());
+    match number.filter(|number| (1.0..=1e15).contains(number)) {
+        Some(number) => Ok(number as u64),
+        None => Err(BadValue::new(format!(
+            "'{text}' is no number of {what} above 0 and up to 1,000,000; write it such as 29.5"
+        ))),
+    }
+}
+
 /// The value of `--pin`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
@@ -184,6 +227,16 @@ mod tests {
             assert!(wrong.parse::<Pin>().is_err(), "{wrong}");
         }
         assert!("1,2,3".parse::<Together>().is_err());
+    }
+
+    #[test]
+    fn amounts_with_decimals() {
+        assert_eq!("29".parse(), Ok(Bandwidth(29_000_000_000)));
+        let nanoseconds = |text: &str| text.parse().map(Milliseconds::nanoseconds);
+        assert_eq!(nanoseconds("1.5"), Ok(1_500_000));
+        for wrong in ["", "0", "-1", "NaN", "inf", "1e9", "x"] {
+            assert!(wrong.parse::<Bandwidth>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

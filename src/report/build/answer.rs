@@ -1,6 +1,7 @@
 //! What a search says of its answer.
 
 use super::Inputs;
+use crate::report::step;
 use crate::report::{
     GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective, Refusal,
     RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
@@ -133,6 +134,7 @@ impl Inputs<'_> {
                 free: answer.free,
                 cut_bytes: narrow(score.cut_bytes),
                 slowest_stage_cycles: score.slowest_cycles.map(narrow),
+                step_cycles: step::cycles(score.step),
                 stages: self.stages_of(&answer.solution.plan),
                 hint: hint(answer.ipus, score.stages),
             }

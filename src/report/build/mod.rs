@@ -5,6 +5,7 @@ mod live_steps;
 mod page_variables;
 mod peaks;
 mod pipeline;
+mod plan;
 mod recorded;
 mod split;
 mod tile_map;
@@ -17,6 +18,7 @@ use super::{DocumentFormat, LayerNames, Provenance, Report, TiedWeightFacts, VER
 use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::model::{Layering, Model, Placement, PositionName, WeightTie};
+use crate::report::StepFacts;
 use crate::search::SearchResult;
 use std::ops::Range;
 
@@ -93,6 +95,8 @@ impl Report {
             shared_variables: inputs.shared_variables(shared),
             sweep: search.and_then(|found| inputs.sweep(found)),
             what_if: split.and_then(|found| inputs.what_if(found)),
+            step: split.and_then(StepFacts::new),
+            plan: search.and_then(|found| inputs.plan(found)),
             execution: inputs.execution(),
             fit: None,
             warnings,

@@ -2,8 +2,9 @@
 
 use super::{Detail, Inputs};
 use crate::memory;
-use crate::model::CycleSource;
+use crate::model::{CycleSource, PassCycles};
 use crate::profile::{Recorded, RecordedCategory, RecordedTile};
+use crate::report::step::narrow;
 use crate::report::{
     Band, CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
     RecordedMemory, StageCycles, TileMap, TileTotals,
@@ -82,21 +83,28 @@ impl Inputs<'_> {
     /// Cycles of layers, and of stages as the sum of their layers'.
     pub(super) fn execution(&self) -> Option<Execution> {
         let cycles = self.model.layer_cycles(self.placement)?;
-        let layers = cycles.by_layer.iter().zip(&cycles.exchange_by_layer);
-        let layers = layers.enumerate().map(|(position, (&own, &exchange))| {
-            let name = self.name(position);
-            LayerCycles {
-                name,
-                cycles: own,
-                exchange: Some(exchange),
-            }
+        let layers = (0..cycles.by_layer.len()).map(|position| LayerCycles {
+            name: self.name(position),
+            cycles: cycles.by_layer[position],
+            exchange: Some(cycles.exchange_by_layer[position]),
+            passes: Some(cycles.passes_by_layer[position]),
         });
         let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
-        let stages = (0u32..).zip(self.stages());
-        let stages = stages.map(|(stage, range)| StageCycles {
-            stage,
-            cycles: of_range(&cycles.by_layer, range.clone()),
-            exchange: Some(of_range(&cycles.exchange_by_layer, range.clone())),
+        let times = self.search.and_then(|found| found.costed.times.as_ref());
+        let stages = self.stages().iter().enumerate();
+        let stages = stages.filter_map(|(stage, range)| {
+            let passes = times?.stage(range, self.stages().len() - 1 - stage)?;
+            Some(StageCycles {
+                stage: stage as u32,
+                cycles: narrow(passes.of_micro_batch()),
+                exchange: Some(of_range(&cycles.exchange_by_layer, range.clone())),
+                passes: Some(PassCycles {
+                    forward: narrow(passes.forward),
+                    backward: narrow(passes.backward),
+                    recomputed: narrow(passes.recomputed),
+                    update: narrow(passes.update),
+                }),
+            })
         });
         let total = [sum(&cycles.by_layer), cycles.unplaced, cycles.other];
         Some(Execution {

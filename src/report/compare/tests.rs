@@ -145,11 +145,19 @@ fn other_files_are_refused_by_kind() {
     ] {
         assert!(format(other), "{other}: {}", error(other));
     }
-    for other in ["2", "0", "1.5", "\"1\"", "null", "18446744073709551616"] {
+    for other in [
+        "3",
+        "1",
+        "0",
+        "1.5",
+        "\"1\"",
+        "null",
+        "18446744073709551616",
+    ] {
         let text = format!(r#"{{"format": "popliner-report", "version": {other}}}"#);
         assert!(version(&text), "{other}: {}", error(&text));
     }
-    let text = r#"{"format": "popliner-report", "version": 1}"#;
+    let text = r#"{"format": "popliner-report", "version": 2}"#;
     assert!(
         matches!(error(text), CompareError::Damaged(_)),
         "{}",

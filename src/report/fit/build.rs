@@ -62,6 +62,8 @@ impl Report {
             sweep: None,
             live_steps: None,
             what_if: None,
+            step: None,
+            plan: None,
             execution: None,
             warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
             contradictions: inputs.profile.contradictions.clone(),

@@ -185,6 +185,14 @@ fn positions_that_lead_nowhere_are_named() {
             "as many cycles as operations",
         ),
         (
+            error_after(|m| m.cycles.as_mut().unwrap().later_by_operation.push(1)),
+            "as many cycles as operations",
+        ),
+        (
+            error_after(|m| m.cycles.as_mut().unwrap().later_by_operation[1] = 1),
+            "the backward pass takes more cycles than there are",
+        ),
+        (
             error_after(|m| m.cycles.as_mut().unwrap().exchange_by_operation[1] = 1),
             "exchanges take more cycles than there are",
         ),

@@ -97,6 +97,7 @@ pub(super) fn full() -> Model {
             source: CycleSource::Executed { runs: 3 },
             by_operation: vec![u64::MAX, 0, 1 << 40],
             exchange_by_operation: vec![u64::MAX, 0, 1 << 39],
+            later_by_operation: vec![7, 0, 1 << 38],
             unexplained: 17,
             unexplained_exchange: 16,
             other: 4,
@@ -312,9 +313,11 @@ fn any_cycles(operations: usize) -> impl Strategy<Value = OperationCycles> {
     let sum = || (any::<u64>(), any::<u64>()).prop_map(|(a, b)| (a.min(b), a.max(b)));
     let sums = (vec(sum(), operations), sum(), any::<u64>());
     (source, sums).prop_map(|(source, (operations, unexplained, other))| {
-        let (exchange_by_operation, by_operation) = operations.into_iter().unzip();
+        let (exchange_by_operation, by_operation): (Vec<u64>, Vec<u64>) =
+            operations.into_iter().unzip();
         OperationCycles {
             source,
+            later_by_operation: exchange_by_operation.clone(),
             by_operation,
             exchange_by_operation,
             unexplained: unexplained.1,

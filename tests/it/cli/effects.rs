@@ -15,10 +15,11 @@ const TIED: &str = "tied-weights";
 const COMPILED: &str = "training-pipelined";
 
 /// Results that need a split, by the names of their options.
-const SPLIT: [&str; 8] = [
+const SPLIT: [&str; 9] = [
     "solve",
     "emit",
     "sweep",
+    "plan",
     "explain",
     "check_splits",
     "layers_per_ipu",
@@ -97,6 +98,10 @@ impl Files {
             "accumulator" => "float32",
             "solver" => "greedy",
             "objective" => "fewest",
+            "micro_batches" => "30",
+            "micro_batch" | "replicas" => "4",
+            "ipu_link_bandwidth" => "0.5",
+            "max_step_ms" => "1",
             "pin" => "1=0",
             "together" => "0,1",
             "cut_after" => "1",

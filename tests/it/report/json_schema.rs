@@ -10,7 +10,7 @@ use crate::support::{FIXTURES, root, run_fixture};
 use popliner::report::{Calibration, Report};
 use serde_json::Value;
 
-const SCHEMA: &str = "schema/report-v1.schema.json";
+const SCHEMA: &str = "schema/report-v2.schema.json";
 const CALIBRATION: &str = "schema/calibration-v2.schema.json";
 
 #[test]

@@ -24,6 +24,7 @@ pub struct Facts {
     pub peaks: BTreeMap<(usize, usize), u64>,
     /// By position: bytes over a cut after it.
     pub cut_bytes: Vec<u64>,
+    /// By position, of a micro-batch: without updates, and nothing recomputed.
     pub cycles: Option<Vec<u64>>,
     pub limit: u64,
     /// First and last position of those that share a weight.
@@ -63,7 +64,10 @@ impl Facts {
             ties: ties.collect(),
             peaks: pairs.into_iter().zip(peaks).collect(),
             cut_bytes: memory.cut_bytes(),
-            cycles: cycles.map(|cycles| cycles.by_layer),
+            cycles: cycles.map(|cycles| {
+                let passes = cycles.passes_by_layer.iter();
+                passes.map(|own| own.forward + own.backward).collect()
+            }),
             positions: placement.positions,
             limit: model.target.bytes_per_tile,
         }
@@ -123,16 +127,15 @@ impl Facts {
         let squares: u128 = peaks.iter().map(|peak| peak * peak).sum();
         let cuts = ends[..ends.len() - 1].iter();
         let cut_bytes: u128 = cuts.map(|&end| u128::from(self.cut_bytes[end - 1])).sum();
-        let slowest = || {
-            let cycles = self.cycles.as_ref().expect("cycles");
+        let slowest: u128 = self.cycles.as_ref().map_or(0, |cycles| {
             let of = |&(start, end): &(usize, usize)| -> u64 { cycles[start..end].iter().sum() };
             stages.iter().map(of).max().unwrap().into()
-        };
+        });
         let numbers = match objective {
-            "peak" => vec![peak, count, squares, cut_bytes],
-            "fewest" => vec![count, peak, squares, cut_bytes],
-            "communication" => vec![cut_bytes, peak, count, squares],
-            "cycles" => vec![slowest(), peak, count, squares, cut_bytes],
+            "peak" => vec![peak, count, slowest, squares, cut_bytes],
+            "fewest" => vec![count, peak, slowest, squares, cut_bytes],
+            "communication" => vec![cut_bytes, peak, count, slowest, squares],
+            "cycles" => vec![slowest, peak, count, squares, cut_bytes],
             other => panic!("{other}"),
         };
         (numbers, ends.to_vec())

@@ -9,6 +9,7 @@ use popliner::model::{
 };
 use popliner::profile::Profile;
 use popliner::solve::{Constraint, Goal, Limits, Problem, Rule, SolveError, lp, solve};
+use popliner::time::StageTimes;
 use regex::Regex;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -138,13 +139,14 @@ fn highs_finds_the_same_optimum_for_random_problems() {
         let costs = costs(state, layers as usize);
         let cut_bytes: Vec<u64> = (1..layers).map(|_| random(state, 1000)).collect();
         let cycles: Vec<u64> = (0..layers).map(|_| random(state, 1000)).collect();
+        let times = StageTimes::of_cycles(&cycles);
         let constraints = random(state, 4);
         let constraints: Vec<Constraint> = (0..constraints)
             .map(|_| option(state, layers, ipus))
             .collect();
         let limits: Vec<u64> = (0..ipus).map(|_| 50 + random(state, 400)).collect();
         let problem = Problem {
-            cycles: Some(&cycles),
+            times: Some(&times),
             limits: match n % 2 {
                 0 => Limits::Same(limits[0]),
                 _ => Limits::ByIpu(&limits),

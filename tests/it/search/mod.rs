@@ -4,4 +4,5 @@ mod facts;
 mod lp_files;
 mod objectives;
 mod pipelines;
+mod plan;
 mod ties;

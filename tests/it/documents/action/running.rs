@@ -118,11 +118,14 @@ fn inputs_are_options() {
         ("reserve", "1%"),
         ("layer-name-regex", "(?i)layer *(\\d+)"),
         ("compare", "first.json"),
+        ("plan", "true"),
         ("options", "--objective fewest"),
     ];
     let run = run_action(&values(&given), folder.path()).expect("bash");
     assert!(run.code <= 1, "{run:?}");
-    assert!(read(folder.path(), "popliner-report.txt").contains("# compare"));
+    for result in ["# compare\n", "# plan\n"] {
+        assert!(read(folder.path(), "popliner-report.txt").contains(result));
+    }
     let report = read(folder.path(), "popliner-report.json");
     for argument in [
         "--num-ipus=auto",

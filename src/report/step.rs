@@ -1,0 +1,244 @@
+//! What one step of the pipeline takes (docs/model.md, "Time").
+
+use super::Report;
+use super::sentences::{Sentence, say};
+use super::text::grouped;
+use crate::search::SearchResult;
+use crate::time::{StageTimes, StepTime};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One step: all micro-batches through all stages, and the update of the weights.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepFacts {
+    /// The micro-batches of the step: those over which gradients are accumulated.
+    pub micro_batches: u64,
+    /// Were they left to the schedule, which then has the fewest that it allows?
+    pub micro_batches_by_default: bool,
+    /// The samples of a micro-batch, if they were given.
+    pub micro_batch: Option<u64>,
+    /// How many replicas run the step side by side.
+    pub replicas: u64,
+    /// All cycles of the step.
+    pub cycles: u64,
+    /// The cycles that one more micro-batch takes while every stage has work.
+    pub steady_cycles: u64,
+    /// Those that filling and draining the pipeline takes beyond that.
+    pub ramp_cycles: u64,
+    /// Those of the update.
+    pub update_cycles: u64,
+    /// Those of copies between IPUs; `null` where the clock is not known, and then
+    /// `cycles` has none.
+    pub copy_cycles: Option<u64>,
+    /// The stage that takes the most cycles for a micro-batch; the first of several.
+    pub slowest_stage: u32,
+    /// The part of the step that a pipeline which is always full would take.
+    pub efficiency: f64,
+    /// The time of the step, where the profile has the clock of the target.
+    pub milliseconds: Option<f64>,
+    /// Samples of all replicas in a second, where the samples of a micro-batch and the
+    /// clock are known.
+    pub samples_per_second: Option<f64>,
+    /// What the step may take (`--max-step-ms`).
+    pub max_milliseconds: Option<f64>,
+    /// Does it take no more than that?
+    pub is_within: bool,
+    /// With `--objective time`: what the step of any split that fits takes at least. Less
+    /// than `cycles` where not all splits could be tried.
+    pub at_least_cycles: Option<u64>,
+}
+
+impl StepFacts {
+    /// The step of the split that is shown; `None` without cycles or where not all layers
+    /// are in a stage.
+    pub(super) fn new(found: &SearchResult) -> Option<Self> {
+        let costed = &found.costed;
+        let times = costed.times.as_ref()?;
+        let stages = &found.stages;
+        if stages.last()?.end != times.positions() {
+            return None;
+        }
+        let step = times.step(stages)?;
+        let options = costed.request.step;
+        let clock = times.clock_hertz();
+        let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock));
+        let seconds = nanoseconds.map(|own| own as f64 / 1e9);
+        let samples = options
+            .micro_batch
+            .map(|own| own as f64 * step.micro_batches as f64 * options.replicas as f64);
+        let proof = match (&costed.request.given, found.outcome.best()) {
+            (None, Some(best)) => best.step,
+            _ => None,
+        };
+        Some(Self {
+            micro_batches: step.micro_batches,
+            micro_batches_by_default: options.micro_batches.is_none(),
+            micro_batch: options.micro_batch,
+            replicas: options.replicas,
+            cycles: narrow(step.cycles),
+            steady_cycles: narrow(step.steady),
+            ramp_cycles: narrow(step.ramps),
+            update_cycles: narrow(step.update),
+            copy_cycles: step.copies.map(narrow),
+            slowest_stage: slowest(times, found) as u32,
+            efficiency: efficiency(&step),
+            milliseconds: seconds.map(|own| own * 1e3),
+            samples_per_second: samples
+                .zip(seconds.filter(|&own| own > 0.0))
+                .map(|(a, b)| a / b),
+            max_milliseconds: options.max_nanoseconds.map(|own| own as f64 / 1e6),
+            is_within: is_within(nanoseconds, options.max_nanoseconds),
+            at_least_cycles: proof.map(|proof| narrow(proof.at_least)),
+        })
+    }
+}
+
+/// The part of the step that a pipeline which is always full would take.
+pub(super) fn efficiency(step: &StepTime) -> f64 {
+    let through = step.steady as f64 * step.micro_batches as f64;
+    match step.cycles {
+        0 => 1.0,
+        cycles => through / cycles as f64,
+    }
+}
+
+/// Does a step take no more than it may? What is not known is no reason to refuse.
+fn is_within(nanoseconds: Option<u128>, most: Option<u64>) -> bool {
+    match (nanoseconds, most) {
+        (Some(own), Some(most)) => own <= u128::from(most),
+        _ => true,
+    }
+}
+
+/// Rounded up: what is over a limit never looks like the limit.
+pub(super) fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
+    let clock = u128::from(clock_hertz.max(1));
+    cycles.saturating_mul(1_000_000_000).div_ceil(clock)
+}
+
+/// The stage that takes the most cycles for a micro-batch; the first of several.
+fn slowest(times: &StageTimes, found: &SearchResult) -> usize {
+    let stages = found.stages.iter().enumerate();
+    let cycles = stages.map(|(stage, range)| {
+        let after = found.stages.len() - 1 - stage;
+        (times.cycles(range, after), stage)
+    });
+    let slowest = cycles.rev().max_by_key(|&(cycles, _)| cycles);
+    slowest.map_or(0, |(_, stage)| stage)
+}
+
+/// What is beyond any real number of cycles is shown as the highest.
+pub(super) fn narrow(cycles: u128) -> u64 {
+    u64::try_from(cycles).unwrap_or(u64::MAX)
+}
+
+/// The cycles of a step, for a table that compares splits.
+pub(super) fn cycles(step: Option<StepTime>) -> Option<u64> {
+    step.map(|own| narrow(own.cycles))
+}
+
+/// What a step takes, and of what that is made up.
+pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
+    let Some(step) = &report.step else {
+        return Vec::new();
+    };
+    let mut lines = vec![time(step), made_up_of(step)];
+    if let Some(least) = step.at_least_cycles.filter(|&least| least < step.cycles) {
+        lines.push(
+            say("not all splits could be tried: no step takes less than ")
+                .count(least, "/step/at_least_cycles")
+                .text(" cycles"),
+        );
+    }
+    if let Some(most) = step.max_milliseconds {
+        let verdict = if step.is_within { "within" } else { "over" };
+        lines.push(say(format!("a step is {verdict} the {most} ms of ")).code("--max-step-ms"));
+    }
+    lines
+}
+
+fn time(step: &StepFacts) -> Sentence {
+    let batches = match step.micro_batches {
+        1 => "1 micro-batch".to_string(),
+        batches => format!("{} micro-batches", grouped(batches)),
+    };
+    let why = match step.micro_batches_by_default && step.micro_batches > 1 {
+        true => " (the fewest that the schedule allows; --micro-batches has others)",
+        false => "",
+    };
+    let mut line = say(format!("a step of {batches}{why} takes "))
+        .count(step.cycles, "/step/cycles")
+        .text(" cycles");
+    if let Some(milliseconds) = step.milliseconds {
+        line = line.text(format!(", {} ms", three_digits(milliseconds)));
+    }
+    if let Some(samples) = step.samples_per_second {
+        line = line.text(format!(", {} samples a second", three_digits(samples)));
+    }
+    match (step.replicas, step.samples_per_second) {
+        (1, _) => line,
+        (replicas, Some(_)) => line.text(format!(" on {replicas} replicas")),
+        (replicas, None) => line.text(format!(" on each of {replicas} replicas")),
+    }
+}
+
+fn made_up_of(step: &StepFacts) -> Sentence {
+    let share = |cycles: u64| {
+        let share = cycles as f64 * 100.0 / step.cycles.max(1) as f64;
+        format!("{share:.1} %")
+    };
+    let mut line = say(format!(
+        "{:.1} % of it would be enough for a full pipeline, in which stage ",
+        step.efficiency * 100.0
+    ))
+    .count(step.slowest_stage, "/step/slowest_stage")
+    .text(" is the slowest; filling and draining take ")
+    .text(share(step.ramp_cycles));
+    line = match step.copy_cycles {
+        Some(0) => line,
+        Some(copies) => line.text(format!(", copies between IPUs {}", share(copies))),
+        None => line.text(", copies between IPUs are not known without a clock"),
+    };
+    match step.update_cycles {
+        0 => line,
+        update => line.text(format!(", the update {}", share(update))),
+    }
+}
+
+/// Three significant digits at least, and no more than three decimals.
+fn three_digits(number: f64) -> String {
+    match number {
+        _ if number >= 1000.0 => grouped(number.round() as u64),
+        _ if number >= 100.0 => format!("{number:.0}"),
+        _ if number >= 10.0 => format!("{number:.1}"),
+        _ if number >= 1.0 => format!("{number:.2}"),
+        _ => format!("{number:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_up_and_limits_are_exact() {
+        assert_eq!(nanoseconds(3, 2), 1_500_000_000);
+        assert_eq!(nanoseconds(1, 3), 333_333_334);
+        assert!(is_within(Some(5), Some(5)) && !is_within(Some(6), Some(5)));
+        assert!(is_within(None, Some(5)) && is_within(Some(6), None));
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        let cases = [
+            (0.01234, "0.012"),
+            (1.2345, "1.23"),
+            (12.345, "12.3"),
+            (123.45, "123"),
+        ];
+        for (number, expected) in cases {
+            assert_eq!(three_digits(number), expected);
+        }
+        assert_eq!(three_digits(12_345.6), "12,346");
+    }
+}

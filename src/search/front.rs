@@ -1,0 +1,208 @@
+//! Whole configurations: how many IPUs, which pipeline and which split, so that nothing
+//! else fits that is better in all of IPUs, time and memory.
+
+use super::alternatives::{OtherPipeline, compute_costs};
+use super::{CostedRequest, SearchError};
+use crate::memory::{MemoryModel, Pipeline, Recompute};
+use crate::model::Framework;
+use crate::progress::{Progress, Unit};
+use crate::solve::{self, Fitting, Goal, Problem};
+use crate::time::StageTimes;
+
+/// How many configurations of one number of IPUs are kept.
+const MAX_OF_NUMBER: usize = 8;
+
+/// A configuration that fits.
+#[derive(Debug, Clone)]
+pub struct Configuration {
+    /// The pipeline.
+    pub pipeline: Pipeline,
+    /// The split, with one stage for each IPU.
+    pub split: Fitting,
+    /// The times of stages in that pipeline, if the profile has cycles.
+    pub times: Option<StageTimes>,
+    /// How many replicas of it there are IPUs for.
+    pub replicas: usize,
+}
+
+/// The configurations that fit, the one that gets the most micro-batches done in a time
+/// first; without cycles, the one with the fewest IPUs. And the numbers of IPUs that were
+/// tried.
+///
+/// # Errors
+/// As those of a search.
+pub(super) fn front(
+    costed: &CostedRequest,
+    memory: &MemoryModel<'_>,
+    progress: &Progress,
+) -> Result<Front, SearchError> {
+    let ipus = costed.request.ipus.highest();
+    let pipelines = pipelines(costed, memory);
+    // The same for all: what fills and drains a pipeline is shared by as many.
+    let of_pipeline = |&own: &Pipeline| Some(costed.times.as_ref()?.in_pipeline(own));
+    let most = pipelines.iter().filter_map(of_pipeline);
+    let micro_batches = most.map(|own| own.micro_batches(ipus)).max();
+    let limit = costed.request.highest_limit();
+    let others = pipelines
+        .iter()
+        .map(|&own| OtherPipeline::new(memory, own, limit));
+    let mut others: Vec<OtherPipeline<'_>> = others.collect::<Result<_, _>>()?;
+    compute_costs(&mut others, costed, progress)?;
+    let numbers = numbers(memory.framework(), ipus);
+    let task = progress.begin("trying configurations", Unit::Rows, others.len() as u64);
+    let mut found = Vec::new();
+    for other in &others {
+        let times = of_pipeline(&other.pipeline()).map(|own| own.with(micro_batches));
+        let problem = Problem {
+            costs: other.costs(),
+            times: times.as_ref(),
+            ipus: ipus.min(costed.cut_bytes.len() + 1),
+            limits: solve::Limits::new(&costed.request.limits).first(ipus),
+            goal: if times.is_some() {
+                Goal::Time
+            } else {
+                Goal::Peak
+            },
+            ..costed.problem()
+        };
+        let splits = solve::fitting(&problem, &numbers)?;
+        found.extend(splits.into_iter().map(|split| Configuration {
+            pipeline: other.pipeline(),
+            replicas: ipus / split.plan.stages().len().max(1),
+            times: times.clone(),
+            split,
+        }));
+        task.add(1);
+    }
+    Ok(Front {
+        configurations: best_of(found),
+        numbers,
+        pipelines,
+    })
+}
+
+/// What was found, and among what.
+#[derive(Debug, Clone)]
+pub struct Front {
+    /// The configurations; the recommended one first.
+    pub configurations: Vec<Configuration>,
+    /// The numbers of IPUs that were tried, ascending.
+    pub numbers: Vec<usize>,
+    /// The pipelines that were tried.
+    pub pipelines: Vec<Pipeline>,
+}
+
+/// The pipelines that a user may choose: those of the framework, but what was requested
+/// stays.
+fn pipelines(costed: &CostedRequest, memory: &MemoryModel<'_>) -> Vec<Pipeline> {
+    let own = memory.pipeline();
+    let wanted = costed.request.pipeline;
+    let mut all = vec![own];
+    for pipeline in own.alternatives() {
+        let others = [Recompute::None, Recompute::Stage, Recompute::Layer];
+        all.extend(others.map(|recompute| Pipeline {
+            recompute,
+            ..pipeline
+        }));
+    }
+    let keeps_recomputation = wanted.recompute.is_some() || !memory.is_training();
+    let is_wanted = |other: &Pipeline| {
+        (wanted.schedule.is_none() || other.schedule == own.schedule)
+            && (!keeps_recomputation || other.recompute == own.recompute)
+    };
+    all.retain(is_wanted);
+    let mut distinct: Vec<Pipeline> = Vec::new();
+    for pipeline in all {
+        if !distinct.contains(&pipeline) {
+            distinct.push(pipeline);
+        }
+    }
+    distinct
+}
+
+/// The numbers of IPUs that there may be: PopTorch takes powers of 2.
+fn numbers(framework: Framework, most: usize) -> Vec<usize> {
+    let is_allowed = |ipus: &usize| framework != Framework::Poptorch || ipus.is_power_of_two();
+    (1..=most).filter(is_allowed).collect()
+}
+
+/// Those that no other is better than, for each number of IPUs the fastest and the one
+/// that needs the least memory.
+fn best_of(mut all: Vec<Configuration>) -> Vec<Configuration> {
+    all.sort_by(|a, b| a.by_speed(b));
+    let mut kept: Vec<Configuration> = Vec::new();
+    for own in all {
+        if !kept.iter().any(|other| other.is_no_worse_than(&own)) {
+            kept.push(own);
+        }
+    }
+    let mut numbers: Vec<usize> = kept.iter().map(Configuration::ipus).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    for ipus in numbers {
+        leave_few(&mut kept, ipus);
+    }
+    kept
+}
+
+/// Leaves the fastest of a number of IPUs, and the one with the lowest peak.
+fn leave_few(kept: &mut Vec<Configuration>, ipus: usize) {
+    let of_number = kept.iter().filter(|own| own.ipus() == ipus);
+    let lowest = of_number.map(|own| own.split.score.peak).min();
+    let mut count = 0;
+    kept.retain(|own| {
+        if own.ipus() != ipus {
+            return true;
+        }
+        count += 1;
+        count < MAX_OF_NUMBER || Some(own.split.score.peak) == lowest
+    });
+}
+
+impl Configuration {
+    /// How many IPUs one replica has.
+    pub fn ipus(&self) -> usize {
+        self.split.plan.stages().len()
+    }
+
+    /// Cycles and micro-batches of a step; none without cycles.
+    fn step(&self) -> (u128, u128) {
+        let step = self.split.score.step;
+        step.map_or((0, 1), |own| (own.cycles, own.micro_batches.into()))
+    }
+
+    /// The one that gets the most micro-batches done by all its replicas first, then the
+    /// shorter step, then fewer IPUs and less memory.
+    fn by_speed(&self, other: &Self) -> std::cmp::Ordering {
+        let ((own, batches), (others, their_batches)) = (self.step(), other.step());
+        let alone = own
+            .saturating_mul(their_batches)
+            .cmp(&others.saturating_mul(batches));
+        let all = (own
+            .saturating_mul(their_batches)
+            .saturating_mul(other.replicas as u128))
+        .cmp(&(others.saturating_mul(batches)).saturating_mul(self.replicas as u128));
+        all.then(alone)
+            .then(self.ipus().cmp(&other.ipus()))
+            .then(self.split.score.peak.cmp(&other.split.score.peak))
+    }
+
+    /// Has it as few IPUs, as short a step and as low a peak?
+    fn is_no_worse_than(&self, other: &Self) -> bool {
+        let ((own, batches), (others, their_batches)) = (self.step(), other.step());
+        self.ipus() <= other.ipus()
+            && own.saturating_mul(their_batches) <= others.saturating_mul(batches)
+            && self.split.score.peak <= other.split.score.peak
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn poptorch_takes_powers_of_two() {
+        assert_eq!(numbers(Framework::Poptorch, 10), [1, 2, 4, 8]);
+        assert_eq!(numbers(Framework::Popart, 4), [1, 2, 3, 4]);
+    }
+}

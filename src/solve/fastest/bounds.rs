@@ -1,0 +1,153 @@
+//! What the stages that are still to come take at least.
+
+use crate::solve::checked_problem::CheckedProblem;
+use crate::time::{SlotKind, StageTimes};
+use std::ops::Range;
+
+/// Forward, backward (with what is recomputed), and both.
+type Work = [u128; 3];
+
+/// The least work of the busiest of the stages from one on, each kind by itself.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    stages: usize,
+    positions: usize,
+    /// By stage, then by its start; `None` where the rest has no split. The last stage is
+    /// followed by one entry for no stage at all.
+    rests: Vec<Option<Rest>>,
+    /// The end of the stage with which the least work of both passes is reached.
+    ends: Vec<usize>,
+}
+
+/// What a rest takes at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rest {
+    /// Of its busiest stage.
+    busiest: Work,
+    /// Of its first stage.
+    first: Work,
+}
+
+/// The bytes on the fullest tile of a range as this stage of so many; `None` where it may
+/// not be that.
+pub(super) fn peak(
+    checked: &CheckedProblem<'_>,
+    (stage, stages): (usize, usize),
+    range: &Range<usize>,
+) -> Option<u64> {
+    let costs = checked.problem.costs;
+    let peak = costs.peak(range.clone(), stages - 1 - stage)?;
+    (checked.may_stand(stage, range, peak) && checked.obeys_cuts(range)).then_some(peak)
+}
+
+impl Bounds {
+    /// Those of splits into this number of stages; `None` where there is none.
+    pub(super) fn new(
+        checked: &CheckedProblem<'_>,
+        times: &StageTimes,
+        stages: usize,
+    ) -> Option<Self> {
+        let positions = checked.layers();
+        let mut bounds = Self {
+            stages,
+            positions,
+            rests: vec![None; (stages + 1) * (positions + 1)],
+            ends: vec![0; (stages + 1) * (positions + 1)],
+        };
+        let end = bounds.place(stages, positions);
+        bounds.rests[end] = Some(Rest {
+            busiest: [0; 3],
+            first: [0; 3],
+        });
+        for stage in (0..stages).rev() {
+            for start in stage..positions {
+                bounds.add(checked, times, stage, start);
+            }
+        }
+        bounds.leads_on(0, 0).then_some(bounds)
+    }
+
+    fn place(&self, stage: usize, start: usize) -> usize {
+        stage * (self.positions + 1) + start
+    }
+
+    /// Looks at all stages that start here.
+    fn add(
+        &mut self,
+        checked: &CheckedProblem<'_>,
+        times: &StageTimes,
+        stage: usize,
+        start: usize,
+    ) {
+        let place = self.place(stage, start);
+        let mut found: Option<Rest> = None;
+        for end in start + 1..=self.positions {
+            let range = start..end;
+            let Some(rest) = self.rests[self.place(stage + 1, end)] else {
+                continue;
+            };
+            let own = times.parts(&range, self.stages - 1 - stage);
+            let Some((own, _)) =
+                own.filter(|_| peak(checked, (stage, self.stages), &range).is_some())
+            else {
+                continue;
+            };
+            let first = [(true, false), (false, true), (true, true)];
+            let first = first.map(|(forward, backward)| own.active(forward, backward));
+            let busiest = [0, 1, 2].map(|kind| first[kind].max(rest.busiest[kind]));
+            let best = found.get_or_insert(Rest { busiest, first });
+            if busiest[2] < best.busiest[2] || self.ends[place] == 0 {
+                self.ends[place] = end;
+            }
+            for kind in 0..3 {
+                best.busiest[kind] = best.busiest[kind].min(busiest[kind]);
+                best.first[kind] = best.first[kind].min(first[kind]);
+            }
+        }
+        self.rests[place] = found;
+    }
+
+    /// Can the stages from this one on have the positions from `start` on?
+    pub(super) fn leads_on(&self, stage: usize, start: usize) -> bool {
+        self.rest(stage, start).is_some()
+    }
+
+    /// What these stages take at least.
+    pub(super) fn rest(&self, stage: usize, start: usize) -> Option<Rest> {
+        *self.rests.get(self.place(stage, start))?
+    }
+
+    /// The split whose slowest stage is the fastest.
+    pub(super) fn path(&self) -> Option<Vec<Range<usize>>> {
+        let mut start = 0;
+        let mut stages = Vec::with_capacity(self.stages);
+        for stage in 0..self.stages {
+            self.rest(stage, start)?;
+            let end = self.ends[self.place(stage, start)];
+            stages.push(start..end);
+            start = end;
+        }
+        Some(stages)
+    }
+}
+
+impl Rest {
+    /// The work of the busiest stage from `stage` on, of `stages`, in this kind of slot.
+    pub(super) fn of(self, kind: &SlotKind, stage: usize, stages: usize) -> u128 {
+        let (forward, backward) = (&kind.forward[stage..stages], &kind.backward[stage..stages]);
+        let all = |active: &[bool]| active.iter().all(|&is| is);
+        let busiest = match (all(forward), all(backward)) {
+            (true, true) => self.busiest[2],
+            (true, false) => self.busiest[0],
+            (false, true) => self.busiest[1],
+            (false, false) => 0,
+        };
+        let first = match (forward.first(), backward.first()) {
+            (Some(true), Some(true)) => self.first[2],
+            (Some(true), _) => self.first[0],
+            (_, Some(true)) => self.first[1],
+            _ => 0,
+        };
+        busiest.max(first)
+    }
+}

@@ -1,0 +1,337 @@
+//! The split with the shortest step (docs/model.md, "Time").
+//!
+//! A step is as long as its slots, and a slot as long as the busiest IPU in it. In the
+//! middle that is the slowest stage; while the pipeline fills and drains it depends on
+//! the order of the stages, so the split with the fastest slowest stage is often not the
+//! one with the shortest step. This search goes from the first stage to the last, and
+//! gives up what cannot be better than the best that is known: in each slot, a split is
+//! at least as long as its stages so far, and as the best rest of them could be.
+
+mod bounds;
+mod climb;
+
+use super::checked_problem::CheckedProblem;
+use super::plan::{Plan, Score};
+use crate::time::{Passes, SlotKind, Slots, StageTimes, StepTime};
+use bounds::Bounds;
+use std::ops::Range;
+
+/// How many stages are tried at most: some tenths of a second.
+const MAX_TRIED: u64 = 1_000_000;
+/// Of more positions or stages only splits near those are tried whose slowest stage is the
+/// fastest.
+const MAX_POSITIONS: usize = 400;
+const MAX_STAGES: usize = 64;
+
+/// The split with the shortest step that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fastest {
+    pub plan: Plan,
+    pub proof: StepProof,
+}
+
+/// What is known of the shortest step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepProof {
+    /// The cycles that a step of as many micro-batches takes at least, in any split that
+    /// fits. Those of the split that was found, if that is the best.
+    pub at_least: u128,
+    /// Were all splits tried, or shown to be no better?
+    pub is_optimal: bool,
+}
+
+/// A split, its step and the bytes of its fullest tile.
+#[derive(Debug, Clone)]
+struct Candidate {
+    stages: Vec<Range<usize>>,
+    step: StepTime,
+    peak: u64,
+}
+
+impl Candidate {
+    /// `None` where the split is not allowed.
+    fn new(checked: &CheckedProblem<'_>, stages: Vec<Range<usize>>) -> Option<Self> {
+        let plan = Plan::new(stages, checked.layers()).filter(|plan| checked.allows(plan))?;
+        let score = Score::of(&checked.problem, &plan)?;
+        Some(Self {
+            stages: plan.stages().to_vec(),
+            step: score.step?,
+            peak: score.peak,
+        })
+    }
+
+    /// Is it faster, or as fast with a lower peak?
+    fn is_better_than(&self, other: &Self) -> bool {
+        let is_as_fast = !other.step.is_faster_than(&self.step);
+        self.step.is_faster_than(&other.step) || is_as_fast && self.peak < other.peak
+    }
+}
+
+/// Searches from `start`, a split that is allowed; `None` without cycles.
+pub(super) fn fastest(checked: &CheckedProblem<'_>, start: &Plan) -> Option<Fastest> {
+    fastest_within(checked, start, MAX_TRIED)
+}
+
+/// The same with another number of stages to be tried at most.
+pub(super) fn fastest_within(
+    checked: &CheckedProblem<'_>,
+    start: &Plan,
+    most: u64,
+) -> Option<Fastest> {
+    let times = checked.problem.times?;
+    let start = Candidate::new(checked, start.stages().to_vec())?;
+    let mut best = climb::climb(checked, start);
+    let stages = checked.stages.min(MAX_STAGES).min(checked.layers());
+    let is_small = checked.layers() <= MAX_POSITIONS && stages == checked.stages;
+    let of_number = |stages: usize| StageSearch::new(checked, times, stages, &best);
+    let mut searches: Vec<StageSearch<'_>> = (1..=stages).filter_map(of_number).collect();
+    for search in &searches {
+        let near = search.bounds.path();
+        let near = near.and_then(|stages| Candidate::new(checked, stages));
+        if let Some(near) = near.map(|near| climb::climb(checked, near))
+            && near.is_better_than(&best)
+        {
+            best = near;
+        }
+    }
+    searches.sort_by(|a, b| compare(a.at_least, b.at_least));
+    let mut left = if is_small { most } else { 0 };
+    let mut at_least = None;
+    for mut search in searches {
+        search.best = best;
+        search.left = left;
+        let is_done = search.run();
+        (best, left) = (search.best, search.left);
+        if !is_done {
+            at_least = at_least.or(Some(search.at_least));
+        }
+    }
+    let own = Rate {
+        cycles: best.step.cycles,
+        micro_batches: best.step.micro_batches,
+    };
+    let bound = at_least.filter(|&bound| compare(bound, own).is_lt());
+    let proof = StepProof {
+        at_least: bound.map_or(own.cycles, |bound| bound.of(own.micro_batches)),
+        is_optimal: bound.is_none() && is_small,
+    };
+    let plan = Plan::new(best.stages, checked.layers())?;
+    Some(Fastest { plan, proof })
+}
+
+/// Cycles for a number of micro-batches.
+#[derive(Debug, Clone, Copy)]
+struct Rate {
+    cycles: u128,
+    micro_batches: u64,
+}
+
+impl Rate {
+    /// Those for another number, rounded down.
+    fn of(self, micro_batches: u64) -> u128 {
+        self.cycles.saturating_mul(micro_batches.into()) / u128::from(self.micro_batches.max(1))
+    }
+}
+
+/// Compares them for as many micro-batches.
+fn compare(a: Rate, b: Rate) -> std::cmp::Ordering {
+    let [a, b] = [
+        a.cycles.saturating_mul(b.micro_batches.into()),
+        b.cycles.saturating_mul(a.micro_batches.into()),
+    ];
+    a.cmp(&b)
+}
+
+/// A search among the splits into one number of stages.
+struct StageSearch<'a> {
+    checked: &'a CheckedProblem<'a>,
+    times: &'a StageTimes,
+    stages: usize,
+    micro_batches: u64,
+    kinds: Vec<SlotKind>,
+    slots: u128,
+    /// What all stages take to update their weights one after the other.
+    update: u128,
+    bounds: Bounds,
+    /// What a step takes at least.
+    at_least: Rate,
+    best: Candidate,
+    /// How many stages may still be tried.
+    left: u64,
+}
+
+/// The stages so far.
+#[derive(Debug, Clone, Default)]
+struct Begun {
+    stages: Vec<Range<usize>>,
+    /// By kind of slot: the cycles of the busiest IPU.
+    busiest: Vec<u128>,
+    /// Bytes of the IPU that sends or receives the most in a slot.
+    sent: u128,
+    /// The longest update of an IPU.
+    update: u128,
+    peak: u64,
+}
+
+impl<'a> StageSearch<'a> {
+    /// `None` where there is no split into so many stages.
+    fn new(
+        checked: &'a CheckedProblem<'a>,
+        times: &'a StageTimes,
+        stages: usize,
+        best: &Candidate,
+    ) -> Option<Self> {
+        let bounds = Bounds::new(checked, times, stages)?;
+        let micro_batches = times.micro_batches(stages);
+        let slots = Slots::new(times.order(), times.pipeline_depth(stages), micro_batches);
+        let whole = times.stage(&(0..checked.layers()), 0)?;
+        let mut search = Self {
+            checked,
+            times,
+            stages,
+            micro_batches,
+            slots: slots.count(),
+            kinds: slots.kinds,
+            update: whole.update,
+            bounds,
+            at_least: Rate {
+                cycles: 0,
+                micro_batches,
+            },
+            best: best.clone(),
+            left: 0,
+        };
+        search.at_least.cycles = search.bound(&search.none_begun());
+        Some(search)
+    }
+
+    fn none_begun(&self) -> Begun {
+        Begun {
+            busiest: vec![0; self.kinds.len()],
+            ..Begun::default()
+        }
+    }
+
+    /// Tries all splits that may be better than the best; were these all?
+    fn run(&mut self) -> bool {
+        let begun = self.none_begun();
+        self.go_on(&begun)
+    }
+
+    fn go_on(&mut self, begun: &Begun) -> bool {
+        if !self.may_be_better(begun) {
+            return true;
+        }
+        let stage = begun.stages.len();
+        let start = begun.stages.last().map_or(0, |last| last.end);
+        if stage == self.stages {
+            self.take(begun);
+            return true;
+        }
+        for end in self.ends(stage, start) {
+            let Some(peak) = bounds::peak(self.checked, (stage, self.stages), &(start..end)) else {
+                continue;
+            };
+            if !self.bounds.leads_on(stage + 1, end) {
+                continue;
+            }
+            let Some(left) = self.left.checked_sub(1) else {
+                return false;
+            };
+            self.left = left;
+            let Some(begun) = self.with(begun, start..end, peak) else {
+                continue;
+            };
+            if !self.go_on(&begun) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Where a stage that starts here may end.
+    fn ends(&self, stage: usize, start: usize) -> Range<usize> {
+        let layers = self.checked.layers();
+        match self.stages - 1 - stage {
+            0 => layers..layers + 1,
+            after => start + 1..(layers + 1).saturating_sub(after),
+        }
+    }
+
+    /// The stages so far with one more.
+    fn with(&self, begun: &Begun, range: Range<usize>, peak: u64) -> Option<Begun> {
+        let stage = begun.stages.len();
+        let (own, out) = self.times.parts(&range, self.stages - 1 - stage)?;
+        let mut next = begun.clone();
+        for (busiest, kind) in next.busiest.iter_mut().zip(&self.kinds) {
+            let of_out = |out: Passes| {
+                let last = kind.forward.len() - 1;
+                out.active(kind.forward[last], kind.backward[last])
+            };
+            let active = own.active(kind.forward[stage], kind.backward[stage]);
+            *busiest = (*busiest).max(active + out.map_or(0, of_out));
+        }
+        let (before, after) = (
+            self.times.bytes_over(range.start),
+            self.times.bytes_over(range.end),
+        );
+        next.sent = next
+            .sent
+            .max(before[0] + after[1])
+            .max(before[1] + after[0]);
+        let update = own.update + out.map_or(0, |out| out.update);
+        next.update = next.update.max(update);
+        next.peak = next.peak.max(peak);
+        next.stages.push(range);
+        Some(next)
+    }
+
+    /// The cycles of a step that begins with these stages, at least.
+    fn bound(&self, begun: &Begun) -> u128 {
+        let stage = begun.stages.len();
+        let start = begun.stages.last().map_or(0, |last| last.end);
+        let rest = self.bounds.rest(stage, start);
+        let slots = self.kinds.iter().zip(&begun.busiest);
+        let slots = slots.map(|(kind, &busiest)| {
+            let slot = rest.map_or(busiest, |rest| {
+                busiest.max(rest.of(kind, stage, self.stages))
+            });
+            slot.saturating_mul(kind.count.into())
+        });
+        let work = slots.fold(0u128, u128::saturating_add);
+        let copy = self.times.link_cycles(begun.sent).unwrap_or(0);
+        let update = if self.times.updates_side_by_side() {
+            begun.update
+        } else {
+            self.update
+        };
+        work.saturating_add(copy.saturating_mul(self.slots))
+            .saturating_add(update)
+    }
+
+    fn may_be_better(&self, begun: &Begun) -> bool {
+        let own = Rate {
+            cycles: self.bound(begun),
+            micro_batches: self.micro_batches,
+        };
+        let best = Rate {
+            cycles: self.best.step.cycles,
+            micro_batches: self.best.step.micro_batches,
+        };
+        match compare(own, best) {
+            std::cmp::Ordering::Less => true,
+            std::cmp::Ordering::Equal => begun.peak < self.best.peak,
+            std::cmp::Ordering::Greater => false,
+        }
+    }
+
+    fn take(&mut self, begun: &Begun) {
+        let found = Candidate::new(self.checked, begun.stages.clone());
+        if let Some(found) = found.filter(|found| found.is_better_than(&self.best)) {
+            self.best = found;
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,180 @@
+use super::*;
+use crate::memory::{Pipeline, Recompute, Schedule};
+use crate::model::{CycleSource, CyclesByLayer, Layering, PassCycles, Positions};
+use crate::solve::testing::{Case, any_case, obedient};
+use crate::solve::{Goal, Problem, SolveError};
+use crate::time::StepOptions;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Cycles by position (forward, backward, update), bytes over the cuts, and a pipeline.
+#[derive(Debug, Clone)]
+pub(in crate::solve) struct Timed {
+    passes: Vec<[u64; 3]>,
+    cut_bytes: Vec<[u64; 2]>,
+    pipeline: Pipeline,
+    is_training: bool,
+    out_is_first: bool,
+    micro_batches: Option<u64>,
+}
+
+impl Timed {
+    pub(in crate::solve) fn times(&self, layers: usize, stages: usize) -> StageTimes {
+        let passes = self.passes.iter().take(layers);
+        let passes = passes.map(|&[forward, backward, update]| PassCycles {
+            forward,
+            backward,
+            recomputed: 0,
+            update,
+        });
+        let passes: Vec<PassCycles> = passes.collect();
+        let out = PassCycles {
+            forward: passes[0].forward / 2,
+            backward: passes[0].backward / 3,
+            ..PassCycles::default()
+        };
+        let by_layer: Vec<u64> = passes.iter().map(|own| own.total()).collect();
+        let cycles = CyclesByLayer {
+            source: CycleSource::Estimated,
+            exchange_by_layer: vec![0; layers],
+            by_layer,
+            passes_by_layer: passes,
+            out_in_first: if self.out_is_first {
+                out
+            } else {
+                PassCycles::default()
+            },
+            unplaced: 0,
+            unplaced_exchange: 0,
+            other: 0,
+            clock_hertz: Some(1000),
+        };
+        // As many positions as there are layers.
+        let around = if self.out_is_first { 1 } else { 2 };
+        let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
+        let positions = Positions::full(&Layering::of(names, Vec::new()), self.out_is_first);
+        let options = StepOptions {
+            micro_batches: self.micro_batches,
+            link_bandwidth: 7000,
+            ..StepOptions::default()
+        };
+        let cut_bytes = self.cut_bytes[..layers - 1].to_vec();
+        StageTimes::new(
+            &cycles,
+            &positions,
+            (self.pipeline, self.is_training),
+            cut_bytes,
+            options,
+        )
+        .for_stages(stages)
+    }
+}
+
+pub(in crate::solve) fn any_times(layers: usize) -> impl Strategy<Value = Timed> {
+    let number = || prop_oneof![0..4u64, 0..1000u64];
+    let passes = vec([number(), number(), number()], layers);
+    let cut_bytes = vec([0..30u64, 0..30u64], layers);
+    let schedules = [
+        Schedule::None,
+        Schedule::Popart,
+        Schedule::TfGrouped,
+        Schedule::TfInterleaved,
+        Schedule::Sequential,
+    ];
+    let schedule = proptest::sample::select(schedules.to_vec());
+    let recompute = [Recompute::None, Recompute::Stage, Recompute::Layer];
+    let recompute = proptest::sample::select(recompute.to_vec());
+    let micro_batches = prop_oneof![Just(None), (1..40u64).prop_map(Some)];
+    let flags = (any::<bool>(), any::<bool>(), micro_batches);
+    (passes, cut_bytes, schedule, recompute, flags).prop_map(
+        |(passes, cut_bytes, schedule, recompute, (is_training, out_is_first, micro_batches))| {
+            Timed {
+                passes,
+                cut_bytes,
+                pipeline: Pipeline {
+                    schedule,
+                    recompute,
+                    ..Pipeline::default()
+                },
+                is_training,
+                out_is_first,
+                micro_batches,
+            }
+        },
+    )
+}
+
+/// The shortest step of all splits that are allowed, each tried: its cycles and
+/// micro-batches, and the lowest peak of those that are as short.
+fn shortest(
+    case: &Case,
+    checked: &CheckedProblem<'_>,
+    times: &StageTimes,
+) -> Option<(StepTime, u64)> {
+    let mut best: Option<(StepTime, u64)> = None;
+    for cuts in obedient(case) {
+        let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
+        let stages: Vec<Range<usize>> = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
+        let Some(found) = Candidate::new(checked, stages.clone()) else {
+            continue;
+        };
+        let step = times.step(&stages).unwrap();
+        let is_better = best.is_none_or(|(other, peak)| {
+            let is_as_fast = !other.is_faster_than(&step);
+            step.is_faster_than(&other) || is_as_fast && found.peak < peak
+        });
+        if is_better {
+            best = Some((step, found.peak));
+        }
+    }
+    best
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        max_global_rejects: 100_000,
+        ..ProptestConfig::with_cases(1_000)
+    })]
+
+    #[test]
+    fn the_shortest_step_is_that_of_all_splits_tried(
+        case in any_case(8),
+        timed in any_times(8),
+        few in 0..30u64,
+    ) {
+        let times = timed.times(case.costs.layers(), case.ipus);
+        let problem = Problem {
+            times: Some(&times),
+            goal: Goal::Time,
+            ..case.problem()
+        };
+        let checked = match CheckedProblem::new(&problem) {
+            Ok(checked) => checked,
+            Err(SolveError::Contradiction(_)) => return Ok(()),
+            Err(error) => panic!("{error}"),
+        };
+        let best = shortest(&case, &checked, &times);
+        let found = crate::solve::solve(&problem).unwrap();
+        prop_assert_eq!(found.is_some(), best.is_some());
+        let (Some(found), Some((step, peak))) = (found, best) else {
+            return Ok(());
+        };
+        let own = found.score.step.unwrap();
+        prop_assert_eq!((own.cycles, own.micro_batches), (step.cycles, step.micro_batches));
+        prop_assert_eq!(found.score.peak, peak);
+        let proof = found.step.unwrap();
+        prop_assert_eq!(proof, StepProof { at_least: own.cycles, is_optimal: true });
+
+        // With a few stages tried, what is said to be the least holds.
+        let some = fastest_within(&checked, &found.plan, few).unwrap();
+        prop_assert_eq!(&some.plan, &found.plan);
+        prop_assert!(some.proof.at_least <= own.cycles);
+        prop_assert!(!some.proof.is_optimal || some.proof.at_least == own.cycles);
+        let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();
+        let from_peak = fastest_within(&checked, &start.plan, few).unwrap();
+        let its = Candidate::new(&checked, from_peak.plan.stages().to_vec()).unwrap().step;
+        let at_least = Rate { cycles: from_peak.proof.at_least, micro_batches: its.micro_batches };
+        let shortest = Rate { cycles: step.cycles, micro_batches: step.micro_batches };
+        prop_assert!(compare(at_least, shortest).is_le());
+    }
+}

@@ -1,0 +1,149 @@
+//! Splits into several numbers of stages, each with the shortest step for its memory.
+
+use super::checked_problem::CheckedProblem;
+use super::dynamic_program;
+use super::error::SolveError;
+use super::fastest::{StepProof, fastest_within};
+use super::objectives::Goal;
+use super::plan::{Plan, Score};
+use super::problem::{Limits, Problem};
+
+/// How many splits of one number of stages are looked for.
+const MAX_OF_NUMBER: usize = 8;
+/// How many stages each search tries at most: there are many searches.
+const MAX_TRIED: u64 = 20_000;
+
+/// A split that fits, found by the dynamic program and by trying others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fitting {
+    /// The split.
+    pub plan: Plan,
+    /// Its numbers.
+    pub score: Score,
+    /// What is known of the shortest step of as many stages, or fewer; `None` without
+    /// cycles.
+    pub step: Option<StepProof>,
+}
+
+/// For each of `numbers` of stages up to the IPUs of `problem` the splits that fit: first
+/// the one with the shortest step, then, as long as there is one with a lower peak, the one
+/// of these that has the shortest. Without cycles the one with the lowest peak.
+///
+/// # Errors
+/// As those of [`solve`](super::solve).
+pub fn fitting(problem: &Problem<'_>, numbers: &[usize]) -> Result<Vec<Fitting>, SolveError> {
+    let mut found = Vec::new();
+    for &stages in numbers.iter().filter(|&&stages| stages <= problem.ipus) {
+        let mut limits: Vec<u64> = (0..stages)
+            .map(|stage| problem.limits.of(stage).unwrap_or(0))
+            .collect();
+        for _ in 0..MAX_OF_NUMBER {
+            let Some(split) = best(problem, stages, &limits)? else {
+                break;
+            };
+            let below = split.score.peak.checked_sub(1);
+            if split.plan.stages().len() == stages {
+                found.push(split);
+            }
+            let Some(below) = below.filter(|_| problem.times.is_some()) else {
+                break;
+            };
+            limits
+                .iter_mut()
+                .for_each(|limit| *limit = (*limit).min(below));
+        }
+    }
+    Ok(found)
+}
+
+/// The best split into at most so many stages.
+fn best(
+    problem: &Problem<'_>,
+    stages: usize,
+    limits: &[u64],
+) -> Result<Option<Fitting>, SolveError> {
+    let same = limits.iter().min() == limits.iter().max();
+    let problem = Problem {
+        ipus: stages,
+        limits: match limits {
+            [first, ..] if same => Limits::Same(*first),
+            _ => Limits::ByIpu(limits),
+        },
+        ..*problem
+    };
+    let checked = match CheckedProblem::new(&problem) {
+        // A pin to an IPU that is not there.
+        Err(SolveError::Contradiction(_)) => return Ok(None),
+        checked => checked?,
+    };
+    let Some(start) = dynamic_program::solve(&checked) else {
+        return Ok(None);
+    };
+    let faster = match problem.goal {
+        Goal::Time => fastest_within(&checked, &start, MAX_TRIED),
+        _ => None,
+    };
+    let (plan, step) = match faster {
+        Some(faster) => (faster.plan, Some(faster.proof)),
+        None => (start, None),
+    };
+    let score = Score::of(&problem, &plan);
+    Ok(score.map(|score| Fitting { plan, score, step }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::fastest::tests::any_times;
+    use crate::solve::testing::{any_case, obedient};
+    use proptest::prelude::*;
+
+    /// Is it no longer for each micro-batch, with no more memory?
+    fn is_no_worse(a: &Score, b: &Score) -> bool {
+        let (step, other) = (a.step.unwrap(), b.step.unwrap());
+        !other.is_faster_than(&step) && a.peak <= b.peak
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            max_global_rejects: 100_000,
+            ..ProptestConfig::with_cases(1_000)
+        })]
+
+        #[test]
+        fn no_split_is_better_than_all_that_are_found(case in any_case(8), timed in any_times(8)) {
+            let layers = case.costs.layers();
+            let times = timed.times(layers, case.ipus);
+            let problem = Problem {
+                times: Some(&times),
+                goal: Goal::Time,
+                ..case.problem()
+            };
+            let Ok(checked) = CheckedProblem::new(&problem) else {
+                return Ok(());
+            };
+            let numbers: Vec<usize> = (1..=case.ipus).collect();
+            let found = fitting(&problem, &numbers).unwrap();
+            for own in &found {
+                prop_assert!(checked.allows(&own.plan));
+                prop_assert_eq!(own.score, Score::of(&problem, &own.plan).unwrap());
+            }
+            let of_number = |stages: usize| {
+                found.iter().filter(|own| own.plan.stages().len() == stages).count()
+            };
+            if numbers.iter().any(|&stages| of_number(stages) == MAX_OF_NUMBER) {
+                return Ok(());
+            }
+            for cuts in obedient(&case) {
+                let bounds = [&[0], cuts.as_slice(), &[layers]].concat();
+                let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
+                let plan = Plan::new(stages, layers).unwrap();
+                if checked.allows(&plan) {
+                    let score = Score::of(&problem, &plan).unwrap();
+                    let mut found = found.iter();
+                    prop_assert!(found.any(|own| is_no_worse(&own.score, &score)), "{:?}", plan);
+                }
+            }
+        }
+    }
+}

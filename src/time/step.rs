@@ -1,0 +1,94 @@
+//! What one step of a pipeline takes.
+
+use super::Passes;
+use super::slots::{SlotKind, Slots};
+
+/// The cycles of one step: all micro-batches through all stages, and the update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepTime {
+    /// The micro-batches of the step.
+    pub micro_batches: u64,
+    /// All its cycles.
+    pub cycles: u128,
+    /// Those that one more micro-batch takes while every stage has work.
+    pub steady: u128,
+    /// Those that filling and draining the pipeline takes beyond a steady cycle for each
+    /// micro-batch.
+    pub ramps: u128,
+    /// Those of copies between stages, over all slots; `None` where they are not known,
+    /// and then not among `cycles`.
+    pub copies: Option<u128>,
+    /// Those of the update.
+    pub update: u128,
+}
+
+impl StepTime {
+    /// The step of these stages (each with its IPU) in `slots`, of which `period` are those
+    /// of one micro-batch, with `copy` cycles in each slot; `None` where sums overflow.
+    pub(super) fn new(
+        (slots, period): (&Slots, &Slots),
+        stages: &[(usize, Passes)],
+        (micro_batches, copy, update): (u64, Option<u128>, u128),
+    ) -> Option<Self> {
+        let (work, steady) = (slots.cycles(stages)?, period.cycles(stages)?);
+        let copies = copy.map(|copy| copy.saturating_mul(slots.count()));
+        let through = steady.checked_mul(micro_batches.into())?;
+        let with_update = work.checked_add(update)?;
+        Some(Self {
+            micro_batches,
+            cycles: with_update.checked_add(copies.unwrap_or(0))?,
+            steady,
+            // No IPU does its work in less than a steady cycle for each micro-batch.
+            ramps: work.saturating_sub(through),
+            copies,
+            update,
+        })
+    }
+
+    /// Is the step shorter for each of its micro-batches?
+    pub fn is_faster_than(&self, other: &Self) -> bool {
+        let [own, others] = [
+            self.cycles.saturating_mul(other.micro_batches.into()),
+            other.cycles.saturating_mul(self.micro_batches.into()),
+        ];
+        own < others
+    }
+}
+
+impl Slots {
+    /// The cycles of all slots without copies; `None` where they overflow.
+    fn cycles(&self, stages: &[(usize, Passes)]) -> Option<u128> {
+        let mut by_ipu = vec![0u128; stages.len()];
+        let mut sum = 0u128;
+        for kind in &self.kinds {
+            let slot = kind.cycles(stages, &mut by_ipu)?;
+            sum = sum.checked_add(slot.checked_mul(kind.count.into())?)?;
+        }
+        Some(sum)
+    }
+}
+
+impl SlotKind {
+    /// The cycles of one slot: those of the IPU that has the most work.
+    fn cycles(&self, stages: &[(usize, Passes)], by_ipu: &mut [u128]) -> Option<u128> {
+        by_ipu.fill(0);
+        for (number, (ipu, own)) in stages.iter().enumerate() {
+            let active = own.active(self.forward[number], self.backward[number]);
+            by_ipu[*ipu] = by_ipu[*ipu].checked_add(active)?;
+        }
+        by_ipu.iter().copied().max()
+    }
+}
+
+impl Passes {
+    /// Those of the passes that are active.
+    pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
+        let forward = if forward { self.forward } else { 0 };
+        let backward = if backward {
+            self.backward + self.recomputed
+        } else {
+            0
+        };
+        forward + backward
+    }
+}

@@ -1,0 +1,119 @@
+//! Whole configurations: each is what its own command finds, and none is better than
+//! another in everything.
+
+use crate::support::{Run, popliner, profile, run_fixture};
+use serde_json::Value;
+
+const FIXTURES: [&str; 6] = [
+    "popart-bert-inference",
+    "poplar-mlp",
+    "training-pipeline",
+    "tied-weights",
+    "large-embedding",
+    "tensorflow-cnn",
+];
+
+fn plan(fixture: &str, more: &[&str]) -> (Run, Value) {
+    let options = [&["--plan", "--num-ipus=6", "--export-json=-", "-q"], more].concat();
+    let run = run_fixture(fixture, &options);
+    // After the table.
+    let json = run.out.split_once("# export-json\n").expect("a report").1;
+    let report: Value = serde_json::from_str(json).expect("JSON");
+    let plan = report["plan"].clone();
+    (run, plan)
+}
+
+fn rows(plan: &Value) -> &[Value] {
+    plan["rows"].as_array().expect("rows")
+}
+
+/// What the command of a row prints, as a report.
+fn alone(row: &Value) -> Value {
+    let command = row["command"].as_str().expect("a command");
+    let words = command.split(' ').skip(1).map(String::from);
+    let more = ["--export-json=-", "-q"].map(String::from);
+    let run = popliner(words.chain(more));
+    assert_eq!(run.code, 0, "{command}: {run:?}");
+    serde_json::from_str(&run.out).expect("JSON")
+}
+
+#[test]
+fn each_configuration_is_what_its_command_finds() {
+    let mut checked = 0;
+    for fixture in FIXTURES {
+        for more in [
+            &[][..],
+            &["--reserve=5%", "--mem-per-tile=700000"],
+            &["--micro-batches=24"],
+        ] {
+            let (run, plan) = plan(fixture, more);
+            assert_eq!(run.code == 0, !rows(&plan).is_empty(), "{fixture} {more:?}");
+            for row in rows(&plan) {
+                let report = alone(row);
+                let stages = report["split"]["stages"].as_array().expect("stages");
+                let bytes = stages
+                    .iter()
+                    .map(|own| own["fullest_tile"]["bytes"].as_u64());
+                assert_eq!(row["fullest_tile_bytes"].as_u64(), bytes.max().flatten());
+                assert_eq!(row["cycles"], report["step"]["cycles"], "{row}");
+                assert_eq!(row["micro_batches"], report["step"]["micro_batches"]);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 20, "{checked} configurations");
+}
+
+#[test]
+fn no_configuration_is_better_than_another_in_everything() {
+    for fixture in FIXTURES {
+        let (_, plan) = plan(fixture, &[]);
+        let facts = |row: &Value| {
+            let number = |name: &str| row[name].as_u64().expect("a number");
+            let [ipus, bytes] = ["ipus", "fullest_tile_bytes"].map(number);
+            let [cycles, batches] = ["cycles", "micro_batches"].map(number);
+            (
+                ipus,
+                bytes,
+                u128::from(cycles) * 1_000_000 / u128::from(batches),
+            )
+        };
+        let facts: Vec<_> = rows(&plan).iter().map(facts).collect();
+        for (place, own) in facts.iter().enumerate() {
+            for (_, other) in facts.iter().enumerate().filter(|(at, _)| *at != place) {
+                let is_better = own.0 <= other.0 && own.1 <= other.1 && own.2 < other.2;
+                assert!(!is_better, "{fixture}: {own:?} {other:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn poptorch_has_powers_of_two() {
+    let (_, plan) = plan("poptorch-bert-training", &[]);
+    assert_eq!(plan["ipus_tried"], serde_json::json!([1, 2, 4]));
+}
+
+#[test]
+fn a_step_that_takes_too_long_is_exit_1() {
+    let fixture = "popart-bert-inference";
+    let line = |most: &str| {
+        let most = format!("--max-step-ms={most}");
+        let options = ["--solve", "--num-ipus=4", &most];
+        run_fixture(fixture, &options)
+    };
+    let (within, over) = (line("100000"), line("0.001"));
+    assert_eq!((within.code, over.code), (0, 1));
+    assert!(
+        within
+            .err
+            .contains("a step is within the 100000 ms of --max-step-ms")
+    );
+    assert!(
+        over.err
+            .contains("a step is over the 0.001 ms of --max-step-ms")
+    );
+    let path = profile(fixture).display().to_string();
+    let plan = popliner([path, "--plan".into(), "--max-step-ms=0.001".into()]);
+    assert_eq!(plan.code, 1, "{plan:?}");
+}
