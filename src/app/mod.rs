@@ -1,5 +1,6 @@
 //! The command: one run from the arguments to the exit code.
 
+mod alone;
 mod cli;
 mod export;
 mod find;
@@ -32,7 +33,7 @@ use cli::Command;
 use messages::Messages;
 use output::Outputs;
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use stdout::Results;
@@ -127,7 +128,14 @@ impl From<Exit> for ExitCode {
 
 fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
     match command {
-        Command::Run(options) => run(options, out),
+        Command::Run(options) => {
+            let format = options.format.on(io::stdout().is_terminal());
+            let options = Options {
+                format,
+                ..(**options).clone()
+            };
+            run(&options, out)
+        }
         Command::Generate(what) => {
             out.write_all(&generate::text(*what)?)?;
             Ok(Exit::Done)
@@ -144,7 +152,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     refuse_idle(options, messages)?;
     let options = &find::input(options, messages)?;
     output::check(options)?;
-    if options.fit {
+    if options.fit || options.asks_nothing && alone::is_compiled_pipeline(options) {
         return fit::run(options, messages, out);
     }
     let earlier = output::earlier_report(options)?;
@@ -166,6 +174,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         analysis.warnings.push((shown(path), warning));
     }
     let model = &analysis.model;
+    if options.asks_nothing && alone::fits_on_one_ipu(model, options, messages)? {
+        return Ok(Exit::Done);
+    }
     let layers = input::find_layers(&analysis, options, messages)?;
     let memory = layers.memory()?;
     let tables = tables::tables(options, model, &layers, &memory)?;
@@ -193,7 +204,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let highest = Limits::new(&limits).highest();
     let mut report = messages.while_showing(|progress| {
         let _task = progress.begin("making the report", Unit::Rows, 0);
-        let detail = detail(options, messages);
+        let detail = detail(options);
         layers.report(
             &memory,
             found.as_ref(),
@@ -282,13 +293,11 @@ fn integer_program(
 }
 
 /// How much of the report is shown or written.
-fn detail(options: &Options, messages: Messages) -> Detail {
+fn detail(options: &Options) -> Detail {
     if options.export_html.is_some() {
         Detail::Page
     } else if options.wants_report() {
         Detail::Full
-    } else if messages.look().screen.is_some() && !options.quiet {
-        Detail::Curves
     } else {
         Detail::Split
     }

@@ -1,6 +1,7 @@
 //! All results of a run, printed in their order.
 
 use super::messages::Messages;
+use super::plan::next_steps;
 use super::stdout::Sections;
 use super::{Exit, Options, export, refused};
 use crate::analysis::shown;
@@ -9,7 +10,8 @@ use crate::message::Warning;
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
 use crate::report::{
-    LAYER_LIST, PlanFacts, Report, Split, Table, plan_table, sweep_table, terminal,
+    Format, LAYER_LIST, PlanFacts, Report, Split, Table, plan_table, short_plan_table, stage_table,
+    sweep_table, terminal,
 };
 use crate::search::{Outcome, SearchResult};
 use anyhow::{Context, Result};
@@ -80,8 +82,8 @@ impl Outputs<'_> {
             sections.table(table)?;
         }
         let layers = self.tables.iter().find(|table| table.name == LAYER_LIST);
-        if let Some(drawn) = layers.and_then(|own| terminal::layer_list(own, self.messages.look()))
-        {
+        let drawn = layers.and_then(|own| terminal::layer_list(own, self.messages.look()));
+        if let Some(drawn) = drawn.filter(|_| self.options.format != Format::Table) {
             self.messages.summary(drawn);
         }
         let mut exit = self.print_search(&mut sections)?;
@@ -101,10 +103,6 @@ impl Outputs<'_> {
         }
         if self.compare(&mut sections)? {
             exit = Exit::DoesNotFit;
-        }
-        if count == 0 && !self.options.wants_anything_else() {
-            self.messages
-                .summary("no result is wanted: --solve finds the split points, --help has more");
         }
         self.print_coverage();
         Ok(exit)
@@ -127,8 +125,14 @@ impl Outputs<'_> {
         if let Some(sweep) = &report.sweep {
             sections.table(&sweep_table(sweep, report.pseudo_layers).without("Of the limit"))?;
         }
+        let for_people = self.options.format == Format::Table;
         if let Some(plan) = &report.plan {
-            sections.table(&plan_table(plan, report.pseudo_layers))?;
+            let table = if for_people {
+                short_plan_table
+            } else {
+                plan_table
+            };
+            sections.table(&table(plan, report.pseudo_layers))?;
         }
         let Some(split) = &report.split else {
             return Ok(Exit::Done);
@@ -138,7 +142,7 @@ impl Outputs<'_> {
         let emitted: Result<Vec<String>, _> = forms.iter().copied().map(emit).collect();
         let emitted = emitted.map_err(|error| refused(&error))?;
         if self.options.solve {
-            sections.stages(split)?;
+            sections.stages(report, split)?;
         }
         for (form, text) in forms.iter().zip(&emitted) {
             sections.text(form.section(), text.as_bytes())?;
@@ -169,6 +173,14 @@ impl Outputs<'_> {
             self.messages.summary(line);
         }
         let first = plan.rows.first();
+        let framework = self.report.pipeline.as_ref().map(|own| own.framework);
+        for line in first
+            .map(|row| next_steps(row, framework))
+            .into_iter()
+            .flatten()
+        {
+            self.messages.summary(line);
+        }
         exit_of(first.is_some_and(|row| row.is_within) && self.report.has_verdict())
     }
 
@@ -187,7 +199,9 @@ impl Outputs<'_> {
         for line in terminal::pipeline(report, look) {
             messages.summary(line);
         }
-        messages.summary(terminal::table(report, split, look));
+        if !(self.options.solve && self.options.format == Format::Table) {
+            messages.summary(terminal::table(report, split, look));
+        }
         messages.summary(terminal::verdict(report, split, look));
         for line in terminal::step(report, look) {
             messages.summary(line);

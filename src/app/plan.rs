@@ -2,7 +2,7 @@
 
 use super::Options;
 use crate::escape::shell;
-use crate::model::{PositionName, Positions};
+use crate::model::{Framework, PositionName, Positions};
 use crate::report::{PlanFacts, PlanRow};
 use crate::search::Reserve;
 
@@ -25,6 +25,21 @@ pub(super) fn add_commands(plan: &mut PlanFacts, options: &Options, positions: &
         let words: Vec<String> = words.map(|word| word.to_string()).collect();
         row.command = format!("popliner {}", words.join(" "));
     }
+}
+
+/// What to do with the recommended configuration, to copy.
+pub(super) fn next_steps(row: &PlanRow, framework: Option<Framework>) -> Vec<String> {
+    let form = match framework {
+        Some(Framework::Popart) => "popart",
+        Some(Framework::Tensorflow) => "keras",
+        // That of PopTorch needs the names of modules.
+        _ => "layers-per-ipu",
+    };
+    vec![
+        "next:".to_string(),
+        format!("  {} --emit {form}", row.command),
+        format!("  {} --solve --export-html report.html", row.command),
+    ]
 }
 
 fn arguments(row: &PlanRow, options: &Options, positions: &Positions) -> Vec<String> {

@@ -153,7 +153,7 @@ pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>>
     memories.map(limit).collect()
 }
 
-/// How many IPUs there are, with as many limits.
+/// How many IPUs there are, with as many limits. Who asks for nothing learns the fewest.
 fn ipus(options: &Options, limits: usize) -> Result<IpuCount> {
     let several = (limits > 1).then_some(limits);
     match (options.num_ipus, several) {
@@ -163,6 +163,7 @@ fn ipus(options: &Options, limits: usize) -> Result<IpuCount> {
         ))),
         (Some(NumIpus::Exactly(ipus)), _) => Ok(IpuCount::Exactly(ipus)),
         (Some(NumIpus::Auto), limits) => Ok(IpuCount::UpTo(limits.unwrap_or(MAX_AUTO))),
+        (None, None) if options.asks_nothing => Ok(IpuCount::UpTo(DEFAULT_IPUS)),
         (None, limits) => Ok(IpuCount::Exactly(limits.unwrap_or(DEFAULT_IPUS))),
     }
 }

@@ -1,7 +1,7 @@
 //! Standard output: in sections that a program can tell apart, until its reader
 //! has had enough.
 
-use crate::report::{Format, Split, Table, write_stages};
+use crate::report::{Format, Report, Split, Table, stage_table, terminal, write_stages};
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -105,9 +105,14 @@ impl<'a, W: Write> Sections<'a, W> {
         table.write(self.format, self.out)
     }
 
-    pub(super) fn stages(&mut self, split: &Split) -> io::Result<()> {
+    /// The stages: by default, and as JSON, as the original tool wrote them.
+    pub(super) fn stages(&mut self, report: &Report, split: &Split) -> io::Result<()> {
         self.name("solve")?;
-        write_stages(split, self.out)
+        match self.format {
+            Format::Auto | Format::Json => write_stages(split, self.out),
+            Format::Table => terminal::stage_rows(report).write(self.format, self.out),
+            Format::Tsv | Format::Csv => stage_table(report).write(self.format, self.out),
+        }
     }
 
     pub(super) fn text(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {

@@ -74,7 +74,7 @@ pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use markdown::text as markdown;
 pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVariable};
-pub use plan::{PlanFacts, PlanRow, table as plan_table};
+pub use plan::{PlanFacts, PlanRow, short_table as short_plan_table, table as plan_table};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{
     CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
@@ -83,7 +83,7 @@ pub use recorded::{
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
 pub use step::StepFacts;
 pub use table::{Format, Table};
-pub use tables::sweep as sweep_table;
+pub use tables::{stages as stage_table, sweep as sweep_table};
 pub use text::printable;
 pub use tile_map::{TileCategory, TileMap, TileVariables, VariableKind};
 pub use units::Units;

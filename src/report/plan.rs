@@ -82,6 +82,24 @@ const PLAN: [Column; 14] = [
     Column::text("Command"),
 ];
 
+/// The columns that people compare by.
+const FOR_PEOPLE: [&str; 9] = [
+    "IPUs",
+    "Replicas",
+    "Schedule",
+    "Recompute",
+    "Peak memory",
+    "Of the limit",
+    "Step (ms)",
+    "Efficiency",
+    "Layers of each stage",
+];
+
+/// The same for people.
+pub fn short_table(plan: &PlanFacts, pseudo_layers: PseudoLayers) -> Table {
+    table(plan, pseudo_layers).only(&FOR_PEOPLE)
+}
+
 /// A row for each configuration.
 pub fn table(plan: &PlanFacts, pseudo_layers: PseudoLayers) -> Table {
     let mut table = Table::of_layers("plan", &PLAN, pseudo_layers);
@@ -121,9 +139,6 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
         .map(|row| recommended(plan, row))
         .into_iter()
         .collect();
-    if let Some(row) = plan.rows.first().filter(|row| !row.command.is_empty()) {
-        lines.push(say("to see it alone, or with --emit as configuration: ").code(&*row.command));
-    }
     if plan.rows.is_empty() {
         lines.push(say(format!(
             "no configuration fits on {}",

@@ -5,17 +5,34 @@ use super::text::{grouped, grouped_signed, share, shown};
 use crate::escape;
 use crate::model::PseudoLayers;
 use clap::ValueEnum;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// How tables are written for programs.
+/// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
-    /// Columns apart by tabs.
+    /// Aligned on a terminal; elsewhere JSON for --solve and TSV for tables.
     #[default]
+    Auto,
+    /// Aligned columns, for people.
+    Table,
+    /// Objects with the names of the columns.
+    Json,
+    /// Columns apart by tabs.
     Tsv,
     /// Columns apart by commas.
     Csv,
+}
+
+impl Format {
+    /// What `auto` means where results go.
+    pub fn on(self, is_terminal: bool) -> Self {
+        match self {
+            Format::Auto if is_terminal => Format::Table,
+            own => own,
+        }
+    }
 }
 
 /// Rows under typed columns. Each form shows it in its own way; the delimited
@@ -290,16 +307,59 @@ impl Table {
         self.rows.iter().map(row).collect()
     }
 
-    /// Writes the header and all rows, without drawings, each in one line. Cells are quoted
-    /// where they need it, by the rules of CSV in either format.
+    /// Writes all rows, without drawings: aligned, as JSON, or under a header, each in one
+    /// line.
     ///
     /// # Errors
     /// When `out` cannot be written to.
     pub fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
-        let delimiter = match format {
-            Format::Tsv => b'\t',
-            Format::Csv => b',',
+        match format {
+            Format::Table => writeln!(out, "{}", super::terminal::aligned(self)),
+            Format::Json => self.write_json(out),
+            Format::Csv => self.write_delimited(b',', out),
+            Format::Auto | Format::Tsv => self.write_delimited(b'\t', out),
+        }
+    }
+
+    /// Each row as an object with the names of the columns.
+    fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+        let object = |row: &Row| -> serde_json::Map<String, Value> {
+            let cells = self.columns.iter().zip(&row.cells);
+            let cells = cells.filter(|(column, _)| column.kind != Kind::Bar);
+            let value =
+                |(column, cell): (&Column, &Cell)| (column.name.to_string(), self.value(cell));
+            cells.map(value).collect()
         };
+        let rows: Vec<_> = self.rows.iter().map(object).collect();
+        writeln!(
+            out,
+            "{}",
+            escape::json(serde_json::to_string_pretty(&rows)?)
+        )
+    }
+
+    /// A cell for programs that read JSON.
+    fn value(&self, cell: &Cell) -> Value {
+        let names = |layers: &LayerNames| -> Value {
+            let names = self.pseudo_layers.names_of(layers).into_iter();
+            names.map(String::from).collect()
+        };
+        match cell {
+            Cell::Empty | Cell::Bar { .. } => Value::Null,
+            Cell::Bool(is) => Value::from(*is),
+            Cell::Number(number) => match i64::try_from(*number) {
+                Ok(number) => Value::from(number),
+                Err(_) => Value::from(number.to_string()),
+            },
+            Cell::Layers(layers) => names(layers),
+            Cell::Stages(stages) => stages.iter().map(names).collect(),
+            cell => Value::from(self.plain(cell)),
+        }
+    }
+
+    /// The header and all rows. Cells are quoted where they need it, by the rules of CSV in
+    /// either format.
+    fn write_delimited(&self, delimiter: u8, out: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
             .from_writer(out);

@@ -73,7 +73,7 @@ const MORE_OF_STAGES: [Column; 10] = [
 
 /// A row for each stage; its parts are those on its fullest tile. No rows without
 /// a split.
-pub(super) fn stages(report: &Report) -> Table {
+pub fn stages(report: &Report) -> Table {
     let learnt = [Column::new(LEARNT, Kind::Change, "")];
     let columns = [
         &STAGES[..],

@@ -9,31 +9,25 @@ pub use text_style::{Screen, Severity, TextStyle};
 use super::fit::{sentences as fit_sentences, tables as fit_tables};
 use super::sentences::{self, Sentence};
 use super::table::{Cell, Kind, Table as Rows};
-use super::{NO_VERDICT, Report, Split, Stage, Units, plan, step, tables};
+use super::{NO_VERDICT, Report, Split, Units, plan, step, tables};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
 /// Narrower bars say nothing, wider ones no more.
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
-/// One row for each stage; on a screen that has room, with a bar of its memory,
-/// and below the bytes by step on the fullest tile of each stage.
+/// One row for each stage; on a screen that has room, with a bar of its memory.
 pub fn table(report: &Report, split: &Split, look: &TextStyle) -> String {
-    let stages = tables::stages(report).only(&COLUMNS);
-    let stages = stages.without_zeros(&tables::ADDED);
+    let stages = stage_rows(report);
     let fullest = split.stages.iter().map(|stage| &stage.fullest_tile);
     let bars = Bars::new(fullest.map(|tile| (tile.bytes, Some(tile.limit))));
-    let table = with_bars(&stages, &bars, look, split.limit);
-    let Some(screen) = look.screen else {
-        return table;
-    };
-    let mut lines = vec![table];
-    let drawn = split
-        .stages
-        .iter()
-        .filter_map(|stage| drawn(stage, look, screen));
-    lines.extend(drawn);
-    lines.join("\n")
+    with_bars(&stages, &bars, look, split.limit)
+}
+
+/// The stages with the columns that people compare by.
+pub fn stage_rows(report: &Report) -> Rows {
+    let stages = tables::stages(report).only(&COLUMNS);
+    stages.without_zeros(&tables::ADDED)
 }
 
 const COLUMNS: [&str; 12] = [
@@ -97,6 +91,11 @@ fn with_bars(rows: &Rows, bars: &Bars, look: &TextStyle, limit: u64) -> String {
     lines.join("\n")
 }
 
+/// Aligned columns, in bytes.
+pub(super) fn aligned(rows: &Rows) -> String {
+    plain_table(rows, Units::Bytes).trim_fmt()
+}
+
 fn plain_table(rows: &Rows, units: Units) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -143,21 +142,6 @@ fn add_bars(lines: &mut [String], of: &Bars, look: &TextStyle, width: usize) {
             None => bars::part(look, bytes, of.largest, room),
         });
     }
-}
-
-/// A line for a stage with steps: its live bytes over these.
-fn drawn(stage: &Stage, look: &TextStyle, screen: Screen) -> Option<String> {
-    let curve = stage.fullest_tile_curve.as_ref()?.columns(screen.width);
-    let peak = look.units.amount(curve.iter().copied().max()?);
-    let number = stage.stage;
-    let head = format!("fullest tile of stage {number} by step, at most {peak}: ");
-    let room = screen.width.saturating_sub(display_width(&head));
-    // What is left of the line, or a line of its own.
-    Some(if room >= *BAR.start() {
-        head + &bars::curve(screen, &curve, room)
-    } else {
-        format!("{head}\n{}", bars::curve(screen, &curve, screen.width))
-    })
 }
 
 /// Whether a compilation fits: a row for each IPU, the verdict, and the sentences
@@ -234,32 +218,12 @@ pub fn step(report: &Report, look: &TextStyle) -> Vec<String> {
     lines.iter().map(|own| words.say(own)).collect()
 }
 
-/// The configurations that fit: as a table on a screen, and which is recommended.
+/// Which of the configurations that fit is recommended, and among what.
 pub fn plan(report: &Report, look: &TextStyle) -> Vec<String> {
     let words = Words::new(report, look);
-    let sentences = plan::sentences(report);
-    let drawn = report
-        .plan
-        .as_ref()
-        .filter(|_| look.screen.is_some())
-        .map(|own| {
-            let rows = plan::table(own, report.pseudo_layers).only(&PLAN_COLUMNS);
-            plain_table(&rows, words.units).trim_fmt()
-        });
-    let lines = sentences.iter().map(|own| words.say(own));
-    drawn.into_iter().chain(lines).collect()
+    let lines = plan::sentences(report);
+    lines.iter().map(|own| words.say(own)).collect()
 }
-
-const PLAN_COLUMNS: [&str; 8] = [
-    "IPUs",
-    "Replicas",
-    "Schedule",
-    "Recompute",
-    "Peak memory",
-    "Of the limit",
-    "Step (ms)",
-    "Layers of each stage",
-];
 
 /// What else is to be said of the split: what was learnt, tied weights, the best
 /// split beside one that was given, and why nothing fits. Each may have several
@@ -351,8 +315,8 @@ impl<'a> Words<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::CoverageFacts;
     use crate::report::testing::report as complete;
-    use crate::report::{CoverageFacts, Curve};
 
     const PLAIN: TextStyle = TextStyle {
         units: Units::Bytes,
@@ -390,15 +354,6 @@ mod tests {
     #[test]
     fn a_screen_shows_bars_as_far_as_there_is_room() {
         let mut report = report();
-        let curve = |bytes: &[u64]| Curve {
-            last_step: bytes.len() as u32 - 1,
-            steps: (0..).take(bytes.len()).collect(),
-            bytes: bytes.to_vec(),
-            ..Curve::default()
-        };
-        let stages = &mut report.split.as_mut().unwrap().stages;
-        stages[0].fullest_tile_curve = Some(curve(&[1, 4, 2]));
-        stages[1].fullest_tile_curve = Some(curve(&[5; 400]));
         let expected = [
             " Stage  Layers             Fullest tile  Memory there  Of the limit",
             "     0  In 0                          0     586.0 KiB        94.0 %  ████████████·│",
@@ -407,10 +362,6 @@ mod tests {
         let drawn = table(&report, split(&report), &on_screen(85, false));
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines[..3], expected);
-        assert_eq!(
-            lines[3],
-            "fullest tile of stage 0 by step, at most 4 bytes: ▂█▄"
-        );
         for width in [1, 20, 40, 60, 72, 74, 80, 120, 200] {
             let drawn = table(&report, split(&report), &on_screen(width, true));
             let widest = drawn.lines().map(display_width).max();

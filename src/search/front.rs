@@ -36,7 +36,11 @@ pub(super) fn front(
     memory: &MemoryModel<'_>,
     progress: &Progress,
 ) -> Result<Front, SearchError> {
-    let ipus = costed.request.ipus.highest();
+    let ipus = match memory.framework() {
+        Framework::Poptorch => costed.ipus.next_power_of_two(),
+        _ => costed.ipus,
+    };
+    let ipus = ipus.min(costed.request.ipus.highest());
     let pipelines = pipelines(costed, memory);
     // The same for all: what fills and drains a pipeline is shared by as many.
     let of_pipeline = |&own: &Pipeline| Some(costed.times.as_ref()?.in_pipeline(own));
@@ -76,6 +80,7 @@ pub(super) fn front(
     }
     Ok(Front {
         configurations: best_of(found),
+        ipus,
         numbers,
         pipelines,
     })
@@ -86,6 +91,8 @@ pub(super) fn front(
 pub struct Front {
     /// The configurations; the recommended one first.
     pub configurations: Vec<Configuration>,
+    /// How many IPUs there are.
+    pub ipus: usize,
     /// The numbers of IPUs that were tried, ascending.
     pub numbers: Vec<usize>,
     /// The pipelines that were tried.

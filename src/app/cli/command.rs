@@ -67,7 +67,9 @@ impl Command {
                     .map(|argument| argument.to_string_lossy().into_owned())
                     .collect();
                 options.question = question(&command, &matches);
-                options.idle = Idle::find(&command, &matches);
+                options.asks_nothing = options.is_without_result();
+                options.plan |= options.asks_nothing;
+                options.idle = Idle::find(&command, &matches, options.asks_nothing);
                 Ok(Command::Run(Box::new(options)))
             }
         }

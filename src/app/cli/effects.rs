@@ -98,6 +98,7 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         options: &["format"],
         on: &[&[
+            "solve",
             "sweep",
             "plan",
             "compare",
@@ -156,9 +157,14 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// The first such option of a command line.
-    pub(super) fn find(command: &Command, matches: &ArgMatches) -> Option<Self> {
-        let is_given = |id: &str| is_given(matches, id);
+    /// The first such option of a command line, which has a plan by itself if it asks for
+    /// nothing.
+    pub(super) fn find(
+        command: &Command,
+        matches: &ArgMatches,
+        asks_nothing: bool,
+    ) -> Option<Self> {
+        let is_given = |id: &str| is_given(matches, id) || asks_nothing && id == "plan";
         let is_idle =
             |effect: &&Effect| !effect.on.iter().flat_map(|ids| *ids).any(|id| is_given(id));
         let (option, effect) = EFFECTS.iter().filter(is_idle).find_map(|effect| {

@@ -214,11 +214,11 @@ pub struct Options {
     )]
     pub calibration: Option<PathBuf>,
 
-    /// How tables are written
+    /// How results are written
     #[arg(
         long,
         value_name = "FORMAT",
-        default_value = "tsv",
+        default_value = "auto",
         help_heading = "Results"
     )]
     pub format: Format,
@@ -502,6 +502,10 @@ pub struct Options {
     /// The first option that acts on nothing that is requested
     #[arg(skip)]
     pub idle: Option<Idle>,
+
+    /// Is no result requested? Then the answer is whether the model fits, and how
+    #[arg(skip)]
+    pub asks_nothing: bool,
 }
 
 impl Options {
@@ -542,6 +546,21 @@ impl Options {
     /// Is anything requested that standard output does not show?
     pub fn wants_anything_else(&self) -> bool {
         self.wants_report() || self.wants_search() || self.save_to_file.is_some()
+    }
+
+    /// Does the command line name no result at all?
+    pub fn is_without_result(&self) -> bool {
+        let shows_model = [
+            self.fit,
+            self.operation_breakdown,
+            self.layer_breakdown,
+            self.memory_totals,
+            self.memory_affinity,
+            self.interlayer_communication,
+            self.diagnose,
+            self.list_layers,
+        ];
+        !shows_model.contains(&true) && !self.wants_anything_else()
     }
 
     /// Is there any constraint that a split must keep?

@@ -55,8 +55,6 @@ pub struct Inputs<'a> {
 pub enum Detail {
     /// The split, what the search said of it, and what was recorded.
     Split,
-    /// Also the bytes of stages by step.
-    Curves,
     /// Everything but what only a page shows.
     Full,
     /// Everything.

@@ -65,7 +65,7 @@ impl Peaks {
             let found = model.memory_peak.as_ref();
             peaks.live = found.map(at_memory_peak);
         }
-        if let Some(found) = search.filter(|_| detail >= Detail::Curves) {
+        if let Some(found) = search.filter(|_| detail >= Detail::Full) {
             let stages = found.stages.iter().zip(&found.memory);
             let stages = stages.map(|(range, own)| (range.clone(), own, own.max_tile() as u32));
             peaks.stages = memory.curves(&stages.collect::<Vec<_>>());

@@ -11,7 +11,7 @@ impl Inputs<'_> {
         let front = found.plan.as_ref()?;
         let rows = front.configurations.iter();
         Some(PlanFacts {
-            max_ipus: found.costed.request.ipus.highest() as u32,
+            max_ipus: front.ipus as u32,
             ipus_tried: front.numbers.iter().map(|&ipus| ipus as u32).collect(),
             pipelines_tried: front.pipelines.clone(),
             rows: rows.map(|own| self.plan_row(found, own)).collect(),

@@ -1,6 +1,6 @@
 //! Pictures in one line of text.
 
-use super::{Screen, Severity, TextStyle};
+use super::{Severity, TextStyle};
 
 /// More of the limit than this is worth a look, in per cent.
 const NOTABLE: u128 = 90;
@@ -57,31 +57,11 @@ fn tone(bytes: u64, limit: u64) -> Severity {
     }
 }
 
-/// A curve as a line of at most `width` columns, from nothing to its peak.
-/// Where several points share a column the highest is shown, so that no peak
-/// is lost.
-pub(super) fn curve(screen: Screen, points: &[u64], width: usize) -> String {
-    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
-    let heights = if screen.unicode { BLOCKS } else { ASCII };
-    let peak = u128::from(points.iter().copied().max().unwrap_or(0)).max(1);
-    let columns = points.len().min(width);
-    let column = |number: usize| {
-        let (from, to) = (
-            number * points.len() / columns,
-            (number + 1) * points.len() / columns,
-        );
-        let highest = points[from..to].iter().copied().max().unwrap_or(0);
-        let height = (u128::from(highest) * 8).div_ceil(peak) as usize;
-        heights[height.saturating_sub(1).min(7)]
-    };
-    (0..columns).map(column).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::Units;
+    use crate::report::terminal::Screen;
 
     fn look(unicode: bool) -> TextStyle {
         let screen = Screen {
@@ -131,20 +111,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_curve_keeps_its_peak() {
-        let screen = look(true).screen.unwrap();
-        let mut points = vec![10u64; 1000];
-        points[637] = 80;
-        let line = curve(screen, &points, 20);
-        assert_eq!(line.chars().count(), 20);
-        assert_eq!(line.chars().position(|c| c == '█'), Some(12));
-        assert_eq!(curve(screen, &[0, 4, 8], 20), "▁▄█");
-        let ascii = look(false).screen.unwrap();
-        assert_eq!(curve(ascii, &[0, 0], 20), "__");
-        assert_eq!(curve(ascii, &[], 20), "");
-        assert_eq!(curve(ascii, &[1], 0), "");
     }
 }

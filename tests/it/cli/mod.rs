@@ -1,5 +1,6 @@
 //! The command as users meet it.
 
+mod alone;
 mod belonging;
 mod completions;
 mod effects;

@@ -1,0 +1,122 @@
+//! A profile without a question is answered: does the model fit, and what to do next. What
+//! is printed to be copied runs as it is.
+
+use crate::support::{Run, command, finish, root, run_fixture};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// What a shell would run of this line.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => words.push(String::new()),
+            c => words.last_mut().expect("a word").push(c),
+        }
+    }
+    words
+}
+
+/// Runs a line that the tool printed, in a folder.
+fn typed(line: &str, folder: &Path) -> Run {
+    let words = words(line);
+    assert_eq!(words[0], "popliner", "{line}");
+    finish(command(&words[1..]).current_dir(folder))
+}
+
+fn next_steps(run: &Run) -> Vec<String> {
+    let lines = run.err.lines().skip_while(|line| *line != "next:").skip(1);
+    let lines = lines.map_while(|line| line.strip_prefix("  "));
+    lines.map(String::from).collect()
+}
+
+#[test]
+fn the_first_ten_minutes_need_no_manual() {
+    for name in [
+        "popart-bert-inference",
+        "training-pipeline",
+        "tied-weights",
+        "poplar-mlp",
+    ] {
+        let folder = TempDir::new().expect("a folder");
+        let path = root().join("fixtures").join(name);
+        let first = typed(&format!("popliner '{}'", path.display()), folder.path());
+        assert_eq!(first.code, 0, "{first:?}");
+        assert!(
+            first.err.contains("the model does not fit there, by "),
+            "{first:?}"
+        );
+        assert!(first.err.contains("\nrecommended: "), "{first:?}");
+        assert!(first.err.lines().count() <= 10, "{first:?}");
+        let steps = next_steps(&first);
+        assert_eq!(steps.len(), 2, "{first:?}");
+        let configuration = typed(&steps[0], folder.path());
+        assert_eq!(configuration.code, 0, "{configuration:?}");
+        assert!(configuration.out.contains("Stages: "), "{configuration:?}");
+        let page = typed(&steps[1], folder.path());
+        assert_eq!(page.code, 0, "{page:?}");
+        assert!(folder.path().join("report.html").exists());
+    }
+}
+
+#[test]
+fn a_number_of_ipus_is_enough_to_ask_for() {
+    let run = run_fixture("poplar-mlp", &["--num-ipus=5"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.err.contains("tried: 1, 2, 3, 4, 5 IPUs"), "{run:?}");
+    let refused = run_fixture("impossible", &["--num-ipus=5"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("no configuration fits on 5 IPUs"));
+}
+
+#[test]
+fn a_model_that_fits_on_one_ipu_is_told_so() {
+    let run = run_fixture("poplar-mlp", &["--mem-per-tile=1000000"]);
+    assert_eq!((run.code, &*run.out), (0, ""), "{run:?}");
+    assert!(run.err.contains(": the model fits there\n"), "{run:?}");
+    let reserved = run_fixture("poplar-mlp", &["--mem-per-tile=1000000", "--reserve=60%"]);
+    assert!(
+        reserved.err.contains("the model does not fit there"),
+        "{reserved:?}"
+    );
+}
+
+#[test]
+fn a_compiled_pipeline_is_judged_as_it_is() {
+    let alone = run_fixture("training-pipelined", &[]);
+    let judged = run_fixture("training-pipelined", &["--fit"]);
+    assert_eq!(
+        (alone.code, alone.out, alone.err),
+        (judged.code, judged.out, judged.err)
+    );
+}
+
+#[test]
+fn results_have_the_format_that_is_wanted() {
+    let run = |format: &str| {
+        let format = format!("--format={format}");
+        run_fixture(
+            "poplar-mlp",
+            &["--solve", "--sweep", "--num-ipus=4", "-q", &format],
+        )
+        .out
+    };
+    let (auto, json) = (run("auto"), run("json"));
+    let stages = |text: &str| text.split_once("# solve\n").expect("stages").1.to_owned();
+    assert_eq!(stages(&auto), stages(&json));
+    assert!(auto.starts_with("# sweep\nIPUs\tFits\t"), "{auto}");
+    let sweep = json.split_once("# solve\n").expect("two results").0;
+    let rows: serde_json::Value =
+        serde_json::from_str(sweep.strip_prefix("# sweep\n").expect("a sweep")).expect("JSON");
+    assert_eq!(rows[3]["IPUs"], 4);
+    assert_eq!(rows[3]["Fits"], true);
+    assert_eq!(rows[3]["Layers of each stage"][0][0], "In");
+    let csv = stages(&run("csv"));
+    assert!(csv.starts_with("Stage,First layer,Last layer,"), "{csv}");
+    assert_eq!(csv.lines().count(), 5, "{csv}");
+    let table = stages(&run("table"));
+    assert!(table.starts_with(" Stage  Layers"), "{table}");
+    assert_eq!(table.lines().count(), 5, "{table}");
+}
