@@ -30,7 +30,8 @@ In a notebook
 A report shows its verdict, its stages or IPUs, warnings, and a link to its page.
 ``report.save_html("report.html")`` writes that page, which has charts.
 ``report.to_dataframe()`` has a row for each stage or IPU, where pandas is installed;
-``to_dataframe("layers")``, ``"cuts"``, ``"sweep"`` and ``"against"`` the others.
+``to_dataframe("layers")``, ``"cuts"``, ``"sweep"``, ``"plan"`` and ``"against"`` the
+others.
 
 Options
 -------
@@ -73,6 +74,8 @@ from ._values import (
     LayerMemory,
     OverLimit,
     Parts,
+    Plan,
+    PlanRow,
     RecordedTile,
     Refusal,
     Relaxation,
@@ -100,6 +103,8 @@ __all__ = [
     "MissingFile",
     "OverLimit",
     "Parts",
+    "Plan",
+    "PlanRow",
     "REPEATED",
     "RecordedTile",
     "Refusal",

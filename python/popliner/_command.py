@@ -25,9 +25,9 @@ from typing import (
     TypeVar,
 )
 
+from ._build import build
 from ._options import COUNTED, READ, REPEATED, WRITTEN, refuse_unknown, shows_keywords
 from ._report import AnyPath, FitReport, Page, Report, SplitReport
-from ._values import build
 
 if TYPE_CHECKING:
     # Type checkers have it for every Python.

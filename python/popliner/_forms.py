@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     from ._report import FitReport, Report, SplitReport
-    from ._values import FullestTile, Parts, RecordedTile, SweepRow, TileParts
+    from ._values import FullestTile, Parts, PlanRow, RecordedTile, SweepRow, TileParts
 
 #: More layers than this are told by the first and the last.
 _MOST_LAYERS = 8
@@ -120,7 +120,7 @@ def html(report: Report) -> str:
         for number, names, tile in _stages_or_ipus(report)
     ]
     blocks = [f"<p><strong>{escape(verdict(report))}</strong></p>"]
-    blocks += [_list(report.warnings), _table(heads, rows), *_sweep(report)]
+    blocks += [_list(report.warnings), _table(heads, rows), *_sweep(report), *_plan(report)]
     blocks += [_said(report.messages), _link(report.page)]
     return "<div>" + "\n".join(block for block in blocks if block) + "</div>"
 
@@ -144,8 +144,28 @@ def _sweep(report: Report) -> Iterator[str]:
 
 def _sweep_row(row: SweepRow, first: str) -> List[str]:
     fits = "yes" if row.fits else "no"
-    stages = " | ".join(layers(names, first) for names in row.stages)
-    return [f"{row.ipus}", fits, f"{row.fullest_tile_bytes:,}", f"{row.free:,}", stages]
+    bytes_ = [f"{row.fullest_tile_bytes:,}", f"{row.free:,}"]
+    return [f"{row.ipus}", fits, *bytes_, _stages(row, first)]
+
+
+def _stages(row: Union[SweepRow, PlanRow], first: str) -> str:
+    return " | ".join(layers(names, first) for names in row.stages)
+
+
+def _plan(report: Report) -> Iterator[str]:
+    """The table of a plan, where there is one."""
+    plan = getattr(report, "plan", None)
+    if plan is None:
+        return
+    heads = ["IPUs", "Replicas", "Schedule", "Recompute", "Bytes on the fullest tile"]
+    heads += ["Step (ms)", "Layers of each stage"]
+    yield _table(heads, [_plan_row(row, _first(report)) for row in plan.rows])
+
+
+def _plan_row(row: PlanRow, first: str) -> List[str]:
+    time = "" if row.milliseconds is None else f"{row.milliseconds:.3f}"
+    pipeline = [f"{row.ipus}", f"{row.replicas}", row.schedule, row.recompute]
+    return [*pipeline, f"{row.fullest_tile_bytes:,}", time, _stages(row, first)]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -223,4 +243,6 @@ def _dtype(hint: Any) -> str:
     """Whole numbers stay whole, also where some are missing."""
     if hint == Optional[int]:
         return "Int64"
+    if hint == Optional[float]:
+        return "float64"
     return {int: "int64", bool: "bool"}.get(hint, "object")

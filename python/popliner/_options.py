@@ -67,7 +67,7 @@ class _OfBoth(TypedDict, total=False):
     export_markdown: Optional[AnyPath]
     export_html: Optional[AnyPath]
     # What is printed.
-    format: Optional[Literal["tsv", "csv"]]
+    format: Optional[Literal["auto", "table", "tsv", "csv", "json"]]
     units: Optional[Literal["bytes", "KiB", "MiB", "auto"]]
     quiet: Optional[bool]
     verbose: Union[None, bool, int]

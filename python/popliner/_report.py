@@ -15,6 +15,8 @@ from ._values import (
     IpuFit,
     LayerMemory,
     Layers,
+    Plan,
+    PlanRow,
     Refusal,
     Stage,
     StageAgainst,
@@ -99,6 +101,7 @@ class SplitReport(Report):
     - ``unplaced``: names of layers that the search gave up on
     - ``refusal``: why nothing fits
     - ``sweep``: the best split for each number of IPUs, with ``sweep=True``
+    - ``plan``: the whole configurations that fit, with ``plan=True``
     """
 
     max_stages: int
@@ -109,22 +112,27 @@ class SplitReport(Report):
     unplaced: Layers
     refusal: Optional[Refusal] = None
     sweep: Optional[Sweep] = None
+    plan: Optional[Plan] = None
 
     def __repr__(self) -> str:
         return f"<SplitReport: {_forms.summary(self)}>"
 
     def to_dataframe(
-        self, rows: Literal["stages", "layers", "cuts", "sweep"] = "stages"
+        self, rows: Literal["stages", "layers", "cuts", "sweep", "plan"] = "stages"
     ) -> pandas.DataFrame:
-        """A row for each stage, layer, cut, or number of IPUs; it needs pandas.
+        """A row for each stage, layer, cut, number of IPUs, or configuration of a plan.
 
-        Columns are the fields, those of fields within with both names; amounts of
-        memory are in bytes. Raises ``ValueError`` for a sweep without ``sweep=True``.
+        It needs pandas. Columns are the fields, those of fields within with both names;
+        amounts of memory are in bytes. Raises ``ValueError`` for a sweep without
+        ``sweep=True``, and for a plan without ``plan=True``.
         """
-        if rows == "sweep" and self.sweep is None:
-            raise ValueError("this report has no sweep; call split() with sweep=True")
-        found = self.sweep.rows if rows == "sweep" and self.sweep else getattr(self, rows)
-        kinds = {"stages": Stage, "layers": LayerMemory, "cuts": Cut, "sweep": SweepRow}
+        found = getattr(self, rows)
+        if found is None:
+            raise ValueError(f"this report has no {rows}; call split() with {rows}=True")
+        kinds = {"stages": Stage, "layers": LayerMemory, "cuts": Cut}
+        within = {"sweep": SweepRow, "plan": PlanRow}
+        if rows in within:
+            return _forms.dataframe(within[rows], found.rows)
         return _forms.dataframe(kinds[rows], found)
 
 

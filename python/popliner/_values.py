@@ -7,17 +7,13 @@ are passed over here.
 
 from __future__ import annotations
 
-import dataclasses
-import typing
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple, Type, TypeVar
+from typing import Optional, Tuple
 
 from . import _forms
 
 #: An amount of memory in bytes, which is exact.
 Bytes = int
-
-T = TypeVar("T")
 
 #: Layers by name, in order. ``None`` is In, what runs before the layers (in the classic
 #: memory model, all that has no layer); ``"Out"`` is what runs after them.
@@ -219,6 +215,65 @@ class Sweep:
 
 
 @dataclass(frozen=True)
+class PlanRow:
+    """A whole configuration that fits.
+
+    - ``ipus``: the IPUs of one replica, one for each stage
+    - ``replicas``: for how many replicas there are IPUs
+    - ``schedule``, ``recompute``: the pipeline, in the words of these options
+    - ``fullest_tile_bytes``: bytes on the fullest tile of any stage
+    - ``limit``: bytes that a stage may take on each tile: the lowest of its IPUs
+    - ``free``: bytes that are free there
+    - ``is_within``: whether a step takes no more than ``max_step_ms``
+    - ``is_shortest``: whether its step is shown to be the shortest with such memory
+    - ``stages``: the layers of each stage
+    - ``command``: the command that gives it alone
+    - ``cycles``: cycles of a step of one replica, where the profile has cycles
+    - ``micro_batches``: how many micro-batches that step has
+    - ``milliseconds``: the time of the step in milliseconds, where the clock is known
+    - ``efficiency``: the part of the step that a pipeline which is always full would
+      take, from 0 to 1
+    - ``samples_per_second``: samples of all replicas in a second, with ``micro_batch``
+    """
+
+    ipus: int
+    replicas: int
+    schedule: str
+    recompute: str
+    fullest_tile_bytes: Bytes
+    limit: Bytes
+    free: Bytes
+    is_within: bool
+    is_shortest: bool
+    stages: Tuple[Layers, ...]
+    command: str
+    cycles: Optional[int] = None
+    micro_batches: Optional[int] = None
+    milliseconds: Optional[float] = None
+    efficiency: Optional[float] = None
+    samples_per_second: Optional[float] = None
+
+    def __repr__(self) -> str:
+        pipeline = f"{_forms.ipus(self.ipus)}, {self.schedule}, recompute {self.recompute}"
+        return f"<PlanRow {pipeline}: fullest tile {self.fullest_tile_bytes:,} bytes>"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole configurations that fit.
+
+    - ``max_ipus``: how many IPUs there are
+    - ``ipus_tried``: the numbers of IPUs that were tried
+    - ``rows``: the configurations, of which none is better than another in all of IPUs,
+      time and memory: the recommended one first; none where nothing fits
+    """
+
+    max_ipus: int
+    ipus_tried: Tuple[int, ...]
+    rows: Tuple[PlanRow, ...]
+
+
+@dataclass(frozen=True)
 class OverLimit:
     """Layers that are over the limit together.
 
@@ -369,31 +424,3 @@ class Against:
     predicted_stages: int
     matched_by: str
     stages: Tuple[StageAgainst, ...]
-
-
-def build(kind: Type[T], found: Dict[str, Any]) -> T:
-    """A dataclass of this kind from an object of JSON.
-
-    Raises ``KeyError`` or ``TypeError`` where the object is of another shape.
-    """
-    hints = typing.get_type_hints(kind)
-    values = {}
-    for part in dataclasses.fields(typing.cast(Any, kind)):
-        if part.name in found:
-            values[part.name] = _value(hints[part.name], found[part.name])
-        elif part.default is dataclasses.MISSING:
-            raise KeyError(f"{kind.__name__} has no {part.name}")
-    return kind(**values)
-
-
-def _value(hint: Any, found: Any) -> Any:
-    """What a field of this type is made of."""
-    if dataclasses.is_dataclass(hint):
-        return build(typing.cast(Any, hint), found)
-    arguments = typing.get_args(hint)
-    origin = typing.get_origin(hint)
-    if origin is tuple:
-        return tuple(_value(arguments[0], element) for element in found)
-    if origin is typing.Union:
-        return None if found is None else _value(arguments[0], found)
-    return found

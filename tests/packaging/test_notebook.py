@@ -126,6 +126,14 @@ class Html(unittest.TestCase):
         quiet = shown(popliner.split(BERT, num_ipus=4, quiet=True))
         self.assertNotIn("pre", quiet.tags)
 
+    def test_a_plan_is_in_it(self):
+        report = popliner.split(FIXTURES / "training-pipeline", num_ipus=4, plan=True)
+        found = shown(report)
+        self.assertEqual(found.tags.count("table"), 2)
+        for row in report.plan.rows:
+            self.assertLess(len(repr(row)), 160)
+            self.assertIn(f"{row.milliseconds:.3f}", found.cells)
+
     def test_warnings_are_in_it(self):
         report = popliner.split(BERT, num_ipus=4)
         odd = dataclasses.replace(report, warnings=("this is <odd>",))
@@ -247,6 +255,16 @@ class Dataframes(unittest.TestCase):
         without = popliner.split(BERT, num_ipus=4)
         with self.assertRaisesRegex(ValueError, "sweep=True"):
             without.to_dataframe("sweep")
+
+    def test_of_a_plan(self):
+        report = popliner.split(FIXTURES / "training-pipeline", num_ipus=4, plan=True)
+        frame = report.to_dataframe("plan")
+        for name in ("ipus", "schedule", "fullest_tile_bytes", "milliseconds", "stages"):
+            wanted = [getattr(row, name) for row in report.plan.rows]
+            self.assertEqual(list(frame[name]), wanted, name)
+        self.assertEqual(str(frame["samples_per_second"].dtype), "float64")
+        with self.assertRaisesRegex(ValueError, "plan=True"):
+            popliner.split(BERT, num_ipus=4).to_dataframe("plan")
 
     def test_of_a_compilation(self):
         predicted = popliner.split(FIXTURES / "training-pipeline", num_ipus=4)

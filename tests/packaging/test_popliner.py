@@ -18,7 +18,7 @@ from pathlib import Path
 from unittest import mock
 
 import popliner
-from popliner import _command, _report, _values
+from popliner import _build, _command, _report, _values
 from support import BERT, FIXTURES, ROOT, script
 
 class Split(unittest.TestCase):
@@ -52,6 +52,24 @@ class Split(unittest.TestCase):
         self.assertEqual(best.stages, tuple(stage.layers for stage in report.stages))
         self.assertEqual(best.fullest_tile_bytes + best.free, report.sweep.limit)
         self.assertIsNone(popliner.split(BERT, num_ipus=4).sweep)
+
+    def test_a_plan(self):
+        profile = FIXTURES / "training-pipeline"
+        report = popliner.split(profile, num_ipus=4, plan=True)
+        self.assertEqual(report.plan.max_ipus, 4)
+        self.assertGreater(len(report.plan.rows), 1)
+        for row, wanted in zip(report.plan.rows, report.json["plan"]["rows"]):
+            self.assertEqual((row.command, row.milliseconds), (wanted["command"], wanted["milliseconds"]))
+            self.assertEqual(row.fullest_tile_bytes + row.free, row.limit)
+        best = report.plan.rows[0]
+        alone = popliner.split(
+            profile, num_ipus=best.ipus, schedule=best.schedule, recompute=best.recompute,
+            check_splits=[stage[-1] or "In" for stage in best.stages[:-1]],
+            micro_batches=best.micro_batches,
+        )
+        fullest = max(stage.fullest_tile.bytes for stage in alone.stages)
+        self.assertEqual((alone.fits, fullest), (True, best.fullest_tile_bytes))
+        self.assertIsNone(alone.plan)
 
     def test_a_model_that_does_not_fit_is_an_answer(self):
         report = popliner.split(FIXTURES / "impossible", num_ipus=4)
@@ -229,7 +247,8 @@ class Schema(unittest.TestCase):
     """The dataclasses against the schema of the report."""
 
     #: What the module calls otherwise.
-    OTHER_NAMES = {"RecordedTile": "RecordedTileFacts", "Relaxation": "RelaxationFacts"}
+    OTHER_NAMES = {"RecordedTile": "RecordedTileFacts", "Relaxation": "RelaxationFacts",
+                   "Plan": "PlanFacts"}
     #: Made of several parts of the document.
     OF_DOCUMENT = {"Report", "SplitReport", "FitReport"}
     OF_RUN = {"json", "output", "messages", "exit_code", "_page"}
@@ -270,7 +289,7 @@ class Schema(unittest.TestCase):
 
     def test_unknown_fields_are_passed_over(self):
         found = {"after_stage": 0, "bytes": 5, "later": {"more": 1}, "layer_after": None}
-        self.assertEqual(_values.build(popliner.Cut, found), popliner.Cut(0, 5))
+        self.assertEqual(_build.build(popliner.Cut, found), popliner.Cut(0, 5))
 
     def test_every_field_is_explained_with_its_unit(self):
         for kind in [*self.kinds(), popliner.Completed]:

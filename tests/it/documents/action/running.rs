@@ -123,7 +123,7 @@ fn inputs_are_options() {
     ];
     let run = run_action(&values(&given), folder.path()).expect("bash");
     assert!(run.code <= 1, "{run:?}");
-    for result in ["# compare\n", "# plan\n"] {
+    for result in ["# compare", "# plan\n"] {
         assert!(read(folder.path(), "popliner-report.txt").contains(result));
     }
     let report = read(folder.path(), "popliner-report.json");
