@@ -24,14 +24,36 @@ is_fit() {
     return 1
 }
 
+# An option with its value, where the input has one.
+add() {
+    [ -z "$2" ] || arguments+=("$1=$2")
+}
+
+# The file for a form of --emit.
+emitted() {
+    case $1 in
+        layers-per-ipu | pipeline-splits) echo "$REPORT.$1.yml" ;;
+        *) echo "$REPORT.$1.py" ;;
+    esac
+}
+
 if [ -n "$AGAINST" ]; then
     is_fit "${arguments[@]+"${arguments[@]}"}" || arguments+=(--fit)
     arguments+=("--against=$AGAINST")
 elif ! is_fit "${arguments[@]+"${arguments[@]}"}"; then
     arguments+=(--solve)
 fi
-if [ -n "$NUM_IPUS" ]; then
-    arguments+=("--num-ipus=$NUM_IPUS")
+add --num-ipus "$NUM_IPUS"
+add --layer-name-regex "$LAYER_NAME_REGEX"
+add --reserve "$RESERVE"
+add --calibration "$CALIBRATION"
+add --compare "$COMPARE"
+read -r -d '' -a forms <<< "$EMIT" || true
+for form in "${forms[@]+"${forms[@]}"}"; do
+    arguments+=("--emit=$form")
+done
+if [ "$PLAN" = true ]; then
+    arguments+=(--plan)
 fi
 files=("$PROFILE")
 if [ -n "$DEBUG_INFO" ]; then
@@ -39,7 +61,8 @@ if [ -n "$DEBUG_INFO" ]; then
 fi
 
 # Those of an earlier run would be taken for those of this one.
-rm -f -- "$REPORT.json" "$REPORT.md" "$REPORT.txt"
+rm -f -- "$REPORT".{json,md,html,txt} "$REPORT".{layers-per-ipu,pipeline-splits}.yml \
+    "$REPORT".{poptorch,popart,keras}.py
 mkdir -p -- "$(dirname -- "$REPORT")"
 # Names in the files may look like commands to GitHub: until a line that nobody can know
 # beforehand, it takes none.
@@ -47,7 +70,7 @@ token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 echo "::stop-commands::$token"
 code=0
 popliner "${arguments[@]}" "--export-json=$REPORT.json" "--export-markdown=$REPORT.md" \
-    -- "${files[@]}" > "$REPORT.txt" || code=$?
+    "--export-html=$REPORT.html" -- "${files[@]}" > "$REPORT.txt" || code=$?
 echo "::$token::"
 
 if [ -f "$REPORT.md" ]; then
@@ -63,5 +86,31 @@ case $code in
         echo "$text" >> "$GITHUB_STEP_SUMMARY"
         ;;
 esac
-printf 'fits=%s\nexit-code=%s\n' "$fits" "$code" >> "$GITHUB_OUTPUT"
+
+# Each result begins with its name, since the split as JSON is printed too.
+paths=
+if [ -n "$fits" ]; then
+    for form in "${forms[@]+"${forms[@]}"}"; do
+        path=$(emitted "$form")
+        awk -v wanted="# emit-$form" '
+            /^# [a-z-]+$/ { is_wanted = $0 == wanted; next }
+            is_wanted
+        ' < "$REPORT.txt" > "$path"
+        paths+=${paths:+$'\n'}$path
+    done
+fi
+page=
+if [ -f "$REPORT.html" ]; then
+    page=$REPORT.html
+fi
+
+# Paths may have any characters, line ends among them.
+output() {
+    printf '%s<<%s\n%s\n%s\n' "$1" "$token" "$2" "$token" >> "$GITHUB_OUTPUT"
+}
+output fits "$fits"
+output exit-code "$code"
+output report "$REPORT"
+output page "$page"
+output split "$paths"
 exit "$code"

@@ -17,19 +17,35 @@ typed data. It computes nothing itself::
 
 A model that does not fit is an answer, not an error: ``fits`` is ``False`` then.
 What the command refuses (wrong usage, files that cannot be read) raises
-:class:`Error` with its message.
+:class:`Error` with its message; a file that is not there raises :class:`MissingFile`,
+which is a ``FileNotFoundError`` too. A keyword that is none raises ``TypeError`` with
+the nearest one.
+
+All memory is in bytes, which are exact; tiles, IPUs, stages and steps of the program
+are numbered from 0.
+
+In a notebook
+-------------
+
+A report shows its verdict, its stages or IPUs, warnings, and a link to its page.
+``report.save_html("report.html")`` writes that page, which has charts.
+``report.to_dataframe()`` has a row for each stage or IPU, where pandas is installed;
+``to_dataframe("layers")``, ``"cuts"``, ``"sweep"``, ``"plan"`` and ``"against"`` the
+others.
 
 Options
 -------
 
-Every option of the command can be given by keyword; ``popliner --help`` explains
-them all. Underscores stand for hyphens:
+Every option of the command is a keyword (:class:`SplitOptions`, :class:`FitOptions`,
+:class:`RunOptions`), typed; ``popliner --help`` explains them all. Underscores stand
+for hyphens:
 
 =========================================  ====================================
 ``num_ipus=4``                             ``--num-ipus=4``
 ``num_ipus="auto"``                        ``--num-ipus=auto``
 ``explain=True``                           ``--explain``
 ``explain=False``, ``reserve=None``        left out
+``verbose=2``                              ``--verbose --verbose``
 ``mem_per_tile=[600000, 638976]``          ``--mem-per-tile=600000,638976``
 ``check_splits=["In", "3", "7"]``          ``--check-splits=In,3,7``
 ``pin={"0": 0, "7": 3}``                   ``--pin=0=0 --pin=7=3``
@@ -46,26 +62,32 @@ The command is found beside the scripts of this Python, where ``pip`` puts it, o
 else on the ``PATH``. The environment variable ``POPLINER`` names another one.
 """
 
-from ._command import Completed, Error, Option, REPEATED, fit, run, split
-from ._report import (
+from ._command import Completed, Error, MissingFile, fit, run, split
+from ._options import REPEATED, FitOptions, RunOptions, SplitOptions
+from ._report import FitReport, Report, SplitReport
+from ._values import (
     Against,
     Bytes,
     Cut,
-    FitReport,
     FullestTile,
     IpuFit,
     LayerMemory,
     OverLimit,
     Parts,
+    Plan,
+    PlanRow,
     RecordedTile,
     Refusal,
     Relaxation,
-    Report,
-    SplitReport,
     Stage,
     StageAgainst,
+    Sweep,
+    SweepRow,
     TileParts,
 )
+
+#: That of the command which is installed with it: the version in Cargo.toml.
+__version__ = "0.1.0"
 
 __all__ = [
     "Against",
@@ -73,22 +95,30 @@ __all__ = [
     "Completed",
     "Cut",
     "Error",
+    "FitOptions",
     "FitReport",
     "FullestTile",
     "IpuFit",
     "LayerMemory",
-    "Option",
+    "MissingFile",
     "OverLimit",
     "Parts",
+    "Plan",
+    "PlanRow",
     "REPEATED",
     "RecordedTile",
     "Refusal",
     "Relaxation",
     "Report",
+    "RunOptions",
+    "SplitOptions",
     "SplitReport",
     "Stage",
     "StageAgainst",
+    "Sweep",
+    "SweepRow",
     "TileParts",
+    "__version__",
     "fit",
     "run",
     "split",

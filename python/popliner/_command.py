@@ -8,41 +8,32 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Any,
     Dict,
-    FrozenSet,
     Iterator,
     List,
     Mapping,
     Optional,
     Sequence,
+    Tuple,
     Type,
     TypeVar,
-    Union,
 )
 
-from ._report import FitReport, Report, SplitReport, build
+from ._build import build
+from ._options import COUNTED, READ, REPEATED, WRITTEN, refuse_unknown, shows_keywords
+from ._report import AnyPath, FitReport, Page, Report, SplitReport
 
-AnyPath = Union[str, "os.PathLike[str]"]
-Plain = Union[str, int, float, "os.PathLike[str]"]
+if TYPE_CHECKING:
+    # Type checkers have it for every Python.
+    from typing_extensions import Unpack
 
-#: What an option may be set to.
-Option = Union[
-    None,
-    bool,
-    Plain,
-    Report,
-    Sequence[Union[Plain, Sequence[Plain]]],
-    Mapping[str, Plain],
-]
-
-#: Options that may be given several times: each element of a list is one of them.
-REPEATED: FrozenSet[str] = frozenset(
-    ["emit", "pin", "together", "cut_after", "no_cut_after", "untie"]
-)
+    from ._options import FitOptions, RunOptions, SplitOptions
 
 #: The version of the report that this module reads.
 _VERSION = 2
@@ -61,58 +52,101 @@ class Error(Exception):
         self.exit_code = exit_code
 
 
+class MissingFile(Error, FileNotFoundError):
+    """A file that the command was to read is not there."""
+
+    def __init__(self, message: str, exit_code: Optional[int], path: str) -> None:
+        Error.__init__(self, message, exit_code)
+        #: The path of the file.
+        self.filename = path
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 @dataclass(frozen=True)
 class Completed:
-    """A run of the command that ended with an answer."""
+    """A run of the command that ended with an answer.
 
-    #: 0, or 1 when the model does not fit.
+    - ``exit_code``: 0, or 1 when the model does not fit
+    - ``output``: standard output, the results
+    - ``messages``: standard error: tables for people, warnings and explanations
+    """
+
     exit_code: int
-    #: Standard output: the results.
     output: str
-    #: Standard error: tables for people, warnings and explanations.
     messages: str
 
 
+@dataclass(frozen=True)
+class _Question:
+    """What a run of the command is about."""
+
+    profile: AnyPath
+    debug: Optional[AnyPath]
+    options: Mapping[str, Any]
+    #: Where its paths begin: programs may go elsewhere later.
+    folder: str
+
+    def files(self) -> List[str]:
+        paths = (self.profile, self.debug)
+        return [os.fspath(path) for path in paths if path is not None]
+
+    def first_missing(self) -> Optional[str]:
+        """The first of the files that it reads that is not there."""
+        read = [value for name, value in self.options.items() if name in READ]
+        paths = [value for value in read if isinstance(value, (str, os.PathLike))]
+        given: List[str] = [os.fspath(path) for path in paths]
+        for path in self.files() + given:
+            if not os.path.exists(os.path.join(self.folder, path)):
+                return path
+        return None
+
+
 def split(
-    profile: AnyPath,
-    debug: Optional[AnyPath] = None,
-    *,
-    num_ipus: Union[None, int, str] = None,
-    **options: Option,
+    profile: AnyPath, debug: Optional[AnyPath] = None, **options: Unpack[SplitOptions]
 ) -> SplitReport:
     """Finds the best split points, as ``popliner --solve`` does.
 
     ``profile`` is a ``profile.pop`` or the report folder with it; ``debug`` is its
-    ``debug.cbor``, which is looked for beside it by default. ``num_ipus`` is how many
-    IPUs there are, or ``"auto"`` for the fewest on which the model fits. Other
-    options are those of the command: see the module.
+    ``debug.cbor``, which is looked for beside it by default. What most need:
 
-    Raises :class:`Error` when the command refuses.
+    - ``num_ipus``: how many IPUs there are, or ``"auto"`` for the fewest that fit
+    - ``mem_per_tile``: bytes of a tile that a stage may take, or a list by IPU
+    - ``reserve``: bytes of each tile to keep free, or per cent as text (``"5%"``)
+    - ``pin``, ``together``, ``cut_after``, ``no_cut_after``: layers by name
+    - ``sweep=True``: a row for each number of IPUs, in ``report.sweep``
+    - ``export_html``: the path for the page, which the report links to
+
+    All are in :class:`SplitOptions`. Raises :class:`Error` when the command refuses,
+    :class:`MissingFile`, a ``FileNotFoundError``, when a file is not there, and
+    ``TypeError`` for a keyword that is none.
     """
-    options = {"solve": True, "num_ipus": num_ipus, **options}
-    return _report(SplitReport, "split", profile, debug, options)
+    refuse_unknown("split", options)
+    asked: Dict[str, Any] = {"solve": True, **options}
+    return _report(SplitReport, "split", _Question(profile, debug, asked, os.getcwd()))
 
 
 def fit(
-    profile: AnyPath,
-    debug: Optional[AnyPath] = None,
-    *,
-    against: Union[None, AnyPath, SplitReport] = None,
-    **options: Option,
+    profile: AnyPath, debug: Optional[AnyPath] = None, **options: Unpack[FitOptions]
 ) -> FitReport:
     """Judges a profile as it was compiled, IPU by IPU, as ``popliner --fit`` does.
 
-    ``against`` is the prediction: what :func:`split` returned, or a file that
-    ``--export-json`` wrote. Other options are those of the command: see the module.
+    - ``against``: the prediction: what :func:`split` returned, or the path of a file
+      that ``--export-json`` wrote
+    - ``calibrate``: the path for what it lacked, for ``split(calibration=...)``
+    - ``mem_per_tile``: bytes that each tile may take, or a list by IPU
+    - ``reserve``: bytes of each tile to keep free, or per cent as text (``"5%"``)
 
-    Raises :class:`Error` when the command refuses.
+    All are in :class:`FitOptions`. Raises as :func:`split` does.
     """
-    options = {"fit": True, "against": against, **options}
-    return _report(FitReport, "fit", profile, debug, options)
+    refuse_unknown("fit", options)
+    asked: Dict[str, Any] = {"fit": True, **options}
+    return _report(FitReport, "fit", _Question(profile, debug, asked, os.getcwd()))
 
 
 def run(
-    profile: AnyPath, debug: Optional[AnyPath] = None, **options: Option
+    profile: AnyPath, debug: Optional[AnyPath] = None, **options: Unpack[RunOptions]
 ) -> Completed:
     """Runs the command with these options and no others.
 
@@ -120,55 +154,82 @@ def run(
 
         popliner.run("profile.pop", emit="layers-per-ipu", num_ipus=4).output
 
-    Raises :class:`Error` when the command refuses.
+    All options are in :class:`RunOptions`. Raises as :func:`split` does.
     """
+    refuse_unknown("run", options)
+    asked: Dict[str, Any] = {**options}
     with tempfile.TemporaryDirectory(prefix="popliner-") as folder:
-        return _run(profile, debug, options, folder)
+        return _run(_Question(profile, debug, asked, os.getcwd()), folder)
 
 
-def _report(
-    kind: Type[R],
-    section: str,
-    profile: AnyPath,
-    debug: Optional[AnyPath],
-    options: Mapping[str, Option],
-) -> R:
+for _function in (split, fit, run):
+    shows_keywords(_function)
+
+
+def _report(kind: Type[R], section: str, question: _Question) -> R:
     """A report of this kind; its verdict is in this section of the document."""
+    document, completed = _document(question)
+    html = question.options.get("export_html") or "-"
+    path = None if html == "-" else os.path.join(question.folder, html)
+    page = Page(partial(_write_page, question, section), path)
+    of_run = {"json": document, "_page": page, **vars(completed)}
+    try:
+        return build(kind, {**document, **document[section], **of_run})
+    except (KeyError, TypeError) as why:
+        raise _unreadable(why) from why
+
+
+def _write_page(
+    question: _Question, section: str, path: Path, document: Mapping[str, Any]
+) -> None:
+    """Runs the command once more, for the page of what it said before."""
+    options = {name: one for name, one in question.options.items() if name not in WRITTEN}
     with tempfile.TemporaryDirectory(prefix="popliner-") as folder:
-        path = options.get("export_json") or os.path.join(folder, "report.json")
+        page = os.path.join(folder, "page.html")
+        again, _ = _document(replace(question, options={**options, "export_html": page}))
+        for name in (section, "layers", "warnings"):
+            if again[name] != document[name]:
+                raise Error(
+                    f"{path} is not written: {os.fspath(question.profile)} is no longer "
+                    "what it was when this report was made; make the report again"
+                )
+        shutil.copyfile(page, path)
+
+
+def _document(question: _Question) -> Tuple[Dict[str, Any], Completed]:
+    """The report in JSON, and how the run ended."""
+    with tempfile.TemporaryDirectory(prefix="popliner-") as folder:
+        own = os.path.join(folder, "report.json")
+        path = question.options.get("export_json") or own
         if not isinstance(path, (str, os.PathLike)) or path == "-":
             raise Error("export_json must be the path of a file; the report is in .json")
-        with_path = {**options, "export_json": path}
-        completed = _run(profile, debug, with_path, folder)
+        options = {**question.options, "export_json": path}
+        completed = _run(replace(question, options=options), folder)
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-            return _read(kind, section, document, completed)
+            text = Path(question.folder, path).read_text(encoding="utf-8")
+            return _of_version(json.loads(text)), completed
         except (KeyError, OSError, TypeError, ValueError) as why:
-            raise Error(f"the report of {command()} cannot be read: {why}") from why
+            raise _unreadable(why) from why
 
 
-def _read(
-    kind: Type[R], section: str, document: Dict[str, Any], completed: Completed
-) -> R:
-    """The document with its verdict and with what the command printed."""
+def _unreadable(why: Exception) -> Error:
+    return Error(f"the report of {command()} cannot be read: {why}")
+
+
+def _of_version(document: Dict[str, Any]) -> Dict[str, Any]:
+    """The document, if it is of the version that this module reads."""
     if document["version"] != _VERSION:
         raise ValueError(
             f"its version is {document['version']}, and this module reads {_VERSION}; "
             "install module and command together"
         )
-    of_run = {"json": document, **vars(completed)}
-    return build(kind, {**document, **document[section], **of_run})
+    return document
 
 
-def _run(
-    profile: AnyPath,
-    debug: Optional[AnyPath],
-    options: Mapping[str, Option],
-    folder: str,
-) -> Completed:
+def _run(question: _Question, folder: str) -> Completed:
     """Runs the command; what has to be in files for it is put into the folder."""
-    files = [os.fspath(path) for path in (profile, debug) if path is not None]
-    line = [command(), *_arguments(options, folder), "--", *files]
+    options = _arguments(question.options, folder)
+    line = [command(), *options, "--", *question.files()]
     # What is read by programs has no colours.
     environment = {**os.environ, "NO_COLOR": "1"}
     environment.pop("CLICOLOR_FORCE", None)
@@ -178,15 +239,20 @@ def _run(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            cwd=question.folder,
             env=environment,
             encoding="utf-8",
             errors="replace",
         )
     except OSError as why:
         raise Error(f"{line[0]} cannot be run: {why}") from why
-    if done.returncode not in (0, 1):
-        raise Error(_message(done.stderr, done.returncode), done.returncode)
-    return Completed(done.returncode, done.stdout, done.stderr)
+    if done.returncode in (0, 1):
+        return Completed(done.returncode, done.stdout, done.stderr)
+    message = _message(done.stderr, done.returncode)
+    missing = question.first_missing()
+    if done.returncode == 3 and missing is not None:
+        raise MissingFile(message, done.returncode, missing)
+    raise Error(message, done.returncode)
 
 
 def _message(messages: str, exit_code: int) -> str:
@@ -207,7 +273,8 @@ def command() -> str:
     """
     given = os.environ.get("POPLINER")
     if given:
-        return given
+        # It is run in the folder of the question, which may be another.
+        return os.path.abspath(given) if os.path.dirname(given) else given
     for folder in _script_folders():
         found = shutil.which("popliner", path=folder)
         if found:
@@ -230,13 +297,12 @@ def _script_folders() -> Iterator[str]:
         yield sysconfig.get_path("scripts", scheme)
 
 
-def _arguments(options: Mapping[str, Option], folder: str) -> Iterator[str]:
+def _arguments(options: Mapping[str, Any], folder: str) -> Iterator[str]:
     """Options as the command takes them; none can be mistaken for another."""
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
-        if isinstance(value, bool) or value is None:
-            if value:
-                yield option
+        if isinstance(value, bool) or value is None or name in COUNTED:
+            yield from [option] * int(value or 0)
             continue
         if isinstance(value, Report):
             value = _in_file(value, os.path.join(folder, f"{name}.json"))

@@ -1,291 +1,167 @@
-"""What is in a report, as far as most programs need it.
-
-The fields are those of ``schema/report-v2.schema.json`` under the same names; the
-rest is in ``Report.json``. Reports of later versions may have more fields, which
-are passed over here.
-"""
+"""Reports, and what notebooks show of them."""
 
 from __future__ import annotations
 
-import dataclasses
-import typing
+import os
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Tuple, Type, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Dict, Literal, Optional, Tuple, Union
 
-#: An amount of memory in bytes, which is exact.
-Bytes = int
+from . import _forms
+from ._values import (
+    Against,
+    Bytes,
+    Cut,
+    IpuFit,
+    LayerMemory,
+    Layers,
+    Plan,
+    PlanRow,
+    Refusal,
+    Stage,
+    StageAgainst,
+    Sweep,
+    SweepRow,
+)
 
-#: Layers by name, in order. ``None`` is In, what runs before the layers; ``"Out"``
-#: is what runs after them.
-Layers = Tuple[Optional[str], ...]
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
+AnyPath = Union[str, "os.PathLike[str]"]
 
-@dataclass(frozen=True)
-class Parts:
-    """The bytes of a stage or layer by what they hold."""
-
-    variables: Bytes
-    vertex_code: Bytes
-    vertex_state: Bytes
-    exchange_code: Bytes
-    control_code: Bytes
-    overhead: Bytes
-    gaps: Bytes
-    #: This and what follows is only in stages of a pipeline.
-    stash: Bytes = 0
-    accumulators: Bytes = 0
-    waiting: Bytes = 0
-    passing: Bytes = 0
-    recomputed: Bytes = 0
-
-
-@dataclass(frozen=True)
-class TileParts:
-    """The bytes of a tile that a prediction and a compilation both tell."""
-
-    variables: Bytes
-    stash: Bytes
-    accumulators: Bytes
-    vertex_code: Bytes
-    vertex_state: Bytes
-    exchange_code: Bytes
-    control_code: Bytes
-    host_exchange_code: Bytes
-    global_exchange_code: Bytes
-    gaps: Bytes
+#: Writes the page of a report; it gets the path, and the document to be held against.
+PageWriter = Callable[[Path, Dict[str, Any]], None]
 
 
-@dataclass(frozen=True)
-class FullestTile:
-    """The fullest tile of a stage; the first of several."""
+class Page:
+    """Where the page of a report is, and how it is written."""
 
-    tile: int
-    bytes: Bytes
-    #: What is free below the limit; less than 0 where the stage does not fit.
-    free: Bytes
-    parts: Parts
-    #: The limit of the stage's IPU.
-    limit: Bytes = 0
-    #: The step of the program at which the tile holds most.
-    peak_step: Optional[int] = None
+    def __init__(self, write: PageWriter, path: Optional[str]) -> None:
+        self._write = write
+        self.path = path
 
-
-@dataclass(frozen=True)
-class Stage:
-    """A pipeline stage: what one IPU runs."""
-
-    stage: int
-    layers: Layers
-    #: Bytes of all tiles, each at its own peak.
-    total: Bytes
-    parts: Parts
-    fullest_tile: FullestTile
-    #: The first layer; ``None`` is In.
-    layer_from: Optional[str] = None
-    #: The last layer; ``None`` is In.
-    layer_to: Optional[str] = None
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The boundary between two stages."""
-
-    after_stage: int
-    #: Bytes of the variables that flow over it, in both directions.
-    bytes: Bytes
-    layer_before: Optional[str] = None
-    layer_after: Optional[str] = None
-    #: Bytes of constants and untied weights that both sides need.
-    duplicated: Bytes = 0
-
-
-@dataclass(frozen=True)
-class LayerMemory:
-    """One layer as if it stood alone."""
-
-    total: Bytes
-    parts: Parts
-    fullest_tile: int
-    fullest_tile_bytes: Bytes
-    #: ``None`` is In.
-    name: Optional[str] = None
-
-
-@dataclass(frozen=True)
-class OverLimit:
-    """Layers that are over the limit together."""
-
-    layers: Layers
-    tile: int
-    bytes: Bytes
-    step: Optional[int] = None
-
-
-@dataclass(frozen=True)
-class Relaxation:
-    """Constraints and tied weights that prevent every split."""
-
-    constraints: Tuple[str, ...]
-    weights: Tuple[str, ...]
-    #: The stages of the best split without them.
-    stages: Tuple[Layers, ...]
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why there is no split that fits, and what would help."""
-
-    #: ``too-large``, ``too-few-ipus``, ``pins-or-limits``, ``pipeline`` or ``learnt``.
-    reason: str
-    limit: Bytes
-    #: Ranges of layers that are each over the limit: a proof.
-    ranges: Tuple[OverLimit, ...]
-    relaxations: Tuple[Relaxation, ...]
-    #: How many stages would be needed.
-    stages_needed: Optional[int] = None
-    #: The lowest limit with which the model would fit on these IPUs.
-    smallest_limit: Optional[Bytes] = None
-    #: The lowest memory of a tile with which it would, what is reserved included.
-    smallest_tile_memory: Optional[Bytes] = None
-    #: The fewest IPUs on which it would fit with this limit.
-    fewest_ipus: Optional[int] = None
-
-
-@dataclass(frozen=True)
-class RecordedTile:
-    """The fullest tile of an IPU, as it was compiled; the first of several."""
-
-    #: Numbered through all IPUs.
-    tile: int
-    #: Numbered on its own IPU.
-    tile_of_ipu: int
-    bytes: Bytes
-    limit: Bytes
-    free: Bytes
-    overflowed: Bytes
-    parts: TileParts
-    peak_step: Optional[int] = None
-
-
-@dataclass(frozen=True)
-class IpuFit:
-    """What was recorded of one IPU."""
-
-    ipu: int
-    fits: bool
-    #: Bytes of all tiles.
-    total: Bytes
-    #: How many tiles are over the limit.
-    tiles_over: int
-    overflowed: Bytes
-    fullest_tile: RecordedTile
-    #: ``None`` where no ``debug.cbor`` says what runs here.
-    layers: Optional[Layers] = None
-    cycles: Optional[int] = None
-
-
-@dataclass(frozen=True)
-class StageAgainst:
-    """A stage as it was predicted and recorded, each on its fullest tile."""
-
-    stage: int
-    ipu: int
-    layers: Layers
-    predicted: Bytes
-    recorded: Bytes
-    #: What was recorded less what was predicted.
-    difference: Bytes
-    free: Bytes
-    predicted_parts: TileParts
-    recorded_parts: TileParts
-
-
-@dataclass(frozen=True)
-class Against:
-    """What was predicted of a pipeline, and what was recorded."""
-
-    #: The profile of the prediction.
-    profile: str
-    predicted_fits: bool
-    predicted_stages: int
-    #: By what stages were matched to IPUs: ``layers`` or ``order``.
-    matched_by: str
-    #: Empty when the pipeline was cut elsewhere than predicted.
-    stages: Tuple[StageAgainst, ...]
+    def save(self, path: AnyPath, document: Dict[str, Any]) -> Path:
+        """Writes it; the document is that of the report."""
+        written = Path(os.path.abspath(os.fspath(path)))
+        self._write(written, document)
+        self.path = str(written)
+        return Path(path)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What every report has."""
+    """What every report has.
 
-    #: Does the model fit?
+    - ``fits``: does the model fit?
+    - ``limit``: bytes that may be in use on each tile: the highest where IPUs differ
+    - ``warnings``: what was unusual about the files, as sentences
+    - ``json``: the whole report, as ``--export-json`` writes it
+    - ``output``: what the command printed to standard output
+    - ``messages``: what it said on standard error: tables for people, explanations
+    - ``exit_code``: 0, or 1 when it does not fit or ``compare`` found that it no longer
+      does
+    """
+
     fits: bool
-    #: The bytes that may be in use on a tile: the lowest where they differ by IPU.
     limit: Bytes
-    #: What was unusual about the files, as sentences.
     warnings: Tuple[str, ...]
-    #: The whole report, as ``--export-json`` writes it.
     json: Dict[str, Any] = field(repr=False, compare=False)
-    #: What the command printed to standard output.
     output: str = field(repr=False, compare=False)
-    #: What the command said on standard error: tables for people and explanations.
     messages: str = field(repr=False, compare=False)
-    #: 0, or 1 when it does not fit or ``compare`` found that it no longer does.
     exit_code: int = field(compare=False)
+    _page: Page = field(repr=False, compare=False)
+
+    @property
+    def page(self) -> Optional[str]:
+        """The path of its page, when ``export_html`` or :meth:`save_html` wrote one."""
+        return self._page.path
+
+    def save_html(self, path: AnyPath) -> Path:
+        """Writes the report as one page for the browser, with charts; its path.
+
+        The command runs once more for it, on the same files with the same options.
+        Raises :class:`Error` where these say something else by now, and
+        :class:`MissingFile` where they are gone.
+        """
+        return self._page.save(path, self.json)
+
+    def _repr_html_(self) -> str:
+        return _forms.html(self)
 
 
 @dataclass(frozen=True)
 class SplitReport(Report):
-    """The best split, or the one that was given."""
+    """The best split, or the one that was given.
 
-    #: How many stages there may be.
+    - ``max_stages``: how many stages there may be, one for each IPU
+    - ``stages``: the stages, in order
+    - ``cuts``: what is between the stages
+    - ``layers``: every layer alone, in order, In and Out among them
+    - ``too_large``: the layers that are alone over the limit
+    - ``unplaced``: names of layers that the search gave up on
+    - ``refusal``: why nothing fits
+    - ``sweep``: the best split for each number of IPUs, with ``sweep=True``
+    - ``plan``: the whole configurations that fit, with ``plan=True``
+    """
+
     max_stages: int
     stages: Tuple[Stage, ...]
-    #: Between the stages.
     cuts: Tuple[Cut, ...]
-    #: Layers that are alone over the limit.
+    layers: Tuple[LayerMemory, ...]
     too_large: Tuple[LayerMemory, ...]
-    #: Why nothing fits.
+    unplaced: Layers
     refusal: Optional[Refusal] = None
+    sweep: Optional[Sweep] = None
+    plan: Optional[Plan] = None
+
+    def __repr__(self) -> str:
+        return f"<SplitReport: {_forms.summary(self)}>"
+
+    def to_dataframe(
+        self, rows: Literal["stages", "layers", "cuts", "sweep", "plan"] = "stages"
+    ) -> pandas.DataFrame:
+        """A row for each stage, layer, cut, number of IPUs, or configuration of a plan.
+
+        It needs pandas. Columns are the fields, those of fields within with both names;
+        amounts of memory are in bytes. Raises ``ValueError`` for a sweep without
+        ``sweep=True``, and for a plan without ``plan=True``.
+        """
+        found = getattr(self, rows)
+        if found is None:
+            raise ValueError(f"this report has no {rows}; call split() with {rows}=True")
+        kinds = {"stages": Stage, "layers": LayerMemory, "cuts": Cut}
+        within = {"sweep": SweepRow, "plan": PlanRow}
+        if rows in within:
+            return _forms.dataframe(within[rows], found.rows)
+        return _forms.dataframe(kinds[rows], found)
 
 
 @dataclass(frozen=True)
 class FitReport(Report):
-    """A compilation as it was recorded, IPU by IPU."""
+    """A compilation as it was recorded, IPU by IPU.
+
+    - ``tiles_per_ipu``: how many tiles each IPU has
+    - ``replicas``: for how many replicas the model was compiled
+    - ``ipus``: every IPU that the profile lists
+    - ``against``: how far it is from the prediction, when one was given
+    """
 
     tiles_per_ipu: int
     replicas: int
     ipus: Tuple[IpuFit, ...]
-    #: How far it is from the prediction, when one was given.
     against: Optional[Against] = None
 
+    def __repr__(self) -> str:
+        return f"<FitReport: {_forms.summary(self)}>"
 
-T = TypeVar("T")
+    def to_dataframe(self, rows: Literal["ipus", "against"] = "ipus") -> pandas.DataFrame:
+        """A row for each IPU, or each stage against its prediction; it needs pandas.
 
-
-def build(kind: Type[T], found: Dict[str, Any]) -> T:
-    """A dataclass of this kind from an object of JSON.
-
-    Raises ``KeyError`` or ``TypeError`` where the object is of another shape.
-    """
-    hints = typing.get_type_hints(kind)
-    values = {}
-    for part in dataclasses.fields(typing.cast(Any, kind)):
-        if part.name in found:
-            values[part.name] = _value(hints[part.name], found[part.name])
-        elif part.default is dataclasses.MISSING:
-            raise KeyError(f"{kind.__name__} has no {part.name}")
-    return kind(**values)
-
-
-def _value(hint: Any, found: Any) -> Any:
-    """What a field of this type is made of."""
-    if dataclasses.is_dataclass(hint):
-        return build(typing.cast(Any, hint), found)
-    arguments = typing.get_args(hint)
-    origin = typing.get_origin(hint)
-    if origin is tuple:
-        return tuple(_value(arguments[0], element) for element in found)
-    if origin is typing.Union:
-        return None if found is None else _value(arguments[0], found)
-    return found
+        Columns are the fields, those of fields within with both names; amounts of
+        memory are in bytes. Raises ``ValueError`` without a prediction.
+        """
+        if rows == "ipus":
+            return _forms.dataframe(IpuFit, self.ipus)
+        if self.against is None:
+            raise ValueError("there is no prediction; call fit() with against=...")
+        return _forms.dataframe(StageAgainst, self.against.stages)

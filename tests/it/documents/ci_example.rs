@@ -1,7 +1,7 @@
 //! The example of a CI job: YAML that can be read, steps that are whole, options
 //! that the command has; and its scripts and the action are run on the fixtures.
 
-use super::action::{Values, filled_in, outputs, run_action, run_script};
+use super::action::{PullRequest, Values, filled_in, outputs, run_action, run_script};
 use crate::support::{copy, root, run_fixture};
 use clap::CommandFactory;
 use popliner::app::Options;
@@ -70,7 +70,8 @@ fn every_job_and_step_says_what_it_does() {
 /// The options of popliner in the scripts and in what the action is given, and those
 /// that the action has itself.
 fn options_used(workflow: &Value) -> Vec<String> {
-    let quoted = Regex::new(r#"(?m)(?:["'(]|^)--([a-z][a-z0-9-]*)"#).expect("a regex");
+    let quoted = r#"(?m)(?:["'(]|^|\badd )--([a-z][a-z0-9-]*)"#;
+    let quoted = Regex::new(quoted).expect("a regex");
     let mut used = Vec::new();
     let mut take = |text: &str| {
         let found = quoted.captures_iter(text).map(|found| found[1].to_owned());
@@ -130,20 +131,25 @@ fn the_variables_that_scripts_use_are_set() {
         for part in parts.filter(|part| !part.starts_with('{')) {
             let variable = part.split('"').next().expect("a part");
             let is_set = set.contains_key(variable) || variable.starts_with("GITHUB_");
-            let is_of_step = variable == "PULL_REQUEST";
-            assert!(is_set || is_of_step, "{variable} in {name}");
+            assert!(is_set, "{variable} in {name}");
         }
     }
 }
 
-/// Runs a step as GitHub does, a script or the action; the exit code. `None` after
-/// saying that the test is skipped.
-fn run_step(step: &Value, folder: &Path, ipus: &str) -> Option<i32> {
+/// The variables of the workflow, for this number of IPUs.
+fn set(ipus: &str) -> Values {
     let workflow = workflow();
     let set = workflow["env"].as_mapping().expect("variables").iter();
     let set = set.filter_map(|(name, value)| Some((name.as_str()?, value.as_str()?)));
     let mut set: Values = set.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
     set.insert("NUM_IPUS".to_owned(), ipus.to_owned());
+    set
+}
+
+/// Runs a step as GitHub does, a script or the action; the exit code. `None` after
+/// saying that the test is skipped.
+fn run_step(step: &Value, folder: &Path, ipus: &str) -> Option<i32> {
+    let mut set = set(ipus);
     let run = match step["run"].as_str() {
         None => run_action(&given_to_action(step, folder, &set), folder)?,
         Some(script) => {
@@ -166,7 +172,7 @@ fn given_to_action(step: &Value, folder: &Path, set: &Values) -> Values {
         ["env", name] => set[name].clone(),
         ["steps", id, "outputs", name] => {
             let outputs = outputs(&folder.join(format!("outputs-{id}")));
-            outputs[name].clone()
+            outputs.get(name).cloned().unwrap_or_default()
         }
         _ => panic!("{expression}"),
     };
@@ -206,14 +212,17 @@ fn the_job_passes_when_the_model_fits_and_posts_the_report() {
         return;
     };
     assert_eq!(code, 0);
-    assert_eq!(run("Print the split as configuration"), Some(0));
-    let summary = std::fs::read_to_string(folder.path().join("summary.md")).expect("a summary");
-    let report = std::fs::read_to_string(folder.path().join("report.md")).expect("a report");
-    assert!(summary == report && summary.contains('|'), "{summary}");
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect(name);
+    let summary = read("summary.md");
+    assert!(
+        summary == read("prediction.md") && summary.contains('|'),
+        "{summary}"
+    );
+    assert!(read("prediction.layers-per-ipu.yml").contains("\nlayers_per_ipu: ["));
     // The next run compares with this one.
     assert_eq!(run("Keep the report of the main branch"), Some(0));
     assert_eq!(check(&workflow, folder.path(), "5"), Some(0));
-    let results = std::fs::read_to_string(folder.path().join("report.txt")).expect("results");
+    let results = read("prediction.txt");
     assert!(results.contains("# compare-layers\n"), "{results}");
 }
 
@@ -225,7 +234,7 @@ fn the_job_fails_when_the_model_does_not_fit_and_still_has_a_report() {
         return;
     };
     assert_eq!(code, 1);
-    assert!(folder.path().join("report.md").is_file());
+    assert!(folder.path().join("prediction.md").is_file());
     let empty = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(empty.path().join("report")).expect("a folder");
     assert_eq!(check(&workflow, empty.path(), "4"), Some(3));
@@ -254,15 +263,18 @@ fn the_compiled_pipeline_is_checked_and_learnt_from() {
     }
     assert_eq!(run("Check that the model fits"), Some(0));
     std::fs::remove_file(path("summary.md")).expect("a summary");
-    let split = without_reserve(&workflow, "Print the split as configuration");
-    assert_eq!(run_step(&split, folder.path(), "4"), Some(0));
-    let split = std::fs::read_to_string(path("split.yml")).expect("a split");
-    assert!(split.contains("layers_per_ipu: [1, 2, 2, 1]"), "{split}");
+    let configuration = "prediction.layers-per-ipu.yml";
+    let split = std::fs::read_to_string(path(configuration)).expect("a split");
+    assert!(split.contains("\nlayers_per_ipu: ["), "{split}");
+    let compile = &step(&workflow, "Compile the pipeline and record the profile")["run"];
+    let compile = compile.as_str().expect("a script");
+    assert!(compile.contains(&format!("prediction/{configuration}")));
     for folder in ["prediction", "pipeline/training"] {
         std::fs::create_dir_all(path(folder)).expect("a folder");
     }
     copy("training-pipelined", &path("pipeline/training"));
-    std::fs::rename(path("report.json"), path("prediction/report.json")).expect("a report");
+    let report = "prediction/prediction.json";
+    std::fs::rename(path("prediction.json"), path(report)).expect("a report");
     assert_eq!(run("Check that the compiled pipeline fits"), Some(0));
     let summary = std::fs::read_to_string(path("summary.md")).expect("a summary");
     assert!(
@@ -273,7 +285,7 @@ fn the_compiled_pipeline_is_checked_and_learnt_from() {
     assert_eq!(run("Keep what the prediction lacked"), Some(0));
     // The next prediction takes it in place of the reserve.
     assert_eq!(check(&workflow, folder.path(), "4"), Some(0));
-    let report = std::fs::read_to_string(path("report.json")).expect("a report");
+    let report = std::fs::read_to_string(path("prediction.json")).expect("a report");
     assert!(report.contains("\"is_calibrated\": true"), "{report}");
 }
 
@@ -282,7 +294,7 @@ fn a_compiled_pipeline_that_does_not_fit_fails_the_job() {
     let workflow = workflow();
     let folder = downloaded("training-pipeline");
     let path = |name: &str| folder.path().join(name);
-    let report = path("prediction/report.json");
+    let report = path("prediction/prediction.json");
     let report = report.to_str().expect("a plain path");
     for folder in ["prediction", "pipeline"] {
         std::fs::create_dir_all(path(folder)).expect("a folder");
@@ -303,4 +315,43 @@ fn a_compiled_pipeline_that_does_not_fit_fails_the_job() {
     let keep = step(&workflow, "Keep what the prediction lacked");
     assert_eq!(run_step(keep, folder.path(), "4"), Some(0));
     assert!(path("calibration.json").is_file());
+}
+
+/// The prediction and the verdict on the compiled pipeline are comments of their own on
+/// the pull request, in every run.
+#[test]
+fn neither_comment_replaces_the_other() {
+    let workflow = workflow();
+    let folder = downloaded("training-pipeline");
+    let path = |name: &str| folder.path().join(name);
+    let Some(pull_request) = PullRequest::new(folder.path()) else {
+        return;
+    };
+    std::fs::create_dir_all(path("prediction")).expect("a folder");
+    std::fs::create_dir_all(path("pipeline")).expect("a folder");
+    copy("training-pipelined", &path("pipeline"));
+    for _ in 0..2 {
+        for name in [
+            "Check that the model fits",
+            "Check that the compiled pipeline fits",
+        ] {
+            let given = given_to_action(step(&workflow, name), folder.path(), &set("4"));
+            let run = run_action(&given, folder.path()).expect("bash");
+            assert_eq!(run.code, 0, "{run:?}");
+            assert_eq!(pull_request.comment(&given, folder.path()), "");
+            let _ = std::fs::copy(path("prediction.json"), path("prediction/prediction.json"));
+        }
+    }
+    let posted = pull_request.posted();
+    let [prediction, verdict] = posted.as_slice() else {
+        panic!("{posted:?}");
+    };
+    assert!(
+        prediction.contains("\n## The model fits on 4 IPUs\n"),
+        "{prediction}"
+    );
+    assert!(
+        verdict.contains("\n## The compiled model fits on 4 IPUs\n"),
+        "{verdict}"
+    );
 }

@@ -23,7 +23,8 @@ fn pages() -> Vec<(String, String)> {
     let docs = std::fs::read_dir(root().join("docs")).expect("a folder");
     let docs = docs.map(|file| format!("docs/{}", file.expect("a file").file_name().display()));
     let docs = docs.filter(|path| path.ends_with(".md"));
-    let mut paths: Vec<String> = docs.chain(["README.md".to_owned()]).collect();
+    let readmes = ["README.md", "action/README.md"].map(str::to_owned);
+    let mut paths: Vec<String> = docs.chain(readmes).collect();
     paths.sort_unstable();
     let text = |path: &String| std::fs::read_to_string(root().join(path)).expect("a page");
     let texts: Vec<String> = paths.iter().map(text).collect();

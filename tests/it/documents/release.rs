@@ -46,6 +46,13 @@ fn binaries_are_packed_where_they_are_looked_for() {
     }
 }
 
+/// The tag that moves with the releases makes none.
+#[test]
+fn only_tags_of_versions_make_a_release() {
+    assert_eq!(workflow()["on"]["push"]["tags"][0], "v*.*.*");
+    assert_eq!(manifest("version").split('.').count(), 3);
+}
+
 /// Licences are checked for the systems that binaries are made for.
 #[test]
 fn dependencies_are_checked_for_every_target() {

@@ -1,0 +1,426 @@
+"""What a report is made of, as far as most programs need it.
+
+The fields are those of ``schema/report-v2.schema.json`` under the same names; the
+rest is in ``Report.json``. Reports of later versions may have more fields, which
+are passed over here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+from . import _forms
+
+#: An amount of memory in bytes, which is exact.
+Bytes = int
+
+#: Layers by name, in order. ``None`` is In, what runs before the layers (in the classic
+#: memory model, all that has no layer); ``"Out"`` is what runs after them.
+Layers = Tuple[Optional[str], ...]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The bytes of a stage or layer by what they hold; all are bytes.
+
+    - ``variables``: live variables at the step where they are most
+    - ``vertex_code``, ``vertex_state``: code of vertex types, state of vertices
+    - ``exchange_code``, ``control_code``: code of internal exchanges and of control
+    - ``overhead``: what every stage needs, whatever its layers
+    - ``gaps``: what lies unused between variables
+
+    Only in stages of a pipeline, else 0 bytes:
+
+    - ``stash``: copies for the micro-batches that are under way
+    - ``accumulators``: sums of gradients
+    - ``waiting``: tensors that wait for another stage
+    - ``passing``: tensors on their way to another stage
+    - ``recomputed``: what the backward pass computes again at one time
+    """
+
+    variables: Bytes
+    vertex_code: Bytes
+    vertex_state: Bytes
+    exchange_code: Bytes
+    control_code: Bytes
+    overhead: Bytes
+    gaps: Bytes
+    stash: Bytes = 0
+    accumulators: Bytes = 0
+    waiting: Bytes = 0
+    passing: Bytes = 0
+    recomputed: Bytes = 0
+
+    def __repr__(self) -> str:
+        return _forms.parts(self)
+
+
+@dataclass(frozen=True)
+class TileParts:
+    """The bytes of a tile that a prediction and a compilation both tell.
+
+    - ``variables``: bytes of variables that are live at the peak
+    - ``stash``, ``accumulators``: bytes of copies for the micro-batches under way, and
+      of sums of gradients
+    - ``vertex_code``, ``vertex_state``: bytes of code and state of vertices
+    - ``exchange_code``, ``control_code``, ``host_exchange_code``,
+      ``global_exchange_code``: bytes of code for exchanges on the IPU, control,
+      exchanges with the host, and exchanges between IPUs
+    - ``gaps``: bytes that lie unused between variables
+    """
+
+    variables: Bytes
+    stash: Bytes
+    accumulators: Bytes
+    vertex_code: Bytes
+    vertex_state: Bytes
+    exchange_code: Bytes
+    control_code: Bytes
+    host_exchange_code: Bytes
+    global_exchange_code: Bytes
+    gaps: Bytes
+
+    def __repr__(self) -> str:
+        return _forms.parts(self)
+
+
+@dataclass(frozen=True)
+class FullestTile:
+    """The fullest tile of a stage; the first of several.
+
+    - ``tile``: its number, from 0
+    - ``bytes``: bytes there, at the step where they are most
+    - ``free``: bytes that are free below the limit; below 0 where it does not fit
+    - ``parts``: the same bytes by what they hold
+    - ``limit``: bytes that the stage may take on each tile
+    - ``peak_step``: the number of the program's step at which the tile holds most
+    - ``learnt``: bytes beyond its parts, learnt from compiled pipelines
+      (``calibration``)
+    """
+
+    tile: int
+    bytes: Bytes
+    free: Bytes
+    parts: Parts
+    limit: Bytes = 0
+    peak_step: Optional[int] = None
+    learnt: Bytes = 0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A pipeline stage: what one IPU runs.
+
+    - ``stage``: its number, which is that of its IPU, from 0
+    - ``layers``: its layers by name, in order; ``None`` is In
+    - ``total``: bytes of all tiles, each at its own peak
+    - ``parts``: the same bytes by what they hold
+    - ``fullest_tile``: the tile that decides whether it fits
+    - ``layer_from``, ``layer_to``: the first and the last layer; ``None`` is In
+    """
+
+    stage: int
+    layers: Layers
+    total: Bytes
+    parts: Parts
+    fullest_tile: FullestTile
+    layer_from: Optional[str] = None
+    layer_to: Optional[str] = None
+
+    def __repr__(self) -> str:
+        tile = self.fullest_tile
+        layers = _forms.layers(self.layers)
+        return f"<Stage {self.stage}: {layers}; {_forms.of_limit(tile)}>"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The boundary between two stages.
+
+    - ``after_stage``: the number of the stage before it
+    - ``bytes``: bytes of the variables that flow over it, in both directions
+    - ``layer_before``, ``layer_after``: the layers beside it; ``None`` is In
+    - ``duplicated``: bytes of constants and untied weights that both sides need
+    """
+
+    after_stage: int
+    bytes: Bytes
+    layer_before: Optional[str] = None
+    layer_after: Optional[str] = None
+    duplicated: Bytes = 0
+
+
+@dataclass(frozen=True)
+class LayerMemory:
+    """One layer as if it stood alone.
+
+    - ``total``: bytes of all tiles, each at its own peak
+    - ``parts``: the same bytes by what they hold
+    - ``fullest_tile``: the number of its fullest tile, from 0
+    - ``fullest_tile_bytes``: bytes there
+    - ``name``: its name; ``None`` is In
+    """
+
+    total: Bytes
+    parts: Parts
+    fullest_tile: int
+    fullest_tile_bytes: Bytes
+    name: Optional[str] = None
+
+    def __repr__(self) -> str:
+        most = f"tile {self.fullest_tile} has {self.fullest_tile_bytes:,} bytes"
+        return f"<LayerMemory {_forms.layers((self.name,))}: {most}>"
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """The best split into at most this number of stages.
+
+    - ``ipus``: the number of IPUs
+    - ``fits``: whether it fits
+    - ``fullest_tile_bytes``: bytes on the fullest tile of any stage
+    - ``free``: bytes that are free there; below 0 where it does not fit
+    - ``cut_bytes``: bytes over all cuts together
+    - ``stages``: the layers of each stage
+    - ``slowest_stage_cycles``: cycles of the slowest stage, where they are known
+    - ``hint``: why this number of IPUs is a practical one, such as ``one machine``
+    """
+
+    ipus: int
+    fits: bool
+    fullest_tile_bytes: Bytes
+    free: Bytes
+    cut_bytes: Bytes
+    stages: Tuple[Layers, ...]
+    slowest_stage_cycles: Optional[int] = None
+    hint: Optional[str] = None
+
+    def __repr__(self) -> str:
+        fits = "fits" if self.fits else "does not fit"
+        most = f"fullest tile {self.fullest_tile_bytes:,} bytes"
+        return f"<SweepRow {_forms.ipus(self.ipus)}: {fits}, {most}>"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The best split for each number of IPUs.
+
+    - ``limit``: bytes that a stage may take on each tile
+    - ``rows``: one for each number of IPUs, ascending
+    """
+
+    limit: Bytes
+    rows: Tuple[SweepRow, ...]
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """A whole configuration that fits.
+
+    - ``ipus``: the IPUs of one replica, one for each stage
+    - ``replicas``: for how many replicas there are IPUs
+    - ``schedule``, ``recompute``: the pipeline, in the words of these options
+    - ``fullest_tile_bytes``: bytes on the fullest tile of any stage
+    - ``limit``: bytes that a stage may take on each tile: the lowest of its IPUs
+    - ``free``: bytes that are free there
+    - ``is_within``: whether a step takes no more than ``max_step_ms``
+    - ``is_shortest``: whether its step is shown to be the shortest with such memory
+    - ``stages``: the layers of each stage
+    - ``command``: the command that gives it alone
+    - ``cycles``: cycles of a step of one replica, where the profile has cycles
+    - ``micro_batches``: how many micro-batches that step has
+    - ``milliseconds``: the time of the step in milliseconds, where the clock is known
+    - ``efficiency``: the part of the step that a pipeline which is always full would
+      take, from 0 to 1
+    - ``samples_per_second``: samples of all replicas in a second, with ``micro_batch``
+    """
+
+    ipus: int
+    replicas: int
+    schedule: str
+    recompute: str
+    fullest_tile_bytes: Bytes
+    limit: Bytes
+    free: Bytes
+    is_within: bool
+    is_shortest: bool
+    stages: Tuple[Layers, ...]
+    command: str
+    cycles: Optional[int] = None
+    micro_batches: Optional[int] = None
+    milliseconds: Optional[float] = None
+    efficiency: Optional[float] = None
+    samples_per_second: Optional[float] = None
+
+    def __repr__(self) -> str:
+        pipeline = f"{_forms.ipus(self.ipus)}, {self.schedule}, recompute {self.recompute}"
+        return f"<PlanRow {pipeline}: fullest tile {self.fullest_tile_bytes:,} bytes>"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole configurations that fit.
+
+    - ``max_ipus``: how many IPUs there are
+    - ``ipus_tried``: the numbers of IPUs that were tried
+    - ``rows``: the configurations, of which none is better than another in all of IPUs,
+      time and memory: the recommended one first; none where nothing fits
+    """
+
+    max_ipus: int
+    ipus_tried: Tuple[int, ...]
+    rows: Tuple[PlanRow, ...]
+
+
+@dataclass(frozen=True)
+class OverLimit:
+    """Layers that are over the limit together.
+
+    - ``layers``: their names, in order
+    - ``tile``: the number of their fullest tile as one stage, from 0
+    - ``bytes``: bytes there
+    - ``step``: the number of the program's step at which they are most
+    """
+
+    layers: Layers
+    tile: int
+    bytes: Bytes
+    step: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Constraints and tied weights that prevent every split.
+
+    - ``constraints``: as they were given
+    - ``weights``: the names of the weights
+    - ``stages``: the layers of each stage of the best split without them
+    """
+
+    constraints: Tuple[str, ...]
+    weights: Tuple[str, ...]
+    stages: Tuple[Layers, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why there is no split that fits, and what would help.
+
+    - ``reason``: ``too-large``, ``too-few-ipus``, ``pins-or-limits``, ``pipeline`` or
+      ``learnt``
+    - ``limit``: bytes that a stage may take on each tile
+    - ``ranges``: ranges of layers that are each over the limit: a proof
+    - ``relaxations``: what would fit without some constraints or tied weights
+    - ``stages_needed``: how many stages would be needed
+    - ``smallest_limit``: the fewest bytes for a stage on each tile with which the model
+      would fit on these IPUs
+    - ``smallest_tile_memory``: the same in bytes of a tile, with what is reserved
+    - ``fewest_ipus``: the fewest IPUs on which it would fit with this limit
+    """
+
+    reason: str
+    limit: Bytes
+    ranges: Tuple[OverLimit, ...]
+    relaxations: Tuple[Relaxation, ...]
+    stages_needed: Optional[int] = None
+    smallest_limit: Optional[Bytes] = None
+    smallest_tile_memory: Optional[Bytes] = None
+    fewest_ipus: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class RecordedTile:
+    """The fullest tile of an IPU, as it was compiled; the first of several.
+
+    - ``tile``: its number through all IPUs, from 0
+    - ``tile_of_ipu``: its number on its own IPU, from 0
+    - ``bytes``: bytes in use, without gaps
+    - ``limit``: bytes that it may take
+    - ``free``: bytes that are free below that; below 0 where they are more
+    - ``overflowed``: bytes beyond its memory, with gaps
+    - ``parts``: its bytes by what they hold
+    - ``peak_step``: the number of the program's step at which it holds most
+    """
+
+    tile: int
+    tile_of_ipu: int
+    bytes: Bytes
+    limit: Bytes
+    free: Bytes
+    overflowed: Bytes
+    parts: TileParts
+    peak_step: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class IpuFit:
+    """What was recorded of one IPU.
+
+    - ``ipu``: its number, from 0
+    - ``fits``: whether every tile of it fits
+    - ``total``: bytes of all its tiles
+    - ``tiles_over``: how many of its tiles are over the limit, or have overflowed
+    - ``overflowed``: bytes beyond the memory of its tiles, with gaps
+    - ``fullest_tile``: the tile that decides whether it fits
+    - ``layers``: the layers that run on it; ``None`` where no ``debug.cbor`` says which
+    - ``cycles``: executed cycles, over all runs
+    """
+
+    ipu: int
+    fits: bool
+    total: Bytes
+    tiles_over: int
+    overflowed: Bytes
+    fullest_tile: RecordedTile
+    layers: Optional[Layers] = None
+    cycles: Optional[int] = None
+
+    def __repr__(self) -> str:
+        fits = "fits" if self.fits else f"{self.tiles_over:,} tiles are over"
+        return f"<IpuFit {self.ipu}: {fits}; {_forms.of_limit(self.fullest_tile)}>"
+
+
+@dataclass(frozen=True)
+class StageAgainst:
+    """A stage as it was predicted and recorded, each on its fullest tile.
+
+    - ``stage``, ``ipu``: the number of the stage, and of the IPU that runs it, from 0
+    - ``layers``: its layers, as predicted
+    - ``predicted``, ``recorded``: bytes on the fullest tile
+    - ``difference``: bytes that were recorded less those that were predicted
+    - ``free``: bytes that are left of the limit, as recorded
+    - ``predicted_parts``, ``recorded_parts``: the bytes by what they hold
+    """
+
+    stage: int
+    ipu: int
+    layers: Layers
+    predicted: Bytes
+    recorded: Bytes
+    difference: Bytes
+    free: Bytes
+    predicted_parts: TileParts
+    recorded_parts: TileParts
+
+    def __repr__(self) -> str:
+        both = f"predicted {self.predicted:,} bytes, recorded {self.recorded:,}"
+        return f"<StageAgainst {self.stage}: {both} ({self.difference:+,})>"
+
+
+@dataclass(frozen=True)
+class Against:
+    """What was predicted of a pipeline, and what was recorded.
+
+    - ``profile``: the profile of the prediction
+    - ``predicted_fits``: whether the model was predicted to fit
+    - ``predicted_stages``: the number of stages that were predicted
+    - ``matched_by``: by what stages were matched to IPUs: ``layers`` or ``order``
+    - ``stages``: each stage; none when the pipeline was cut elsewhere than predicted
+    """
+
+    profile: str
+    predicted_fits: bool
+    predicted_stages: int
+    matched_by: str
+    stages: Tuple[StageAgainst, ...]

@@ -1,0 +1,175 @@
+//! The action for GitHub workflows: what it says of itself, and its scripts, which are
+//! run as a workflow would.
+
+mod commenting;
+mod installing;
+mod readme;
+mod running;
+
+pub use commenting::PullRequest;
+
+use crate::support::{Run, copy, piped, root, skip, try_finish};
+use serde_yaml_ng::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Names with values: inputs, variables or outputs.
+pub type Values = BTreeMap<String, String>;
+
+fn action() -> Value {
+    let text = std::fs::read_to_string(root().join("action.yml")).expect("the action");
+    serde_yaml_ng::from_str(&text).expect("YAML")
+}
+
+/// The names that the action takes, with their defaults where they have some.
+fn inputs(action: &Value) -> BTreeMap<&str, Option<&str>> {
+    let inputs = action["inputs"].as_mapping().expect("inputs").iter();
+    let inputs = inputs.map(|(name, input)| (name.as_str().unwrap(), input["default"].as_str()));
+    inputs.collect()
+}
+
+fn steps(action: &Value) -> &[Value] {
+    action["runs"]["steps"].as_sequence().expect("steps")
+}
+
+/// A value as GitHub gives it to a step: expressions are replaced by what they are.
+pub fn filled_in(value: &str, known: impl Fn(&str) -> String) -> String {
+    let mut text = String::new();
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once("${{") {
+        let (expression, after) = after.split_once("}}").expect("an end");
+        text += before;
+        text += &known(expression.trim());
+        rest = after;
+    }
+    text + rest
+}
+
+/// What a step wrote to the file of its outputs: `name=value`, or `name<<END` and
+/// lines up to `END`.
+pub fn outputs(file: &Path) -> Values {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let mut lines = text.lines();
+    let mut found = Values::new();
+    while let Some(line) = lines.next() {
+        if let Some((name, end)) = line.split_once("<<") {
+            let value: Vec<&str> = lines.by_ref().take_while(|line| *line != end).collect();
+            found.insert(name.to_owned(), value.join("\n"));
+        } else {
+            let (name, value) = line.split_once('=').expect("a value");
+            found.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    found
+}
+
+/// Runs a script in bash as GitHub does, with popliner on the path, behind what is in
+/// the folder `fakes`. `None` after saying that the test is skipped.
+pub fn run_script(script: &str, folder: &Path, variables: &Values) -> Option<Run> {
+    let binary = Path::new(env!("CARGO_BIN_EXE_popliner"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let binaries = binary.parent().expect("a folder").display();
+    let path = format!("{}:{binaries}:{path}", folder.join("fakes").display());
+    let mut bash = piped("bash");
+    bash.args(["-eo", "pipefail", "-c", script]);
+    bash.current_dir(folder).envs(variables).env("PATH", path);
+    let run = try_finish(&mut bash);
+    if run.is_none() {
+        skip("there is no bash");
+    }
+    run
+}
+
+/// Puts a script for sh before all programs of this name.
+pub fn fake(folder: &Path, name: &str, script: &str) {
+    let file = folder.join("fakes").join(name);
+    std::fs::create_dir_all(folder.join("fakes")).expect("a folder");
+    std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("a script");
+    let mut command = piped("chmod");
+    assert!(try_finish(command.arg("+x").arg(file)).is_none_or(|run| run.code == 0));
+}
+
+/// Runs the step of the action that runs popliner, with these inputs in a folder, where
+/// it leaves `summary.md` and the file `outputs`.
+pub fn run_action(given: &Values, folder: &Path) -> Option<Run> {
+    let _ = std::fs::remove_file(folder.join("outputs"));
+    run_action_step("Run popliner", given, &Values::new(), folder)
+}
+
+/// Runs one step of the action; `context` has what else GitHub fills in.
+pub fn run_action_step(name: &str, given: &Values, context: &Values, folder: &Path) -> Option<Run> {
+    let action = action();
+    let defaults = inputs(&action);
+    for name in given.keys() {
+        assert!(defaults.contains_key(name.as_str()), "{name} is no input");
+    }
+    let earlier = outputs(&folder.join("outputs"));
+    let known = |expression: &str| {
+        let input = expression.strip_prefix("inputs.");
+        let output = expression.strip_prefix("steps.run.outputs.");
+        let found = match (input, output) {
+            (Some(name), _) => given.get(name).map(String::as_str).or(defaults[name]),
+            (_, Some(name)) => Some(earlier.get(name).map_or("", String::as_str)),
+            _ => Some(context.get(expression).map_or("", String::as_str)),
+        };
+        found.unwrap_or_else(|| panic!("{expression}")).to_owned()
+    };
+    let mut all = steps(&action).iter();
+    let step = all.find(|step| step["name"] == name).expect("a step");
+    let variables = step["env"].as_mapping().expect("variables").iter();
+    let mut variables: Values = variables
+        .map(|(name, value)| (name.as_str().unwrap(), value.as_str().unwrap()))
+        .map(|(name, value)| (name.to_owned(), filled_in(value, known)))
+        .collect();
+    let path = |name: &str| folder.join(name).display().to_string();
+    variables.insert("GITHUB_STEP_SUMMARY".to_owned(), path("summary.md"));
+    variables.insert("GITHUB_OUTPUT".to_owned(), path("outputs"));
+    let here = root().display().to_string();
+    variables.insert("GITHUB_ACTION_PATH".to_owned(), here);
+    variables.extend(context.clone());
+    run_script(step["run"].as_str().expect("a script"), folder, &variables)
+}
+
+/// A folder with the files of a fixture.
+fn with_files(fixture: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy(fixture, folder.path());
+    folder
+}
+
+fn values(given: &[(&str, &str)]) -> Values {
+    let given = given.iter();
+    given.map(|(k, v)| (k.to_string(), v.to_string())).collect()
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap_or_default()
+}
+
+#[test]
+fn no_input_is_a_part_of_a_script() {
+    let action = action();
+    for step in steps(&action) {
+        assert!(!step["run"].as_str().expect("a script").contains("${{"));
+    }
+    let used = std::fs::read_to_string(root().join("action.yml")).expect("the action");
+    for (name, default) in inputs(&action) {
+        let uses = used.matches(&format!("inputs.{name} ")).count();
+        assert_eq!(uses, 1, "{name}");
+        let is_required = action["inputs"][name]["required"] == true;
+        assert_eq!(default.is_none(), is_required, "{name}");
+    }
+}
+
+/// What a step sets, the action hands on, and nothing else.
+#[test]
+fn outputs_are_those_of_the_script() {
+    let action = action();
+    let script = std::fs::read_to_string(root().join("action/run.sh")).expect("a script");
+    for (name, output) in action["outputs"].as_mapping().expect("outputs") {
+        let name = name.as_str().expect("a name");
+        let value = format!("${{{{ steps.run.outputs.{name} }}}}");
+        assert_eq!(output["value"].as_str(), Some(value.as_str()));
+        assert!(script.contains(&format!("\noutput {name} ")), "{name}");
+    }
+}
