@@ -280,7 +280,7 @@ report_serial() {
 # A compiled pipeline of 16 IPUs with 12 million variables, judged by --fit.
 measure_fit() {
     local folder=$FOLDER/16-ipus-12M floor
-    synthesize "$folder" --places --framework popart --mode training --layers 46 \
+    synthesize "$folder" --framework popart --mode training --layers 46 \
         --optimiser adam-each --names variable --accumulation --tiles 1472 \
         --vars-per-layer-tile 10 --bytes-per-layer-tile 30000 --seed 21 \
         --pipelined 3,6,9,12,15,18,21,24,27,30,33,36,39,42,45 \
@@ -298,7 +298,7 @@ measure_fit() {
 
 # Solving alone: few tiles, many layers.
 measure_layers() {
-    synthesize "$FOLDER/400-layers" --layers 400 --tiles 16 --vars-per-layer-tile 6
+    synthesize "$FOLDER/400-layers" --layers 400 --tiles 16 --variables 150000
     for _ in $(seq 0 "$RUNS"); do whole layers "$FOLDER/400-layers" 64; done
     forget_first layers
     line "solving 400 layers on 64 IPUs" \
@@ -309,7 +309,7 @@ measure_layers() {
 # pipeline that is tried.
 measure_thousand() {
     local tiles=$1 limit=$2 folder=$FOLDER/1000-layers-$1-tiles times
-    synthesize "$folder" --layers 1000 --tiles "$tiles" --vars-per-layer-tile 1
+    synthesize "$folder" --layers 1000 --tiles "$tiles" --variables $((15000 * tiles))
     times=$(
         TIMEFORMAT='%U %S'
         {

@@ -249,10 +249,7 @@ fn in_layer(plan: &Plan, context: &Context, op: &Op, names: &[String]) -> Vec<St
     names
         .iter()
         .map(|name| name.replace(&own, &other))
-        .map(|name| match plan.settings.has_places() {
-            true => name.replace(&dotted(&own), &dotted(&other)),
-            false => name,
-        })
+        .map(|name| name.replace(&dotted(&own), &dotted(&other)))
         .collect()
 }
 
@@ -260,7 +257,7 @@ fn in_layer(plan: &Plan, context: &Context, op: &Op, names: &[String]) -> Vec<St
 /// have no names of their own, have inputs of the function's.
 fn inputs(plan: &Plan, context: &Context, op: &Op) -> Vec<String> {
     let is_body = op.function.is_some() && op.name.is_empty() && op.call.is_none();
-    match plan.settings.has_places() && is_body && context.layer == NONE {
+    match is_body && context.layer == NONE {
         true => (0..op.inputs.len())
             .map(|number| format!("call_subgraph(1)/in{number}"))
             .collect(),
@@ -303,7 +300,7 @@ fn attributes(plan: &Plan, op: &Op) -> Value {
         ("__ipu_number", "0".into()),
         ("__pipeline_stage", "0".into()),
     ];
-    let accumulates = plan.settings.has_places() && plan.settings.features.accumulation;
+    let accumulates = plan.settings.features.accumulation;
     if accumulates && op.phase == Phase::Optimiser {
         attributes.push(("__execution_context", "AccumulateOuterFragment".into()));
     }

@@ -126,17 +126,15 @@ pub struct Contexts {
     /// Per context of a call: contexts of the operations of the function, and
     /// of those that stood there instead.
     pub pairs: HashMap<u32, (Vec<u32>, Vec<u32>)>,
-    /// Per operation with weights: context of the programs that load them.
-    pub uploads: Vec<u32>,
-    /// What the contexts of tensors describe, in a model with known places.
+    /// What the contexts of tensors describe.
     pub tensors: HashMap<u32, Tensor>,
     /// The contexts of these tensors.
     pub of_tensor: BTreeMap<TensorOf, TensorContexts>,
-    /// In a model with known places: contexts of the programs that copy its input
-    /// from the host, and its loss to the host.
-    pub ends: Option<[u32; 2]>,
+    /// Contexts of the programs that copy the input from the host, and the loss to
+    /// the host.
+    pub ends: [u32; 2],
     /// The same of the program that copies all weights to the host.
-    pub download: Option<u32>,
+    pub download: u32,
     /// Contexts of variables that have elements of 32 bits.
     pub floats: HashSet<u32>,
     /// The root of what the compiler makes.
@@ -171,11 +169,9 @@ fn build_padded(settings: &Settings, model: &Model, padding: usize) -> Contexts 
     }
     contexts.replaced(settings, model);
     contexts.blocks.push(contexts.list.len());
-    if settings.has_places() {
-        contexts.plant_tensors(settings, model);
-        contexts.plant_streams(model);
-        contexts.blocks.push(contexts.list.len());
-    }
+    contexts.plant_tensors(settings, model);
+    contexts.plant_streams(model);
+    contexts.blocks.push(contexts.list.len());
     contexts
 }
 
@@ -240,7 +236,6 @@ impl Contexts {
             ),
         };
         self.stages(op, index, inner, &mut result);
-        self.upload(settings, op, index);
         self.pad(settings, index, inner, padding, &mut result);
         self.ops.push(result);
     }
@@ -298,21 +293,6 @@ impl Contexts {
             self.list[parent as usize - 1].layer = layer;
         }
         parent
-    }
-
-    /// The context of the programs that load an operation's weights: below a
-    /// tensor in PopART, on its own elsewhere.
-    fn upload(&mut self, settings: &Settings, op: &Op, index: u32) {
-        if op.weight == 0 || settings.has_places() {
-            self.uploads.push(0);
-            return;
-        }
-        let parent = match is_popart(settings) {
-            true => self.push(0, "", Body::Tensor, index),
-            false => 0,
-        };
-        let upload = self.push(parent, "weights", Body::Program("StreamCopy"), index);
-        self.uploads.push(upload);
     }
 
     /// More library calls and variables below an operation, as real files have

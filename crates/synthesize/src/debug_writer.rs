@@ -81,11 +81,9 @@ impl Writer<'_> {
             .map(|&end| std::mem::replace(&mut first, end)..end)
             .collect();
         blocks.rotate_left(1);
-        if self.plan.settings.has_places() {
-            // The contexts of tensors and streams, which may have operations as parents.
-            let framework = blocks.len() - 1;
-            blocks[..framework].rotate_right(1);
-        }
+        // The contexts of tensors and streams, which may have operations as parents.
+        let framework = blocks.len() - 1;
+        blocks[..framework].rotate_right(1);
         for block in blocks {
             let leaf = |id: &usize| contexts.list[*id].body.is_leaf();
             for id in block.clone().filter(leaf) {

@@ -1,77 +1,73 @@
-//! What can be planted in a model whose places are known; see `--places`.
+//! What can be planted in a model beside its layers.
 
 use clap::{Args, ValueEnum};
 
 /// Switches of what a model has beside its layers.
 #[derive(Debug, Clone, Args)]
 pub struct Features {
-    /// Plants each variable and each piece of code for known places: before the
-    /// layers, a layer, after the layers. The options below need it.
-    #[arg(long)]
-    pub places: bool,
     /// What updates the weights in training.
-    #[arg(long, value_enum, default_value_t = Optimiser::Sgd, requires = "places")]
+    #[arg(long, value_enum, default_value_t = Optimiser::Sgd)]
     pub optimiser: Optimiser,
     /// Where weights and their optimiser state say which layer they are of.
-    #[arg(long, value_enum, default_value_t = Names::Operation, requires = "places")]
+    #[arg(long, value_enum, default_value_t = Names::Operation)]
     pub names: Names,
     /// Sums up the gradients of several micro-batches: each weight has an
     /// accumulator, and its gradient is gone after each micro-batch.
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub accumulation: bool,
     /// Adds a norm over the gradients of all weights, which clips them.
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub gradient_norm: bool,
     /// Adds an operation that scales the gradients of all weights.
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub loss_scaling: bool,
     /// Lets norm and scaling have one compute set over all gradients, not one
     /// for each.
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub whole_sets: bool,
     /// Outlines parts of the backward pass too.
-    #[arg(long, requires_all = ["places", "outlined"])]
+    #[arg(long, requires = "outlined")]
     pub outline_backward: bool,
     /// Which calls have no context of their own that tells the layer, in
     /// TensorFlow and plain Poplar.
-    #[arg(long, value_enum, default_value_t = Portion::None, requires = "places")]
+    #[arg(long, value_enum, default_value_t = Portion::None)]
     pub anonymous_calls: Portion,
     /// Where the pairs of a call inside an outlined body stand, in PopART.
-    #[arg(long, value_enum, default_value_t = Pairs::OnClone, requires = "places")]
+    #[arg(long, value_enum, default_value_t = Pairs::OnClone)]
     pub pairs: Pairs,
     /// Lists pairs of contexts in no order.
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub shuffle_pairs: bool,
     /// Memory that no variable explains, up to so many per cent of a tile's.
-    #[arg(long, default_value_t = 0, requires = "places")]
+    #[arg(long, default_value_t = 0)]
     pub gaps: u32,
     /// Memory of what the compiler makes for every IPU, in thousandths of an
     /// average layer's.
-    #[arg(long, default_value_t = 0, requires = "places")]
+    #[arg(long, default_value_t = 0)]
     pub compiler_made: u32,
     /// Size of embedding and head.
-    #[arg(long, value_enum, default_value_t = Ends::Medium, requires = "places")]
+    #[arg(long, value_enum, default_value_t = Ends::Medium)]
     pub ends: Ends,
     /// Lets the head take its input under the name that the last layer gave it.
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub head_reads_layer: bool,
     /// Adds a mask that is made before the layers and used by all of them.
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub masks: bool,
     /// Adds constants that several layers use.
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub constants: bool,
     /// Which places share a weight.
-    #[arg(long, value_enum, default_value_t = Tied::None, requires = "places")]
+    #[arg(long, value_enum, default_value_t = Tied::None)]
     pub tied: Tied,
     /// Makes all layers equal, to the byte.
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub equal_layers: bool,
     /// Forms of real models that it has, several separated by commas.
-    #[arg(long, value_enum, value_delimiter = ',', requires = "places")]
+    #[arg(long, value_enum, value_delimiter = ',')]
     pub forms: Vec<Form>,
     /// What TensorFlow calls the updates of single weights.
-    #[arg(long, value_enum, default_value_t = UpdateNames::Usual, requires = "places")]
+    #[arg(long, value_enum, default_value_t = UpdateNames::Usual)]
     pub update_names: UpdateNames,
 }
 

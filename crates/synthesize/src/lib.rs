@@ -19,7 +19,6 @@ pub mod features;
 mod groups;
 mod liveness;
 mod memory_tables;
-mod messages;
 mod model;
 mod op_programs;
 pub mod operation_truth;
@@ -39,7 +38,6 @@ mod program_builder;
 mod program_tables;
 mod random;
 mod schema;
-mod sections;
 pub mod settings;
 mod sizes;
 mod stages;
@@ -48,7 +46,6 @@ mod tensor_contexts;
 mod tensors;
 mod tree;
 mod truth;
-mod uses;
 mod variable_tables;
 mod vertex_tables;
 
@@ -67,7 +64,7 @@ use places::Places;
 pub struct Summary {
     /// Lowered variables.
     pub variables: usize,
-    /// Of these: used by operations of more than one layer.
+    /// Of these: needed by more than one place.
     pub shared: usize,
     /// Programs.
     pub programs: usize,
@@ -97,18 +94,12 @@ pub fn write_with_truth<S: AsRef<OsStr>>(
     Ok(PlaceTruth::new(&plan))
 }
 
-/// The same; gives what any pipeline over several IPUs needs in truth. The options
-/// must ask for known places.
+/// The same; gives what any pipeline over several IPUs needs in truth.
 pub fn write_with_pipeline<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<PipelineModel> {
-    let settings = parsed(folder, options)?.settle();
-    anyhow::ensure!(
-        settings.has_places(),
-        "a pipeline needs a model with known places"
-    );
-    let plan = plan::build(settings);
+    let plan = plan::build(parsed(folder, options)?.settle());
     write_plan(&plan)?;
     Ok(PipelineModel::new(&plan))
 }
@@ -190,8 +181,8 @@ fn write_pipeline(
 fn make_room(plan: &plan::Plan) -> anyhow::Result<PathBuf> {
     let layers = plan.settings.layers;
     anyhow::ensure!(
-        !plan.settings.has_places() || layers <= Places::MAX_LAYERS,
-        "a model with known places has at most {} layers, not {layers}",
+        layers <= Places::MAX_LAYERS,
+        "a model has at most {} layers, not {layers}",
         Places::MAX_LAYERS
     );
     let out = &plan.settings.out;
@@ -225,17 +216,7 @@ fn counted(plan: &plan::Plan) -> anyhow::Result<Summary> {
 }
 
 fn summary(plan: &plan::Plan) -> Summary {
-    let layers = |group: &groups::Group| {
-        let ops = group
-            .uses
-            .iter()
-            .map(|&(stage, _)| plan.tree.stages[stage].op);
-        let mut layers: Vec<u32> = ops.filter_map(|op| plan.model.ops[op].layer).collect();
-        layers.sort_unstable();
-        layers.dedup();
-        layers.len()
-    };
-    let shared = plan.groups.iter().filter(|group| layers(group) > 1);
+    let shared = plan.groups.iter().filter(|group| group.places.count() > 1);
     Summary {
         variables: plan.variables as usize,
         shared: shared.map(|group| group.window.count as usize).sum(),

@@ -9,7 +9,7 @@ use synthesize::options::Options;
 fn main() -> anyhow::Result<()> {
     let summary = synthesize::generate(&Options::parse())?;
     eprintln!(
-        "{} variables ({} of them in several layers), {} programs, {} steps, {} classes, {} contexts",
+        "{} variables ({} of them in several places), {} programs, {} steps, {} classes, {} contexts",
         summary.variables,
         summary.shared,
         summary.programs,

@@ -32,10 +32,7 @@ pub struct Op {
     pub kind: Kind,
     /// Which part of the model it is.
     pub phase: Phase,
-    /// The layer that the rules of the analysis will find for it.
-    pub layer: Option<u32>,
-    /// The layer whose memory it was made for; differs from `layer` where the
-    /// rules cannot see it.
+    /// The layer that it was made for.
     pub made_for: Option<u32>,
     /// Names of its input tensors.
     pub inputs: Vec<String>,
@@ -49,8 +46,7 @@ pub struct Op {
     pub function: Option<usize>,
     /// The call site, for a call.
     pub call: Option<usize>,
-    /// The forward operation of a backward one, the first operation of its
-    /// layer that an optimiser step updates.
+    /// The forward operation of a backward one.
     pub partner: Option<usize>,
     /// Program stages; 0 for an operation that only lent its name to a call.
     pub stages: u32,
@@ -168,7 +164,7 @@ pub struct Model {
     /// Forward operations by layer and template; an outlined one is the same
     /// in every layer.
     pub forward: Vec<Vec<usize>>,
-    /// Weights, of a model with known places.
+    /// Weights.
     pub weights: Vec<Weight>,
     /// Constants that several places use.
     pub constants: Vec<Constant>,

@@ -8,6 +8,9 @@ use super::sizes;
 use super::stages::shape;
 use super::tree::{ComputeSet, Share, Stage, Type, Window};
 
+/// Tiles of a large device, at least.
+const LARGE: u32 = 1000;
+
 impl Builder<'_> {
     /// The programs of one operation; some stand in a sequence or loop of
     /// their own.
@@ -26,7 +29,7 @@ impl Builder<'_> {
             _ => parent,
         };
         // The results of a call are copied after it.
-        let results = u32::from(op.call.is_some() && self.settings.has_places());
+        let results = u32::from(op.call.is_some());
         let before = op.stages.saturating_sub(results);
         for stage in 0..before {
             self.stage(parent, index, stage);
@@ -134,7 +137,7 @@ impl Builder<'_> {
         let about = |what| [topic::EXCHANGE, row as u64, what, 0];
         let is_whole = |op: usize| {
             let own = &self.model.ops[op];
-            !own.works_on.is_empty() || (own.call.is_some() && self.settings.has_places())
+            !own.works_on.is_empty() || own.call.is_some()
         };
         if op.is_none_or(is_whole) {
             return (self.everywhere(), None);
@@ -156,8 +159,10 @@ impl Builder<'_> {
         const ENOUGH: u64 = 6000;
         let window = self.part_of_the_tiles(hash);
         let share = match self.settings.variables {
-            Some(_) => self.settings.variables_per_tile().min(ENOUGH),
-            None => ENOUGH,
+            Some(_) if self.settings.tiles >= LARGE => {
+                self.settings.variables_per_tile().min(ENOUGH)
+            }
+            _ => ENOUGH,
         };
         let count = u64::from(window.count) * share / ENOUGH;
         Window {
@@ -169,8 +174,8 @@ impl Builder<'_> {
     /// A run of tiles: some 300 of a large device, a third of a small one.
     fn part_of_the_tiles(&self, hash: u64) -> Window {
         let tiles = u64::from(self.settings.tiles);
-        let count = match tiles {
-            1000.. => 100 + hash % 400,
+        let count = match self.settings.tiles {
+            LARGE.. => 100 + hash % 400,
             _ => 1 + tiles / 8 + hash % (tiles / 3),
         };
         let first = (hash >> 20) % (tiles - count + 1);

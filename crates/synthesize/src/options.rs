@@ -39,7 +39,8 @@ pub struct Options {
     /// Lets outlined bodies call functions themselves.
     #[arg(long, requires = "outlined")]
     pub nested: bool,
-    /// Variables of user data that an average layer has on an average tile.
+    /// Variables of user data that an average layer has on an average tile; never
+    /// fewer than the model needs.
     #[arg(long)]
     pub vars_per_layer_tile: Option<u32>,
     /// Bytes of user data that an average layer has on an average tile.
@@ -48,9 +49,6 @@ pub struct Options {
     /// Lowered variables in all; overrides --vars-per-layer-tile.
     #[arg(long)]
     pub variables: Option<u64>,
-    /// Part of the user variables that operations of several layers use.
-    #[arg(long)]
-    pub shared_fraction: Option<f64>,
     /// Equivalence classes to aim at; never fewer than the model needs.
     #[arg(long)]
     pub classes: Option<usize>,
@@ -67,9 +65,8 @@ pub struct Options {
     /// Seed of every choice.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Also writes to this file, as JSON, which bytes were planted for which
-    /// layer, tile and category, and what each range of layers needs. For
-    /// models of a few tiles and layers.
+    /// Also writes to this file, as JSON, where each operation is at home and
+    /// what each range of places needs. For models of a few tiles and layers.
     #[arg(long)]
     pub planted: Option<PathBuf>,
     /// Adds an execution, and lets the main loop run twice only, so that it has
@@ -82,7 +79,7 @@ pub struct Options {
     /// Page size of the SQLite file; small pages keep small files small.
     #[arg(long)]
     pub page_size: Option<u32>,
-    /// What a model with known places has.
+    /// What it has beside its layers.
     #[command(flatten)]
     pub features: Features,
     /// A pipelined compilation of such a model.
@@ -104,8 +101,6 @@ struct Defaults {
     outlined: Outlined,
     bytes_per_layer_tile: u64,
     variables: Option<u64>,
-    shared_fraction: f64,
-    shares_weights: bool,
     classes: usize,
     steps: usize,
     contexts: usize,
@@ -117,25 +112,17 @@ const SMALL: Defaults = Defaults {
     outlined: Outlined::None,
     bytes_per_layer_tile: 60_000,
     variables: None,
-    shared_fraction: 0.25,
-    shares_weights: true,
     classes: 0,
     steps: 0,
     contexts: 0,
 };
 
-/// The shared fraction is that of user variables without weights; of all
-/// variables it is a quarter. Each layer has weights of its own, as in a BERT:
-/// weights of two layers would have to be on one IPU, and with many of them no
-/// split would fit.
 const BIG: Defaults = Defaults {
     layers: 48,
     mode: Mode::Training,
     outlined: Outlined::Once,
     bytes_per_layer_tile: 82_000,
     variables: Some(10_000_000),
-    shared_fraction: 0.44,
-    shares_weights: false,
     classes: 100_000,
     steps: 20_000,
     contexts: 1_000_000,
@@ -153,7 +140,6 @@ impl Options {
             Some(Preset::Big) => BIG,
             None => SMALL,
         };
-        let shared_fraction = self.shared_fraction.unwrap_or(defaults.shared_fraction);
         Settings {
             out: self.out.clone(),
             framework: self.framework.unwrap_or(Framework::Popart),
@@ -166,8 +152,6 @@ impl Options {
             vars_per_layer_tile: self.vars_per_layer_tile.unwrap_or(40).max(1),
             bytes_per_layer_tile: self.layer_bytes(&defaults),
             variables: self.variables.or(defaults.variables),
-            shared_fraction: shared_fraction.clamp(0.0, 1.0),
-            shares_weights: defaults.shares_weights,
             classes: self.classes.unwrap_or(defaults.classes),
             steps: self.steps.unwrap_or(defaults.steps),
             contexts: self.contexts.unwrap_or(defaults.contexts),

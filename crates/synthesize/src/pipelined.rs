@@ -4,7 +4,7 @@
 //! variables, and takes a minute and a half and 1.5 GB of memory:
 //!
 //! ```text
-//! synthesize --out DIR --places --framework popart --mode training --layers 46 \
+//! synthesize --out DIR --framework popart --mode training --layers 46 \
 //!     --optimiser adam-each --names variable --accumulation --tiles 1472 \
 //!     --vars-per-layer-tile 10 --bytes-per-layer-tile 30000 --seed 21 \
 //!     --pipelined 3,6,9,12,15,18,21,24,27,30,33,36,39,42,45 \
@@ -14,7 +14,7 @@
 use clap::Args;
 
 use super::pipeline::{
-    LoweredVariables, PipelineOptions, PlantedBytes, PlantedCode, ProfileForm, Recompute, Schedule,
+    PipelineOptions, PlantedBytes, PlantedCode, ProfileForm, Recompute, Schedule,
 };
 
 /// Switches of a pipelined compilation.
@@ -24,7 +24,7 @@ pub struct PipelinedOptions {
     /// the positions before which there is a cut, where In is 0, the layers come
     /// from 1 on, and Out is the last. debug.cbor stays the same. The options
     /// below need it.
-    #[arg(long, value_delimiter = ',', requires = "places")]
+    #[arg(long, value_delimiter = ',')]
     pub pipelined: Option<Vec<u32>>,
     /// The order of micro-batches.
     #[arg(long, value_enum, default_value_t = Schedule::Popart, requires = "pipelined")]
@@ -32,22 +32,10 @@ pub struct PipelinedOptions {
     /// What runs again before the backward pass.
     #[arg(long, value_enum, default_value_t = Recompute::None, requires = "pipelined")]
     pub recompute: Recompute,
-    /// Puts Out on the first IPU.
-    #[arg(long, requires = "pipelined")]
-    pub out_on_first: bool,
     /// Adds code that no profile of one IPU has: of exchanges between IPUs, of
     /// repeated host exchanges, of restores.
     #[arg(long, requires = "pipelined")]
     pub planted_codes: bool,
-    /// Replicas that the pipeline was compiled for; the tiles of one are listed.
-    #[arg(long, default_value_t = 1, requires = "pipelined")]
-    pub replicas: u32,
-    /// Lists the tiles of all replicas.
-    #[arg(long, requires = "pipelined")]
-    pub list_replicas: bool,
-    /// Leaves out lowered variables, as autoReport.outputLoweredVars=false does.
-    #[arg(long, requires = "pipelined")]
-    pub no_lowered_vars: bool,
 }
 
 /// A pipelined compilation to be written.
@@ -91,20 +79,12 @@ impl PipelinedOptions {
                 true => CODES,
                 false => PlantedCode::default(),
             },
-            lowered: match self.no_lowered_vars {
-                true => LoweredVariables::Empty,
-                false => LoweredVariables::Listed,
-            },
-            replicas: self.replicas.max(1),
-            lists_replicas: self.list_replicas,
             execution,
+            ..ProfileForm::default()
         };
         Some(Pipelined {
             cuts: self.pipelined.clone()?,
-            options: PipelineOptions {
-                out_on_first: self.out_on_first,
-                ..PipelineOptions::new(self.schedule, self.recompute)
-            },
+            options: PipelineOptions::new(self.schedule, self.recompute),
             form,
         })
     }

@@ -6,26 +6,54 @@ use std::ops::{BitOr, BitOrAssign, RangeInclusive};
 
 /// A set of places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Places(u64);
+pub struct Places {
+    /// In is the lowest bit, Out the highest, the first layers are between them.
+    first: u64,
+    /// The layers after these. Most models have none, and then one comparison
+    /// tells so.
+    further: [u64; FURTHER],
+}
+
+/// Words of layers beyond the first.
+const FURTHER: usize = 15;
+
+/// Layers in the first word.
+const IN_FIRST: u32 = 62;
 
 impl Places {
     /// No place: for what reaches over the model, such as an optimiser.
-    pub const NONE: Self = Self(0);
+    pub const NONE: Self = Self::of(0);
     /// Embedding and masks.
-    pub const IN: Self = Self(1);
+    pub const IN: Self = Self::of(1);
     /// Pooler, head, loss, and their own backward pass.
-    pub const OUT: Self = Self(1 << 63);
+    pub const OUT: Self = Self::of(1 << 63);
     /// Every place: for what the compiler makes for each IPU.
-    pub const EVERY: Self = Self(u64::MAX);
+    pub const EVERY: Self = Self {
+        first: u64::MAX,
+        further: [u64::MAX; FURTHER],
+    };
     /// Layers that a set can tell apart.
-    pub const MAX_LAYERS: u32 = 62;
+    pub const MAX_LAYERS: u32 = IN_FIRST + 64 * FURTHER as u32;
+
+    const fn of(first: u64) -> Self {
+        Self {
+            first,
+            further: [0; FURTHER],
+        }
+    }
 
     /// One layer; no place beyond [`Self::MAX_LAYERS`].
     pub fn layer(layer: u32) -> Self {
-        match layer {
-            ..Self::MAX_LAYERS => Self(2 << layer),
-            _ => Self::NONE,
+        let mut own = Self::NONE;
+        match layer.checked_sub(IN_FIRST) {
+            None => own.first = 2 << layer,
+            Some(rest) => {
+                if let Some(word) = own.further.get_mut(rest as usize / 64) {
+                    *word = 1 << (rest % 64);
+                }
+            }
         }
+        own
     }
 
     /// The places from one position to another in a model of so many layers: In
@@ -58,17 +86,27 @@ impl Places {
 
     /// Whether both have a place in common.
     pub fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        if self.first & other.first != 0 {
+            return true;
+        }
+        let mut words = self.further.iter().zip(&other.further);
+        self.is_long() && other.is_long() && words.any(|(own, other)| own & other != 0)
     }
 
     /// Whether all of the other's are among these.
     pub fn holds(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
+        self | other == self
     }
 
     /// How many there are.
     pub fn count(self) -> u32 {
-        self.0.count_ones()
+        let further = self.further.iter().map(|word| word.count_ones());
+        self.first.count_ones() + further.sum::<u32>()
+    }
+
+    /// Whether there are any beyond the first word.
+    fn is_long(self) -> bool {
+        self.further != [0; FURTHER]
     }
 }
 
@@ -76,12 +114,52 @@ impl BitOr for Places {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        let mut both = self;
+        both |= other;
+        both
     }
 }
 
 impl BitOrAssign for Places {
     fn bitor_assign(&mut self, other: Self) {
-        *self = *self | other;
+        self.first |= other.first;
+        if other.is_long() {
+            let words = self.further.iter_mut().zip(other.further);
+            words.for_each(|(own, other)| *own |= other);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_layer_is_a_place_of_its_own() {
+        let layers: Vec<u32> = (0..Places::MAX_LAYERS).collect();
+        for &layer in &layers {
+            let own = Places::layer(layer);
+            assert_eq!(own.count(), 1, "layer {layer}");
+            assert_eq!(own.in_order(Places::MAX_LAYERS), [layer + 1]);
+            assert!(!own.meets(Places::IN | Places::OUT) && own.meets(Places::EVERY));
+        }
+        let all = layers
+            .iter()
+            .fold(Places::NONE, |all, &layer| all | Places::layer(layer));
+        assert_eq!(all | Places::IN | Places::OUT, Places::EVERY);
+        assert!(Places::layer(Places::MAX_LAYERS).is_empty());
+    }
+
+    #[test]
+    fn ranges_meet_where_they_overlap() {
+        for (from, to) in [(0, 3), (50, 70), (60, 63), (63, 64), (120, 200), (0, 301)] {
+            let own = Places::positions(300, from..=to);
+            assert_eq!(own.in_order(300), (from..=to).collect::<Vec<_>>());
+            for position in 0..=301 {
+                let other = Places::positions(300, position..=position);
+                let is_in = (from..=to).contains(&position);
+                assert_eq!((own.meets(other), own.holds(other)), (is_in, is_in));
+            }
+        }
     }
 }

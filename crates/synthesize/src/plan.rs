@@ -1,5 +1,7 @@
 //! Everything that is decided before the first row is written.
 
+use std::cmp::Ordering;
+
 use super::author;
 use super::code::{self, Code};
 use super::contexts::{self, Contexts};
@@ -7,7 +9,7 @@ use super::groups::{Group, Role};
 use super::liveness::{self, Classes};
 use super::model::Model;
 use super::overhead::{self, category};
-use super::planter;
+use super::planter::{self, NEEDED};
 use super::program_builder;
 use super::random::topic;
 use super::settings::{Framework, Settings};
@@ -72,31 +74,39 @@ pub fn build(settings: Settings) -> Plan {
     plan
 }
 
-/// Plants groups; when a number of variables is wanted, as many as make it.
+/// Plants groups: as many as make the number of variables that is wanted, but
+/// none less than what the model needs where a number by layer is.
 fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> Vec<Group> {
-    let mut per_layer = u64::from(settings.vars_per_layer_tile);
-    let mut planted = planter::build(settings, model, tree, per_layer);
-    let Some(wanted) = settings.variables else {
-        return planted;
+    let planted = |density| planter::build(settings, model, tree, density);
+    let needed = planted(NEEDED);
+    let count = |groups: &[Group]| -> u64 {
+        let windows = groups.iter().map(|group| u64::from(group.window.count));
+        windows.sum()
     };
-    let extras: u64 = (0..settings.tiles)
-        .map(|tile| overhead::on_tile(settings, tree, code, tile).len() as u64)
-        .sum();
-    let count = |groups: &[Group], messages: bool| -> u64 {
-        let own = groups
-            .iter()
-            .filter(|group| (group.role == Role::Message) == messages);
-        own.map(|group| u64::from(group.window.count)).sum()
+    let have = count(&needed);
+    let wanted = match settings.variables {
+        Some(all) => all.saturating_sub(extras(settings, tree, code)),
+        None => settings.user_variables().max(have),
     };
-    for _ in 0..4 {
-        let fixed = extras + count(&planted, true);
-        let have = count(&planted, false).max(1);
-        per_layer = (per_layer * wanted.saturating_sub(fixed))
-            .div_ceil(have)
-            .max(1);
-        planted = planter::build(settings, model, tree, per_layer);
-    }
-    planted
+    // Of twice and of half as dense: what a unit of density makes.
+    let other = match wanted.cmp(&have) {
+        Ordering::Equal => return needed,
+        Ordering::Greater => 2 * NEEDED,
+        Ordering::Less => NEEDED / 2,
+    };
+    let step = count(&planted(other)).abs_diff(have).max(1);
+    let change = wanted.abs_diff(have) * other.abs_diff(NEEDED) / step;
+    planted(match wanted > have {
+        true => NEEDED + change,
+        false => NEEDED.saturating_sub(change).max(1),
+    })
+}
+
+/// Variables outside the groups.
+fn extras(settings: &Settings, tree: &Tree, code: &Code) -> u64 {
+    let tiles = 0..settings.tiles;
+    let by_tile = tiles.map(|tile| overhead::on_tile(settings, tree, code, tile).len() as u64);
+    by_tile.sum()
 }
 
 impl Plan {
@@ -153,7 +163,7 @@ impl Plan {
         }
     }
 
-    /// The context of the variables of a group, in a model with known places.
+    /// The context of the variables of a group.
     pub fn context_of_group(&self, group: &Group, index: usize) -> u32 {
         if let Some(Mark::Tensor(of)) = group.mark {
             return self.contexts.of_tensor[&of].variable;

@@ -1,13 +1,5 @@
-//! Writes down what was planted for which layer, from the plan itself and not
-//! from the rows: what a model of memory has to find again.
-//!
-//! Every operation has a *home*: the layer that it was made for; what stands
-//! before the first layer has the first as home, what stands after the last the
-//! last, a gradient that of its forward operation. An outlined body is at home in
-//! every layer that calls it: each needs a copy where it runs on its own. A layer
-//! owns the variables, compute sets, exchanges and programs of the operations at
-//! home in it. What several layers own counts for each of them, and once in a
-//! range.
+//! Writes down where everything was planted, from the plan itself and not from
+//! the rows: what a model of memory has to find again.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,41 +10,25 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::cycles;
-use super::groups::Group;
-use super::model::{Op, Phase};
+use super::model::Phase;
 use super::operation_truth::{Home, OperationTruth};
-use super::overhead::{self, CATEGORIES, category};
 use super::place_truth::PlaceTruth;
 use super::places::Places;
-use super::plan::{Plan, category_of};
-
-/// Bytes by category and tile.
-type ByCategory = BTreeMap<&'static str, Vec<u64>>;
+use super::plan::Plan;
 
 /// The document.
 #[derive(Serialize)]
 struct Planted {
     /// Tiles of the device.
     tiles: u32,
-    /// Bytes by layer: of user data, all bytes whether live together or not.
-    layers: Vec<ByCategory>,
-    /// Bytes that belong to no layer and are always live.
-    overhead: ByCategory,
-    /// Bytes that belong to no layer and are live at some steps.
-    passing: ByCategory,
-    /// Cycles by layer, if the profile has any.
+    /// Cycles by position, if the profile has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     cycles: Option<PlantedCycles>,
-    /// What each contiguous range of layers needs, without overhead.
-    ranges: Vec<Range>,
-    /// By operation context: the layers that it is at home in.
-    homes: BTreeMap<u32, Vec<u32>>,
     /// By context of an operation that the framework made: `forward`, `backward`
     /// or `update`.
     passes: BTreeMap<u32, &'static str>,
-    /// What ranges of places need, of a model with known places.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    places: Option<PlantedPlaces>,
+    /// What ranges of places need.
+    places: PlantedPlaces,
 }
 
 /// Positions are the places in their order: before the layers, each layer, after
@@ -94,46 +70,20 @@ struct PlantedCycles {
     source: &'static str,
     /// How many runs they are the sum of.
     runs: usize,
-    /// By layer.
-    layers: Vec<u64>,
-    /// Those that the compiler made for no operation.
+    /// By position; those of several places in equal parts.
+    positions: Vec<u64>,
+    /// Those that the compiler made for no operation or for every IPU.
     nowhere: u64,
 }
 
-/// What the layers `from..=to` need together, by tile.
-#[derive(Serialize)]
-struct Range {
-    from: u32,
-    to: u32,
-    /// Always-live bytes of user data.
-    always_live: Vec<u64>,
-    /// Most bytes of the other user data at any step of the whole program.
-    peak: Vec<u64>,
-    /// Code and vertex state.
-    code: ByCategory,
-}
-
-/// Writes the planted bytes of `plan` as JSON.
+/// Writes what was planted of `plan` as JSON.
 pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-    let homes = Homes::new(plan);
-    let layers = plan.settings.layers;
-    let (overhead, passing) = unowned(plan, &homes);
-    let ranges = (0..layers).flat_map(|from| (from..layers).map(move |to| (from, to)));
     let planted = Planted {
         tiles: plan.settings.tiles,
-        layers: (0..layers)
-            .map(|layer| one_layer(plan, &homes, layer))
-            .collect(),
-        overhead,
-        passing,
-        cycles: cycles_by_layer(plan, &homes),
-        ranges: ranges
-            .map(|(from, to)| range(plan, &homes, from, to))
-            .collect(),
-        homes: homes.by_context(plan),
+        cycles: cycles_by_position(plan),
         passes: passes(plan),
-        places: plan.settings.has_places().then(|| places(plan)),
+        places: places(plan),
     };
     serde_json::to_writer(BufWriter::new(file), &planted)
         .with_context(|| format!("cannot write {}", path.display()))
@@ -181,15 +131,20 @@ fn placed(own: &OperationTruth, layers: u32) -> PlacedOperation {
 
 /// Follows the programs as they are executed: measured cycles of all runs, or
 /// the estimates of one run of each branch.
-fn cycles_by_layer(plan: &Plan, homes: &Homes) -> Option<PlantedCycles> {
+fn cycles_by_position(plan: &Plan) -> Option<PlantedCycles> {
     let mut sums = PlantedCycles {
         source: "estimated",
         runs: 1,
-        layers: vec![0; plan.settings.layers as usize],
+        positions: vec![0; plan.settings.layers as usize + 2],
         nowhere: 0,
     };
-    let mut add = |program, call, cycles| match home_of_program(plan, homes, program, call) {
-        Some(layer) => sums.layers[layer as usize] += cycles,
+    let mut add = |program, call, cycles: u64| match places_of(plan, program, call) {
+        Some(places) => {
+            let positions = places.in_order(plan.settings.layers);
+            let part = cycles / positions.len() as u64;
+            sums.nowhere += cycles % positions.len() as u64;
+            (positions.iter()).for_each(|&own| sums.positions[own as usize] += part);
+        }
         None => sums.nowhere += cycles,
     };
     if plan.settings.execution {
@@ -209,16 +164,18 @@ fn cycles_by_layer(plan: &Plan, homes: &Homes) -> Option<PlantedCycles> {
     Some(sums)
 }
 
-/// The layer that a program runs for: what an outlined body does is done for
-/// the layer of the outermost call.
-fn home_of_program(plan: &Plan, homes: &Homes, program: u32, call: Option<u32>) -> Option<u32> {
+/// The places that a program runs for: what an outlined body does is done for the
+/// layer of the outermost call. None of what every IPU does.
+fn places_of(plan: &Plan, program: u32, call: Option<u32>) -> Option<Places> {
     let op_of = |program: u32| plan.tree.programs[program as usize].op;
     let site = call.and_then(op_of);
     let site = site.and_then(|op| plan.model.ops[op].call);
-    match site {
-        Some(site) => Some(plan.model.calls[site].layer),
-        None => homes.0[op_of(program)?].first().copied(),
+    if let Some(site) = site {
+        return Some(Places::layer(plan.model.calls[site].layer));
     }
+    op_of(program)?;
+    let places = plan.tree.programs[program as usize].places;
+    places.filter(|&own| own != Places::EVERY)
 }
 
 fn passes(plan: &Plan) -> BTreeMap<u32, &'static str> {
@@ -233,199 +190,4 @@ fn passes(plan: &Plan) -> BTreeMap<u32, &'static str> {
         Some((contexts.op, pass))
     });
     passes.filter(|&(context, _)| context > 0).collect()
-}
-
-/// The layers that each operation is at home in.
-struct Homes(Vec<Vec<u32>>);
-
-impl Homes {
-    fn new(plan: &Plan) -> Self {
-        let ops = plan.model.ops.iter();
-        Self(ops.map(|op| homes(plan, op)).collect())
-    }
-
-    /// By the context of each operation, and of the programs that load its
-    /// weights, which is that of a tensor where the framework has one.
-    fn by_context(&self, plan: &Plan) -> BTreeMap<u32, Vec<u32>> {
-        let contexts = &plan.contexts;
-        let mut homes = BTreeMap::new();
-        for (op, own) in self.0.iter().enumerate() {
-            let upload = contexts.uploads[op];
-            let tensor = match upload.checked_sub(1) {
-                Some(index) => contexts.list[index as usize].parent,
-                None => 0,
-            };
-            for context in [contexts.ops[op].op, upload, tensor] {
-                homes.insert(context, own.clone());
-            }
-        }
-        homes.remove(&0);
-        homes
-    }
-
-    fn within(&self, op: usize, from: u32, to: u32) -> bool {
-        self.0[op].iter().any(|home| (from..=to).contains(home))
-    }
-
-    fn uses(&self, plan: &Plan, group: &Group, from: u32, to: u32) -> bool {
-        let mut ops = group
-            .uses
-            .iter()
-            .map(|&(stage, _)| plan.tree.stages[stage].op);
-        ops.any(|op| self.within(op, from, to))
-    }
-}
-
-fn homes(plan: &Plan, op: &Op) -> Vec<u32> {
-    let last = plan.settings.layers - 1;
-    let phase_of = |forward: usize| plan.model.ops[forward].phase;
-    match (op.made_for, op.phase, op.partner) {
-        _ if op.function.is_some() => plan.model.calls.iter().map(|call| call.layer).collect(),
-        (Some(layer), ..) => vec![layer],
-        (None, Phase::Embedding, _) => vec![0],
-        (None, Phase::Backward, Some(of)) if phase_of(of) == Phase::Embedding => vec![0],
-        _ => vec![last],
-    }
-}
-
-fn add(sums: &mut ByCategory, category: usize, tiles: u32, tile: u32, bytes: u64) {
-    let by_tile = sums
-        .entry(CATEGORIES[category])
-        .or_insert_with(|| vec![0; tiles as usize]);
-    by_tile[tile as usize] += bytes;
-}
-
-fn one_layer(plan: &Plan, homes: &Homes, layer: u32) -> ByCategory {
-    let tiles = plan.settings.tiles;
-    let mut sums = code(plan, homes, layer, layer);
-    for (index, group) in plan.groups.iter().enumerate() {
-        if homes.uses(plan, group, layer, layer) {
-            let window = group.window;
-            for tile in window.first..window.first + window.count {
-                let bytes = plan.bytes(index, tile);
-                add(&mut sums, category_of(group.role), tiles, tile, bytes);
-            }
-        }
-    }
-    sums
-}
-
-fn range(plan: &Plan, homes: &Homes, from: u32, to: u32) -> Range {
-    let owned: Vec<bool> = plan
-        .groups
-        .iter()
-        .map(|group| homes.uses(plan, group, from, to))
-        .collect();
-    let live = (0..plan.settings.tiles).map(|tile| live_bytes(plan, &owned, tile));
-    let (always_live, peak) = live.unzip();
-    Range {
-        from,
-        to,
-        always_live,
-        peak,
-        code: code(plan, homes, from, to),
-    }
-}
-
-/// Always-live bytes of the owned groups on a tile, and the most of the rest.
-fn live_bytes(plan: &Plan, owned: &[bool], tile: u32) -> (u64, u64) {
-    let mut always = 0;
-    let mut live = vec![0u64; plan.tree.steps.len()];
-    for group in plan.groups_on(tile).filter(|&group| owned[group]) {
-        let bytes = plan.bytes(group, tile);
-        let class = plan.classes.on_tile(&plan.settings, group, tile) as usize;
-        if plan.classes.always[class] {
-            always += bytes;
-            continue;
-        }
-        for &(first, end) in &plan.classes.ranges[class] {
-            let steps = &mut live[first as usize..end as usize];
-            steps.iter_mut().for_each(|step| *step += bytes);
-        }
-    }
-    (always, live.into_iter().max().unwrap_or(0))
-}
-
-/// Code and vertex state that the operations of a range own.
-fn code(plan: &Plan, homes: &Homes, from: u32, to: u32) -> ByCategory {
-    let mut sums = ByCategory::new();
-    for tile in 0..plan.settings.tiles {
-        let mut put = |category, bytes| add(&mut sums, category, plan.settings.tiles, tile, bytes);
-        vertices(plan, homes, (from, to), tile, &mut put);
-        let exchanges: u64 = owned_exchanges(plan, homes, from, to)
-            .map(|exchange| plan.code.exchange_bytes(exchange, tile))
-            .sum();
-        put(category::INTERNAL_EXCHANGE_CODE, exchanges);
-        let own = |op: Option<usize>| op.is_some_and(|op| homes.within(op, from, to));
-        let programs = plan.tree.programs.iter().filter(|program| own(program.op));
-        let control = programs
-            .filter(|program| program.code.1.holds(tile))
-            .map(|program| program.code.0)
-            .sum();
-        put(category::CONTROL_CODE, control);
-    }
-    sums
-}
-
-fn vertices(
-    plan: &Plan,
-    homes: &Homes,
-    (from, to): (u32, u32),
-    tile: u32,
-    put: &mut impl FnMut(usize, u64),
-) {
-    let mut present = vec![false; plan.code.types.len()];
-    for (set, owner) in plan.tree.compute_sets.iter().enumerate() {
-        if !homes.within(owner.op, from, to) || !plan.code.set_runs(set, tile) {
-            continue;
-        }
-        let bytes = plan.code.set_bytes(set, tile);
-        put(category::VERTEX_STATE, bytes.state());
-        put(category::FIELD_DATA, bytes.field);
-        put(category::COPY_DESCRIPTOR, bytes.descriptor);
-        plan.code.sets[set]
-            .iter()
-            .for_each(|&kind| present[kind] = true);
-    }
-    let types = plan.code.types.iter().zip(present);
-    put(
-        category::VERTEX_CODE,
-        types
-            .filter(|(_, present)| *present)
-            .map(|(kind, _)| kind.code)
-            .sum(),
-    );
-}
-
-/// Exchanges with code of their own that the operations of a range run, be it
-/// under the name of another exchange that has the same code.
-fn owned_exchanges(plan: &Plan, homes: &Homes, from: u32, to: u32) -> impl Iterator<Item = usize> {
-    let exchanges = plan.tree.exchanges.iter().enumerate();
-    let own = exchanges.filter(|(_, e)| e.op.is_some_and(|op| homes.within(op, from, to)));
-    let originals = own.map(|(index, exchange)| exchange.shares.unwrap_or(index));
-    originals
-        .collect::<std::collections::BTreeSet<_>>()
-        .into_iter()
-}
-
-/// What the variables of a tile hold beyond what all layers own: always live,
-/// and live at some steps.
-fn unowned(plan: &Plan, homes: &Homes) -> (ByCategory, ByCategory) {
-    let tiles = plan.settings.tiles;
-    let owned = code(plan, homes, 0, plan.settings.layers - 1);
-    let (mut always, mut passing) = (ByCategory::new(), ByCategory::new());
-    for tile in 0..tiles {
-        for extra in overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile) {
-            let sums = match plan.classes.always[extra.class as usize] {
-                true => &mut always,
-                false => &mut passing,
-            };
-            add(sums, extra.category, tiles, tile, extra.bytes);
-        }
-    }
-    for (category, bytes) in owned {
-        let rest = always.get_mut(category).into_iter().flatten();
-        rest.zip(bytes).for_each(|(rest, bytes)| *rest -= bytes);
-    }
-    (always, passing)
 }

@@ -184,24 +184,14 @@ impl Builder<'_> {
         self.uploads(switch);
         self.main(switch);
         let download = self.add(switch, Type::Sequence, own);
-        let content = match self.settings.has_places() {
-            true => Content::AllTensors,
-            false => Content::Weights(self.model.order[0]),
-        };
-        let debug_id = self.contexts.download.unwrap_or(own);
+        let content = Content::AllTensors;
+        let debug_id = self.contexts.download;
         self.stream(download, debug_id, "weights_to_host", false, content);
     }
 
     fn uploads(&mut self, parent: u32) {
         let upload = self.add(parent, Type::Sequence, self.contexts.compilation);
         self.sync(upload, Type::Sans);
-        for (index, op) in self.model.ops.iter().enumerate() {
-            if op.weight > 0 && !self.settings.has_places() {
-                let debug_id = self.contexts.uploads[index];
-                let name = op.inputs.last().map_or("weight", String::as_str);
-                self.stream(upload, debug_id, name, true, Content::Weights(index));
-            }
-        }
         let tensors = self.contexts.of_tensor.iter();
         for (&of, contexts) in tensors.filter(|(of, _)| of.is_uploaded()) {
             let content = Content::Marked(Mark::Tensor(of));
@@ -222,17 +212,8 @@ impl Builder<'_> {
         let body = self.repeat(main, own, turns);
         let model = self.model;
         let order = &model.order;
-        let (input, loss) = match self.contexts.ends {
-            Some([input, loss]) => (
-                (input, Content::Marked(Mark::Input)),
-                (loss, Content::Marked(Mark::Loss)),
-            ),
-            None => (
-                (own, Content::Weights(order[0])),
-                (own, Content::Weights(order[order.len() - 1])),
-            ),
-        };
-        self.stream(body, input.0, "input", true, input.1);
+        let [input, loss] = self.contexts.ends;
+        self.stream(body, input, "input", true, Content::Marked(Mark::Input));
         let loops = order.chunk_by(|&op, &next| model.ops[op].in_loop == model.ops[next].in_loop);
         for ops in loops {
             let parent = match model.ops[ops[0]].in_loop {
@@ -241,14 +222,13 @@ impl Builder<'_> {
             };
             ops.iter().for_each(|&op| self.op(parent, op));
         }
-        self.stream(body, loss.0, "loss", false, loss.1);
+        self.stream(body, loss, "loss", false, Content::Marked(Mark::Loss));
     }
 }
 
 /// The places that a copy from or to the host works for, where that is not all.
 fn places_of(model: &Model, content: Content) -> Option<Places> {
     match content {
-        Content::Weights(op) => Some(model.ops[op].places),
         Content::Marked(Mark::Input) => Some(Places::IN),
         Content::Marked(Mark::Loss) => Some(Places::OUT),
         Content::Marked(Mark::Tensor(TensorOf::Weight(weight, _))) => {

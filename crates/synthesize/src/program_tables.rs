@@ -3,7 +3,7 @@
 use popliner::profile::encoding::{encode_list, encode_rle};
 use rusqlite::{Connection, params};
 
-use super::groups::{Access, Role};
+use super::groups::Access;
 use super::plan::Plan;
 use super::tree::{Content, Mark, Type, Window};
 
@@ -201,7 +201,6 @@ fn host_regions(plan: &Plan, targets: &mut [Vec<Regions>]) {
         let regions = &mut targets[stream.target as usize];
         match stream.content {
             Content::Control => regions.push(control_id()),
-            Content::Weights(op) => regions.extend(copied_groups(plan, op)),
             Content::Marked(mark) => regions.extend(marked_groups(plan, |own| own == mark)),
             Content::AllTensors => {
                 let is_tensor = |mark| matches!(mark, Mark::Tensor(of) if of.is_uploaded());
@@ -210,11 +209,7 @@ fn host_regions(plan: &Plan, targets: &mut [Vec<Regions>]) {
         }
     }
     for &target in &tree.code_copies {
-        let first = match plan.settings.has_places() {
-            true => Some(control_id()),
-            false => copied_groups(plan, plan.model.order[0]).next(),
-        };
-        targets[target as usize].extend(first);
+        targets[target as usize].push(control_id());
     }
 }
 
@@ -227,20 +222,6 @@ fn marked_groups(plan: &Plan, wanted: impl Fn(Mark) -> bool) -> impl Iterator<It
     let groups = plan.groups.iter().enumerate();
     let marked = groups.filter(move |(_, group)| group.mark.is_some_and(&wanted));
     marked.map(|(index, group)| Regions::Group(index, group.window))
-}
-
-/// All weights that were made for an operation; without weights, its first
-/// variable.
-fn copied_groups(plan: &Plan, op: usize) -> impl Iterator<Item = Regions> + '_ {
-    let own = move |role: Option<Role>| {
-        let groups = plan.groups.iter().enumerate();
-        groups.filter(move |(_, group)| group.op == op && role.is_none_or(|r| r == group.role))
-    };
-    let weights = match own(Some(Role::Weight)).next() {
-        Some(_) => own(Some(Role::Weight)).take(usize::MAX),
-        None => own(None).take(1),
-    };
-    weights.map(|(index, group)| Regions::Group(index, group.window))
 }
 
 fn exchange_regions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {

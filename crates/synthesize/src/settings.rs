@@ -59,16 +59,12 @@ pub struct Settings {
     pub outlined: Outlined,
     /// Whether functions call functions.
     pub nested: bool,
-    /// User variables of an average layer on an average tile.
+    /// User variables of an average layer on an average tile, at least.
     pub vars_per_layer_tile: u32,
     /// User bytes of an average layer on an average tile.
     pub bytes_per_layer_tile: u64,
     /// Lowered variables to aim at.
     pub variables: Option<u64>,
-    /// Part of the user variables that several layers use.
-    pub shared_fraction: f64,
-    /// Whether weights are among what several layers use.
-    pub shares_weights: bool,
     /// Equivalence classes to aim at.
     pub classes: usize,
     /// Liveness steps to aim at.
@@ -85,7 +81,7 @@ pub struct Settings {
     pub cycle_estimates: bool,
     /// Where to write what was planted.
     pub planted: Option<PathBuf>,
-    /// What a model with known places has.
+    /// What it has beside its layers.
     pub features: Features,
 }
 
@@ -93,11 +89,6 @@ impl Settings {
     /// Whether there is a backward pass and an optimiser.
     pub fn training(&self) -> bool {
         self.mode == Mode::Training
-    }
-
-    /// Whether every variable and piece of code is planted for known places.
-    pub fn has_places(&self) -> bool {
-        self.features.places
     }
 
     /// Whether outlined bodies take part in the backward pass.
@@ -108,6 +99,17 @@ impl Settings {
     /// Where interleaved memory starts: after the first third, as on a Mk2 tile.
     pub fn plain_bytes(&self) -> u64 {
         self.bytes_per_tile / 3 / 16_384 * 16_384
+    }
+
+    /// Variables of user data to aim at.
+    pub fn user_variables(&self) -> u64 {
+        let layers = u64::from(self.layers) * u64::from(self.vars_per_layer_tile);
+        layers * u64::from(self.tiles)
+    }
+
+    /// Whether a layer is to have fewer than twenty of user data on a tile.
+    pub fn wants_few_variables(&self) -> bool {
+        self.variables_per_tile() * 3 < u64::from(self.layers) * 200
     }
 
     /// About how many variables a tile will have.

@@ -32,15 +32,15 @@ pub fn stretch(settings: &Settings, model: &mut Model, wanted: usize) {
         let own: usize = stages
             .map(|s| shape(settings, op, index, s).programs())
             .sum();
-        let upload = if op.weight > 0 { 3 } else { 0 };
-        steps += (own + 1) * times(op) + upload;
+        steps += (own + 1) * times(op);
     }
+    steps += 3 * model.weights.len();
     while steps < wanted {
         let real = model
             .ops
             .iter_mut()
             .enumerate()
-            .filter(|(_, op)| op.stages > 0);
+            .filter(|(_, op)| op.stages > 0 && op.shapes.is_empty());
         for (index, op) in real {
             let more = op.kind.stages().min(3);
             for _ in 0..more {

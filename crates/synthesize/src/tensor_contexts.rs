@@ -1,5 +1,5 @@
-//! Contexts of weights, optimiser state and constants, in a model with known
-//! places: PopART has a context for each tensor, the others name the variable.
+//! Contexts of weights, optimiser state and constants: PopART has a context for
+//! each tensor, the others name the variable.
 
 use super::contexts::{Body, Contexts, NONE, Tensor, TensorContexts, is_popart};
 use super::model::{Model, Phase};
@@ -82,7 +82,7 @@ impl Contexts {
         let stream = Body::Program("StreamCopy");
         let input = self.push(first, "input", stream, NONE);
         let loss = self.push(0, "loss", stream, NONE);
-        self.ends = Some([input, loss]);
-        self.download = Some(self.push(0, "weights_to_host", stream, NONE));
+        self.ends = [input, loss];
+        self.download = self.push(0, "weights_to_host", stream, NONE);
     }
 }

@@ -1,4 +1,4 @@
-//! Weights and constants of a model with known places, and what they are called.
+//! Weights and constants, and what they are called.
 
 use super::places::Places;
 use super::settings::{Framework, Settings};

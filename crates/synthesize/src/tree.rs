@@ -131,8 +131,6 @@ pub struct Exchange {
 pub enum Content {
     /// The control id.
     Control,
-    /// The weights made for an operation, or else its first variable.
-    Weights(usize),
     /// What bears this mark.
     Marked(Mark),
     /// All weights and their optimiser state.

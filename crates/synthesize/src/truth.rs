@@ -6,8 +6,7 @@
 //! live bytes plus the most that is live of the rest at any step, and the gap
 //! that is planted. In
 //! `memory_by_category` a category has its always-live bytes as
-//! *non-overlapped* and what it has live at the first of the fullest steps as
-//! *overlapped*: over all categories and columns that is `total`. Addresses are
+//! *non-overlapped* and all others, live together or not, as *overlapped*. Addresses are
 //! given out category by category, from the bottom: plain memory first, then
 //! interleaved, and what does not fit on the tile is *overflowed*.
 

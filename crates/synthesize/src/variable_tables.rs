@@ -203,16 +203,7 @@ fn unlowered(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     }
     let mut ids = connection.prepare("INSERT INTO debug_ids VALUES (?1, ?2)")?;
     for (id, group) in plan.groups.iter().enumerate() {
-        if plan.settings.has_places() {
-            let context = plan.context_of_group(group, id);
-            ids.execute(params![id, encode_list(&[context.into()])])?;
-            continue;
-        }
-        let contexts = &plan.contexts.ops[group.op].vars;
-        let context = match id % 3 {
-            0 => 0,
-            _ => contexts[id % contexts.len().max(1)],
-        };
+        let context = plan.context_of_group(group, id);
         ids.execute(params![id, encode_list(&[context.into()])])?;
     }
     bytes_by_class(plan, connection)

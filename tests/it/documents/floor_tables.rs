@@ -4,7 +4,7 @@
 #[path = "../../../examples/floor/tables.rs"]
 mod tables;
 
-use popliner::profile::{CompiledProfile, Profile, ProfileError};
+use popliner::profile::{CompiledProfile, Profile, ProfileError, VariableLists};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use tables::{FIT, OPTIONAL, TABLES, all, of_fit};
@@ -54,13 +54,25 @@ fn reduced_to(
     path
 }
 
+/// The members of each list. In how many stretches they lie in memory depends on how the
+/// pages of the file were divided among threads.
+fn members(lists: &VariableLists) -> Vec<Vec<u32>> {
+    let positions = 0..lists.len() as u32;
+    positions
+        .map(|list| lists.members(list).flatten().copied().collect())
+        .collect()
+}
+
 /// All that was read but the path: what prints alike is alike.
 fn shown(profile: &Profile) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?}",
         (&profile.version, &profile.target, &profile.programs),
         (&profile.steps, &profile.classes, &profile.variables),
-        (&profile.compute_set_variables, &profile.region_variables),
+        (
+            members(&profile.compute_set_variables),
+            members(&profile.region_variables)
+        ),
         (
             &profile.recorded,
             &profile.warnings,

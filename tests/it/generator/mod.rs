@@ -3,7 +3,6 @@
 
 mod debug_file;
 mod places;
-mod planted_json;
 mod profile_tables;
 mod recorded_sums;
 
@@ -43,31 +42,31 @@ fn cases() -> Vec<Vec<&'static str>> {
         "once",
     ]);
     let small = ["--bytes-per-layer-tile", "20000"];
-    cases.extend(cases_with_places().map(|case| case.split(' ').chain(small).collect()));
+    cases.extend(cases_with_features().map(|case| case.split(' ').chain(small).collect()));
     cases
 }
 
-/// Models with known places, every feature at least once.
-fn cases_with_places() -> impl Iterator<Item = &'static str> {
+/// Models that have every feature at least once.
+fn cases_with_features() -> impl Iterator<Item = &'static str> {
     [
-        "--places --mode inference --masks --constants --gaps 9",
-        "--places --mode training --optimiser adam-each --tied ends --compiler-made 50",
-        "--places --mode training --optimiser adam-fused --names none --gradient-norm --whole-sets",
-        "--places --mode training --outlined once --outline-backward --nested --pairs on-replaced",
-        "--places --mode training --outlined per-call --outline-backward --framework poptorch \
+        "--mode inference --masks --constants --gaps 9",
+        "--mode training --optimiser adam-each --tied ends --compiler-made 50",
+        "--mode training --optimiser adam-fused --names none --gradient-norm --whole-sets",
+        "--mode training --outlined once --outline-backward --nested --pairs on-replaced",
+        "--mode training --outlined per-call --outline-backward --framework poptorch \
          --nested --shuffle-pairs --ends small",
-        "--places --mode training --optimiser adam-sets --names variable --loss-scaling \
+        "--mode training --optimiser adam-sets --names variable --loss-scaling \
          --framework tensorflow --tied neighbours --ends large",
-        "--places --mode training --framework tensorflow --outlined per-call --outline-backward \
+        "--mode training --framework tensorflow --outlined per-call --outline-backward \
          --anonymous-calls half --gradient-norm",
-        "--places --mode training --framework poplar --outlined once --outline-backward \
+        "--mode training --framework poplar --outlined once --outline-backward \
          --anonymous-calls all --tied distant --equal-layers",
-        "--places --mode training --framework popart --forms skip-in,aux-heads,casts,repeat",
-        "--places --mode training --framework poptorch --forms towers,bias,frozen,random-state \
+        "--mode training --framework popart --forms skip-in,aux-heads,casts,repeat",
+        "--mode training --framework poptorch --forms towers,bias,frozen,random-state \
          --optimiser adam-each --outlined once",
-        "--places --mode training --framework tensorflow --forms stem,pyramid,adapters \
+        "--mode training --framework tensorflow --forms stem,pyramid,adapters \
          --update-names other --accumulation",
-        "--places --mode inference --framework poplar --forms unet,encoder-memory,skip-in-all",
+        "--mode inference --framework poplar --forms unet,encoder-memory,skip-in-all",
     ]
     .into_iter()
 }

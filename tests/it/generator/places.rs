@@ -1,14 +1,14 @@
-//! Models with known places: what their files say of tensors, calls and gaps.
+//! What the files say of tensors, calls, gaps and places.
 
 use std::collections::{HashMap, HashSet};
 
 use ciborium::Value;
 use popliner::profile::encoding::decode_list;
+use synthesize::places::Places;
 use tempfile::TempDir;
 
 use super::debug_file::{contexts, ids, uint};
-use super::planted_json::{by_tile, planted};
-use super::{generate, number, open, pairs, rows};
+use super::{TILES, generate, number, open, pairs, rows};
 
 type Context = HashMap<String, Value>;
 
@@ -56,7 +56,7 @@ fn tensors(arguments: &str) -> HashSet<[String; 3]> {
 
 #[test]
 fn variables_lead_to_their_tensors() {
-    let training = "--framework popart --mode training --places --optimiser adam-each --constants";
+    let training = "--framework popart --mode training --optimiser adam-each --constants";
     let found = tensors(training);
     for [name, kind, element] in [
         ["Layer1/Attention/Query/weight", "Variable", "FLOAT16"],
@@ -75,7 +75,7 @@ fn variables_lead_to_their_tensors() {
 /// What is not trained has no state, and no update that is called after it.
 #[test]
 fn frozen_weights_have_no_state() {
-    let training = "--framework popart --mode training --places --optimiser adam-each \
+    let training = "--framework popart --mode training --optimiser adam-each \
                     --accumulation --forms";
     let has =
         |tensors: &HashSet<[String; 3]>, name: &str| tensors.iter().any(|tensor| tensor[0] == name);
@@ -98,7 +98,7 @@ fn frozen_weights_have_no_state() {
 
 #[test]
 fn updates_have_the_names_that_are_asked_for() {
-    let options = "--framework tensorflow --mode training --places --update-names other";
+    let options = "--framework tensorflow --mode training --update-names other";
     let directory = TempDir::new().unwrap();
     let arguments: Vec<&str> = options.split_whitespace().collect();
     generate(directory.path(), &arguments);
@@ -119,9 +119,8 @@ fn updates_have_the_names_that_are_asked_for() {
 #[test]
 fn names_tell_no_layer_where_none_shall() {
     for framework in ["popart", "poptorch", "tensorflow", "poplar"] {
-        let arguments = format!(
-            "--framework {framework} --mode training --places --optimiser adam-fused --names none"
-        );
+        let arguments =
+            format!("--framework {framework} --mode training --optimiser adam-fused --names none");
         let chains = chains(&arguments);
         let is_moment = |name: &str| {
             let ends = ["/Adam", "/Adam_1", "/m", "/v"];
@@ -141,7 +140,7 @@ fn pairs_of_nested_calls_stand_where_they_are_asked_for() {
     // stand in the body.
     for (pairs, expected) in [("on-clone", 3 + 2 * 3), ("on-replaced", 3 + 2 * 3)] {
         let directory = TempDir::new().unwrap();
-        let arguments = ["--framework", "popart", "--outlined", "once", "--places"];
+        let arguments = ["--framework", "popart", "--outlined", "once"];
         let nested = ["--nested", "--shuffle-pairs", "--pairs", pairs];
         generate(directory.path(), &[&arguments[..], &nested].concat());
         let contexts = contexts(directory.path()).0;
@@ -169,13 +168,7 @@ fn pairs_of_nested_calls_stand_where_they_are_asked_for() {
 fn calls_tell_their_layer_or_not() {
     for (anonymous, expected) in [("none", 6), ("half", 4), ("all", 0)] {
         let directory = TempDir::new().unwrap();
-        let arguments = [
-            "--framework",
-            "tensorflow",
-            "--mode",
-            "training",
-            "--places",
-        ];
+        let arguments = ["--framework", "tensorflow", "--mode", "training"];
         let calls = ["--outlined", "once", "--outline-backward"];
         let anonymous = ["--anonymous-calls", anonymous];
         generate(
@@ -194,22 +187,77 @@ fn calls_tell_their_layer_or_not() {
     }
 }
 
+/// A list of bytes by tile.
+fn by_tile(value: &serde_json::Value) -> Vec<i64> {
+    let bytes = value.as_array().unwrap().iter();
+    let bytes: Vec<i64> = bytes.map(|bytes| bytes.as_i64().unwrap()).collect();
+    assert_eq!(bytes.len(), TILES);
+    bytes
+}
+
+fn planted(arguments: &[&str]) -> (TempDir, serde_json::Value) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("planted.json");
+    let mut all = arguments.to_vec();
+    all.extend(["--planted", path.to_str().unwrap()]);
+    generate(directory.path(), &all);
+    let text = std::fs::read_to_string(path).unwrap();
+    (directory, serde_json::from_str(&text).unwrap())
+}
+
+/// What a range of places needs grows with each place, is no more than what its parts
+/// need, and for all places what was recorded.
 #[test]
 fn ranges_of_places_are_written_down() {
-    for case in super::cases_with_places() {
-        let arguments: Vec<&str> = case.split_whitespace().collect();
-        let (directory, planted) = planted(&arguments);
+    for case in super::cases() {
+        let (directory, planted) = planted(&case);
         let profile = open(&directory.path().join("profile.pop"));
         let sql = "SELECT tile, total FROM memory_by_tile ORDER BY tile";
         let recorded = pairs(&profile, sql).into_iter();
         let recorded: Vec<i64> = recorded.map(|(_, total)| total).collect();
-        let ranges = planted["places"]["ranges"].as_array().unwrap();
-        assert_eq!(ranges.len(), 5 * 6 / 2, "{case}");
-        let whole = ranges
-            .iter()
-            .find(|range| range["from"] == 0 && range["to"] == 4);
-        assert_eq!(by_tile(&whole.unwrap()["bytes"]), recorded, "{case}");
+        let ranges = planted["places"]["ranges"].as_array().unwrap().iter();
+        let ranges: HashMap<[u64; 2], Vec<i64>> = ranges
+            .map(|own| {
+                let ends = ["from", "to"].map(|end| own[end].as_u64().unwrap());
+                (ends, by_tile(&own["bytes"]))
+            })
+            .collect();
+        assert_eq!(ranges.len(), 5 * 6 / 2, "{case:?}");
+        assert_eq!(ranges[&[0, 4]], recorded, "{case:?}");
+        for (&[from, to], own) in ranges.iter().filter(|([from, to], _)| from < to) {
+            let (left, right) = (&ranges[&[from, to - 1]], &ranges[&[to, to]]);
+            for (own, (left, right)) in own.iter().zip(left.iter().zip(right)) {
+                // The part of a gap is rounded up.
+                let parts = *left.max(right)..=left + right + 1;
+                assert!(parts.contains(own), "{case:?}, {from} to {to}");
+            }
+        }
         let ties = planted["places"]["ties"].as_array().unwrap();
-        assert_eq!(ties.len(), usize::from(case.contains("--tied")), "{case}");
+        let is_tied = case.contains(&"--tied");
+        assert_eq!(ties.len(), usize::from(is_tied), "{case:?}");
+    }
+}
+
+#[test]
+fn a_model_may_have_more_layers_than_a_word_has_bits() {
+    let directory = TempDir::new().unwrap();
+    let options = "--layers 70 --tiles 4 --mode training --vars-per-layer-tile 1 --constants";
+    let options = options.split(' ');
+    let truth = synthesize::write_with_truth(directory.path(), options).expect("both files");
+    let profile = open(&directory.path().join("profile.pop"));
+    let sql = "SELECT tile, total FROM memory_by_tile ORDER BY tile";
+    let recorded = pairs(&profile, sql)
+        .into_iter()
+        .map(|(_, total)| total as u64);
+    let needs = |range| truth.bytes(Places::positions(70, range));
+    let all = needs(0..=71);
+    assert_eq!(all, recorded.collect::<Vec<u64>>());
+    for (tile, all) in all.into_iter().enumerate() {
+        let parts = [0..=61, 62..=66, 67..=71].map(|range| needs(range)[tile]);
+        assert!(
+            parts.iter().all(|&part| 0 < part && part < all),
+            "{parts:?} of {all}"
+        );
+        assert!(parts.iter().sum::<u64>() >= all, "{parts:?} of {all}");
     }
 }

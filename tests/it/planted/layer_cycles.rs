@@ -1,4 +1,4 @@
-//! The cycles of each layer, against those of the planted operations as they
+//! The cycles of each place, against those of the planted operations as they
 //! are executed one after the other.
 
 use popliner::model::{CycleSource, CyclesByLayer, Layerless};
@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use super::subject;
 
 #[test]
-fn every_layer_takes_the_cycles_that_were_planted() {
+fn every_place_takes_the_cycles_that_were_planted() {
     let sources = RefCell::new(Vec::new());
     subject::each_fixture(|subject| {
         let mut sources = sources.borrow_mut();
@@ -30,13 +30,13 @@ fn every_layer_takes_the_cycles_that_were_planted() {
         };
         assert_eq!(planted["source"], source, "{name}");
         sources.push(source);
-        check_layers(name, &found, planted, runs);
+        check_positions(name, &found, planted, runs);
         let cycles = subject.model.cycles.as_ref().unwrap();
         let all = cycles.by_operation.iter().sum::<u64>() + cycles.unexplained;
         let nowhere = planted["nowhere"].as_u64().unwrap();
         assert_eq!(
             all,
-            planted_layers(planted).iter().sum::<u64>() + nowhere,
+            planted_positions(planted).iter().sum::<u64>() + nowhere,
             "{name}"
         );
     });
@@ -48,35 +48,34 @@ fn every_layer_takes_the_cycles_that_were_planted() {
     );
 }
 
-fn planted_layers(planted: &Value) -> Vec<u64> {
-    let layers = planted["layers"].as_array().unwrap();
-    layers
+fn planted_positions(planted: &Value) -> Vec<u64> {
+    let positions = planted["positions"].as_array().unwrap();
+    positions
         .iter()
         .map(|cycles| cycles.as_u64().unwrap())
         .collect()
 }
 
-fn check_layers(name: &str, found: &CyclesByLayer, planted: &Value, runs: u64) {
-    let layers = planted_layers(planted);
-    // What runs before the layers was planted for the first, after them for
-    // the last.
-    let ends = found.by_layer.len() - layers.len();
-    assert_eq!(ends, 2, "{name}");
-    let mut by_layer = found.by_layer[1..=layers.len()].to_vec();
-    by_layer[0] += found.by_layer[0];
-    by_layer[layers.len() - 1] += found.by_layer[layers.len() + 1];
-    for (layer, &truth) in layers.iter().enumerate() {
-        let (found, truth) = (by_layer[layer], truth.div_ceil(runs));
+fn check_positions(name: &str, found: &CyclesByLayer, planted: &Value, runs: u64) {
+    let positions = planted_positions(planted);
+    let nowhere = planted["nowhere"].as_u64().unwrap().div_ceil(runs);
+    assert_eq!(found.by_layer.len(), positions.len(), "{name}");
+    for (position, (&found, truth)) in found.by_layer.iter().zip(&positions).enumerate() {
+        let truth = truth.div_ceil(runs);
+        // Where the contexts of a framework do not tell the compiler's own exchange from
+        // an operation, it counts before the layers.
+        let nowhere = if position == 0 { nowhere } else { 0 };
+        let range = truth * 99 / 100..=(truth + nowhere) * 101 / 100;
         assert!(
-            found.abs_diff(truth) * 100 < truth * 12,
-            "{name} layer {layer}: {found} of {truth}"
+            range.contains(&found),
+            "{name} position {position}: {found} of {truth}"
         );
     }
     // What misses is the part of operations that reach over the model, which
     // each place has in equal parts; none is lost.
     let all = found.by_layer.iter().sum::<u64>() + found.unplaced;
     let nowhere = planted["nowhere"].as_u64().unwrap();
-    let truth = (layers.iter().sum::<u64>() + nowhere).div_ceil(runs);
+    let truth = (positions.iter().sum::<u64>() + nowhere).div_ceil(runs);
     let rounded = found.by_layer.len() as u64 + 1;
     assert!(all.abs_diff(truth) <= rounded, "{name}: {all} of {truth}");
 }

@@ -20,7 +20,7 @@ const OPTIMISERS: [&str; 4] = ["sgd", "adam-each", "adam-sets", "adam-fused"];
 /// A model that trains, with other texts in its contexts.
 fn model(framework: &str, optimiser: &str, change: impl Fn(&mut String)) -> Model {
     let options = format!(
-        "--places --framework {framework} --mode training --optimiser {optimiser} --layers 4 \
+        "--framework {framework} --mode training --optimiser {optimiser} --layers 4 \
          --tiles 4 --vars-per-layer-tile 6 --page-size 1024 --gradient-norm --seed 5"
     );
     let options: Vec<String> = options.split_whitespace().map(str::to_owned).collect();

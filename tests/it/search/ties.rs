@@ -20,7 +20,7 @@ impl Tied {
     /// `places` are those that the generator ties.
     fn new(places: &str, framework: &str, seed: u64) -> Self {
         let options = format!(
-            "--framework {framework} --places --tied {places} --ends large --layers 5 --tiles 8 \
+            "--framework {framework} --tied {places} --ends large --layers 5 --tiles 8 \
              --bytes-per-layer-tile 30000 --page-size 1024 --mode training --seed {seed}"
         );
         let options: Vec<String> = options.split(' ').map(String::from).collect();

@@ -80,7 +80,6 @@ fn sized(
     seed: u64,
     random: &mut Random,
 ) -> Vec<String> {
-    let shared = ["0", "0.25", "0.7", "1"];
     let options = [
         ("--framework", framework.to_string()),
         ("--mode", mode.to_string()),
@@ -92,7 +91,6 @@ fn sized(
             "--bytes-per-layer-tile",
             (40_000 + 50_000 * random.below(7)).to_string(),
         ),
-        ("--shared-fraction", random.one_of(&shared).to_string()),
         ("--seed", seed.to_string()),
         ("--page-size", "1024".to_string()),
     ];

@@ -1,4 +1,4 @@
-//! The backward pass and the optimiser of the planted model.
+//! The backward pass of the planted model.
 
 use super::{Block, Builder};
 use crate::model::{Op, Phase, Read};
@@ -26,7 +26,6 @@ impl Builder<'_> {
         );
         op.inputs = vec![format!("Gradient___{base}:0")];
         op.outputs = vec![format!("Gradient___{base}/{suffix}:0")];
-        op.layer = layer;
         op.made_for = layer;
         op.places = match layer {
             Some(layer) => Places::layer(layer),
@@ -134,9 +133,6 @@ impl Builder<'_> {
 
     /// Whether an operation of a layer has a weight of its own that is trained.
     fn trains(&self, layer: u32, slot: usize, main: usize) -> bool {
-        if !self.settings.has_places() {
-            return templates::of(self.framework())[slot].weight > 0;
-        }
         let weight = self.weight_of.get(&(Part::Layer(layer), slot));
         let weight = weight.map(|&weight| &self.model.weights[weight]);
         weight.is_some_and(|weight| weight.is_trained && weight.users.contains(&main))
@@ -149,11 +145,9 @@ impl Builder<'_> {
         let mut op = self.gradient(of, "InputGrad", Some(layer));
         if self.nameless_gradients() {
             op.name.clear();
-            match op.kind {
-                Kind::Elementwise if self.framework() == Framework::Popart => op.layer = None,
-                _ => op
-                    .inputs
-                    .push(format!("{}:0", self.renamed(&self.model.ops[of], layer))),
+            if op.kind != Kind::Elementwise || self.framework() != Framework::Popart {
+                let input = format!("{}:0", self.renamed(&self.model.ops[of], layer));
+                op.inputs.push(input);
             }
         }
         self.with_saved(op, layer, of)
@@ -165,7 +159,7 @@ impl Builder<'_> {
         let is_outlined = self.model.ops[of].function.is_some();
         let saved = self.calls_of_layers.get(layer as usize);
         Op {
-            partner: match self.settings.has_places() && is_outlined {
+            partner: match is_outlined {
                 true => saved.copied(),
                 false => op.partner,
             },
@@ -196,13 +190,8 @@ impl Builder<'_> {
 
     fn weight_gradient(&self, layer: u32, of: usize, slot: usize) -> Op {
         let mut op = self.gradient(of, "WeightGrad", Some(layer));
-        let weight = match self.weight_of.get(&(Part::Layer(layer), slot)) {
-            Some(&weight) => self.model.weights[weight].name.clone(),
-            None => {
-                let path = templates::of(self.framework())[slot].path;
-                templates::weight_name(self.framework(), layer, path)
-            }
-        };
+        let weight = self.weight_of[&(Part::Layer(layer), slot)];
+        let weight = self.model.weights[weight].name.clone();
         op.outputs = vec![format!("Gradient___{weight}")];
         if self.nameless_gradients() {
             op.name.clear();
@@ -265,7 +254,6 @@ impl Builder<'_> {
         if self.nameless_gradients() {
             op.name.clear();
             op.inputs.extend(forward.inputs.clone());
-            op.layer = forward.layer;
         }
         op.made_for = forward.made_for;
         op.reads = self.gradient_into(of);
@@ -284,50 +272,5 @@ impl Builder<'_> {
 
     pub(super) fn embedding_gradient(&mut self) {
         self.outside_gradients(Phase::Embedding);
-    }
-
-    pub(super) fn optimiser(&mut self) {
-        for layer in 0..self.settings.layers {
-            self.layer_update(layer);
-        }
-        self.global_update();
-    }
-
-    /// PopART names the weights it updates among the inputs: one update in
-    /// three is fused with the next layer's and so has none.
-    fn layer_update(&mut self, layer: u32) {
-        let framework = self.framework();
-        let path = templates::of(framework)[0].path;
-        let weight = |layer| templates::weight_name(framework, layer, path);
-        let name = match framework {
-            Framework::Tensorflow => format!("Adam/Adam/update_{layer}/ResourceApplyAdam"),
-            Framework::Poplar => format!("optimiser/update/{layer}"),
-            _ => String::new(),
-        };
-        let mut op = self.outside(Phase::Optimiser, &name, Kind::Update, [60, 10]);
-        op.inputs = vec![weight(layer), format!("Gradient___{}", weight(layer))];
-        op.made_for = Some(layer);
-        op.places = Places::layer(layer);
-        op.partner = Some(self.model.forward[layer as usize][0]);
-        if self.nameless_gradients() {
-            op.layer = Some(layer);
-            if layer % 3 == 2 {
-                op.inputs.push(weight((layer + 1) % self.settings.layers));
-                op.layer = None;
-            }
-        }
-        self.run(op);
-    }
-
-    fn global_update(&mut self) {
-        let name = match self.framework() {
-            Framework::Tensorflow => "Adam/Adam/AssignAddVariableOp",
-            Framework::Poplar => "optimiser/step",
-            _ => "",
-        };
-        let mut op = self.outside(Phase::Optimiser, name, Kind::Update, [30, 5]);
-        op.inputs = vec!["Embedding_state".to_owned(), "learning_rate".to_owned()];
-        op.places = Places::IN | Places::OUT;
-        self.run(op);
     }
 }

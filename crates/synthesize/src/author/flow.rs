@@ -26,10 +26,6 @@ impl Builder<'_> {
                 gradients.expected[read.from] += 1;
             }
         }
-        // Without planted weights every operation takes part.
-        if !self.settings.has_places() {
-            gradients.needed.fill(true);
-        }
         self.gradients = gradients;
         self.tail = None;
     }
@@ -41,7 +37,7 @@ impl Builder<'_> {
 
     /// Whether it goes on from there.
     pub(super) fn passes_back(&self, forward: usize) -> bool {
-        !self.settings.has_places() || self.passed_back(forward).next().is_some()
+        self.passed_back(forward).next().is_some()
     }
 
     /// What an operation has taken that gets a gradient.

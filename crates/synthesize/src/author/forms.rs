@@ -112,7 +112,6 @@ impl Builder<'_> {
             let path = "Carried/Copy";
             let name = templates::name(self.framework(), layer, path);
             let op = Op {
-                layer: Some(layer),
                 op_type: "Identity",
                 ..self.of_layer(layer, &name, Kind::Elementwise, [0, 4])
             };
@@ -171,11 +170,7 @@ impl Builder<'_> {
             .enumerate()
         {
             let name = templates::name(self.framework(), layer, path);
-            let op = Op {
-                layer: Some(layer),
-                ..self.of_layer(layer, &name, Kind::MatMul, [2, 4])
-            };
-            let op = self.run_next(op);
+            let op = self.run_next(self.of_layer(layer, &name, Kind::MatMul, [2, 4]));
             let weight = templates::weight_name(self.framework(), layer, path);
             self.further_weight(op, layer, slot::ADAPTER + number, &weight);
             self.blocks[layer as usize].push(Block::Other(op));
@@ -220,6 +215,7 @@ impl Builder<'_> {
         };
         let op = Op {
             op_type: "Cast",
+            inputs: Vec::new(),
             outputs: vec![format!("cast_of_weight_{layer}")],
             ..self.of_layer(layer, &name, Kind::Elementwise, [0, 6])
         };

@@ -48,10 +48,7 @@ pub fn build(settings: &Settings) -> Model {
             builder.backward(layer);
         }
         builder.embedding_gradient();
-        match settings.has_places() {
-            true => builder.optimiser_of_weights(),
-            false => builder.optimiser(),
-        }
+        builder.optimiser();
     }
     builder.compiler_made("instrumentation");
     builder.constants();
@@ -169,7 +166,6 @@ impl Builder<'_> {
             op_type: outside_type(kind),
             kind,
             phase,
-            layer: None,
             made_for: None,
             inputs: vec![self.last_output()],
             outputs: vec![format!("{name}:0")],
@@ -232,18 +228,15 @@ impl Builder<'_> {
     /// The look-up in the word table is one of the operations that the layer-0
     /// inputs regex is there for.
     fn embedding_inputs(&self, op: &mut Op) {
-        let (table, layer) = match op.name.as_str() {
-            "Embedding/Gather" => ("Embedding_Dict", Some(0)),
-            "bert/embeddings/word_embeddings/Gather" => {
-                ("bert.embeddings.word_embeddings.weight", Some(0))
-            }
+        let table = match op.name.as_str() {
+            "Embedding/Gather" => "Embedding_Dict",
+            "bert/embeddings/word_embeddings/Gather" => "bert.embeddings.word_embeddings.weight",
             "bert/embeddings/position_embeddings/Gather" => {
-                ("bert.embeddings.position_embeddings.weight", None)
+                "bert.embeddings.position_embeddings.weight"
             }
             _ => return,
         };
         op.inputs = vec![table.to_owned(), "input_ids".to_owned()];
-        op.layer = layer;
     }
 
     fn head(&mut self) {
@@ -270,17 +263,11 @@ impl Builder<'_> {
     pub(super) fn layer_op(&self, layer: u32, template: &Template) -> Op {
         let framework = self.framework();
         let name = templates::name(framework, layer, template.path);
-        let mut inputs = vec![self.last_output()];
-        if template.weight > 0 {
-            inputs.push(templates::weight_name(framework, layer, template.path));
-        }
         Op {
             outputs: vec![format!("{name}:0")],
             op_type: template.op_type,
-            layer: Some(layer),
             made_for: Some(layer),
             places: Places::layer(layer),
-            inputs,
             weight: template.weight,
             activation: template.activation,
             ..self.outside(Phase::Forward, &name, template.kind, [0, 0])
@@ -332,10 +319,7 @@ impl Builder<'_> {
         let op = self.run_next(op);
         match cast {
             None => self.weight_of_layer(op, layer, slot, template),
-            Some(cast) => {
-                self.model.ops[op].inputs.pop();
-                self.also_reads(op, cast);
-            }
+            Some(cast) => self.also_reads(op, cast),
         }
         let names = further
             .iter()

@@ -100,17 +100,12 @@ impl Builder<'_> {
             (_, true) => format!("call_{site}"),
             _ => templates::name(self.framework(), layer, &format!("call_{function}")),
         };
-        let (shapes, stages) = match self.settings.has_places() {
-            true => (vec![Shape::Exchanged, Shape::Copy], 2),
-            false => (Vec::new(), Kind::Call.stages()),
-        };
         Op {
             op_type: "Call",
-            layer: Some(layer),
             made_for: Some(layer),
             places: Places::layer(layer),
-            shapes,
-            stages,
+            shapes: vec![Shape::Exchanged, Shape::Copy],
+            stages: 2,
             outputs: vec![format!("call_{site}:0")],
             call: Some(site),
             ..self.outside(Phase::Forward, &name, Kind::Call, [0, 0])
@@ -135,6 +130,10 @@ impl Builder<'_> {
         let mut op = self.layer_op(layer, template);
         op.function = Some(0);
         op.places = Places::NONE;
+        if template.weight > 0 {
+            let name = templates::weight_name(self.framework(), layer, template.path);
+            op.inputs.push(name);
+        }
         op.weight = 0;
         let index = self.push(op);
         match (self.settings.nested, template.kind) {

@@ -1,4 +1,4 @@
-//! What a model with known places has beside its layers: masks, a pooler,
+//! What a model has beside its layers: masks, a pooler,
 //! constants, what the compiler makes, and which operation uses which weight.
 
 use super::Builder;
@@ -40,9 +40,6 @@ impl Builder<'_> {
 
     /// The pooler, first in the head.
     pub(super) fn pooler(&mut self) {
-        if !self.settings.has_places() {
-            return;
-        }
         let name = match self.framework() {
             Framework::Popart => "Pooler/MatMul",
             Framework::Poptorch => "bert/pooler/dense/MatMul",
@@ -62,7 +59,7 @@ impl Builder<'_> {
     /// has the embedding's where the two are tied.
     pub(super) fn weight_outside(&mut self, op: usize, part: Part) {
         let own = &self.model.ops[op];
-        if !self.settings.has_places() || own.weight == 0 {
+        if own.weight == 0 {
             return;
         }
         let is_last = own.weight == 60 && part == Part::Out;
@@ -101,7 +98,7 @@ impl Builder<'_> {
         slot: usize,
         template: &Template,
     ) {
-        if !self.settings.has_places() || template.weight == 0 {
+        if template.weight == 0 {
             return;
         }
         let part = Part::Layer(layer);
@@ -120,11 +117,8 @@ impl Builder<'_> {
                 self.plant_weight(op, part, slot, template.weight, &name)
             }
         };
-        let own = &mut self.model.ops[op];
-        if own.call.is_none() {
-            own.inputs.pop();
-        }
-        own.inputs.push(self.model.weights[weight].name.clone());
+        let name = self.model.weights[weight].name.clone();
+        self.model.ops[op].inputs.push(name);
     }
 
     /// The two layers that share a weight.

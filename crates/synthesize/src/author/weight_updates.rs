@@ -10,7 +10,7 @@ use crate::templates::Kind;
 
 impl Builder<'_> {
     /// All that stands between the backward pass and the next step.
-    pub(super) fn optimiser_of_weights(&mut self) {
+    pub(super) fn optimiser(&mut self) {
         if self.settings.features.loss_scaling {
             self.loss_scaling();
         }

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 /// live, and those that are live then.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TileContent {
-    /// By name of the category, where there are any. The profile adds the gap to
-    /// `variable`.
+    /// By name of the category, where there are any.
     pub categories: BTreeMap<&'static str, u64>,
     /// Bytes at used addresses that no variable explains.
     pub gap: u64,

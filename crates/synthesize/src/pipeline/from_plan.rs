@@ -1,4 +1,4 @@
-//! The graph of a planted model with known places.
+//! The graph of a planted model.
 
 use std::collections::BTreeMap;
 

@@ -61,7 +61,6 @@ impl Operations {
             code: plan.code.clone(),
             random: plan.settings.random,
             contexts: groups
-                .filter(|_| plan.settings.has_places())
                 .map(|(index, group)| (group.name.clone(), plan.context_of_group(group, index)))
                 .collect(),
         }

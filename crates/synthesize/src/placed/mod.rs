@@ -1,4 +1,4 @@
-//! Plants the variables of a model whose places are known.
+//! Plants the variables of a model, each for the places that need it.
 //!
 //! Each group is made for something: a weight of a layer, the output of an
 //! operation, an argument of a body. Its places follow from that, and not from
@@ -20,7 +20,7 @@ use super::tree::Window;
 
 impl Planter<'_> {
     /// Plants all groups.
-    pub(super) fn with_places(&mut self) {
+    pub(super) fn plant(&mut self) {
         self.weights();
         self.outputs();
         self.work_memory();

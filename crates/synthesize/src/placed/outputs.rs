@@ -146,10 +146,11 @@ impl Planter<'_> {
 
     /// The same for one operation.
     pub(super) fn work_of(&mut self, op: usize, bytes: u64) {
+        let pieces = self.pieces(op);
         let work = self.put(Group {
             name: self.named(op, "work"),
             uses: self.last_compute(op),
-            ..self.of_op(op, Role::Work, 1, bytes)
+            ..self.of_op(op, Role::Work, 1, bytes / pieces)
         });
         if self.ordinals[op] % 4 == 1 {
             self.put(Group {
@@ -163,6 +164,14 @@ impl Planter<'_> {
                 name: self.named(op, "constant"),
                 uses: self.last_compute(op),
                 ..self.of_op(op, Role::Constant, 3, bytes / 50)
+            });
+        }
+        for piece in 1..pieces {
+            let uses = self.compute(op, piece as usize);
+            self.put(Group {
+                name: self.named(op, &format!("work_{piece}")),
+                uses,
+                ..self.of_op(op, Role::Work, 10 + piece, bytes / pieces)
             });
         }
         for number in 0..self.tree.op_stages[op].len() {
@@ -185,7 +194,7 @@ impl Planter<'_> {
         // else of this stage has made it before.
         let mut source = self.at(op, number, Access::Source);
         source.extend(self.at(op, number, Access::Destination));
-        if self.settings.vars_per_layer_tile < 20 && !self.ordinals[op].is_multiple_of(5) {
+        if self.settings.wants_few_variables() && !self.ordinals[op].is_multiple_of(5) {
             self.groups[work].uses.extend(source);
         } else {
             self.put(Group {

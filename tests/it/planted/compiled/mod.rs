@@ -1,4 +1,4 @@
-//! Compiled pipelines of models whose places are known: what `--fit` reads of them
+//! Compiled pipelines of planted models: what `--fit` reads of them
 //! against what was planted, what `--against` says of the prediction from the
 //! compilation for one IPU, and what is learnt from that.
 //!

@@ -1,4 +1,4 @@
-//! Pipelined compilations of models whose places are known: what the library
+//! Pipelined compilations of planted models: what the library
 //! predicts from the profile of one IPU against a simulation that walks
 //! micro-batches through the stages and knows no rule of the library.
 //!

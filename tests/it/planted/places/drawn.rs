@@ -1,4 +1,4 @@
-//! Options of models with known places, drawn over all features.
+//! Options of models, drawn over all features.
 
 use crate::support::models::Random;
 
@@ -104,7 +104,6 @@ impl Drawing {
         self.option("--page-size", 4096);
         self.option("--framework", self.framework);
         self.label(self.framework);
-        self.drawn.options.push("--places".to_string());
     }
 
     fn mode(&mut self) {

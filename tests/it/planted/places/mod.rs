@@ -1,4 +1,4 @@
-//! Every range of places, and every split, of models whose places are known:
+//! Every range of places, and every split, of planted models:
 //! what the library predicts against what the generator planted, which shares
 //! nothing with the rule by which the library places operations.
 //!
@@ -97,7 +97,7 @@ fn models(count: u64, drawn: fn(u64) -> Drawn) -> Vec<Errors> {
             Errors::new(seed, Planted::with(drawn(seed)))
         });
     };
-    let size = "--places --layers 4 --tiles 8 --bytes-per-layer-tile 40000";
+    let size = "--layers 4 --tiles 8 --bytes-per-layer-tile 40000";
     let options = size.split(' ').chain(options.split_whitespace());
     let drawn = Drawn {
         options: options.map(str::to_string).collect(),

@@ -13,7 +13,7 @@ use clap::ValueEnum as _;
 const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
 
 fn planned(options: &str) -> Plan {
-    let size = "--places --layers 6 --tiles 8 --bytes-per-layer-tile 20000";
+    let size = "--layers 6 --tiles 8 --bytes-per-layer-tile 20000";
     let options = size.split(' ').chain(options.split_whitespace());
     let options = crate::parsed(Path::new("."), options);
     plan::build(options.expect("options").settle())
@@ -71,7 +71,9 @@ fn each_output_has_a_user_or_ends_a_pass() {
         };
         for (index, op) in plan.model.ops.iter().enumerate() {
             // Losses end the forward pass, the gradient of a lookup the backward.
-            let ends = op.kind == Kind::Softmax && op.made_for.is_none_or(|_| op.layer.is_none());
+            let of = op.partner.unwrap_or(index);
+            let in_layer = plan.model.forward.iter().flatten().any(|&own| own == of);
+            let ends = op.kind == Kind::Softmax && !in_layer;
             let is_first = op.phase == Phase::Backward && op.places == Places::IN;
             let has_none = !op.hands_on || ends || is_first || op.function.is_some();
             let is_pass = !matches!(op.phase, Phase::Optimiser | Phase::Compiler);

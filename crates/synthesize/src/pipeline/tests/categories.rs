@@ -33,7 +33,7 @@ pub(super) fn by_category(
     lists.reduce(add).expect("columns")
 }
 
-fn columns_of_all_live(name: &str) -> bool {
+pub(super) fn columns_of_all_live(name: &str) -> bool {
     name.ends_with("non_overlapped")
 }
 
@@ -55,7 +55,7 @@ fn one_stage_has_the_categories_of_one_ipu() {
     ];
     for rest in rest {
         let folder = tempfile::tempdir().expect("a folder");
-        let options = format!("--places --layers 3 --tiles 8 --vars-per-layer-tile 20 {rest}");
+        let options = format!("--layers 3 --tiles 8 --vars-per-layer-tile 20 {rest}");
         let (one, model) = alone(folder.path(), &options);
         let path = folder.path().join("pipelined.pop");
         let options = PipelineOptions::new(Schedule::Popart, Recompute::None);

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::profile::column;
 
-const MODEL: &str = "--places --framework popart --mode training --layers 4 --tiles 8 \
+const MODEL: &str = "--framework popart --mode training --layers 4 --tiles 8 \
                      --vars-per-layer-tile 6 --page-size 1024";
 
 #[test]

@@ -74,7 +74,7 @@ fn neighbours_exchange_in_both_directions() {
 #[test]
 fn layers_are_found_on_their_ipus() {
     let folder = tempfile::tempdir().expect("a folder");
-    let options = "--places --framework popart --mode training --layers 4 --tiles 8";
+    let options = "--framework popart --mode training --layers 4 --tiles 8";
     let model = crate::write_with_pipeline(folder.path(), options.split_whitespace());
     let model: PipelineModel = model.expect("a profile");
     let one = Connection::open(folder.path().join("profile.pop")).expect("the profile");

@@ -24,7 +24,7 @@ pub(super) fn models(mode: &str) -> Vec<PipelineModel> {
         .zip(1..)
         .map(|((framework, rest), seed)| {
             let options = format!(
-                "--places --framework {framework} --mode {mode} --layers 4 --tiles 8 \
+                "--framework {framework} --mode {mode} --layers 4 --tiles 8 \
              --seed {seed} --vars-per-layer-tile 30 {rest}"
             );
             let rest = match mode {
