@@ -147,6 +147,7 @@ impl Outputs<'_> {
         for (form, text) in forms.iter().zip(&emitted) {
             sections.text(form.section(), text.as_bytes())?;
         }
+        sections.flush()?;
         if let Some(plan) = report
             .plan
             .as_ref()

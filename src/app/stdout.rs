@@ -120,6 +120,11 @@ impl<'a, W: Write> Sections<'a, W> {
         self.out.write_all(bytes)
     }
 
+    /// Shows what was written before anything that goes to standard error.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     fn name(&mut self, name: &str) -> io::Result<()> {
         if self.named {
             writeln!(self.out, "# {name}")?;

@@ -137,9 +137,10 @@ pub(super) fn cycles(step: Option<StepTime>) -> Option<u64> {
     step.map(|own| narrow(own.cycles))
 }
 
-/// What a step takes, and of what that is made up.
+/// What a step takes, and of what that is made up; nothing of a split that does not fit.
 pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
-    let Some(step) = &report.step else {
+    let fits = report.split.as_ref().is_some_and(|split| split.fits);
+    let Some(step) = report.step.as_ref().filter(|_| fits) else {
         return Vec::new();
     };
     let mut lines = vec![time(step), made_up_of(step)];

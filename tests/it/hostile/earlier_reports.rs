@@ -114,7 +114,7 @@ fn comparisons_with_what_is_no_report() {
         ),
         (
             "half of one",
-            "{\"format\": \"popliner-report\", \"version\": 1}".into(),
+            "{\"format\": \"popliner-report\", \"version\": 2}".into(),
             "not a whole one",
         ),
         (
