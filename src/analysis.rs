@@ -14,7 +14,7 @@ use crate::report::{
     Calibration, Detail, Files, Inputs, PageVariables, Peaks, Provenance, Report, printable,
 };
 use crate::saved;
-use crate::search::{SearchRequest, SearchResult, search};
+use crate::search::{SearchRequest, SearchResult, search_states};
 use crate::trust::check_debug;
 use crate::witnesses::judge;
 use anyhow::{Context, Result};
@@ -238,7 +238,8 @@ impl Layers<'_> {
         });
         let memory = memory.learning(learnt.transpose()?);
         let highest = request.highest_limit();
-        let found = search(&memory, &self.placement, request)?;
+        let (memory, found) =
+            search_states(&memory, &self.placement, request, &Progress::new())?;
         self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())
     }
 
@@ -324,7 +325,7 @@ mod tests {
     use crate::memory::{Learnt, PlacedStage};
     use crate::report::terminal::{self, TextStyle};
     use crate::report::{RefusalReason, Stage, Units, html, markdown, write_csv};
-    use crate::search::IpuCount;
+    use crate::search::{IpuCount, search};
     use crate::solve::Plan;
     use std::fs;
     use std::ops::Range;

@@ -29,7 +29,7 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "# {}", table.name)?;
         let table = table.without("Of the limit");
         table
-            .without_zeros(&[tables::LEARNT])
+            .without_zeros(&[tables::STATE, tables::LEARNT])
             .write(Format::Csv, out)?;
     }
     Ok(())

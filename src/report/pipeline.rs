@@ -1,7 +1,7 @@
 //! The pipeline that stages are weighed for, and what others would need.
 
 use super::LayerNames;
-use crate::memory::{Accumulator, Pipeline, Recompute, Schedule};
+use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace, Storage};
 use crate::model::Framework;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,22 @@ pub struct PipelineFacts {
     pub recompute: Recompute,
     /// The elements of what sums up gradients.
     pub accumulator: Accumulator,
+    /// Where the state of the optimizer is between two updates.
+    #[serde(default)]
+    pub state: StatePlace,
+    /// Where accumulators are between two micro-batches.
+    #[serde(default)]
+    pub accumulators: Storage,
+    /// Where copies for the micro-batches that are under way are.
+    #[serde(default)]
+    pub stash: Storage,
+    /// How many replicas share the state out.
+    #[serde(default)]
+    pub replicas: u64,
+    /// Was the profile recorded with state outside the IPUs? Then it has the update as it is
+    /// with that.
+    #[serde(default)]
+    pub recorded_state_off_chip: bool,
     /// Was the schedule left to the framework of the model?
     pub schedule_by_default: bool,
     /// The same for recomputation.
@@ -65,6 +81,10 @@ impl PipelineFacts {
             schedule: self.schedule,
             recompute: self.recompute,
             accumulator: self.accumulator,
+            state: self.state,
+            accumulators: self.accumulators,
+            stash: self.stash,
+            replicas: self.replicas,
         }
     }
 

@@ -18,17 +18,18 @@ const PARTS: [Column; 7] = [
 ];
 
 /// Those of the other parts, which a pipeline adds.
-const PIPELINE_PARTS: [Column; 5] = [
+const PIPELINE_PARTS: [Column; 6] = [
     Column::new("Recomputed", Kind::Bytes, "/parts/recomputed"),
     Column::new("Stash", Kind::Bytes, "/parts/stash"),
     Column::new("Accumulators", Kind::Bytes, "/parts/accumulators"),
     Column::new("Waiting", Kind::Bytes, "/parts/waiting"),
     Column::new("Passing through", Kind::Bytes, "/parts/passing"),
+    Column::new(STATE, Kind::Bytes, "/parts/state"),
 ];
 
 /// What a pipeline adds, what was learnt, and cycles: shown to people where they are not
 /// 0 everywhere.
-pub(super) const ADDED: [&str; 9] = [
+pub(super) const ADDED: [&str; 10] = [
     "Pipeline stages after it",
     "Copies",
     "Recomputed",
@@ -36,6 +37,7 @@ pub(super) const ADDED: [&str; 9] = [
     "Accumulators",
     "Waiting",
     "Passing through",
+    STATE,
     LEARNT,
     "Cycles",
 ];
@@ -43,6 +45,8 @@ pub(super) const ADDED: [&str; 9] = [
 /// The bytes that were learnt: shown to programs too where they are not 0
 /// everywhere.
 pub(super) const LEARNT: &str = "Learnt";
+/// The same of state of the optimizer that is elsewhere.
+pub(super) const STATE: &str = "Optimizer state";
 
 /// Before the parts.
 const STAGES: [Column; 9] = [
@@ -179,8 +183,8 @@ pub(super) fn layers(report: &Report) -> Table {
 }
 
 /// The parts of memory as a drawing has them: class of colour, name, and bytes.
-pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 12] {
-    const NAMES: [(&str, &str); 12] = [
+pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 13] {
+    const NAMES: [(&str, &str); 13] = [
         ("variables", "Variables"),
         ("vertex-code", "Vertex code"),
         ("vertex-state", "Vertex state"),
@@ -193,6 +197,7 @@ pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 12] {
         ("accumulators", "Accumulators"),
         ("waiting", "Waiting"),
         ("passing", "Passing through"),
+        ("state", "Optimizer state"),
     ];
     let bytes = parts.bytes();
     std::array::from_fn(|part| (NAMES[part].0, NAMES[part].1, bytes[part]))

@@ -130,6 +130,7 @@ fn pipeline() -> PipelineFacts {
             change: -800_024,
             stages: vec![vec![None, Some("0".into())], vec![Some("1".into())]],
         }],
+        ..PipelineFacts::default()
     }
 }
 

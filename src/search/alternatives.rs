@@ -158,7 +158,7 @@ pub(super) fn without_recomputation<'a>(
 }
 
 /// The same model in another pipeline, of which no stage was compiled.
-fn in_other<'a>(
+pub(super) fn in_other<'a>(
     memory: &MemoryModel<'a>,
     pipeline: Pipeline,
 ) -> Result<MemoryModel<'a>, SearchError> {

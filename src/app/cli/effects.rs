@@ -48,6 +48,9 @@ pub(super) const OF_SPLITS: &[&str] = &[
     "schedule",
     "recompute",
     "accumulator",
+    "optimizer_state",
+    "accumulators",
+    "stash",
     "calibration",
     "solver",
     "pin",
@@ -77,7 +80,7 @@ pub const EFFECTS: &[Effect] = &[
         ]],
     },
     Effect {
-        options: &["micro_batches", "ipu_link_bandwidth"],
+        options: &["micro_batches", "ipu_link_bandwidth", "streaming_bandwidth"],
         on: &[SHOWN_SPLITS, &["sweep"]],
     },
     Effect {

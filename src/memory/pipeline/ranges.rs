@@ -297,7 +297,8 @@ impl<const N: usize> RangeAdditions<N> {
             }
             self.keep(flows, flow, tiles);
         }
-        for &(set, bytes) in &tiles.accumulators {
+        let accumulators = tiles.accumulators.iter();
+        for &(set, bytes) in accumulators.filter(|_| flows.has_accumulators()) {
             let everywhere = [0];
             let places = match set {
                 EVERYWHERE => &everywhere[..],
@@ -412,7 +413,32 @@ impl<const N: usize> RangeAdditions<N> {
         std::array::from_fn(|lane| self.sum(Quantity::Accumulators, lane))
     }
 
-    /// What it needs beside that with `depth` forward pipeline stages after it.
+    /// One copy of what the range stashes.
+    pub(in crate::memory) fn stashed(&self) -> [u64; N] {
+        std::array::from_fn(|lane| self.sum(Quantity::Stash, lane))
+    }
+
+    /// What of that is there in the update too.
+    pub(in crate::memory) fn kept(
+        &self,
+        flows: &Flows,
+        depth: usize,
+        is_whole: bool,
+    ) -> [u64; N] {
+        if self.whole.is_some() && is_whole {
+            return [0; N];
+        }
+        let copies = flows.copies(depth);
+        std::array::from_fn(|lane| {
+            let of_out = match self.start == 0 {
+                true => (depth as u64 + 1) * self.sum(Quantity::ForOut, lane),
+                false => 0,
+            };
+            copies * self.sum(Quantity::Stash, lane) + of_out
+        })
+    }
+
+    /// What it needs beside the least with `depth` forward pipeline stages after it.
     pub(in crate::memory) fn beside(
         &self,
         flows: &Flows,

@@ -29,9 +29,26 @@ pub struct StageMemory {
     /// as it can, which its compiler is free to do; `None` where that makes no
     /// difference. With what was learnt.
     pub late_restores: Option<u64>,
+    /// By tile: what it takes in the update, where the state of the optimizer is elsewhere in
+    /// between; empty where it is not.
+    pub updates: Vec<UpdateOnTile>,
     /// What was learnt that the stage needs beyond `tiles`, in bytes on each tile;
     /// below 0 where it needs less.
     pub learnt: i64,
+}
+
+/// A tile in the update that takes the most there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UpdateOnTile {
+    /// All bytes of the tile then, with a landing pad for all state of the weight.
+    pub bytes: u64,
+    /// The same with a pad for one tensor of state at a time.
+    pub at_least: u64,
+    /// All bytes of the tile in the passes, where they are most.
+    pub in_passes: u64,
+    /// What of `bytes` the update takes beside what is always there: state that is loaded,
+    /// pads, what is gathered, and what it makes.
+    pub taken: u64,
 }
 
 impl StageMemory {
@@ -69,6 +86,17 @@ impl StageMemory {
         }
         sums
     }
+}
+
+/// One tile of a stage.
+struct StageOnTile {
+    parts: Parts,
+    step: u32,
+    /// All bytes if the pipeline restores late what it stashed.
+    late: u64,
+    /// All bytes in the other pipeline.
+    beside: u64,
+    update: Option<UpdateOnTile>,
 }
 
 /// How many bytes the peaks by tile and the parts by flow take of stages that are computed
@@ -172,31 +200,23 @@ impl MemoryModel<'_> {
     ) -> (StageMemory, Option<u64>) {
         let placed = &plan.stages[stage];
         let mut tiles = self.code_of(&placed.positions, plan.with_overhead);
+        let mut steps = Vec::with_capacity(tiles.len());
+        let mut updates = Vec::new();
         let (mut late, mut beside) = (0, 0);
         for (tile, (parts, peaks)) in tiles.iter_mut().zip(peaks).enumerate() {
             let peak = &peaks[stage];
-            let code = parts.total();
-            parts.variables = peak.variables;
-            if plan.with_overhead {
-                parts.overhead += peak.overhead;
-                parts.gaps = self.overhead.gaps(tile, parts.total());
-            }
-            let second = match plan.second {
-                Second::Other => code + peak.second + self.overhead.gaps(tile, code + peak.second),
-                Second::None | Second::Late => parts.total(),
-            };
-            beside = beside.max(second + peak.beside);
-            // Gaps are those of the one-IPU compilation.
-            parts.add(&Parts::of_additions(peak.additions));
-            late = late.max(parts.total() - (peak.variables + peak.overhead) + peak.second);
+            let on_tile = self.on_tile((tile, *parts), peak, plan);
+            late = late.max(on_tile.late);
+            beside = beside.max(on_tile.beside);
+            updates.extend(on_tile.update);
+            steps.push(plan.has_steps(stage).then_some(on_tile.step));
+            *parts = on_tile.parts;
         }
         let has_late = plan.second == Second::Late && self.keeps_activations(placed);
         let learnt = match plan.wanted {
             Wanted::All => self.learnt_of(placed),
             Wanted::Layers => 0,
         };
-        let has_steps = plan.has_steps(stage);
-        let step = |peaks: &Vec<StagePeak>| has_steps.then_some(peaks[stage].step);
         let with_learnt = |(other, _): &(&MemoryModel<'_>, _)| {
             beside.saturating_add_signed(other.learnt_of(placed))
         };
@@ -204,9 +224,63 @@ impl MemoryModel<'_> {
             late_restores: has_late.then(|| late.saturating_add_signed(learnt)),
             learnt,
             tiles,
-            peak_steps: peaks.iter().map(step).collect(),
+            updates,
+            peak_steps: steps,
         };
         (memory, plan.other.as_ref().map(with_learnt))
+    }
+
+    /// A tile whose code this is, with what its peaks add.
+    fn on_tile(
+        &self,
+        (tile, code): (usize, Parts),
+        peak: &StagePeak,
+        plan: &StagesToCompute<'_>,
+    ) -> StageOnTile {
+        let with = |(variables, overhead): (u64, u64), additions| {
+            let mut parts = code;
+            parts.variables = variables;
+            if plan.with_overhead {
+                parts.overhead += overhead;
+                // Gaps are those of the one-IPU compilation.
+                parts.gaps = self.overhead.gaps(tile, parts.total());
+            }
+            let without = parts.total();
+            parts.add(&Parts::of_additions(additions));
+            (parts, without)
+        };
+        let (parts, without) = with((peak.variables, peak.overhead), peak.additions);
+        let code = code.total();
+        let second = match plan.second {
+            Second::Other => code + peak.second + self.overhead.gaps(tile, code + peak.second),
+            Second::None | Second::Late => without,
+        };
+        let mut found = StageOnTile {
+            late: parts.total() - (peak.variables + peak.overhead) + peak.second,
+            beside: second + peak.beside,
+            parts,
+            step: peak.step,
+            update: None,
+        };
+        if let Some(update) = &peak.update {
+            let taken = update.updating.taken;
+            let additions = peak.additions.in_update(taken);
+            let (in_update, without) = with((update.variables, update.overhead), additions);
+            let bytes = in_update.total();
+            found.update = Some(UpdateOnTile {
+                bytes,
+                at_least: bytes - taken + update.updating.taken_at_least,
+                in_passes: found.parts.total(),
+                taken,
+            });
+            found.late = found.late.max(bytes);
+            found.beside = found.beside.max(without + taken + update.beside);
+            if bytes > found.parts.total() {
+                found.parts = in_update;
+                found.step = update.updating.step.unwrap_or(peak.step);
+            }
+        }
+        found
     }
 
     /// Does the pipeline make activations again layer by layer?

@@ -33,6 +33,10 @@ pub struct Parts {
     /// What sums up gradients over the micro-batches of a pipeline.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub accumulators: u64,
+    /// State of the optimizer that is elsewhere between two updates: what a replica keeps
+    /// of it, and in the update what is loaded and gathered, and what it makes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub state: u64,
     /// Tensors that wait for another stage.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
@@ -48,7 +52,7 @@ fn is_zero(bytes: &u64) -> bool {
 
 impl Parts {
     /// What the parts are called, in the order of [`Parts::bytes`].
-    pub const NAMES: [&'static str; 12] = [
+    pub const NAMES: [&'static str; 13] = [
         "variables",
         "vertex code",
         "vertex state",
@@ -61,10 +65,11 @@ impl Parts {
         "accumulators",
         "waiting",
         "passing through",
+        "optimizer state",
     ];
 
     /// The bytes of each part.
-    pub fn bytes(&self) -> [u64; 12] {
+    pub fn bytes(&self) -> [u64; 13] {
         [
             self.variables,
             self.vertex_code,
@@ -78,6 +83,7 @@ impl Parts {
             self.accumulators,
             self.waiting,
             self.passing,
+            self.state,
         ]
     }
 
@@ -88,7 +94,12 @@ impl Parts {
 
     /// What a pipeline adds to the layers themselves.
     pub fn of_pipeline(&self) -> u64 {
-        self.recomputed + self.stash + self.accumulators + self.waiting + self.passing
+        self.recomputed
+            + self.stash
+            + self.accumulators
+            + self.state
+            + self.waiting
+            + self.passing
     }
 
     /// Bytes by [`CodeKind`](crate::model::CodeKind), without variables.
@@ -109,6 +120,7 @@ impl Parts {
             recomputed,
             stash,
             accumulators,
+            state,
             waiting,
             passing,
         } = additions;
@@ -116,6 +128,7 @@ impl Parts {
             recomputed,
             stash,
             accumulators,
+            state,
             waiting,
             passing,
             ..Self::default()
@@ -134,6 +147,7 @@ impl Parts {
         self.recomputed += other.recomputed;
         self.stash += other.stash;
         self.accumulators += other.accumulators;
+        self.state += other.state;
         self.waiting += other.waiting;
         self.passing += other.passing;
     }

@@ -2,7 +2,9 @@
 
 use super::peaks::RangePeakTable;
 use crate::memory::lanes;
+use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::{Patterns, RangeAdditions, TileFlows};
+use crate::memory::update::{RangeUpdates, TileUpdates};
 use crate::memory::{MemoryModel, RangeCosts};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,6 +34,10 @@ pub(super) struct PipelineScratch<const N: usize> {
     least: [u64; N],
     /// By number of stages after the range: what is added beside that.
     columns: Vec<[u64; N]>,
+    /// What of that is there in the update too.
+    kept: Vec<[u64; N]>,
+    tile_updates: TileUpdates<N>,
+    updates: RangeUpdates<N>,
 }
 
 impl<const N: usize> Default for PipelineScratch<N> {
@@ -41,6 +47,9 @@ impl<const N: usize> Default for PipelineScratch<N> {
             is_on: false,
             least: [0; N],
             columns: Vec::new(),
+            kept: Vec::new(),
+            tile_updates: TileUpdates::default(),
+            updates: RangeUpdates::default(),
         }
     }
 }
@@ -63,17 +72,27 @@ impl<'a> PipelineSweep<'a> {
         }
     }
 
-    pub(super) fn recomputes_layers(&self) -> bool {
-        let flows = self.model.flows.as_ref();
-        flows.is_some_and(|flows| flows.recomputes_layers())
+    /// Do the same variables count in the passes, at the same steps?
+    pub(super) fn counts_as(&self, other: &Self) -> bool {
+        let (own, other) = (self.model, other.model);
+        own.recomputes_layers() == other.recomputes_layers() && own.is_away_as(other)
     }
 
     /// Takes what is added on some tiles with these flows.
     pub(super) fn load<const N: usize>(
         &self,
-        tiles: &TileFlows<N>,
+        (tiles, uses): (&TileFlows<N>, &NeighbourUses<N>),
         scratch: &mut PipelineScratch<N>,
     ) {
+        if let Some(phase) = &self.model.update {
+            let PipelineScratch {
+                tile_updates,
+                updates,
+                ..
+            } = scratch;
+            tile_updates.load(self.model, phase, uses);
+            updates.load(self.model, phase, tile_updates);
+        }
         if let (Some(flows), Some(patterns)) = (&self.model.flows, &self.patterns) {
             scratch.additions.load(self.model, flows, patterns, tiles);
         }
@@ -85,6 +104,9 @@ impl<'a> PipelineSweep<'a> {
         scratch.least = [0; N];
         if self.patterns.is_some() {
             scratch.additions.begin(start);
+        }
+        if self.model.update.is_some() {
+            scratch.updates.begin(start);
         }
     }
 
@@ -101,21 +123,31 @@ impl<'a> PipelineSweep<'a> {
         if !scratch.is_on {
             return None;
         }
+        scratch.least = [0; N];
+        if let Some(phase) = &self.model.update {
+            scratch.updates.add(phase, last);
+            scratch.least = scratch.updates.always();
+        }
         if let Some(flows) = &self.model.flows {
             let PipelineScratch {
-                additions, columns, ..
+                additions,
+                columns,
+                kept,
+                ..
             } = scratch;
             additions.add(last);
             let is_whole = range.len() == self.model.layers();
             let is_last = range.end == self.model.layers();
             // Only the last stage has none after it.
             let stages = if is_last { 1 } else { self.stages };
+            let depths = || (0..stages).map(|after| flows.depth(&range, after));
             columns.clear();
-            columns.extend((0..stages).map(|after| {
-                let depth = flows.depth(&range, after);
-                additions.beside(flows, depth, is_whole)
-            }));
-            scratch.least = additions.least();
+            columns.extend(depths().map(|depth| additions.beside(flows, depth, is_whole)));
+            kept.clear();
+            if self.model.update_apart().is_some() {
+                kept.extend(depths().map(|depth| additions.kept(flows, depth, is_whole)));
+            }
+            lanes::add_up(&mut scratch.least, &additions.least());
         }
         let peaks = self.peaks.of(start, last);
         Some(peaks.lowest(&scratch.least, &scratch.columns))
@@ -135,7 +167,37 @@ impl<'a> PipelineSweep<'a> {
         let mut least = scratch.least;
         lanes::add_up(&mut least, bytes);
         self.peaks.of(start, last).raise(&least, &scratch.columns);
-        if lanes::highest(&least) > self.limit {
+        self.stop_beyond_limit((start, last), &least, scratch);
+    }
+
+    /// Takes by lane what tiles need of a range in the update, whose code and whose
+    /// variables that are live on every step are `fixed`.
+    pub(super) fn take_update<const N: usize>(
+        &self,
+        (start, last): (usize, usize),
+        (tiles, fixed): (Range<u32>, &[u64; N]),
+        scratch: &mut PipelineScratch<N>,
+    ) {
+        if !scratch.is_on || self.model.update_apart().is_none() {
+            return;
+        }
+        let mut least = *fixed;
+        lanes::add_up(&mut least, scratch.updates.holes());
+        self.model.overhead.add_gaps_on(tiles, &mut least);
+        lanes::add_up(&mut least, scratch.updates.taken());
+        lanes::add_up(&mut least, &scratch.least);
+        self.peaks.of(start, last).raise(&least, &scratch.kept);
+        self.stop_beyond_limit((start, last), &least, scratch);
+    }
+
+    /// Ends the range if a tile needs too much of it at least.
+    fn stop_beyond_limit<const N: usize>(
+        &self,
+        (start, last): (usize, usize),
+        least: &[u64; N],
+        scratch: &mut PipelineScratch<N>,
+    ) {
+        if lanes::highest(least) > self.limit {
             self.ends[start].fetch_min(last, Ordering::Relaxed);
             scratch.is_on = false;
         }
