@@ -238,8 +238,7 @@ impl Layers<'_> {
         });
         let memory = memory.learning(learnt.transpose()?);
         let highest = request.highest_limit();
-        let (memory, found) =
-            search_states(&memory, &self.placement, request, &Progress::new())?;
+        let (memory, found) = search_states(&memory, &self.placement, request, &Progress::new())?;
         self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())
     }
 

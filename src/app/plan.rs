@@ -2,16 +2,19 @@
 
 use super::Options;
 use crate::escape::shell;
+use crate::memory::StatePlace;
 use crate::model::{Framework, PositionName, Positions};
 use crate::report::{PlanFacts, PlanRow};
 use crate::search::Reserve;
 
 /// Options of the question that a configuration has its own of.
-const OWN: [&str; 4] = [
+const OWN: [&str; 6] = [
     "--schedule=",
     "--recompute=",
     "--objective=",
     "--micro-batches=",
+    "--optimizer-state=",
+    "--replicas=",
 ];
 
 /// Adds to each configuration the command that gives it, with what else was asked.
@@ -48,6 +51,12 @@ fn arguments(row: &PlanRow, options: &Options, positions: &Positions) -> Vec<Str
         format!("--schedule={}", row.schedule),
         format!("--recompute={}", row.recompute),
     ];
+    if row.state != StatePlace::OnChip {
+        arguments.push(format!("--optimizer-state={}", row.state));
+    }
+    if row.replicas > 1 {
+        arguments.push(format!("--replicas={}", row.replicas));
+    }
     if let Some(memory) = &options.mem_per_tile {
         let amounts = memory.0.iter().take(row.ipus as usize);
         let amounts: Vec<String> = amounts.map(u64::to_string).collect();

@@ -103,7 +103,11 @@ impl Recording {
             let name = label.weight_name();
             name.starts_with(POPART_ACCUMULATOR) || name.ends_with(TENSORFLOW_ACCUMULATOR)
         };
-        let ends = |end| labels.iter().any(|label| label.weight_name().ends_with(end));
+        let ends = |end| {
+            labels
+                .iter()
+                .any(|label| label.weight_name().ends_with(end))
+        };
         // What the compiler makes may stand anywhere.
         let runs_twice =
             |own: &Operation| own.pass == Pass::Both && !own.is_nested && !own.is_anonymous;

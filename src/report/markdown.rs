@@ -75,7 +75,7 @@ pub fn text(report: &Report) -> String {
     text + &footer(report)
 }
 
-const STAGES: [&str; 14] = [
+const STAGES: [&str; 15] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -88,6 +88,7 @@ const STAGES: [&str; 14] = [
     "Accumulators",
     "Waiting",
     "Passing through",
+    tables::STATE,
     tables::LEARNT,
     "Cycles",
 ];

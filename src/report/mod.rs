@@ -73,7 +73,9 @@ pub use layer_list::{LAYER_LIST, layer_list};
 pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use markdown::text as markdown;
-pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVariable};
+pub use pipeline::{
+    PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate, StashedVariable,
+};
 pub use plan::{PlanFacts, PlanRow, short_table as short_plan_table, table as plan_table};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{

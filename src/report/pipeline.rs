@@ -17,21 +17,31 @@ pub struct PipelineFacts {
     /// The elements of what sums up gradients.
     pub accumulator: Accumulator,
     /// Where the state of the optimizer is between two updates.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub state: StatePlace,
     /// Where accumulators are between two micro-batches.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub accumulators: Storage,
     /// Where copies for the micro-batches that are under way are.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub stash: Storage,
-    /// How many replicas share the state out.
-    #[serde(default)]
+    /// How many replicas share the state out; absent where they do not.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub replicas: u64,
-    /// Was the profile recorded with state outside the IPUs? Then it has the update as it is
-    /// with that.
-    #[serde(default)]
+    /// Was the place of the state chosen as the first where the model fits?
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state_is_first_fit: bool,
+    /// Bytes of the state that is not on the chip, over all tiles of all stages, without what
+    /// replicas share; absent where all is on the chip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_bytes: Option<u64>,
+    /// Was the profile recorded with tensors that are loaded from outside the IPUs, as state of
+    /// the optimizer is? Then it has them only while they are used.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub recorded_state_off_chip: bool,
+    /// The same with tensors that are gathered from several replicas.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub recorded_state_sharded: bool,
     /// Was the schedule left to the framework of the model?
     pub schedule_by_default: bool,
     /// The same for recomputation.
@@ -53,6 +63,11 @@ pub struct PipelineFacts {
     /// them; empty where that was not looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<PipelineAlternative>,
+}
+
+/// Is it left out of JSON?
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The best split in another pipeline.
@@ -108,6 +123,31 @@ pub struct StagePipeline {
     /// copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stashed: Vec<StashedVariable>,
+    /// The update, where the state of the optimizer is not on the chip in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<StageUpdate>,
+}
+
+/// What a stage takes in the update of the weight that takes the most, on the tile where that
+/// is most in all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StageUpdate {
+    /// The tile.
+    pub tile: u32,
+    /// All its bytes then, with landing pads for all state of the weight.
+    pub bytes: u64,
+    /// The same with a pad for one tensor of state at a time, which the compiler may get by
+    /// with.
+    pub at_least: u64,
+    /// The bytes on the fullest tile in the passes, without the state.
+    pub in_passes: u64,
+    /// What of `bytes` is there for this update: state that is loaded, pads, what is gathered
+    /// and what the update makes.
+    pub taken: u64,
+    /// The weights that it updates, as far as they have names.
+    pub weights: Vec<String>,
+    /// Does the update take more than the passes?
+    pub decides: bool,
 }
 
 /// A variable of which a stage keeps copies.

@@ -4,7 +4,7 @@ use super::sentences::{Sentence, say};
 use super::table::{Cell, Column, Kind, Table, cells};
 use super::text::ipus;
 use super::{LayerNames, Report};
-use crate::memory::{Pipeline, Recompute, Schedule};
+use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::PseudoLayers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,19 @@ pub struct PlanRow {
     pub schedule: Schedule,
     /// What is recomputed.
     pub recompute: Recompute,
+    /// Where the state of the optimizer is; where it is shared out, by as many replicas as
+    /// there are IPUs for.
+    #[serde(default)]
+    pub state: StatePlace,
+    /// Bytes that a step of one replica loads from memory outside the IPUs and stores there;
+    /// `null` where all is on the chip, or without cycles.
+    #[serde(default)]
+    pub streamed_bytes: Option<u64>,
+    /// Are there things whose time is not known and not among the cycles: state that is
+    /// loaded without `--streaming-bandwidth`, or gathered from replicas? Such rows come after
+    /// the others, which they are not compared with.
+    #[serde(default)]
+    pub lacks_time: bool,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
     /// The lowest limit of its IPUs.
@@ -65,7 +78,7 @@ pub struct PlanRow {
     pub command: String,
 }
 
-const PLAN: [Column; 14] = [
+const PLAN: [Column; 16] = [
     Column::new("IPUs", Kind::Count, "/ipus"),
     Column::new("Replicas", Kind::Count, "/replicas"),
     Column::text("Schedule"),
@@ -80,10 +93,15 @@ const PLAN: [Column; 14] = [
     Column::text("In time"),
     Column::new("Layers of each stage", Kind::Layers, ""),
     Column::text("Command"),
+    Column::text(STATE),
+    Column::new(STREAMED, Kind::Bytes, "/streamed_bytes"),
 ];
 
+const STATE: &str = "Optimizer state";
+const STREAMED: &str = "Streamed";
+
 /// The columns that people compare by.
-const FOR_PEOPLE: [&str; 9] = [
+const FOR_PEOPLE: [&str; 11] = [
     "IPUs",
     "Replicas",
     "Schedule",
@@ -93,11 +111,18 @@ const FOR_PEOPLE: [&str; 9] = [
     "Step (ms)",
     "Efficiency",
     "Layers of each stage",
+    STATE,
+    STREAMED,
 ];
 
 /// The same for people.
 pub fn short_table(plan: &PlanFacts, pseudo_layers: PseudoLayers) -> Table {
-    table(plan, pseudo_layers).only(&FOR_PEOPLE)
+    let table = table(plan, pseudo_layers).only(&FOR_PEOPLE);
+    let is_everywhere = |own: &PlanRow| own.state == StatePlace::OnChip;
+    match plan.rows.iter().all(is_everywhere) {
+        true => table.without(STATE).without(STREAMED),
+        false => table,
+    }
 }
 
 /// A row for each configuration.
@@ -122,6 +147,8 @@ pub fn table(plan: &PlanFacts, pseudo_layers: PseudoLayers) -> Table {
             row.is_within,
             Cell::Stages(row.stages.clone()),
             row.command.clone(),
+            row.state.to_string(),
+            row.streamed_bytes,
         ];
         table.row(format!("/plan/rows/{place}"), cells);
     }
@@ -151,8 +178,34 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
              \"profiler.includeCycleEstimates\":\"true\", or run the model",
         ));
     }
+    lines.extend(apart(plan));
     lines.push(tried(plan));
     lines
+}
+
+/// Which rows are not compared with the others, and why.
+fn apart(plan: &PlanFacts) -> Option<Sentence> {
+    let rows = || plan.rows.iter().filter(|own| own.lacks_time);
+    let count = rows().count();
+    let is_sharded = rows().any(|own| own.state.is_sharded());
+    let is_streamed = rows().any(|own| own.state.is_off_chip() && own.cycles.is_some());
+    let mut why = Vec::new();
+    if is_streamed {
+        why.push("loading and storing state, which --streaming-bandwidth tells");
+    }
+    if is_sharded {
+        why.push("gathering state from replicas");
+    }
+    (count > 0 && !why.is_empty()).then(|| {
+        say(format!(
+            "the last {} with optimizer state elsewhere: the time of {} is not counted there",
+            match count {
+                1 => "row is one".to_string(),
+                count => format!("{count} rows are those"),
+            },
+            why.join(", and of ")
+        ))
+    })
 }
 
 /// Among what the configurations were found, and what was left out.
@@ -167,12 +220,15 @@ fn tried(plan: &PlanFacts) -> Sentence {
         .pipelines_tried
         .iter()
         .map(|own| own.recompute.to_string());
+    let states = plan.pipelines_tried.iter();
+    let states = states.map(|own| own.state.to_string());
     say(format!(
-        "tried: {} IPUs, schedule {}, recompute {}; not tried: optimizer state off-chip or \
-         sharded, accumulators off-chip, checkpoints of single layers, other micro-batches",
+        "tried: {} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: other places for \
+         accumulators and stash, checkpoints of single layers, other micro-batches",
         numbers.join(", "),
         schedules.join(", "),
-        distinct(recomputations).join(", ")
+        distinct(recomputations).join(", "),
+        distinct(states).join(", ")
     ))
 }
 

@@ -30,7 +30,7 @@ pub fn stage_rows(report: &Report) -> Rows {
     stages.without_zeros(&tables::ADDED)
 }
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -40,6 +40,7 @@ const COLUMNS: [&str; 12] = [
     "Accumulators",
     "Waiting",
     "Passing through",
+    tables::STATE,
     tables::LEARNT,
     "Of the limit",
     "Cycles",

@@ -1,7 +1,7 @@
 //! A small report for tests of the forms.
 
 use super::*;
-use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule};
+use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::{Framework, PassCycles};
 use std::ops::Range;
 
@@ -74,6 +74,7 @@ fn stage(
                 bytes: 100,
                 layers: vec![Some("0".into()), Some("1".into())],
             }],
+            update: None,
         }),
         peak_variables: Some(variables(stage, bytes)),
     }
@@ -479,6 +480,9 @@ fn plan() -> PlanFacts {
         replicas: 4 / ipus,
         schedule: Schedule::Popart,
         recompute: Recompute::Stage,
+        state: StatePlace::OnChip,
+        streamed_bytes: None,
+        lacks_time: false,
         fullest_tile_bytes: 400_000 / u64::from(ipus),
         limit: 638_976,
         free: 38_976,
@@ -516,6 +520,8 @@ fn step() -> StepFacts {
         ramp_cycles: 830,
         update_cycles: 100,
         copy_cycles: Some(300),
+        streamed_bytes: None,
+        streaming_is_counted: None,
         slowest_stage: 1,
         efficiency: 0.59,
         milliseconds: Some(0.003),

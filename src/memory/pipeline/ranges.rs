@@ -419,12 +419,7 @@ impl<const N: usize> RangeAdditions<N> {
     }
 
     /// What of that is there in the update too.
-    pub(in crate::memory) fn kept(
-        &self,
-        flows: &Flows,
-        depth: usize,
-        is_whole: bool,
-    ) -> [u64; N] {
+    pub(in crate::memory) fn kept(&self, flows: &Flows, depth: usize, is_whole: bool) -> [u64; N] {
         if self.whole.is_some() && is_whole {
             return [0; N];
         }

@@ -49,6 +49,9 @@ pub struct UpdateOnTile {
     /// What of `bytes` the update takes beside what is always there: state that is loaded,
     /// pads, what is gathered, and what it makes.
     pub taken: u64,
+    /// Which update that is, for [`MemoryModel::weights_of_update`]; `None` where no state is
+    /// elsewhere.
+    pub update: Option<u32>,
 }
 
 impl StageMemory {
@@ -272,12 +275,13 @@ impl MemoryModel<'_> {
                 at_least: bytes - taken + update.updating.taken_at_least,
                 in_passes: found.parts.total(),
                 taken,
+                update: update.updating.update.map(|own| own.0),
             });
             found.late = found.late.max(bytes);
             found.beside = found.beside.max(without + taken + update.beside);
             if bytes > found.parts.total() {
                 found.parts = in_update;
-                found.step = update.updating.step.unwrap_or(peak.step);
+                found.step = update.updating.update.map_or(peak.step, |own| own.1);
             }
         }
         found

@@ -94,12 +94,7 @@ impl Parts {
 
     /// What a pipeline adds to the layers themselves.
     pub fn of_pipeline(&self) -> u64 {
-        self.recomputed
-            + self.stash
-            + self.accumulators
-            + self.state
-            + self.waiting
-            + self.passing
+        self.recomputed + self.stash + self.accumulators + self.state + self.waiting + self.passing
     }
 
     /// Bytes by [`CodeKind`](crate::model::CodeKind), without variables.

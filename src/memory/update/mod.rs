@@ -170,6 +170,27 @@ impl MemoryModel<'_> {
         }
     }
 
+    /// The names of the weights of an update, or where it has none, of its state.
+    pub fn weights_of_update(&self, update: u32) -> Vec<&str> {
+        let Some(phase) = &self.update else {
+            return Vec::new();
+        };
+        let (mut weights, mut state) = (Vec::new(), Vec::new());
+        for (number, own) in (0u32..).zip(self.model.variables.uses()) {
+            let (part, updates) = phase.of(number);
+            let names = match part.part {
+                Some(Part::Weight) => &mut weights,
+                Some(Part::State(_)) => &mut state,
+                _ => continue,
+            };
+            let name = self.model.label_of(own.set).weight_name();
+            if updates.contains(&update) && !name.is_empty() && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if weights.is_empty() { state } else { weights }
+    }
+
     /// The update as a phase of its own, if it is one.
     pub(in crate::memory) fn update_apart(&self) -> Option<&UpdatePhase> {
         self.update.as_deref().filter(|update| update.is_apart())

@@ -234,9 +234,7 @@ fn kinds(
         let (forward, _) = by_pass.places(set);
         let is_state = match has_names {
             true => is_updated && has_mark(label, model.recording.accumulates),
-            false => {
-                is_of_updates && !is_accumulator && label.kind != TensorKind::Constant
-            }
+            false => is_of_updates && !is_accumulator && label.kind != TensorKind::Constant,
         };
         SetKind {
             is_state,

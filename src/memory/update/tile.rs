@@ -153,7 +153,8 @@ impl<const N: usize> TileUpdates<N> {
                 continue;
             };
             if part == Part::State(SHARED) && !phase.is_off_chip() {
-                self.shares.push((set, wide.map(|bytes| phase.share(bytes))));
+                self.shares
+                    .push((set, wide.map(|bytes| phase.share(bytes))));
             }
             self.rows.extend(updates.iter().map(|&update| Row {
                 update,
@@ -271,7 +272,11 @@ fn highest<const N: usize>(
     changes.sort_unstable();
     let (mut live, mut highest) = ([0i64; N], [0u64; N]);
     for (_, sign, row) in changes {
-        for ((live, highest), &bytes) in live.iter_mut().zip(&mut highest).zip(uses.bytes(row as usize)) {
+        for ((live, highest), &bytes) in live
+            .iter_mut()
+            .zip(&mut highest)
+            .zip(uses.bytes(row as usize))
+        {
             *live += sign * i64::from(bytes);
             *highest = (*highest).max(u64::try_from(*live).unwrap_or(0));
         }
@@ -292,8 +297,8 @@ pub(in crate::memory) struct Updating {
     pub(in crate::memory) taken: u64,
     /// The same where only one tensor of state at a time has a landing pad.
     pub(in crate::memory) taken_at_least: u64,
-    /// The first step of that update.
-    pub(in crate::memory) step: Option<u32>,
+    /// That update, and its first step.
+    pub(in crate::memory) update: Option<(u32, u32)>,
     /// The accumulators that are loaded for a micro-batch.
     pub(in crate::memory) loaded: u64,
 }
@@ -336,7 +341,8 @@ impl<const N: usize> TileUpdates<N> {
                 found.taken_at_least = found.taken_at_least.max(least[lane]);
                 if most[lane] > found.taken {
                     found.taken = most[lane];
-                    found.step = Some(phase.steps[same[0].update as usize].0);
+                    let update = same[0].update;
+                    found.update = Some((update, phase.steps[update as usize].0));
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! The pipeline, and what others would need.
 
 use super::Inputs;
-use crate::memory::PlacedStage;
-use crate::report::{PipelineAlternative, PipelineFacts, StagePipeline};
+use crate::memory::{PlacedStage, StageMemory, StatePlace};
+use crate::report::{PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate};
 use crate::search::{Alternative, SearchResult, Solver, free_bytes};
 
 impl Inputs<'_> {
@@ -27,8 +27,14 @@ impl Inputs<'_> {
             state: pipeline.state,
             accumulators: pipeline.accumulators,
             stash: pipeline.stash,
-            replicas: pipeline.replicas,
+            replicas: match pipeline.state.is_sharded() {
+                true => pipeline.replicas,
+                false => 0,
+            },
+            state_is_first_fit: request.pipeline.tries_states,
+            state_bytes: self.state_bytes(),
             recorded_state_off_chip: recording.loads_state,
+            recorded_state_sharded: recording.gathers_state,
             schedule_by_default: request.pipeline.schedule.is_none(),
             recompute_by_default: request.pipeline.recompute.is_none(),
             framework: recording.framework,
@@ -39,6 +45,35 @@ impl Inputs<'_> {
             alternatives: alternatives
                 .map(|own| self.alternative(own, now.unwrap_or(0)))
                 .collect(),
+        })
+    }
+
+    /// Bytes of the state that is not on the chip.
+    fn state_bytes(&self) -> Option<u64> {
+        if self.memory.pipeline().state == StatePlace::OnChip {
+            return None;
+        }
+        let streamed = self.memory.streamed().ok()?;
+        Some(streamed.state.into_iter().fold(0, u64::saturating_add))
+    }
+
+    /// What a stage takes in the update.
+    fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
+        let tiles = memory.updates.iter().enumerate().rev();
+        let (tile, most) = tiles.max_by_key(|(_, own)| own.bytes)?;
+        let in_passes = memory.updates.iter().map(|own| own.in_passes).max();
+        let learnt = |bytes: u64| bytes.saturating_add_signed(memory.learnt);
+        let in_passes = learnt(in_passes.unwrap_or(0));
+        let weights = most.update.map(|own| self.memory.weights_of_update(own));
+        let weights = weights.unwrap_or_default().into_iter();
+        Some(StageUpdate {
+            tile: tile as u32,
+            bytes: learnt(most.bytes),
+            at_least: learnt(most.at_least),
+            in_passes,
+            taken: most.taken,
+            weights: weights.map(str::to_string).collect(),
+            decides: learnt(most.bytes) > in_passes,
         })
     }
 
@@ -59,14 +94,17 @@ impl Inputs<'_> {
     pub(super) fn stage_pipeline(
         &self,
         stage: &PlacedStage,
-        late_restores: Option<u64>,
+        memory: &StageMemory,
     ) -> Option<StagePipeline> {
-        let (copies, depth) = self.memory.copies(stage)?;
+        let update = self.stage_update(memory);
+        let copies = self.memory.copies(stage);
+        let (copies, depth) = copies.or_else(|| update.as_ref().map(|_| (0, 0)))?;
         Some(StagePipeline {
             depth: u32::try_from(depth).unwrap_or(u32::MAX),
             copies,
-            late_restores,
+            late_restores: memory.late_restores,
             stashed: Vec::new(),
+            update,
         })
     }
 }

@@ -206,7 +206,7 @@ fn stage_bars(split: &Split) -> Markup {
     }
 }
 
-const STAGE_COLUMNS: [&str; 22] = [
+const STAGE_COLUMNS: [&str; 23] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -228,6 +228,7 @@ const STAGE_COLUMNS: [&str; 22] = [
     "Accumulators",
     "Waiting",
     "Passing through",
+    tables::STATE,
     tables::LEARNT,
 ];
 

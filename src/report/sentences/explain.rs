@@ -71,6 +71,20 @@ fn learnt(parts: Sentence, bytes: i64) -> Sentence {
 
 /// How many copies of what a stage keeps.
 pub(in crate::report) fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
+    let mut lines = of_copies(stage, pseudo_layers);
+    let update = stage.pipeline.as_ref().and_then(|own| own.update.as_ref());
+    lines.extend(update.map(|own| {
+        say(format!("  in the update tile {} has at most ", own.tile))
+            .amount(own.bytes, "")
+            .text(", and with a landing pad for one tensor of state at a time ")
+            .amount(own.at_least, "")
+            .text("; in the passes the fullest tile has ")
+            .amount(own.in_passes, "")
+    }));
+    lines
+}
+
+fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let Some(own) = stage.pipeline.as_ref().filter(|own| own.copies > 0) else {
         return Vec::new();
     };

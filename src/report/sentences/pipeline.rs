@@ -1,9 +1,9 @@
 //! The pipeline that stages are weighed for, and what others would need.
 
 use super::{Sentence, say};
-use crate::memory::{Accumulator, Recompute, Schedule};
+use crate::memory::{Accumulator, Recompute, Schedule, StatePlace, Storage};
 use crate::model::Framework;
-use crate::report::{PipelineAlternative, PipelineFacts, Report};
+use crate::report::{PipelineAlternative, PipelineFacts, Report, StageUpdate};
 
 /// What was chosen and why, and how the profile was recorded.
 pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
@@ -13,7 +13,64 @@ pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
     let mut lines = vec![chosen(facts)];
     lines.extend(recorded(facts));
     lines.extend(by_default(facts));
+    lines.extend(no_state(facts));
+    let stages = report.split.iter().flat_map(|split| &split.stages);
+    lines.extend(stages.filter_map(|stage| {
+        let update = stage.pipeline.as_ref()?.update.as_ref()?;
+        update.decides.then(|| deciding(stage.stage, update))
+    }));
     lines
+}
+
+/// What is not on the chip all the time.
+fn elsewhere(facts: &PipelineFacts) -> String {
+    let mut text = String::new();
+    if facts.state != StatePlace::OnChip {
+        text += &format!(", optimizer state {}", facts.state);
+    }
+    if facts.replicas > 1 {
+        text += &format!(" over {} replicas", facts.replicas);
+    }
+    for (what, place) in [("accumulators", facts.accumulators), ("stash", facts.stash)] {
+        if place == Storage::OffChip {
+            text += &format!(", {what} off-chip");
+        }
+    }
+    text
+}
+
+/// That there is no state which could be elsewhere.
+fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
+    let is_none = facts.state_bytes == Some(0);
+    is_none.then(|| {
+        say(format!(
+            "the profile has no state of an optimizer, so that it is {} changes nothing but that \
+             updates and passes count apart",
+            facts.state
+        ))
+    })
+}
+
+/// That the update of a weight defeats what state elsewhere brings.
+fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
+    let line = say(format!("stage {stage} takes the most in the update"));
+    let line = match update.weights.as_slice() {
+        [] => line,
+        [one] => line.text(" of ").name(one),
+        [first, ..] => line
+            .text(format!(
+                " of {} weights at once, such as ",
+                update.weights.len()
+            ))
+            .name(first),
+    };
+    line.text(": ")
+        .amount(update.bytes, "")
+        .text(format!(" on tile {}, of which ", update.tile))
+        .amount(update.taken, "")
+        .text(" come for it; in the passes ")
+        .amount(update.in_passes, "")
+        .text(" are enough. Split into N parts (serialised), it would take an Nth of that")
 }
 
 fn chosen(facts: &PipelineFacts) -> Sentence {
@@ -26,7 +83,8 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
                 "pipelines of {framework} are written by hand, and what they keep is not known"
             ),
         };
-        let line = say(format!("pipeline: schedule none, since {why}"));
+        let elsewhere = elsewhere(facts);
+        let line = say(format!("pipeline: schedule none{elsewhere}, since {why}"));
         return match facts.schedule_by_default && facts.is_training {
             true => line.text("; see ").code("--schedule"),
             false => line,
@@ -49,8 +107,9 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
         (true, Accumulator::Float32) => ", accumulators of 32 bits",
     };
     say(format!(
-        "pipeline: schedule {}{what}{accumulators} ({why})",
-        facts.schedule
+        "pipeline: schedule {}{what}{accumulators}{} ({why})",
+        facts.schedule,
+        elsewhere(facts)
     ))
 }
 
@@ -65,6 +124,14 @@ fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
         with(facts.recorded_accumulation),
         with(facts.recorded_recomputation)
     ));
+    let line = match (facts.recorded_state_off_chip, facts.recorded_state_sharded) {
+        (false, false) => line,
+        (true, false) => line.text(", and with tensors that are loaded from outside the IPUs"),
+        (false, true) => line.text(", and with tensors that are gathered from replicas"),
+        (true, true) => line.text(
+            ", and with tensors that are loaded from outside the IPUs and gathered from replicas",
+        ),
+    };
     let accumulation = "accumulators are added for the weights that are updated, beside \
                         gradients that may be kept until the update";
     let recomputation = "it has only what recomputation keeps";
