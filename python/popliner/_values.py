@@ -37,6 +37,7 @@ class Parts:
     - ``waiting``: tensors that wait for another stage
     - ``passing``: tensors on their way to another stage
     - ``recomputed``: what the backward pass computes again at one time
+    - ``state``: state of the optimizer that is elsewhere between two updates
     """
 
     variables: Bytes
@@ -51,6 +52,7 @@ class Parts:
     waiting: Bytes = 0
     passing: Bytes = 0
     recomputed: Bytes = 0
+    state: Bytes = 0
 
     def __repr__(self) -> str:
         return _forms.parts(self)
@@ -234,6 +236,11 @@ class PlanRow:
     - ``efficiency``: the part of the step that a pipeline which is always full would
       take, from 0 to 1
     - ``samples_per_second``: samples of all replicas in a second, with ``micro_batch``
+    - ``state``: where the state of the optimizer is, in the words of ``optimizer_state``
+    - ``streamed_bytes``: bytes that a step of one replica loads from elsewhere and
+      stores there
+    - ``lacks_time``: whether the time for these, or for gathering state from replicas,
+      is missing
     """
 
     ipus: int
@@ -252,6 +259,9 @@ class PlanRow:
     milliseconds: Optional[float] = None
     efficiency: Optional[float] = None
     samples_per_second: Optional[float] = None
+    state: str = "on-chip"
+    streamed_bytes: Optional[Bytes] = None
+    lacks_time: bool = False
 
     def __repr__(self) -> str:
         pipeline = f"{_forms.ipus(self.ipus)}, {self.schedule}, recompute {self.recompute}"

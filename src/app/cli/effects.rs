@@ -80,8 +80,12 @@ pub const EFFECTS: &[Effect] = &[
         ]],
     },
     Effect {
-        options: &["micro_batches", "ipu_link_bandwidth", "streaming_bandwidth"],
+        options: &["micro_batches", "ipu_link_bandwidth"],
         on: &[SHOWN_SPLITS, &["sweep"]],
+    },
+    Effect {
+        options: &["streaming_bandwidth"],
+        on: &[&["optimizer_state", "accumulators", "stash", "plan"]],
     },
     Effect {
         options: &["micro_batch", "replicas", "max_step_ms"],

@@ -8,6 +8,8 @@
 mod parts;
 mod ranges;
 mod streams;
+#[cfg(test)]
+mod tests;
 mod tile;
 
 pub(super) use ranges::RangeUpdates;

@@ -31,7 +31,7 @@ impl Inputs<'_> {
                 true => pipeline.replicas,
                 false => 0,
             },
-            state_is_first_fit: request.pipeline.tries_states,
+            state_is_first_fit: request.pipeline.tries_states && !request.plan && found.fits(),
             state_bytes: self.state_bytes(),
             recorded_state_off_chip: recording.loads_state,
             recorded_state_sharded: recording.gathers_state,

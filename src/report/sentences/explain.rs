@@ -74,11 +74,15 @@ pub(in crate::report) fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers)
     let mut lines = of_copies(stage, pseudo_layers);
     let update = stage.pipeline.as_ref().and_then(|own| own.update.as_ref());
     lines.extend(update.map(|own| {
-        say(format!("  in the update tile {} has at most ", own.tile))
-            .amount(own.bytes, "")
-            .text(", and with a landing pad for one tensor of state at a time ")
-            .amount(own.at_least, "")
-            .text("; in the passes the fullest tile has ")
+        let line =
+            say(format!("  in the update tile {} has at most ", own.tile)).amount(own.bytes, "");
+        let line = match own.at_least < own.bytes {
+            true => line
+                .text(", and with a landing pad for one tensor of state at a time ")
+                .amount(own.at_least, ""),
+            false => line,
+        };
+        line.text("; in the passes the fullest tile has ")
             .amount(own.in_passes, "")
     }));
     lines

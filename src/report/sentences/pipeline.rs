@@ -14,8 +14,8 @@ pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
     lines.extend(recorded(facts));
     lines.extend(by_default(facts));
     lines.extend(no_state(facts));
-    let stages = report.split.iter().flat_map(|split| &split.stages);
-    lines.extend(stages.filter_map(|stage| {
+    let fullest = report.split.as_ref().and_then(|split| split.fullest());
+    lines.extend(fullest.and_then(|stage| {
         let update = stage.pipeline.as_ref()?.update.as_ref()?;
         update.decides.then(|| deciding(stage.stage, update))
     }));
@@ -94,6 +94,10 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
         true => format!(", recompute {}", facts.recompute),
         false => String::new(),
     };
+    let found = match facts.state_is_first_fit {
+        true => "; the state in the first place of --optimizer-state auto that fits",
+        false => "",
+    };
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
         (false, false) => "as requested".to_string(),
         (true, _) => format!("usual for {framework} training"),
@@ -107,7 +111,7 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
         (true, Accumulator::Float32) => ", accumulators of 32 bits",
     };
     say(format!(
-        "pipeline: schedule {}{what}{accumulators}{} ({why})",
+        "pipeline: schedule {}{what}{accumulators}{} ({why}{found})",
         facts.schedule,
         elsewhere(facts)
     ))

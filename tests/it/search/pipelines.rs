@@ -62,6 +62,7 @@ fn each_schedule_has_the_best_of_all_splits() {
             schedule,
             recompute,
             accumulator: Accumulator::AsWeight,
+            ..Pipeline::default()
         });
         let lowest = lowest(&memory.expect("few sets"));
         let chosen = [
