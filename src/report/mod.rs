@@ -4,8 +4,9 @@
 //! makes it (`build`), and every output form is a pure function of it: `json`,
 //! `csv`, `markdown` and `html` in files, [`emit`] and tables on standard output,
 //! [`terminal`] on standard error, and [`compare`] with an earlier one. What
-//! several forms show is in one place: rows and columns in `tables`, sentences in
-//! `sentences`, names of layers in `layer_names`.
+//! several forms show is in one place: `sections` has what each form shows and in which
+//! order, `tables` rows and columns, `sentences` what is said, `layer_names` the names of
+//! layers.
 //!
 //! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
 //! both ends of a range of steps are inclusive. Tiles and stages count from 0.
