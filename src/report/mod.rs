@@ -196,6 +196,37 @@ pub struct Report {
 const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
+    /// What was recorded, and nothing else.
+    fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
+        Self {
+            format: DocumentFormat::PoplinerReport,
+            version: VERSION,
+            provenance,
+            memory,
+            pseudo_layers: PseudoLayers::default(),
+            layers: Vec::new(),
+            pipeline: None,
+            split: None,
+            proof: None,
+            refusal: None,
+            given: None,
+            constraints: Vec::new(),
+            tied_weights: Vec::new(),
+            shared_variables: Vec::new(),
+            cuts: Vec::new(),
+            liveness: None,
+            live_steps: None,
+            sweep: None,
+            plan: None,
+            what_if: None,
+            step: None,
+            execution: None,
+            fit: None,
+            warnings: Vec::new(),
+            contradictions: Vec::new(),
+        }
+    }
+
     /// Is there a verdict, or is what the report is made from not whole?
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)
