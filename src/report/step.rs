@@ -142,7 +142,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     if let Some(least) = step.at_least_cycles.filter(|&least| least < step.cycles) {
         lines.push(
             say("not all splits could be tried: no step takes less than ")
-                .count(least, "/step/at_least_cycles")
+                .count(least)
                 .text(" cycles"),
         );
     }
@@ -163,7 +163,7 @@ fn time(step: &StepFacts) -> Sentence {
         false => "",
     };
     let mut line = say(format!("a step of {batches}{why} takes "))
-        .count(step.cycles, "/step/cycles")
+        .count(step.cycles)
         .text(" cycles");
     if let Some(milliseconds) = step.milliseconds {
         line = line.text(format!(", {} ms", three_digits(milliseconds)));
@@ -187,7 +187,7 @@ fn made_up_of(step: &StepFacts) -> Sentence {
         "{:.1} % of it would be enough for a full pipeline, in which stage ",
         step.efficiency * 100.0
     ))
-    .count(step.slowest_stage, "/step/slowest_stage")
+    .count(step.slowest_stage)
     .text(" is the slowest; filling and draining take ")
     .text(share(step.ramp_cycles));
     line = match step.copy_cycles {
