@@ -1,11 +1,11 @@
 //! Whole configurations: how many IPUs, which pipeline, which split.
 
+use super::fields::{Field, fields, items};
 use super::sentences::{Sentence, say};
-use super::table::{Cell, Column, Kind, Table, cells};
+use super::table::{Cell, ForPeople, Table};
 use super::text::ipus;
 use super::{LayerNames, Report};
 use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
-use crate::model::PseudoLayers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,81 +78,62 @@ pub struct PlanRow {
     pub command: String,
 }
 
-const PLAN: [Column; 16] = [
-    Column::new("IPUs", Kind::Count, "/ipus"),
-    Column::new("Replicas", Kind::Count, "/replicas"),
-    Column::text("Schedule"),
-    Column::text("Recompute"),
-    Column::new("Peak memory", Kind::Bytes, "/fullest_tile_bytes"),
-    Column::new("Of the limit", Kind::Share, ""),
-    Column::new("Micro-batches", Kind::Count, "/micro_batches"),
-    Column::new("Cycles of a step", Kind::Count, "/cycles"),
-    Column::text("Step (ms)"),
-    Column::text("Efficiency"),
-    Column::text("Samples a second"),
-    Column::text("In time"),
-    Column::new("Layers of each stage", Kind::Layers, ""),
-    Column::text("Command"),
-    Column::text(STATE),
-    Column::new(STREAMED, Kind::Bytes, "/streamed_bytes"),
+const PLAN: [Field<PlanRow>; 16] = fields![PlanRow;
+    Always "IPUs" Count (.ipus),
+    Always "Replicas" Count (.replicas),
+    Always "Schedule" Text (|own, _, _| own.schedule.to_string().into()),
+    Always "Recompute" Text (|own, _, _| own.recompute.to_string().into()),
+    Always "Peak memory" Bytes (.fullest_tile_bytes),
+    Always "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile_bytes, own.limit)),
+    Always "Micro-batches" Count (.micro_batches),
+    Always "Cycles of a step" Count (.cycles),
+    Always "Step (ms)" Text (|own, _, _| decimals(own.milliseconds, 3)),
+    Always "Efficiency" Text (|own, _, _| decimals(own.efficiency, 3)),
+    Always "Samples a second" Text (|own, _, _| decimals(own.samples_per_second, 1)),
+    Always "In time" Text (.is_within),
+    Always "Layers of each stage" Layers (.stages),
+    Always "Command" Text (.command),
+    Always "Optimizer state" Text (|own, _, _| own.state.to_string().into()),
+    Always "Streamed" Bytes (.streamed_bytes),
 ];
 
-const STATE: &str = "Optimizer state";
-const STREAMED: &str = "Streamed";
-
-/// The columns that people compare by.
-const FOR_PEOPLE: [&str; 11] = [
-    "IPUs",
-    "Replicas",
-    "Schedule",
-    "Recompute",
-    "Peak memory",
-    "Of the limit",
-    "Step (ms)",
-    "Efficiency",
-    "Layers of each stage",
-    STATE,
-    STREAMED,
+const PLAN_FOR_PEOPLE: [ForPeople; 15] = [
+    ("IPUs", true),
+    ("Replicas", true),
+    ("Schedule", true),
+    ("Recompute", true),
+    ("Peak memory", true),
+    ("Of the limit", true),
+    ("Micro-batches", false),
+    ("Cycles of a step", false),
+    ("Step (ms)", true),
+    ("Efficiency", true),
+    ("Samples a second", false),
+    ("In time", false),
+    ("Layers of each stage", true),
+    ("Optimizer state", true),
+    ("Streamed", true),
 ];
 
-/// The same for people.
-pub fn short_table(plan: &PlanFacts, pseudo_layers: PseudoLayers) -> Table {
-    let table = table(plan, pseudo_layers).only(&FOR_PEOPLE);
-    let is_everywhere = |own: &PlanRow| own.state == StatePlace::OnChip;
-    match plan.rows.iter().all(is_everywhere) {
-        true => table.without(STATE).without(STREAMED),
-        false => table,
+/// How many of these, at the end, are about state that is elsewhere.
+const OF_STATE: usize = 2;
+
+/// A row for each configuration.
+pub fn table(report: &Report) -> Table {
+    let mut rows = report.plan.iter().flat_map(|plan| &plan.rows);
+    let is_elsewhere = rows.any(|row| row.state != StatePlace::OnChip);
+    let for_people = match is_elsewhere {
+        true => &PLAN_FOR_PEOPLE[..],
+        false => &PLAN_FOR_PEOPLE[..PLAN_FOR_PEOPLE.len() - OF_STATE],
+    };
+    Table {
+        for_people,
+        ..Table::of("plan", &[&PLAN], report, items!(report, plan?.rows))
     }
 }
 
-/// A row for each configuration.
-pub fn table(plan: &PlanFacts, pseudo_layers: PseudoLayers) -> Table {
-    let mut table = Table::of_layers("plan", &PLAN, pseudo_layers);
-    for (place, row) in plan.rows.iter().enumerate() {
-        let decimals = |number: Option<f64>, decimals: usize| {
-            number.map(|number| format!("{number:.decimals$}"))
-        };
-        let cells = cells![
-            row.ipus,
-            row.replicas,
-            row.schedule.to_string(),
-            row.recompute.to_string(),
-            row.fullest_tile_bytes,
-            Cell::Share(row.fullest_tile_bytes, row.limit),
-            row.micro_batches,
-            row.cycles,
-            decimals(row.milliseconds, 3),
-            decimals(row.efficiency, 3),
-            decimals(row.samples_per_second, 1),
-            row.is_within,
-            Cell::Stages(row.stages.clone()),
-            row.command.clone(),
-            row.state.to_string(),
-            row.streamed_bytes,
-        ];
-        table.row(format!("/plan/rows/{place}"), cells);
-    }
-    table
+fn decimals(number: Option<f64>, decimals: usize) -> Cell {
+    number.map(|number| format!("{number:.decimals$}")).into()
 }
 
 /// What is recommended and why, and what was not tried.
@@ -188,22 +169,22 @@ fn apart(plan: &PlanFacts) -> Option<Sentence> {
     let rows = || plan.rows.iter().filter(|own| own.lacks_time);
     let count = rows().count();
     let is_sharded = rows().any(|own| own.state.is_sharded());
-    let is_streamed = rows().any(|own| own.state.is_off_chip() && own.cycles.is_some());
+    let is_streamed = rows().any(|own| own.streamed_bytes.is_some());
     let mut why = Vec::new();
     if is_streamed {
-        why.push("loading and storing state, which --streaming-bandwidth tells");
+        why.push("loading and storing state, for which --streaming-bandwidth is needed");
     }
     if is_sharded {
         why.push("gathering state from replicas");
     }
     (count > 0 && !why.is_empty()).then(|| {
         say(format!(
-            "the last {} with optimizer state elsewhere: the time of {} is not counted there",
+            "the last {}, not compared with others: not counted is the time of {}",
             match count {
-                1 => "row is one".to_string(),
-                count => format!("{count} rows are those"),
+                1 => "row has optimizer state elsewhere".to_string(),
+                count => format!("{count} rows have optimizer state elsewhere"),
             },
-            why.join(", and of ")
+            why.join(", and that of ")
         ))
     })
 }

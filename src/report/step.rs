@@ -154,7 +154,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     if let Some(least) = step.at_least_cycles.filter(|&least| least < step.cycles) {
         lines.push(
             say("not all splits could be tried: no step takes less than ")
-                .count(least, "/step/at_least_cycles")
+                .count(least)
                 .text(" cycles"),
         );
     }
@@ -175,7 +175,7 @@ fn time(step: &StepFacts) -> Sentence {
         false => "",
     };
     let mut line = say(format!("a step of {batches}{why} takes "))
-        .count(step.cycles, "/step/cycles")
+        .count(step.cycles)
         .text(" cycles");
     if let Some(milliseconds) = step.milliseconds {
         line = line.text(format!(", {} ms", three_digits(milliseconds)));
@@ -199,7 +199,7 @@ fn made_up_of(step: &StepFacts) -> Sentence {
         "{:.1} % of it would be enough for a full pipeline, in which stage ",
         step.efficiency * 100.0
     ))
-    .count(step.slowest_stage, "/step/slowest_stage")
+    .count(step.slowest_stage)
     .text(" is the slowest; filling and draining take ")
     .text(share(step.ramp_cycles));
     line = match step.copy_cycles {
@@ -220,9 +220,7 @@ fn streaming(step: &StepFacts) -> Option<Sentence> {
         Some(true) => say("with the time to load and store "),
         _ => say("plus the time to load and store "),
     };
-    let line = line
-        .amount(bytes, "/step/streamed_bytes")
-        .text(" outside the IPUs");
+    let line = line.amount(bytes).text(" outside the IPUs");
     Some(match step.streaming_is_counted {
         Some(true) => line,
         _ => line

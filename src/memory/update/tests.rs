@@ -58,10 +58,7 @@ impl Case {
         let mut joined: Vec<BTreeSet<u32>> = self.updates.iter().map(|&own| [own].into()).collect();
         for (number, own) in self.plain.variables.iter().enumerate() {
             let joins = own.bytes >= 8 && (self.is_state(own) || self.is_weight(number));
-            // Whether variables last is not asked where operations are joined.
-            let is_kind = own.bytes >= 8 && self.is_of_updates(own);
-            let is_used = own.bytes >= 8 && self.is_forward[number] && !self.is_of_updates(own);
-            if !(joins || is_kind || is_used) {
+            if !joins {
                 continue;
             }
             let (met, mut rest): (Vec<_>, Vec<_>) = joined
