@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The pipeline, what it was chosen by, and what others would need.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineFacts {
     /// The order in which stages work on micro-batches; `none` weighs them as
     /// parts of the one-IPU compilation.
@@ -71,7 +71,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// The best split in another pipeline.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineAlternative {
     /// Its schedule.
     pub schedule: Schedule,
@@ -87,6 +87,19 @@ pub struct PipelineAlternative {
     pub change: i64,
     /// The layers of each stage of that split.
     pub stages: Vec<LayerNames>,
+    /// Where the state of the optimizer is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state: StatePlace,
+    /// The time of a step of that split, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub milliseconds: Option<f64>,
+    /// The micro-batches of that step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batches: Option<u64>,
+    /// Bytes that it loads from outside the IPUs and stores there, whose time is not among
+    /// that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streamed_bytes: Option<u64>,
 }
 
 impl PipelineFacts {

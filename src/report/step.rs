@@ -230,7 +230,7 @@ fn streaming(step: &StepFacts) -> Option<Sentence> {
 }
 
 /// Three significant digits at least, and no more than three decimals.
-fn three_digits(number: f64) -> String {
+pub(super) fn three_digits(number: f64) -> String {
     match number {
         _ if number >= 1000.0 => grouped(number.round() as u64),
         _ if number >= 100.0 => format!("{number:.0}"),

@@ -130,6 +130,7 @@ fn pipeline() -> PipelineFacts {
             fullest_tile_bytes: 500_000,
             change: -800_024,
             stages: vec![vec![None, Some("0".into())], vec![Some("1".into())]],
+            ..PipelineAlternative::default()
         }],
         ..PipelineFacts::default()
     }

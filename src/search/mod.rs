@@ -188,7 +188,9 @@ pub(crate) fn search_with(
         others = alternatives::others(&costed, memory)?;
         alternatives::compute_costs(&mut others, &costed, progress)?;
     }
-    let alternatives = alternatives::find(others, &costed, progress)?;
+    let is_refused = matches!(outcome, Outcome::Infeasible(_));
+    let own = (memory.pipeline(), is_refused);
+    let alternatives = alternatives::find(others, &costed, own, progress)?;
     let plan = costed
         .request
         .plan

@@ -100,10 +100,10 @@ impl Pipeline {
         }
     }
 
-    /// What a user would try when it does not fit, in this order: other
+    /// What a user would try when it does not fit, what costs the least time first: other
     /// recomputation, then other schedules of the same framework.
     pub fn alternatives(self) -> Vec<Self> {
-        let recompute = [Recompute::Stage, Recompute::Layer, Recompute::None];
+        let recompute = [Recompute::Layer, Recompute::Stage, Recompute::None];
         let recompute = recompute
             .into_iter()
             .filter(|&other| other != self.recompute);

@@ -349,3 +349,61 @@ impl<const N: usize> TileUpdates<N> {
         found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::StatePlace;
+
+    const MIB: u64 = 1 << 20;
+
+    fn phase(place: StatePlace, replicas: u64) -> UpdatePhase {
+        UpdatePhase {
+            place,
+            replicas,
+            loads_accumulators: false,
+            has_gradients: true,
+            of_uses: [].into(),
+            updates: [].into(),
+            is_shared_out: [place.is_sharded()].into(),
+            steps: [(0, 1)].into(),
+        }
+    }
+
+    /// The embedding of BERT-Large has two moments of 32 bits: published configurations
+    /// serialise it, since all of them come on chip at once.
+    #[test]
+    fn a_large_embedding_defeats_what_state_off_chip_brings() {
+        let moment = 30_522 * 1024 * 4;
+        let amounts = Amounts {
+            whole: [2 * moment],
+            largest: [moment],
+            ..Amounts::NONE
+        };
+        let ([most], [least]) = phase(StatePlace::OffChip, 1).taken(0, &amounts);
+        assert_eq!(
+            [2 * moment, least, most].map(|own| own / MIB),
+            [238, 357, 476]
+        );
+        // A layer has 12.6 million weights, and seven are on an IPU.
+        let layer = 12 * 1024 * 1024 * 4 * 2;
+        assert_eq!((layer / MIB, 7 * layer / MIB), (96, 672));
+    }
+
+    #[test]
+    fn replicas_gather_a_weight_and_load_their_shares() {
+        let amounts = Amounts {
+            shares: [50],
+            largest: [25],
+            weights: [100],
+            weight_shares: [25],
+            gradient_shares: [30],
+            temporaries: [300],
+            ..Amounts::NONE
+        };
+        let taken = |place| phase(place, 4).taken(0, &amounts);
+        // 300 / 4 + 25 + 30 is more than 100 + 25.
+        assert_eq!(taken(StatePlace::Sharded), ([130], [130]));
+        assert_eq!(taken(StatePlace::ShardedOffChip), ([50 + 130], [50 + 130]));
+    }
+}

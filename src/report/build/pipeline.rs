@@ -2,8 +2,10 @@
 
 use super::Inputs;
 use crate::memory::{PlacedStage, StageMemory, StatePlace};
+use crate::report::step::nanoseconds;
 use crate::report::{PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate};
 use crate::search::{Alternative, SearchResult, Solver, free_bytes};
+use crate::time::narrow;
 
 impl Inputs<'_> {
     /// The pipeline that the stages were weighed for; `None` where none could be
@@ -43,7 +45,7 @@ impl Inputs<'_> {
             recorded_recomputation: recording.recomputes,
             without_recomputation: found.without_recomputation,
             alternatives: alternatives
-                .map(|own| self.alternative(own, now.unwrap_or(0)))
+                .map(|own| self.alternative(found, own, now.unwrap_or(0)))
                 .collect(),
         })
     }
@@ -77,8 +79,19 @@ impl Inputs<'_> {
         })
     }
 
-    fn alternative(&self, own: &Alternative, now: u64) -> PipelineAlternative {
+    fn alternative(
+        &self,
+        found: &SearchResult,
+        own: &Alternative,
+        now: u64,
+    ) -> PipelineAlternative {
         let bytes = own.solution.score.peak;
+        let step = own.solution.score.step;
+        let times = found.costed.times.as_ref();
+        let clock = times.and_then(|times| times.clock_hertz());
+        let time = step.zip(clock);
+        let bandwidth = found.costed.request.step.streaming_bandwidth;
+        let streamed = step.map(|step| narrow(step.streamed));
         PipelineAlternative {
             schedule: own.pipeline.schedule,
             recompute: own.pipeline.recompute,
@@ -87,6 +100,10 @@ impl Inputs<'_> {
             fullest_tile_bytes: bytes,
             change: free_bytes(bytes, now),
             stages: self.stages_of(&own.solution.plan),
+            state: own.pipeline.state,
+            milliseconds: time.map(|(step, clock)| nanoseconds(step.cycles, clock) as f64 / 1e6),
+            micro_batches: time.map(|(step, _)| step.micro_batches),
+            streamed_bytes: streamed.filter(|&own| own > 0 && bandwidth.is_none()),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{Sentence, say};
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace, Storage};
 use crate::model::Framework;
+use crate::report::step::three_digits;
 use crate::report::{PipelineAlternative, PipelineFacts, Report, StageUpdate};
 
 /// What was chosen and why, and how the profile was recorded.
@@ -178,7 +179,7 @@ fn alternative(own: &PipelineAlternative) -> Sentence {
     } else {
         "it does not fit"
     };
-    say("with ")
+    let line = say("with ")
         .code(&*own.options)
         .text(format!(" {verdict}: the best split "))
         .stages(&own.stages)
@@ -186,5 +187,25 @@ fn alternative(own: &PipelineAlternative) -> Sentence {
         .amount(own.fullest_tile_bytes)
         .text(format!(" ({sign}"))
         .bytes(own.change.unsigned_abs())
-        .text(") on its fullest tile")
+        .text(") on its fullest tile");
+    with_time(line, own)
+}
+
+/// Goes on with what a step takes then, where it fits.
+fn with_time(line: Sentence, own: &PipelineAlternative) -> Sentence {
+    let time = own.milliseconds.zip(own.micro_batches);
+    let Some((milliseconds, batches)) = time.filter(|_| own.fits) else {
+        return line;
+    };
+    let line = line.text(format!(
+        ", and a step of {batches} micro-batches takes {} ms",
+        three_digits(milliseconds)
+    ));
+    match own.streamed_bytes {
+        Some(bytes) => line
+            .text(" and the time to load and store ")
+            .amount(bytes)
+            .text(" outside the IPUs"),
+        None => line,
+    }
 }

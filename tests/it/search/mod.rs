@@ -5,4 +5,5 @@ mod lp_files;
 mod objectives;
 mod pipelines;
 mod plan;
+mod state;
 mod ties;
