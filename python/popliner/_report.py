@@ -101,7 +101,8 @@ class SplitReport(Report):
     - ``too_large``: the layers that are alone over the limit
     - ``unplaced``: names of layers that the search gave up on
     - ``refusal``: why nothing fits
-    - ``step``: what a step takes, where the profile has cycles
+    - ``step``: what a step takes with its number of micro-batches, where the profile has
+      cycles
     - ``sweep``: the best split for each number of IPUs, with ``sweep=True``
     - ``plan``: the whole configurations that fit, with ``plan=True``
     """

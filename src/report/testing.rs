@@ -537,6 +537,7 @@ fn execution() -> Execution {
     let layer = |name: Option<&str>, cycles, exchange| LayerCycles {
         name: name.map(String::from),
         cycles,
+        milliseconds: None,
         exchange: Some(exchange),
         passes: Some(PassCycles {
             forward: cycles - cycles / 4,
@@ -548,6 +549,7 @@ fn execution() -> Execution {
         stage,
         cycles,
         micro_batch_cycles: Some(cycles + cycles / 2),
+        micro_batch_milliseconds: None,
         exchange: Some(exchange),
         passes: Some(PassCycles {
             forward: cycles / 2,
@@ -592,7 +594,10 @@ pub(super) fn hostile(name: &str) -> Report {
         let own = value.pointer_mut(pipeline).unwrap();
         own["schedule"] = "popart".into();
         own["recompute"] = "stage".into();
+        own["state"] = "off-chip".into();
     }
+    value["plan"]["pipelines_tried"][0]["accumulators"] = "on-chip".into();
+    value["plan"]["pipelines_tried"][0]["stash"] = "on-chip".into();
     value["pipeline"]["accumulator"] = "as-weight".into();
     value["plan"]["pipelines_tried"][0]["accumulator"] = "as-weight".into();
     value["pipeline"]["framework"] = "popart".into();

@@ -1,5 +1,6 @@
 //! The best split, and the program that is written for other solvers.
 
+mod every_configuration;
 mod facts;
 mod lp_files;
 mod objectives;
