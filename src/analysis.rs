@@ -12,6 +12,7 @@ pub use compilation::{Compilation, ContextsOf};
 use crate::debug_info::DebugInfo;
 use crate::memory::{MemoryModel, contradiction};
 use crate::message::Warning;
+pub(crate) use crate::message::{FileWarnings, shown};
 use crate::model::{
     LayerOptions, Layering, Model, Placement, PlacementOptions, ProfileLookup, Rules,
 };
@@ -27,9 +28,6 @@ use crate::witnesses::judge;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::Path;
-
-/// What is to be said of files, with the path of each.
-pub(crate) type FileWarnings = Vec<(String, Warning)>;
 
 /// A model, and what is known of the files that it is from.
 #[derive(Debug)]
@@ -318,9 +316,4 @@ fn warnings_of(model: &Model, file: &Path, allow_incomplete: bool) -> Result<Fil
     let said = judge(&model.contradictions, allow_incomplete).with_context(|| shown(file))?;
     let all = said.into_iter().chain(model.warnings.iter().cloned());
     Ok(all.map(|own| (shown(file), own)).collect())
-}
-
-/// A path in a message.
-pub(crate) fn shown(path: &Path) -> String {
-    printable(&path.to_string_lossy())
 }

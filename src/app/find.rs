@@ -4,8 +4,7 @@
 use super::input::ReadError;
 use super::messages::Messages;
 use super::{Options, usage};
-use crate::analysis::shown;
-use crate::message::GIVE_PROFILE;
+use crate::message::{GIVE_PROFILE, shown};
 use crate::profile::Outline;
 use crate::saved::is_saved;
 use anyhow::{Context, Result};

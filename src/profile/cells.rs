@@ -1,8 +1,7 @@
 //! The values of one row, checked for what belongs there.
 
-use super::database::DUPLICATE;
 use super::encoding::BlobError;
-use super::error::ProfileError;
+use super::error::{DUPLICATE, ProfileError};
 use super::stored_rows::Record;
 use super::tile_bytes::TileBytes;
 use rusqlite::Row;

@@ -2,7 +2,7 @@
 
 use super::ProfileError;
 use super::cells::Cells;
-use super::database::DUPLICATE;
+use super::error::DUPLICATE;
 use rustc_hash::FxHashMap;
 
 /// Positions of the rows of a table by their ids.

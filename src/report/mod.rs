@@ -47,6 +47,7 @@ mod sentences;
 mod split;
 mod step;
 mod table;
+mod table_forms;
 mod tables;
 pub mod terminal;
 #[cfg(test)]
@@ -85,7 +86,8 @@ pub use recorded::{
 pub use sections::{Part, Section, tables_of};
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
 pub use step::StepFacts;
-pub use table::{Form, Format, Table};
+pub use table::{Form, Table};
+pub use table_forms::Format;
 pub use tables::{stages as stage_table, sweep as sweep_table};
 pub use text::printable;
 pub use tile_map::{TileCategory, TileMap, TileVariables, VariableKind};
