@@ -40,7 +40,7 @@ pub struct Analysis {
     pub files: Files,
     /// `framework.json` from beside the profile, where it was read.
     pub framework: Option<Value>,
-    /// The same for `app.json`.
+    /// `app.json` from there.
     pub app: Option<Value>,
     /// How many lowered variables and how many contexts were read; `None` of a
     /// saved model.
@@ -91,7 +91,7 @@ impl Analysis {
         Self::read_with(profile, debug, options, &Progress::new())
     }
 
-    /// The same, one file beside the other, telling `progress` how far it is.
+    /// Reads both, one file beside the other, telling `progress` how far it is.
     pub(crate) fn read_with(
         profile: &Path,
         debug: &Path,
@@ -174,7 +174,7 @@ impl Analysis {
         self.placed(layering, rules, places)
     }
 
-    /// The same with layers that are known.
+    /// Places layers that are known.
     pub(crate) fn placed(
         &self,
         layering: Layering,
@@ -224,7 +224,7 @@ impl Layers<'_> {
         self.split_learning(request, None)
     }
 
-    /// The same with what was learnt from a compilation.
+    /// Finds the best split with what was learnt from a compilation.
     ///
     /// # Errors
     /// As [`Layers::split`], and when the calibration is of other layers.

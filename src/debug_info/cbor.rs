@@ -81,7 +81,7 @@ impl ItemHead {
         }
     }
 
-    /// The same for any head.
+    /// Decodes any head.
     pub fn decode_any(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
         let mut decoder = Decoder::from(bytes);
         let item = match decoder.pull() {

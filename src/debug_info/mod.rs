@@ -65,7 +65,7 @@ impl DebugInfo {
         Self::read_with(path, &Progress::new())
     }
 
-    /// The same, counting bytes.
+    /// Reads the file, counting bytes.
     ///
     /// # Errors
     /// As [`DebugInfo::read`].

@@ -180,7 +180,7 @@ impl MemoryModel<'_> {
         Some(coverage)
     }
 
-    /// The same at the memory peak for each category of lowered variables that
+    /// Who explains the memory peak, for each category of lowered variables that
     /// is live there, by name. What vertices need is under the first of its
     /// categories.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {

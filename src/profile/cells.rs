@@ -142,7 +142,7 @@ impl<'r> Cells<'r> {
         ProfileError::cell(self.table, column, key, problem)
     }
 
-    /// The same for a blob that could not be decoded.
+    /// What is wrong with a blob that could not be decoded.
     pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> ProfileError + '_ {
         move |error| self.problem(column, error)
     }

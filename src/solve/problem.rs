@@ -11,7 +11,7 @@ use crate::time::StageTimes;
 /// Bytes that a stage may take on each tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limits<'a> {
-    /// The same on every IPU.
+    /// One for every IPU.
     Same(u64),
     /// By IPU; one for each.
     ByIpu(&'a [u64]),
