@@ -4,7 +4,7 @@ use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
 use super::{Options, layers, refused, usage};
 use crate::analysis::{Layers, shown};
-use crate::memory::{Accumulator, Learnt, Pipeline, Schedule, Storage};
+use crate::memory::{Accumulator, Learnt, Pipeline, Schedule, StatePlace, Storage};
 use crate::model::{Model, NoCycles, Positions, Rules};
 use crate::report::Calibration;
 use crate::search::{IpuCount, SearchRequest, Solver};
@@ -93,6 +93,11 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
         return Ok(Pipeline::default());
     }
     let chosen = asked.choose(model);
+    // A plan has as many replicas as there are IPUs for.
+    let chosen = match options.plan && chosen.state.is_sharded() {
+        true => chosen.with_state(StatePlace::OnChip, 1),
+        false => chosen,
+    };
     refuse_impossible(chosen)?;
     Ok(chosen)
 }
@@ -241,12 +246,19 @@ fn constraints(options: &Options, positions: &Positions) -> Result<Vec<Constrain
     }
     for layer in &options.cut_after {
         let source = format!("--cut-after {layer}");
-        add(Rule::CutAfter(position(positions, layer, &source)?), source);
+        add(
+            Rule::CutAfter {
+                position: position(positions, layer, &source)?,
+            },
+            source,
+        );
     }
     for layer in &options.no_cut_after {
         let source = format!("--no-cut-after {layer}");
         add(
-            Rule::NoCutAfter(position(positions, layer, &source)?),
+            Rule::NoCutAfter {
+                position: position(positions, layer, &source)?,
+            },
             source,
         );
     }

@@ -25,7 +25,7 @@ pub struct PipelineFacts {
     /// Where copies for the micro-batches that are under way are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stash: Storage,
-    /// How many replicas share the state out; absent where they do not.
+    /// How many replicas there are where the state is not on the chip; else absent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub replicas: u64,
     /// Was the place of the state chosen as the first where the model fits?

@@ -88,8 +88,20 @@ pub const EFFECTS: &[Effect] = &[
         on: &[&["optimizer_state", "accumulators", "stash", "plan"]],
     },
     Effect {
-        options: &["micro_batch", "replicas", "max_step_ms"],
+        options: &["micro_batch", "max_step_ms"],
         on: &[SHOWN_SPLITS],
+    },
+    // A plan has as many replicas as there are IPUs for.
+    Effect {
+        options: &["replicas"],
+        on: &[&[
+            "solve",
+            "emit",
+            "explain",
+            "check_splits",
+            "layers_per_ipu",
+            "compare",
+        ]],
     },
     Effect {
         options: &["mem_per_tile", "reserve"],

@@ -53,7 +53,7 @@ impl PipelineOptions {
             state: StatePlace::OnChip,
             accumulators: self.accumulators,
             stash: self.stash,
-            replicas: 1,
+            replicas: 0,
         }
         .with_state(self.state.unwrap_or_default(), self.replicas)
     }
@@ -93,7 +93,7 @@ impl Pipeline {
         Self {
             state,
             replicas: match state {
-                StatePlace::OnChip => 1,
+                StatePlace::OnChip => 0,
                 _ => replicas.max(1),
             },
             ..self

@@ -189,7 +189,7 @@ pub struct Pipeline {
     /// Where copies for the micro-batches that are under way are.
     #[serde(default)]
     pub stash: Storage,
-    /// How many replicas share the state out; 1 where they do not, or 0.
+    /// How many replicas there are where state is elsewhere; else 0.
     #[serde(default)]
     pub replicas: u64,
 }

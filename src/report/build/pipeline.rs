@@ -29,10 +29,7 @@ impl Inputs<'_> {
             state: pipeline.state,
             accumulators: pipeline.accumulators,
             stash: pipeline.stash,
-            replicas: match pipeline.state.is_sharded() {
-                true => pipeline.replicas,
-                false => 0,
-            },
+            replicas: pipeline.replicas,
             state_is_first_fit: request.pipeline.tries_states && !request.plan && found.fits(),
             state_bytes: self.state_bytes(),
             recorded_state_off_chip: recording.loads_state,

@@ -29,7 +29,7 @@ fn elsewhere(facts: &PipelineFacts) -> String {
     if facts.state != StatePlace::OnChip {
         text += &format!(", optimizer state {}", facts.state);
     }
-    if facts.replicas > 1 {
+    if facts.state.is_sharded() {
         text += &format!(" over {} replicas", facts.replicas);
     }
     for (what, place) in [("accumulators", facts.accumulators), ("stash", facts.stash)] {
