@@ -5,7 +5,7 @@ use super::pipelines::splits;
 use crate::support::{debug, profile, root, run_fixture};
 use popliner::analysis::{Analysis, Layers};
 use popliner::memory::{MemoryModel, Pipeline, Recompute, Schedule, StatePlace};
-use popliner::model::{LayerOptions, PlacementOptions, Rules};
+use popliner::model::{LayerOptions, Model, PlacementOptions, Rules};
 use popliner::time::{StageTimes, StepOptions};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -37,8 +37,12 @@ fn pipelines() -> Vec<Pipeline> {
 }
 
 /// The times of stages of all pipelines, with as many micro-batches.
-fn times(layers: &Layers<'_>, memory: &MemoryModel<'_>, pipeline: Pipeline) -> StageTimes {
-    let cycles = layers.analysis.model.layer_cycles(&layers.placement);
+fn times(
+    (model, layers): (&Model, &Layers<'_>),
+    memory: &MemoryModel<'_>,
+    pipeline: Pipeline,
+) -> StageTimes {
+    let cycles = model.layer_cycles(&layers.placement);
     let own = |pipeline| {
         let times = StageTimes::new(
             &cycles.clone().expect("cycles"),
@@ -58,13 +62,13 @@ fn times(layers: &Layers<'_>, memory: &MemoryModel<'_>, pipeline: Pipeline) -> S
 }
 
 /// Every configuration that fits.
-fn all_that_fit(layers: &Layers<'_>) -> Vec<Row> {
+fn all_that_fit(model: &Model, layers: &Layers<'_>) -> Vec<Row> {
     let plain = layers.memory().expect("memory");
-    let limit = layers.analysis.model.target.bytes_per_tile;
+    let limit = model.target.bytes_per_tile;
     let mut found = Vec::new();
     for pipeline in pipelines() {
         let memory = plain.in_pipeline(pipeline).expect("few sets");
-        let times = times(layers, &memory, pipeline);
+        let times = times((model, layers), &memory, pipeline);
         for stages in splits(memory.layers()) {
             let is_shared = pipeline.state.is_sharded();
             if is_shared && pipeline.replicas != (IPUS / stages.len()) as u64 {
@@ -127,7 +131,7 @@ fn the_plan_has_the_best_of_all_configurations() {
         let layers = analysis
             .layers(Rules::Full, &regexes, &places)
             .expect("layers");
-        let expected = best_of(&all_that_fit(&layers));
+        let expected = best_of(&all_that_fit(&analysis.model, &layers));
         let options = ["--plan", "--num-ipus=4", "--export-json=-", "-q"];
         let run = run_fixture(fixture, &options);
         let json = run.out.split_once("# export-json\n").expect("a report").1;
