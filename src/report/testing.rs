@@ -594,7 +594,7 @@ pub(super) fn hostile(name: &str) -> Report {
         let own = value.pointer_mut(pipeline).unwrap();
         own["schedule"] = "popart".into();
         own["recompute"] = "stage".into();
-        own["state"] = "off-chip".into();
+        own["state"] = "on-chip".into();
     }
     value["plan"]["pipelines_tried"][0]["accumulators"] = "on-chip".into();
     value["plan"]["pipelines_tried"][0]["stash"] = "on-chip".into();
