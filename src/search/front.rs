@@ -36,11 +36,7 @@ pub(super) fn front(
     memory: &MemoryModel<'_>,
     progress: &Progress,
 ) -> Result<Front, SearchError> {
-    let ipus = match memory.framework() {
-        Framework::Poptorch => costed.ipus.next_power_of_two(),
-        _ => costed.ipus,
-    };
-    let ipus = ipus.min(costed.request.ipus.highest());
+    let ipus = costed.ipus;
     let pipelines = pipelines(costed, memory);
     // The same for all: what fills and drains a pipeline is shared by as many.
     let of_pipeline = |&own: &Pipeline| Some(costed.times.as_ref()?.in_pipeline(own));
