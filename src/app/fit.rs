@@ -15,7 +15,7 @@ use crate::model::{LayersByIpu, Operation};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
 use crate::report::{
-    Against, Calibration, CalibrationError, Files, FitInputs, Provenance, Report, Table,
+    Against, Calibration, CalibrationError, Files, FitInputs, Format, Provenance, Report, Table,
     fit_tables, terminal,
 };
 use crate::trust::check_debug;
@@ -211,14 +211,25 @@ fn print(
     messages: Messages,
     out: &mut impl Write,
 ) -> Result<Exit> {
-    let tables: Vec<Table> = fit_tables(report);
-    let count = tables.len() + export::to_standard_output(options);
-    let mut sections = Sections::new(out, options.format, count);
+    // People get one table, with what matters of these.
+    let tables: Vec<Table> = match options.format {
+        Format::Table => Vec::new(),
+        _ => fit_tables(report),
+    };
+    let look = messages.look_of_results();
+    let count = tables.len().max(1) + export::to_standard_output(options);
+    let mut sections = Sections::new(out, (options.format, look), count);
+    messages.summary(terminal::fit_verdict(report, messages.look()));
+    match options.format {
+        Format::Table => sections.aligned(&terminal::fit_table(report, &look))?,
+        _ => messages.summary(terminal::fit_table(report, messages.look())),
+    }
     for table in tables {
         sections.table(&table)?;
     }
     export::write(options, report, "", &mut sections, messages)?;
-    for line in terminal::fit(report, messages.look()) {
+    sections.flush()?;
+    for line in terminal::fit_lines(report, messages.look()) {
         messages.summary(line);
     }
     Ok(match &report.fit {

@@ -20,16 +20,18 @@ impl Messages {
     /// Amounts are given in `units`.
     pub fn new(quiet: bool, verbose: u8, units: Units) -> Self {
         let level = if quiet { -1 } else { verbose.min(2) as i8 };
-        let look = TextStyle {
-            units,
-            screen: screen(),
-        };
+        let look = look(units, &io::stderr());
         Self { level, look }
     }
 
-    /// How results for people are to look.
+    /// How text for people is to look on standard error.
     pub fn look(&self) -> &TextStyle {
         &self.look
+    }
+
+    /// How tables for people are to look on standard output.
+    pub fn look_of_results(&self) -> TextStyle {
+        look(self.look.units, &io::stdout())
     }
 
     /// Something is wrong with the input, but not so that it cannot be used; `file` is
@@ -76,10 +78,7 @@ impl Messages {
 
 /// Reports why the run ended; not even `-q` silences it.
 pub fn error(error: &anyhow::Error) {
-    let look = TextStyle {
-        screen: screen(),
-        ..TextStyle::default()
-    };
+    let look = look(Units::default(), &io::stderr());
     // It may hold names from a file, but also line ends of its own.
     let text = format!("{error:#}");
     let lines: Vec<String> = text.split('\n').map(printable).collect();
@@ -91,20 +90,44 @@ pub fn error(error: &anyhow::Error) {
     let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
 }
 
+/// Standard output or standard error.
+#[cfg(unix)]
+trait Stream: IsTerminal + anstream::stream::RawStream + std::os::fd::AsFd {}
+#[cfg(unix)]
+impl<S: IsTerminal + anstream::stream::RawStream + std::os::fd::AsFd> Stream for S {}
+/// Standard output or standard error.
+#[cfg(windows)]
+trait Stream: IsTerminal + anstream::stream::RawStream + std::os::windows::io::AsHandle {}
+#[cfg(windows)]
+impl<S: IsTerminal + anstream::stream::RawStream + std::os::windows::io::AsHandle> Stream for S {}
+
 /// Columns of a terminal that does not say how many it has.
 const USUAL_WIDTH: usize = 80;
 
-/// What standard error is, if it is a terminal. `NO_COLOR`, `CLICOLOR` and
-/// `TERM` have their say about colours.
-fn screen() -> Option<Screen> {
-    let stderr = io::stderr();
-    if !stderr.is_terminal() {
+/// How text looks on this stream. `COLUMNS` says how wide it may be, even where it is no
+/// terminal.
+fn look<S: Stream>(units: Units, stream: &S) -> TextStyle {
+    let columns = std::env::var("COLUMNS").ok();
+    let columns = columns.and_then(|columns| columns.parse().ok());
+    let columns = columns.filter(|&columns| columns > 0);
+    TextStyle {
+        units,
+        screen: screen(stream, columns),
+        columns,
+    }
+}
+
+/// What a stream is, if it is a terminal. `NO_COLOR`, `CLICOLOR` and `TERM` have their
+/// say about colours.
+fn screen<S: Stream>(stream: &S, columns: Option<usize>) -> Option<Screen> {
+    if !IsTerminal::is_terminal(stream) {
         return None;
     }
-    let size = terminal_size::terminal_size_of(&stderr);
-    let choice = anstream::AutoStream::choice(&stderr);
+    let size = terminal_size::terminal_size_of(stream);
+    let size = size.map_or(USUAL_WIDTH, |(width, _)| width.0.into());
+    let choice = anstream::AutoStream::choice(stream);
     Some(Screen {
-        width: size.map_or(USUAL_WIDTH, |(width, _)| width.0.into()),
+        width: columns.unwrap_or(size),
         colour: choice != anstream::ColorChoice::Never,
         unicode: is_unicode(),
     })

@@ -10,8 +10,7 @@ use crate::message::Warning;
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
 use crate::report::{
-    Format, LAYER_LIST, PlanFacts, Report, Split, Table, plan_table, short_plan_table, sweep_table,
-    terminal,
+    Format, PlanFacts, Report, Split, Table, plan_table, short_plan_table, sweep_table, terminal,
 };
 use crate::search::{Outcome, SearchResult};
 use anyhow::{Context, Result};
@@ -77,14 +76,10 @@ impl Outputs<'_> {
     /// Prints everything, results to `out`, and says how the run ends.
     pub(super) fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let count = self.count();
-        let mut sections = Sections::new(out, self.options.format, count);
+        let look = self.messages.look_of_results();
+        let mut sections = Sections::new(out, (self.options.format, look), count);
         for table in &self.tables {
             sections.table(table)?;
-        }
-        let layers = self.tables.iter().find(|table| table.name == LAYER_LIST);
-        let drawn = layers.and_then(|own| terminal::layer_list(own, self.messages.look()));
-        if let Some(drawn) = drawn.filter(|_| self.options.format != Format::Table) {
-            self.messages.summary(drawn);
         }
         let mut exit = self.print_search(&mut sections)?;
         for table in &self.diagnosis {
@@ -137,6 +132,10 @@ impl Outputs<'_> {
         let Some(split) = &report.split else {
             return Ok(Exit::Done);
         };
+        let is_planned = self.options.plan && !self.options.wants_verdict();
+        if !is_planned {
+            self.print_verdict(split);
+        }
         let forms = self.options.forms();
         let emit = |form| emit::emit(form, report, &modules(self.options));
         let emitted: Result<Vec<String>, _> = forms.iter().copied().map(emit).collect();
@@ -148,14 +147,10 @@ impl Outputs<'_> {
             sections.text(form.section(), text.as_bytes())?;
         }
         sections.flush()?;
-        if let Some(plan) = report
-            .plan
-            .as_ref()
-            .filter(|_| !self.options.wants_verdict())
-        {
+        if let Some(plan) = report.plan.as_ref().filter(|_| is_planned) {
             return Ok(self.print_plan(plan, split));
         }
-        self.print_verdict(split);
+        self.print_hints(split);
         for line in terminal::plan(report, self.messages.look()) {
             self.messages.summary(line);
         }
@@ -169,6 +164,7 @@ impl Outputs<'_> {
     fn print_plan(&self, plan: &PlanFacts, split: &Split) -> Exit {
         if plan.rows.is_empty() {
             self.print_verdict(split);
+            self.print_hints(split);
         }
         for line in terminal::plan(&self.report, self.messages.look()) {
             self.messages.summary(line);
@@ -185,7 +181,7 @@ impl Outputs<'_> {
         exit_of(first.is_some_and(|row| row.is_within) && self.report.has_verdict())
     }
 
-    /// Says how the split is, for people.
+    /// Says whether the split fits, before anything else of it.
     fn print_verdict(&self, split: &Split) {
         let (report, messages) = (&self.report, self.messages);
         let look = messages.look();
@@ -197,14 +193,18 @@ impl Outputs<'_> {
                 greedy.min_layers
             ));
         }
-        for line in terminal::pipeline(report, look) {
-            messages.summary(line);
-        }
+        messages.summary(terminal::verdict(report, split, look));
+    }
+
+    /// Says how the split is and what else can be done, for people.
+    fn print_hints(&self, split: &Split) {
+        let (report, messages) = (&self.report, self.messages);
+        let look = messages.look();
         if !(self.options.solve && self.options.format == Format::Table) {
             messages.summary(terminal::table(report, split, look));
         }
-        messages.summary(terminal::verdict(report, split, look));
-        for line in terminal::step(report, look) {
+        let lines = terminal::step(report, look).into_iter();
+        for line in lines.chain(terminal::pipeline(report, look)) {
             messages.summary(line);
         }
         if let Some(line) = terminal::proof(report) {
@@ -242,12 +242,10 @@ impl Outputs<'_> {
         let coverage = self.report.memory.coverage.iter();
         let mut misses = coverage.map(|own| (i128::from(own.rest), i128::from(own.recorded)));
         if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
-            let warning = Warning::new(format!(
-                "less than {ENOUGH} % is explained: {line}; see with --diagnose what is missing"
-            ));
+            let warning = Warning::new(format!("only {line}; see with --diagnose what is missing"));
             self.messages.warning(None, &warning);
         } else {
-            self.messages.summary(line);
+            self.messages.info(line);
         }
     }
 }

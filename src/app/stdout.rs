@@ -1,7 +1,8 @@
 //! Standard output: in sections that a program can tell apart, until its reader
 //! has had enough.
 
-use crate::report::{Format, Report, Split, Table, stage_table, terminal, write_stages};
+use crate::report::terminal::{self, TextStyle};
+use crate::report::{Format, Report, Split, Table, stage_table, write_stages};
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -90,19 +91,35 @@ impl<W: Write> Write for Results<W> {
 pub(super) struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,
+    /// How tables for people look.
+    look: TextStyle,
     /// Are there several?
     named: bool,
 }
 
 impl<'a, W: Write> Sections<'a, W> {
-    pub(super) fn new(out: &'a mut W, format: Format, count: usize) -> Self {
+    pub(super) fn new(out: &'a mut W, (format, look): (Format, TextStyle), count: usize) -> Self {
         let named = count > 1;
-        Self { out, format, named }
+        Self {
+            out,
+            format,
+            look,
+            named,
+        }
     }
 
     pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {
         self.name(table.name)?;
-        table.write(self.format, self.out)
+        match self.format {
+            Format::Table => writeln!(self.out, "{}", terminal::for_people(table, &self.look)),
+            format => table.write(format, self.out),
+        }
+    }
+
+    /// The IPUs of a compilation, aligned.
+    pub(super) fn aligned(&mut self, table: &str) -> io::Result<()> {
+        self.name("fit")?;
+        writeln!(self.out, "{table}")
     }
 
     /// The stages: by default, and as JSON, as the original tool wrote them.
@@ -110,7 +127,10 @@ impl<'a, W: Write> Sections<'a, W> {
         self.name("solve")?;
         match self.format {
             Format::Auto | Format::Json => write_stages(split, self.out),
-            Format::Table => terminal::stage_rows(report).write(self.format, self.out),
+            Format::Table => {
+                let aligned = terminal::table(report, split, &self.look);
+                writeln!(self.out, "{aligned}")
+            }
             Format::Tsv | Format::Csv => stage_table(report).write(self.format, self.out),
         }
     }

@@ -78,10 +78,10 @@ pub fn text(report: &Report) -> String {
 const STAGES: [&str; 14] = [
     "Stage",
     "Layers",
-    "Fullest tile",
-    "Bytes there",
+    "Tile",
+    "Peak memory",
     "Of the limit",
-    "Free there",
+    "Free",
     "Median tile",
     "Recomputed",
     "Stash",
@@ -95,10 +95,10 @@ const IPUS: [&str; 10] = [
     "IPU",
     "Layers",
     "Fits",
-    "Fullest tile",
-    "Bytes there",
+    "Tile",
+    "Peak memory",
     "Of the limit",
-    "Free there",
+    "Free",
     "Tiles over",
     "Overflowed",
     "Median tile",
@@ -167,13 +167,7 @@ fn given(report: &Report) -> String {
 }
 
 fn largest_layers(report: &Report) -> String {
-    let columns = [
-        "Layer",
-        "Fullest tile",
-        "Bytes there",
-        "Of the limit",
-        "All tiles",
-    ];
+    let columns = ["Layer", "Tile", "Peak memory", "Of the limit", "All tiles"];
     let mut layers = tables::layers(report);
     let bytes = |place: usize| report.layers[place].fullest_tile_bytes;
     let mut largest: Vec<usize> = (0..report.layers.len()).collect();

@@ -143,7 +143,9 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     let Some(step) = report.step.as_ref().filter(|_| fits) else {
         return Vec::new();
     };
-    let mut lines = vec![time(step), made_up_of(step)];
+    let mut lines = vec![time(step)];
+    let stages = report.split.as_ref().map_or(0, |split| split.stages.len());
+    lines.extend((stages > 1).then(|| made_up_of(step)));
     if let Some(least) = step.at_least_cycles.filter(|&least| least < step.cycles) {
         lines.push(
             say("not all splits could be tried: no step takes less than ")
@@ -164,7 +166,7 @@ fn time(step: &StepFacts) -> Sentence {
         batches => format!("{} micro-batches", grouped(batches)),
     };
     let why = match step.micro_batches_by_default && step.micro_batches > 1 {
-        true => " (the fewest that the schedule allows; --micro-batches has others)",
+        true => " (the fewest possible; --micro-batches takes more)",
         false => "",
     };
     let mut line = say(format!("a step of {batches}{why} takes "))
@@ -188,15 +190,17 @@ fn made_up_of(step: &StepFacts) -> Sentence {
         let share = cycles as f64 * 100.0 / step.cycles.max(1) as f64;
         format!("{share:.1} %")
     };
-    let mut line = say(format!(
-        "{:.1} % of it would be enough for a full pipeline, in which stage ",
-        step.efficiency * 100.0
-    ))
-    .count(step.slowest_stage, "/step/slowest_stage")
-    .text(" is the slowest; filling and draining take ")
-    .text(share(step.ramp_cycles));
+    let mut line = say("stage ")
+        .count(step.slowest_stage, "/step/slowest_stage")
+        .text(format!(
+            " is the slowest; a pipeline that is always full would take {:.1} % of the step, \
+             filling and draining takes {}",
+            step.efficiency * 100.0,
+            share(step.ramp_cycles)
+        ));
     line = match step.copy_cycles {
         Some(0) => line,
+        Some(copies) if copies.saturating_mul(1000) < step.cycles => line,
         Some(copies) => line.text(format!(", copies between IPUs {}", share(copies))),
         None => line.text(", copies between IPUs are not known without a clock"),
     };

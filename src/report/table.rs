@@ -1,6 +1,7 @@
 //! The table that every form shows: typed columns, and rows.
 
 use super::LayerNames;
+use super::terminal::TextStyle;
 use super::text::{grouped, grouped_signed, share, shown};
 use crate::escape;
 use crate::model::PseudoLayers;
@@ -235,13 +236,23 @@ impl Table {
     /// The same rows without those of these columns that are 0 or empty in all
     /// rows.
     pub fn without_zeros(self, names: &[&str]) -> Self {
-        let is_zero = |place: usize| {
+        self.without_below(1, names)
+    }
+
+    /// The same rows without those of these columns that are empty or below `least` in all
+    /// rows.
+    pub fn without_below(self, least: u64, names: &[&str]) -> Self {
+        let is_below = |place: usize| {
             let mut cells = self.rows.iter().map(|row| &row.cells[place]);
-            cells.all(|cell| matches!(cell, Cell::Number(0) | Cell::Empty))
+            cells.all(|cell| match cell {
+                Cell::Empty => true,
+                Cell::Number(number) => number.unsigned_abs() < u128::from(least),
+                _ => false,
+            })
         };
         let places = 0..self.columns.len();
         let places: Vec<usize> = places
-            .filter(|&place| !names.contains(&&*self.columns[place].name) || !is_zero(place))
+            .filter(|&place| !names.contains(&&*self.columns[place].name) || !is_below(place))
             .collect();
         self.at(&places)
     }
@@ -314,7 +325,10 @@ impl Table {
     /// When `out` cannot be written to.
     pub fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
         match format {
-            Format::Table => writeln!(out, "{}", super::terminal::aligned(self)),
+            Format::Table => {
+                let aligned = super::terminal::for_people(self, &TextStyle::default());
+                writeln!(out, "{aligned}")
+            }
             Format::Json => self.write_json(out),
             Format::Csv => self.write_delimited(b',', out),
             Format::Auto | Format::Tsv => self.write_delimited(b'\t', out),

@@ -2,7 +2,7 @@
 //! those that it has room for. New columns come last, so that programs may count.
 
 use super::table::{Cell, Column, Kind, Table, cells};
-use super::{LayerMemory, Report, Stage, Sweep, SweepRow};
+use super::{LayerMemory, Report, Stage, Sweep, SweepRow, step};
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
 
@@ -40,6 +40,9 @@ pub(super) const ADDED: [&str; 9] = [
     "Cycles",
 ];
 
+/// The time of a stage for a micro-batch, where the clock is known.
+pub(super) const TIME: &str = "Time (ms)";
+
 /// The bytes that were learnt: shown to programs too where they are not 0
 /// everywhere.
 pub(super) const LEARNT: &str = "Learnt";
@@ -52,9 +55,9 @@ const STAGES: [Column; 9] = [
     Column::new("Layers", Kind::Layers, ""),
     Column::text("Fits"),
     Column::new("Limit", Kind::Bytes, "/limit"),
-    Column::new("Fullest tile", Kind::Count, "/tile"),
-    Column::new("Bytes there", Kind::Bytes, "/bytes"),
-    Column::new("Free there", Kind::Free, "/free"),
+    Column::new("Tile", Kind::Count, "/tile"),
+    Column::new("Peak memory", Kind::Bytes, "/bytes"),
+    Column::new("Free", Kind::Free, "/free"),
 ];
 
 /// After the parts.
@@ -74,15 +77,11 @@ const MORE_OF_STAGES: [Column; 10] = [
 /// A row for each stage; its parts are those on its fullest tile. No rows without
 /// a split.
 pub fn stages(report: &Report) -> Table {
-    let learnt = [Column::new(LEARNT, Kind::Change, "")];
-    let columns = [
-        &STAGES[..],
-        &PARTS,
-        &MORE_OF_STAGES,
-        &PIPELINE_PARTS,
-        &learnt,
-    ]
-    .concat();
+    let last = [
+        Column::new(LEARNT, Kind::Change, ""),
+        Column::new(TIME, Kind::Count, ""),
+    ];
+    let columns = [&STAGES[..], &PARTS, &MORE_OF_STAGES, &PIPELINE_PARTS, &last].concat();
     let mut table = Table::of_layers("stages", &columns, report.pseudo_layers);
     for stage in report.split.iter().flat_map(|split| &split.stages) {
         let at = format!("/split/stages/{}/fullest_tile", stage.stage);
@@ -97,6 +96,10 @@ fn stage_cells(stage: &Stage, report: &Report) -> Vec<Cell> {
     let cut = cuts.find(|cut| cut.after_stage == stage.stage);
     let mut cycles = report.execution.iter().flat_map(|own| &own.stages);
     let cycles = cycles.find(|own| own.stage == stage.stage);
+    let cycles = cycles.map(|own| own.micro_batch_cycles.unwrap_or(own.cycles));
+    let time = cycles.zip(report.provenance.target.clock_hz);
+    let time = time.map(|(cycles, clock)| step::nanoseconds(cycles.into(), clock));
+    let milliseconds = time.map(|own| Cell::Decimal(format!("{:.3}", own as f64 / 1e6)));
     let mut cells = cells![
         stage.stage,
         Cell::Layer(stage.layer_from.clone()),
@@ -117,13 +120,13 @@ fn stage_cells(stage: &Stage, report: &Report) -> Vec<Cell> {
         stage.total,
         cut.map(|cut| cut.bytes),
         cut.map(|cut| cut.duplicated),
-        cycles.map(|own| own.micro_batch_cycles.unwrap_or(own.cycles)),
+        cycles,
         Cell::Share(full.bytes, full.limit),
         stage.pipeline.as_ref().map(|own| own.depth),
         stage.pipeline.as_ref().map(|own| own.copies),
     ]);
     cells.extend(of_pipeline);
-    cells.extend(cells![full.learnt]);
+    cells.extend(cells![full.learnt, milliseconds]);
     cells
 }
 
@@ -142,8 +145,8 @@ const LAYERS: [Column; 2] = [
 
 /// After the parts.
 const MORE_OF_LAYERS: [Column; 6] = [
-    Column::new("Fullest tile", Kind::Count, "/fullest_tile"),
-    Column::new("Bytes there", Kind::Bytes, "/fullest_tile_bytes"),
+    Column::new("Tile", Kind::Count, "/fullest_tile"),
+    Column::new("Peak memory", Kind::Bytes, "/fullest_tile_bytes"),
     Column::new("Cycles", Kind::Count, ""),
     Column::new("Of the limit", Kind::Share, ""),
     Column::new("Parts", Kind::Bar, ""),
@@ -201,8 +204,8 @@ pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 12] {
 const SWEEP: [Column; 11] = [
     Column::new("IPUs", Kind::Count, "/ipus"),
     Column::text("Fits"),
-    Column::new("Fullest tile", Kind::Bytes, "/fullest_tile_bytes"),
-    Column::new("Free there", Kind::Free, "/free"),
+    Column::new("Peak memory", Kind::Bytes, "/fullest_tile_bytes"),
+    Column::new("Free", Kind::Free, "/free"),
     Column::new("Over all cuts", Kind::Bytes, "/cut_bytes"),
     Column::new(
         "Cycles of the slowest stage",

@@ -9,40 +9,48 @@ pub use text_style::{Screen, Severity, TextStyle};
 use super::fit::{sentences as fit_sentences, tables as fit_tables};
 use super::sentences::{self, Sentence};
 use super::table::{Cell, Kind, Table as Rows};
-use super::{NO_VERDICT, Report, Split, Units, plan, step, tables};
+use super::{NO_VERDICT, Report, Split, Units, plan, step, tables, text};
+use crate::wording::listed;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
 /// Narrower bars say nothing, wider ones no more.
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
-/// One row for each stage; on a screen that has room, with a bar of its memory.
+/// One row for each stage with what people compare by; on a screen that has room, with a
+/// bar of its memory.
 pub fn table(report: &Report, split: &Split, look: &TextStyle) -> String {
-    let stages = stage_rows(report);
+    let stages = stage_rows(report, split);
     let fullest = split.stages.iter().map(|stage| &stage.fullest_tile);
     let bars = Bars::new(fullest.map(|tile| (tile.bytes, Some(tile.limit))));
     with_bars(&stages, &bars, look, split.limit)
 }
 
-/// The stages with the columns that people compare by.
-pub fn stage_rows(report: &Report) -> Rows {
+/// Time stands for cycles where it is known, and parts of memory that a pipeline adds are
+/// shown from 1 % of the limit on.
+fn stage_rows(report: &Report, split: &Split) -> Rows {
     let stages = tables::stages(report).only(&COLUMNS);
-    stages.without_zeros(&tables::ADDED)
+    let stages = match report.provenance.target.clock_hz {
+        Some(_) => stages.without("Cycles"),
+        None => stages.without(tables::TIME),
+    };
+    let stages = stages.without_zeros(&["Cycles", tables::TIME, tables::LEARNT]);
+    stages.without_below((split.limit / 100).max(1), &COLUMNS[6..11])
 }
 
 const COLUMNS: [&str; 12] = [
     "Stage",
     "Layers",
-    "Fullest tile",
-    "Bytes there",
+    "Peak memory",
+    "Of the limit",
+    tables::TIME,
+    "Cycles",
     "Recomputed",
     "Stash",
     "Accumulators",
     "Waiting",
     "Passing through",
     tables::LEARNT,
-    "Of the limit",
-    "Cycles",
 ];
 
 /// A bar for each row of a table.
@@ -60,19 +68,55 @@ impl Bars {
     }
 }
 
-/// What `--list-layers` shows on a screen: the layers, each with a bar of its bytes.
-pub fn layer_list(layers: &Rows, look: &TextStyle) -> Option<String> {
-    look.screen?;
-    let layers = layers.clone().only(&LAYER_COLUMNS);
-    let bytes = layers.rows.iter().map(|row| match row.cells[2] {
-        Cell::Number(bytes) => (u64::try_from(bytes).unwrap_or(0), None),
-        _ => (0, None),
+/// A table with aligned columns, of which those on the right are left out where it would be
+/// wider than there are columns of text.
+pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
+    let rows = match rows.name {
+        "sweep" => &rows
+            .clone()
+            .only(&SWEEP_COLUMNS)
+            .without_zeros(&SWEEP_COLUMNS[4..5]),
+        _ => rows,
+    };
+    let numbers = rows
+        .rows
+        .iter()
+        .flat_map(|row| rows.columns.iter().zip(&row.cells));
+    let bytes = numbers.filter_map(|(column, cell)| match (column.kind, cell) {
+        (Kind::Bytes, Cell::Number(bytes)) => u64::try_from(*bytes).ok(),
+        _ => None,
     });
-    let bars = Bars::new(bytes);
-    Some(with_bars(&layers, &bars, look, bars.largest))
+    let units = look.units.for_bytes(bytes.max().unwrap_or(0));
+    let table = plain_table(rows, units);
+    let Some(width) = look.width() else {
+        return table.trim_fmt();
+    };
+    let widths = table.column_max_content_widths().into_iter();
+    let mut taken = 0;
+    let shown = widths.take_while(|&own| {
+        taken += usize::from(own) + 2;
+        taken <= width + 1
+    });
+    let shown = shown.count().max(2);
+    if shown >= rows.columns.len() {
+        return table.trim_fmt();
+    }
+    let names = rows.columns.iter().map(|column| column.name.as_ref());
+    let names: Vec<&str> = names.collect();
+    let left_out: Vec<String> = names[shown..].iter().map(|own| text::shown(own)).collect();
+    let note = format!("not shown: {}; --format tsv has all", listed(&left_out));
+    let table = plain_table(&rows.clone().only(&names[..shown]), units);
+    format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
 }
 
-const LAYER_COLUMNS: [&str; 5] = ["Layer", "Operations", "Bytes", "First step", "Last step"];
+const SWEEP_COLUMNS: [&str; 6] = [
+    "IPUs",
+    "Fits",
+    "Peak memory",
+    "Of the limit",
+    "Cycles of a step",
+    "Layers of each stage",
+];
 
 /// A table with amounts in the unit of `limit`; on a screen that has room, with a bar
 /// for each row.
@@ -89,11 +133,6 @@ fn with_bars(rows: &Rows, bars: &Bars, look: &TextStyle, limit: u64) -> String {
         add_bars(&mut lines, bars, look, screen.width);
     }
     lines.join("\n")
-}
-
-/// Aligned columns, in bytes.
-pub(super) fn aligned(rows: &Rows) -> String {
-    plain_table(rows, Units::Bytes).trim_fmt()
 }
 
 fn plain_table(rows: &Rows, units: Units) -> Table {
@@ -144,36 +183,48 @@ fn add_bars(lines: &mut [String], of: &Bars, look: &TextStyle, width: usize) {
     }
 }
 
-/// Whether a compilation fits: a row for each IPU, the verdict, and the sentences
-/// about it; then the same for what was predicted.
-pub fn fit(report: &Report, look: &TextStyle) -> Vec<String> {
+/// Whether a compilation fits.
+pub fn fit_verdict(report: &Report, look: &TextStyle) -> String {
+    let (tone, word) = match report.fit.as_ref().is_some_and(|fit| fit.fits) {
+        true => (Severity::Good, "SUCCESS:"),
+        false => (Severity::Bad, "FAILURE:"),
+    };
+    match &report.fit {
+        Some(fit) if report.has_verdict() => {
+            format!("{} {}", look.toned(tone, word), fit_sentences::verdict(fit))
+        }
+        _ => look.toned(Severity::Bad, NO_VERDICT),
+    }
+}
+
+/// A row for each IPU of a compilation.
+pub fn fit_table(report: &Report, look: &TextStyle) -> String {
+    let Some(fit) = &report.fit else {
+        return String::new();
+    };
+    let ipus = fit_tables::ipus(fit).only(&FIT_COLUMNS);
+    let fullest = fit.ipus.iter().map(|own| &own.fullest_tile);
+    with_bars(
+        &ipus.without_zeros(&["Layers", "Tiles over", "Overflowed"]),
+        &Bars::new(fullest.map(|tile| (tile.bytes, Some(tile.limit)))),
+        look,
+        fit.limit,
+    )
+}
+
+/// The sentences about a compilation; then what was predicted of it.
+pub fn fit_lines(report: &Report, look: &TextStyle) -> Vec<String> {
     let Some(fit) = &report.fit else {
         return Vec::new();
     };
     let words = Words::new(report, look);
-    let ipus = fit_tables::ipus(fit).only(&FIT_COLUMNS);
-    let fullest = fit.ipus.iter().map(|own| &own.fullest_tile);
-    let table = with_bars(
-        &ipus.without_zeros(&["Layers", "Overflowed"]),
-        &Bars::new(fullest.map(|tile| (tile.bytes, Some(tile.limit)))),
-        look,
-        fit.limit,
-    );
-    let (tone, word) = match fit.fits {
-        true => (Severity::Good, "SUCCESS:"),
-        false => (Severity::Bad, "FAILURE:"),
-    };
-    let verdict = match report.has_verdict() {
-        true => format!("{} {}", look.toned(tone, word), fit_sentences::verdict(fit)),
-        false => look.toned(Severity::Bad, NO_VERDICT),
-    };
-    let mut lines = vec![table, verdict];
-    lines.extend(fit_sentences::lines(fit).iter().map(|own| words.say(own)));
+    let lines = fit_sentences::lines(fit);
+    let mut lines: Vec<String> = lines.iter().map(|own| words.say(own)).collect();
     if let Some(against) = &fit.against {
         // Of other cuts, what differs says nothing.
         if against.cut_elsewhere.is_none() {
             let stages = fit_tables::stages(against, report.pseudo_layers);
-            let stages = stages.only(&fit_tables::FOR_PEOPLE).without("Free there");
+            let stages = stages.only(&fit_tables::FOR_PEOPLE).without("Free");
             lines.push(plain_table(&stages, words.units).trim_fmt());
         }
         let said = fit_sentences::against(against);
@@ -182,15 +233,14 @@ pub fn fit(report: &Report, look: &TextStyle) -> Vec<String> {
     lines
 }
 
-const FIT_COLUMNS: [&str; 8] = [
+const FIT_COLUMNS: [&str; 7] = [
     "IPU",
     "Layers",
-    "Fullest tile",
-    "Bytes there",
-    "Free there",
+    "Peak memory",
+    "Of the limit",
+    "Free",
     "Tiles over",
     "Overflowed",
-    "Of the limit",
 ];
 
 /// `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with what is missing.
@@ -199,22 +249,26 @@ pub fn verdict(report: &Report, split: &Split, look: &TextStyle) -> String {
     if !report.has_verdict() {
         return format!("{}: [ {stages} ]", look.toned(Severity::Bad, NO_VERDICT));
     }
+    let words = Words::new(report, look);
     if split.fits {
         let success = look.toned(Severity::Good, "SUCCESS:");
-        return format!("{success} [ {stages} ]");
+        let fits = words.part(&sentences::fits(report, split));
+        return format!("{success} [ {stages} ] {fits}");
     }
-    let words = Words::new(report, look);
     let failure = look.toned(Severity::Bad, "FAILURE:");
-    let shortfall = words.say(&sentences::shortfall(report, split));
+    let shortfall = words.part(&sentences::shortfall(report, split));
     let mut lines = vec![format!("{failure} [ {stages} ] {shortfall}")];
     lines.extend(words.indented(&sentences::too_large(report)));
     lines.join("\n")
 }
 
-/// What a step of the pipeline takes.
+/// Where the most memory is, what a step of the pipeline takes, and whether fewer IPUs
+/// would be enough.
 pub fn step(report: &Report, look: &TextStyle) -> Vec<String> {
     let words = Words::new(report, look);
-    let lines = step::sentences(report);
+    let peak = sentences::most_memory(report).into_iter();
+    let lines = peak.chain(step::sentences(report));
+    let lines: Vec<Sentence> = lines.chain(sentences::fewer_ipus(report)).collect();
     lines.iter().map(|own| words.say(own)).collect()
 }
 
@@ -271,7 +325,7 @@ pub fn pipeline(report: &Report, look: &TextStyle) -> Vec<String> {
 /// What shows that the split is the best, in one line; `None` when nothing does.
 pub fn proof(report: &Report) -> Option<String> {
     let proof = sentences::proof(report.proof.as_ref()?)?;
-    Some(proof.plain(Units::Bytes, report.pseudo_layers))
+    Some(proof.capital().plain(Units::Bytes, report.pseudo_layers))
 }
 
 /// One line about how much of the fullest tile is explained, and by what;
@@ -290,7 +344,7 @@ pub fn explain(report: &Report, look: &TextStyle) -> String {
     lines.join("\n")
 }
 
-/// How amounts and layers are written: all amounts in the unit of the limit.
+/// How sentences, amounts and layers are written: all amounts in the unit of the limit.
 struct Words<'a> {
     report: &'a Report,
     units: Units,
@@ -302,12 +356,18 @@ impl<'a> Words<'a> {
         Self { report, units }
     }
 
+    /// A line of its own.
     fn say(&self, sentence: &Sentence) -> String {
+        self.part(&sentence.clone().capital())
+    }
+
+    /// What another line goes on with.
+    fn part(&self, sentence: &Sentence) -> String {
         sentence.plain(self.units, self.report.pseudo_layers)
     }
 
     fn indented(&self, sentences: &[Sentence]) -> Vec<String> {
-        let lines = sentences.iter().map(|own| format!("  {}", self.say(own)));
+        let lines = sentences.iter().map(|own| format!("  {}", self.part(own)));
         lines.collect()
     }
 }

@@ -67,11 +67,11 @@ const IPUS: [Column; 14] = [
     Column::new("Layers", Kind::Layers, ""),
     Column::text("Fits"),
     Column::new("Limit", Kind::Bytes, "/fullest_tile/limit"),
-    Column::new("Fullest tile", Kind::Count, "/fullest_tile/tile"),
+    Column::new("Tile", Kind::Count, "/fullest_tile/tile"),
     Column::new("On its IPU", Kind::Count, "/fullest_tile/tile_of_ipu"),
-    Column::new("Bytes there", Kind::Bytes, "/fullest_tile/bytes"),
+    Column::new("Peak memory", Kind::Bytes, "/fullest_tile/bytes"),
     Column::new("Of the limit", Kind::Share, ""),
-    Column::new("Free there", Kind::Free, "/fullest_tile/free"),
+    Column::new("Free", Kind::Free, "/fullest_tile/free"),
     Column::new("Tiles over", Kind::Count, "/tiles_over"),
     Column::new("Overflowed", Kind::Bytes, "/overflowed"),
     Column::new("Median tile", Kind::Bytes, "/tiles/median"),
@@ -143,7 +143,7 @@ const CATEGORIES: [Column; 4] = [
     Column::new("IPU", Kind::Count, ""),
     Column::text("Category"),
     Column::new("All tiles", Kind::Bytes, "/all_tiles"),
-    Column::new("Fullest tile", Kind::Bytes, "/fullest_tile"),
+    Column::new("On the fullest tile", Kind::Bytes, "/fullest_tile"),
 ];
 
 /// A row for each category that an IPU has bytes of, IPU by IPU.
@@ -170,7 +170,7 @@ const STAGES: [Column; 12] = [
     Column::new("Recorded", Kind::Bytes, "/recorded"),
     Column::new("Difference", Kind::Change, "/difference"),
     Column::text("Of the predicted"),
-    Column::new("Free there", Kind::Free, "/free"),
+    Column::new("Free", Kind::Free, "/free"),
     Column::text("Most of it"),
     Column::new("All tiles predicted", Kind::Bytes, "/predicted_total"),
     Column::new("All tiles recorded", Kind::Bytes, "/recorded_total"),
@@ -186,7 +186,7 @@ pub(in crate::report) const FOR_PEOPLE: [&str; 9] = [
     "Recorded",
     "Difference",
     "Of the predicted",
-    "Free there",
+    "Free",
     "Most of it",
 ];
 

@@ -72,6 +72,7 @@ mod tests {
         TextStyle {
             units: Units::Bytes,
             screen: Some(screen),
+            columns: None,
         }
     }
 
