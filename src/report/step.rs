@@ -4,7 +4,7 @@ use super::Report;
 use super::sentences::{Sentence, say};
 use super::text::grouped;
 use crate::search::SearchResult;
-use crate::time::{StageTimes, StepTime};
+use crate::time::{StageTimes, StepTime, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -125,11 +125,6 @@ fn slowest(times: &StageTimes, found: &SearchResult) -> usize {
     });
     let slowest = cycles.rev().max_by_key(|&(cycles, _)| cycles);
     slowest.map_or(0, |(_, stage)| stage)
-}
-
-/// What is beyond any real number of cycles is shown as the highest.
-pub(super) fn narrow(cycles: u128) -> u64 {
-    u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
 /// The cycles of a step, for a table that compares splits.
