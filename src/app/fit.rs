@@ -15,8 +15,8 @@ use crate::model::{LayersByIpu, Operation};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
 use crate::report::{
-    Against, Calibration, CalibrationError, Files, FitInputs, Format, Provenance, Report, Table,
-    fit_tables, terminal,
+    Against, Calibration, CalibrationError, Files, FitInputs, Form, Format, Part, Provenance,
+    Report, tables_of,
 };
 use crate::trust::check_debug;
 use crate::witnesses::{are_refused, judge};
@@ -211,27 +211,28 @@ fn print(
     messages: Messages,
     out: &mut impl Write,
 ) -> Result<Exit> {
-    // People get one table, with what matters of these.
-    let tables: Vec<Table> = match options.format {
-        Format::Table => Vec::new(),
-        _ => fit_tables(report),
+    let is_for_people = options.format == Format::Table;
+    let tables = match is_for_people {
+        // The others are among the sentences.
+        true => tables_of(report, Form::Terminal)
+            .into_iter()
+            .take(1)
+            .collect(),
+        false => tables_of(report, Form::Csv),
     };
+    let count = tables.len() + export::to_standard_output(options);
     let look = messages.look_of_results();
-    let count = tables.len().max(1) + export::to_standard_output(options);
     let mut sections = Sections::new(out, (options.format, look), count);
-    messages.summary(terminal::fit_verdict(report, messages.look()));
-    match options.format {
-        Format::Table => sections.aligned(&terminal::fit_table(report, &look))?,
-        _ => messages.summary(terminal::fit_table(report, messages.look())),
-    }
+    messages.sections(report, |own| own.part == Part::Verdict);
     for table in tables {
         sections.table(&table)?;
     }
     export::write(options, report, "", &mut sections, messages)?;
     sections.flush()?;
-    for line in terminal::fit_lines(report, messages.look()) {
-        messages.summary(line);
-    }
+    messages.sections(report, |own| match own.part {
+        Part::Table => !is_for_people,
+        part => part == Part::Answer,
+    });
     Ok(match &report.fit {
         _ if are_refused(&report.contradictions) => Exit::Unreadable,
         fit => exit_of(fit.as_ref().is_some_and(|fit| fit.fits)),

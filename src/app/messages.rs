@@ -2,8 +2,8 @@
 
 use crate::message::Warning;
 use crate::progress::{Progress, bars};
-use crate::report::terminal::{Screen, Severity, TextStyle};
-use crate::report::{Units, printable};
+use crate::report::terminal::{self, Screen, Severity, TextStyle};
+use crate::report::{Part, Report, Section, Units, printable};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
@@ -20,7 +20,7 @@ impl Messages {
     /// Amounts are given in `units`.
     pub fn new(quiet: bool, verbose: u8, units: Units) -> Self {
         let level = if quiet { -1 } else { verbose.min(2) as i8 };
-        let look = look(units, &io::stderr());
+        let look = on_stderr(units);
         Self { level, look }
     }
 
@@ -31,7 +31,7 @@ impl Messages {
 
     /// How tables for people are to look on standard output.
     pub fn look_of_results(&self) -> TextStyle {
-        look(self.look.units, &io::stdout())
+        on_stdout(self.look.units)
     }
 
     /// Something is wrong with the input, but not so that it cannot be used; `file` is
@@ -42,9 +42,26 @@ impl Messages {
         self.write(-1, format_args!("{head} {file}{}", printable(warning)));
     }
 
+    /// The sections of a report that are wanted; a proof is for who wants to know more.
+    pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
+        for (section, line) in terminal::sections(report, &self.look, is_wanted) {
+            match section.part {
+                Part::Proof => self.info(line),
+                _ => self.summary(line),
+            }
+        }
+    }
+
     /// A result for people.
     pub fn summary(&self, text: impl Display) {
         self.write(0, format_args!("{text}"));
+    }
+
+    /// What is to be copied, in one piece however wide it is.
+    pub fn whole(&self, text: &str) {
+        if self.level >= 0 {
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        }
     }
 
     /// What was read and found (`-v`).
@@ -78,7 +95,7 @@ impl Messages {
 
 /// Reports why the run ended; not even `-q` silences it.
 pub fn error(error: &anyhow::Error) {
-    let look = look(Units::default(), &io::stderr());
+    let look = on_stderr(Units::default());
     // It may hold names from a file, but also line ends of its own.
     let text = format!("{error:#}");
     let lines: Vec<String> = text.split('\n').map(printable).collect();
@@ -90,47 +107,47 @@ pub fn error(error: &anyhow::Error) {
     let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
 }
 
-/// Standard output or standard error.
-#[cfg(unix)]
-trait Stream: IsTerminal + anstream::stream::RawStream + std::os::fd::AsFd {}
-#[cfg(unix)]
-impl<S: IsTerminal + anstream::stream::RawStream + std::os::fd::AsFd> Stream for S {}
-/// Standard output or standard error.
-#[cfg(windows)]
-trait Stream: IsTerminal + anstream::stream::RawStream + std::os::windows::io::AsHandle {}
-#[cfg(windows)]
-impl<S: IsTerminal + anstream::stream::RawStream + std::os::windows::io::AsHandle> Stream for S {}
-
 /// Columns of a terminal that does not say how many it has.
 const USUAL_WIDTH: usize = 80;
 
-/// How text looks on this stream. `COLUMNS` says how wide it may be, even where it is no
-/// terminal.
-fn look<S: Stream>(units: Units, stream: &S) -> TextStyle {
+/// How text looks on standard error.
+fn on_stderr(units: Units) -> TextStyle {
+    let stream = io::stderr();
+    let size = terminal_size::terminal_size_of(&stream);
+    let choice = anstream::AutoStream::choice(&stream);
+    look(units, stream.is_terminal(), size, choice)
+}
+
+/// The same on standard output.
+fn on_stdout(units: Units) -> TextStyle {
+    let stream = io::stdout();
+    let size = terminal_size::terminal_size_of(&stream);
+    let choice = anstream::AutoStream::choice(&stream);
+    look(units, stream.is_terminal(), size, choice)
+}
+
+/// How text looks on a stream. `COLUMNS` says how wide it may be, even where it is no
+/// terminal; `NO_COLOR`, `CLICOLOR` and `TERM` have their say about colours.
+fn look(
+    units: Units,
+    is_terminal: bool,
+    size: Option<(terminal_size::Width, terminal_size::Height)>,
+    choice: anstream::ColorChoice,
+) -> TextStyle {
     let columns = std::env::var("COLUMNS").ok();
     let columns = columns.and_then(|columns| columns.parse().ok());
     let columns = columns.filter(|&columns| columns > 0);
-    TextStyle {
-        units,
-        screen: screen(stream, columns),
-        columns,
-    }
-}
-
-/// What a stream is, if it is a terminal. `NO_COLOR`, `CLICOLOR` and `TERM` have their
-/// say about colours.
-fn screen<S: Stream>(stream: &S, columns: Option<usize>) -> Option<Screen> {
-    if !IsTerminal::is_terminal(stream) {
-        return None;
-    }
-    let size = terminal_size::terminal_size_of(stream);
-    let size = size.map_or(USUAL_WIDTH, |(width, _)| width.0.into());
-    let choice = anstream::AutoStream::choice(stream);
-    Some(Screen {
-        width: columns.unwrap_or(size),
+    let width = size.map_or(USUAL_WIDTH, |(width, _)| width.0.into());
+    let screen = is_terminal.then(|| Screen {
+        width: columns.unwrap_or(width),
         colour: choice != anstream::ColorChoice::Never,
         unicode: is_unicode(),
-    })
+    });
+    TextStyle {
+        units,
+        screen,
+        columns,
+    }
 }
 
 /// Does the locale say UTF-8? The first of the variables that is set decides.

@@ -10,8 +10,8 @@ mod given;
 mod input;
 mod layers;
 mod messages;
+mod next;
 mod output;
-mod plan;
 mod request;
 mod stdout;
 mod tables;
@@ -221,7 +221,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         what_if.memories = memories;
     }
     if let Some(plan) = &mut report.plan {
-        plan::add_commands(plan, options, positions);
+        next::add_commands(plan, options, positions);
     }
     let has_verdict = !are_refused(&report.contradictions);
     let outputs = Outputs {

@@ -1,7 +1,7 @@
 //! All results of a run, printed in their order.
 
 use super::messages::Messages;
-use super::plan::next_steps;
+use super::next;
 use super::stdout::Sections;
 use super::{Exit, Options, export, refused};
 use crate::analysis::shown;
@@ -10,7 +10,7 @@ use crate::message::Warning;
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
 use crate::report::{
-    Format, PlanFacts, Report, Split, Table, plan_table, short_plan_table, sweep_table, terminal,
+    Form, Format, Part, PlanFacts, Report, Section, Table, plan_table, sweep_table, terminal,
 };
 use crate::search::{Outcome, SearchResult};
 use anyhow::{Context, Result};
@@ -93,8 +93,8 @@ impl Outputs<'_> {
             self.messages,
         )?;
         if self.options.explain {
-            let explained = terminal::explain(&self.report, self.messages.look());
-            self.messages.summary(explained);
+            let explained = |own: &Section| own.part == Part::Explanation;
+            self.messages.sections(&self.report, explained);
         }
         if self.compare(&mut sections)? {
             exit = Exit::DoesNotFit;
@@ -117,24 +117,27 @@ impl Outputs<'_> {
     /// Prints what the search found; the exit code says whether it fits.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let report = &self.report;
-        if let Some(sweep) = &report.sweep {
-            sections.table(&sweep_table(sweep, report.pseudo_layers).without("Of the limit"))?;
+        if report.sweep.is_some() {
+            let table = sweep_table(report);
+            sections.table(&match self.options.format {
+                Format::Table => table,
+                _ => table.shown_in(Form::Csv),
+            })?;
         }
-        let for_people = self.options.format == Format::Table;
-        if let Some(plan) = &report.plan {
-            let table = if for_people {
-                short_plan_table
-            } else {
-                plan_table
-            };
-            sections.table(&table(plan, report.pseudo_layers))?;
+        if report.plan.is_some() {
+            let recommended = |own: &Section| own.part == Part::Recommendation;
+            self.messages.sections(report, recommended);
+            let table = plan_table(report);
+            if !(table.rows.is_empty() && self.options.format == Format::Table) {
+                sections.table(&table)?;
+            }
         }
         let Some(split) = &report.split else {
             return Ok(Exit::Done);
         };
         let is_planned = self.options.plan && !self.options.wants_verdict();
         if !is_planned {
-            self.print_verdict(split);
+            self.print_verdict();
         }
         let forms = self.options.forms();
         let emit = |form| emit::emit(form, report, &modules(self.options));
@@ -148,12 +151,11 @@ impl Outputs<'_> {
         }
         sections.flush()?;
         if let Some(plan) = report.plan.as_ref().filter(|_| is_planned) {
-            return Ok(self.print_plan(plan, split));
+            return Ok(self.print_plan(plan));
         }
-        self.print_hints(split);
-        for line in terminal::plan(report, self.messages.look()) {
-            self.messages.summary(line);
-        }
+        self.print_answer();
+        self.messages.sections(report, |own| own.part == Part::Plan);
+        self.print_next(&next::after_split(report, self.options));
         let is_in_time = report.step.as_ref().is_none_or(|step| step.is_within);
         Ok(exit_of(
             split.fits && is_in_time || !self.options.wants_verdict(),
@@ -161,30 +163,29 @@ impl Outputs<'_> {
     }
 
     /// Says what is recommended, or why nothing fits.
-    fn print_plan(&self, plan: &PlanFacts, split: &Split) -> Exit {
+    fn print_plan(&self, plan: &PlanFacts) -> Exit {
         if plan.rows.is_empty() {
-            self.print_verdict(split);
-            self.print_hints(split);
+            self.print_verdict();
+            self.print_answer();
         }
-        for line in terminal::plan(&self.report, self.messages.look()) {
-            self.messages.summary(line);
-        }
+        let of_plan = |own: &Section| own.part == Part::Plan || own.id == "tried";
+        self.messages.sections(&self.report, of_plan);
         let first = plan.rows.first();
-        let framework = self.report.pipeline.as_ref().map(|own| own.framework);
-        for line in first
-            .map(|row| next_steps(row, framework))
-            .into_iter()
-            .flatten()
-        {
-            self.messages.summary(line);
-        }
+        let next = first.map(|row| next::after_plan(row, &self.report, self.options));
+        self.print_next(&next.unwrap_or_default());
         exit_of(first.is_some_and(|row| row.is_within) && self.report.has_verdict())
     }
 
-    /// Says whether the split fits, before anything else of it.
-    fn print_verdict(&self, split: &Split) {
+    /// Says what to type next.
+    fn print_next(&self, lines: &[String]) {
+        for line in lines {
+            self.messages.whole(line);
+        }
+    }
+
+    /// Says whether the split fits, before anything else about it.
+    fn print_verdict(&self) {
         let (report, messages) = (&self.report, self.messages);
-        let look = messages.look();
         if let Some(Outcome::Greedy(greedy)) = self.found.as_ref().map(|found| &found.outcome) {
             messages.summary(format_args!(
                 "greedy: {} at {} of the memory of a tile and at least {} layers in a stage",
@@ -193,26 +194,16 @@ impl Outputs<'_> {
                 greedy.min_layers
             ));
         }
-        messages.summary(terminal::verdict(report, split, look));
+        messages.sections(report, |own| own.part == Part::Verdict);
     }
 
     /// Says how the split is and what else can be done, for people.
-    fn print_hints(&self, split: &Split) {
-        let (report, messages) = (&self.report, self.messages);
-        let look = messages.look();
-        if !(self.options.solve && self.options.format == Format::Table) {
-            messages.summary(terminal::table(report, split, look));
-        }
-        let lines = terminal::step(report, look).into_iter();
-        for line in lines.chain(terminal::pipeline(report, look)) {
-            messages.summary(line);
-        }
-        if let Some(line) = terminal::proof(report) {
-            messages.info(line);
-        }
-        for line in terminal::remarks(report, look) {
-            messages.summary(line);
-        }
+    fn print_answer(&self) {
+        let is_printed = self.options.solve && self.options.format == Format::Table;
+        self.messages.sections(&self.report, |own| match own.part {
+            Part::Table => !is_printed,
+            part => [Part::Answer, Part::Proof].contains(&part),
+        });
     }
 
     /// Prints what changed. True when the model fitted and no longer does.
@@ -236,15 +227,13 @@ impl Outputs<'_> {
     fn print_coverage(&self) {
         /// Below this percentage the operations explain too little.
         const ENOUGH: i128 = 95;
-        let Some(line) = terminal::coverage(&self.report, self.messages.look()) else {
-            return;
-        };
+        let line = terminal::text(&self.report, self.messages.look(), &[Part::Coverage]);
         let coverage = self.report.memory.coverage.iter();
         let mut misses = coverage.map(|own| (i128::from(own.rest), i128::from(own.recorded)));
         if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
             let warning = Warning::new(format!("only {line}; see with --diagnose what is missing"));
             self.messages.warning(None, &warning);
-        } else {
+        } else if !line.is_empty() {
             self.messages.info(line);
         }
     }

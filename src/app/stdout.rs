@@ -110,16 +110,7 @@ impl<'a, W: Write> Sections<'a, W> {
 
     pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {
         self.name(table.name)?;
-        match self.format {
-            Format::Table => writeln!(self.out, "{}", terminal::for_people(table, &self.look)),
-            format => table.write(format, self.out),
-        }
-    }
-
-    /// The IPUs of a compilation, aligned.
-    pub(super) fn aligned(&mut self, table: &str) -> io::Result<()> {
-        self.name("fit")?;
-        writeln!(self.out, "{table}")
+        self.write(table)
     }
 
     /// The stages: by default, and as JSON, as the original tool wrote them.
@@ -127,11 +118,15 @@ impl<'a, W: Write> Sections<'a, W> {
         self.name("solve")?;
         match self.format {
             Format::Auto | Format::Json => write_stages(split, self.out),
-            Format::Table => {
-                let aligned = terminal::table(report, split, &self.look);
-                writeln!(self.out, "{aligned}")
-            }
-            Format::Tsv | Format::Csv => stage_table(report).write(self.format, self.out),
+            Format::Table => self.write(&stage_table(report)),
+            Format::Tsv | Format::Csv => self.write(&stage_table(report).without("Time")),
+        }
+    }
+
+    fn write(&mut self, table: &Table) -> io::Result<()> {
+        match self.format {
+            Format::Table => writeln!(self.out, "{}", terminal::for_people(table, &self.look)),
+            format => table.write(format, self.out),
         }
     }
 

@@ -6,9 +6,6 @@ use crate::memory::{MemoryModel, Parts};
 use crate::model::{Layering, Model, NO_LAYER, Operation, Placement};
 use rustc_hash::FxHashSet;
 
-/// How the table of layers is called.
-pub const LAYER_LIST: &str = "list-layers";
-
 /// How many operations without a layer are shown.
 const MISSED_SHOWN: usize = 10;
 
@@ -54,7 +51,7 @@ fn layers(model: &Model, layering: &Layering, memory: &MemoryModel<'_>, parts: &
     let rows = rows(model, layering, parts);
     let name = |operation: usize| &*model.operations[operation].name;
     let alone = memory.single_layers();
-    let mut table = Table::new(LAYER_LIST, &LAYERS);
+    let mut table = Table::new("list-layers", &LAYERS);
     let layers = layering.names.iter().zip(rows).zip(&alone).skip(1);
     for ((layer, row), memory) in layers {
         let cells = cells![

@@ -24,6 +24,7 @@ mod csv;
 mod diagnosis;
 mod downsample;
 pub mod emit;
+mod fields;
 mod fit;
 #[cfg(test)]
 mod hostile;
@@ -40,6 +41,7 @@ mod provenance;
 #[cfg(test)]
 mod pseudo_layer_forms;
 mod recorded;
+mod sections;
 mod sentences;
 mod split;
 mod step;
@@ -61,7 +63,6 @@ pub use breakdown::{affinity, communication, layers, operations, totals};
 pub use build::{Detail, Inputs, PageVariables, Peaks};
 pub use csv::write as write_csv;
 pub use diagnosis::tables as diagnosis;
-pub use fit::tables::all as fit_tables;
 pub use fit::{
     Against, AgainstError, CalibratedIpu, CalibratedModel, Calibration, CalibrationError,
     CalibrationFormat, CutElsewhere, Fit, FitInputs, IpuFit, LearntPart, MatchedBy, NamedBytes,
@@ -69,20 +70,21 @@ pub use fit::{
 };
 pub use html::text as html;
 pub use json::{write_report as write_json, write_stages};
-pub use layer_list::{LAYER_LIST, layer_list};
+pub use layer_list::layer_list;
 pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use markdown::text as markdown;
 pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVariable};
-pub use plan::{PlanFacts, PlanRow, short_table as short_plan_table, table as plan_table};
+pub use plan::{PlanFacts, PlanRow, table as plan_table};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{
     CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
     RecordedMemory, StageCycles, TileTotals,
 };
+pub use sections::{Part, Section, tables_of};
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
 pub use step::StepFacts;
-pub use table::{Format, Table};
+pub use table::{Form, Format, Table};
 pub use tables::{stages as stage_table, sweep as sweep_table};
 pub use text::printable;
 pub use tile_map::{TileCategory, TileMap, TileVariables, VariableKind};
