@@ -59,7 +59,7 @@ pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
 }
 
 /// How a run ends that gives a verdict.
-pub(super) fn exit_of(fits: bool) -> Exit {
+fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
@@ -72,12 +72,36 @@ fn modules(options: &Options) -> Modules<'_> {
     }
 }
 
-impl Outputs<'_> {
+impl<'a> Outputs<'a> {
+    /// Only a report.
+    pub(super) fn new(options: &'a Options, messages: Messages, report: Report) -> Self {
+        Self {
+            options,
+            messages,
+            tables: Vec::new(),
+            found: None,
+            lp: String::new(),
+            diagnosis: Vec::new(),
+            report,
+            earlier: None,
+        }
+    }
+
     /// Prints everything, results to `out`, and says how the run ends.
     pub(super) fn print(&self, out: &mut impl Write) -> Result<Exit> {
+        let exit = self.print_all(out)?;
+        let has_verdict = self.report.has_verdict();
+        Ok(if has_verdict { exit } else { Exit::Unreadable })
+    }
+
+    fn print_all(&self, out: &mut impl Write) -> Result<Exit> {
         let count = self.count();
         let look = self.messages.look_of_results();
         let mut sections = Sections::new(out, (self.options.format, look), count);
+        if self.report.fit.is_some() {
+            let verdict = |own: &Section| own.part == Part::Verdict;
+            self.messages.sections(&self.report, verdict);
+        }
         for table in &self.tables {
             sections.table(table)?;
         }
@@ -95,6 +119,11 @@ impl Outputs<'_> {
         if self.options.explain {
             let explained = |own: &Section| own.part == Part::Explanation;
             self.messages.sections(&self.report, explained);
+        }
+        if let Some(fit) = &self.report.fit {
+            sections.flush()?;
+            self.print_rest(self.options.format == Format::Table);
+            return Ok(exit_of(fit.fits));
         }
         if self.compare(&mut sections)? {
             exit = Exit::DoesNotFit;
@@ -153,7 +182,7 @@ impl Outputs<'_> {
         if let Some(plan) = report.plan.as_ref().filter(|_| is_planned) {
             return Ok(self.print_plan(plan));
         }
-        self.print_answer();
+        self.print_rest(self.options.solve && self.options.format == Format::Table);
         self.messages.sections(report, |own| own.part == Part::Plan);
         self.print_next(&next::after_split(report, self.options));
         let is_in_time = report.step.as_ref().is_none_or(|step| step.is_within);
@@ -166,7 +195,7 @@ impl Outputs<'_> {
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
         if plan.rows.is_empty() {
             self.print_verdict();
-            self.print_answer();
+            self.print_rest(self.options.solve && self.options.format == Format::Table);
         }
         let of_plan = |own: &Section| own.part == Part::Plan || own.id == "tried";
         self.messages.sections(&self.report, of_plan);
@@ -197,9 +226,9 @@ impl Outputs<'_> {
         messages.sections(report, |own| own.part == Part::Verdict);
     }
 
-    /// Says how the split is and what else can be done, for people.
-    fn print_answer(&self) {
-        let is_printed = self.options.solve && self.options.format == Format::Table;
+    /// Says how the split is and what else can be done, for people; with its table, unless
+    /// standard output has that.
+    fn print_rest(&self, is_printed: bool) {
         self.messages.sections(&self.report, |own| match own.part {
             Part::Table => !is_printed,
             part => [Part::Answer, Part::Proof].contains(&part),

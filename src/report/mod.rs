@@ -4,8 +4,9 @@
 //! makes it (`build`), and every output form is a pure function of it: `json`,
 //! `csv`, `markdown` and `html` in files, [`emit`] and tables on standard output,
 //! [`terminal`] on standard error, and [`compare`] with an earlier one. What
-//! several forms show is in one place: rows and columns in `tables`, sentences in
-//! `sentences`, names of layers in `layer_names`.
+//! several forms show is in one place: `sections` has what each form shows and in which
+//! order, `tables` rows and columns, `sentences` what is said, `layer_names` the names of
+//! layers.
 //!
 //! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
 //! both ends of a range of steps are inclusive. Tiles and stages count from 0.
@@ -195,6 +196,37 @@ pub struct Report {
 const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
+    /// What was recorded, and nothing else.
+    fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
+        Self {
+            format: DocumentFormat::PoplinerReport,
+            version: VERSION,
+            provenance,
+            memory,
+            pseudo_layers: PseudoLayers::default(),
+            layers: Vec::new(),
+            pipeline: None,
+            split: None,
+            proof: None,
+            refusal: None,
+            given: None,
+            constraints: Vec::new(),
+            tied_weights: Vec::new(),
+            shared_variables: Vec::new(),
+            cuts: Vec::new(),
+            liveness: None,
+            live_steps: None,
+            sweep: None,
+            plan: None,
+            what_if: None,
+            step: None,
+            execution: None,
+            fit: None,
+            warnings: Vec::new(),
+            contradictions: Vec::new(),
+        }
+    }
+
     /// Is there a verdict, or is what the report is made from not whole?
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)

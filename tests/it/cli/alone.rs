@@ -83,7 +83,7 @@ fn a_model_that_fits_on_one_ipu_is_told_so() {
     let says = "SUCCESS: the model fits on one IPU, where it needs 490,776 bytes of 1,000,000";
     assert!(run.err.contains(says), "{run:?}");
     let more = next_steps(&run);
-    assert_eq!(typed(&more[0], root().as_path()).code, 0, "{more:?}");
+    assert_eq!(typed(&more[0], root()).code, 0, "{more:?}");
     let reserved = run_fixture("poplar-mlp", &["--mem-per-tile=1000000", "--reserve=60%"]);
     assert!(
         reserved.err.contains("\nIt does not fit on one IPU"),
