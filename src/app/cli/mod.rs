@@ -119,8 +119,8 @@ pub struct Options {
     pub emit: Vec<Form>,
 
     /// What the model's code calls the module of a layer, with {} for the layer,
-    /// such as 'model.bert.encoder.layer[{}]'; --emit poptorch and
-    /// pipeline-splits need it, keras can use it
+    /// such as 'model.bert.encoder.layer[{}]'; --emit pipeline-splits
+    /// needs it, poptorch has placeholders without it, and keras can use it
     #[arg(long, value_name = "TEMPLATE", help_heading = "Results")]
     pub module: Option<ModuleTemplate>,
 

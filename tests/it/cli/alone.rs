@@ -40,6 +40,7 @@ fn the_first_ten_minutes_need_no_manual() {
         "popart-bert-inference",
         "training-pipeline",
         "tied-weights",
+        "large-embedding",
         "poplar-mlp",
     ] {
         let folder = TempDir::new().expect("a folder");

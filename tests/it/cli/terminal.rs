@@ -34,9 +34,12 @@ fn nothing_is_wider_than_the_terminal() {
             else {
                 return;
             };
-            let widest = text.lines().map(display_width).max();
+            // What is to be copied is in one piece.
+            let lines = text.lines().filter(|line| !line.contains(" popliner "));
+            let widest = lines.map(display_width).max();
             assert!(widest <= Some(columns.into()), "{columns}:\n{text}");
-            assert_eq!(text.contains('│'), columns >= 79, "{columns}:\n{text}");
+            let has_room = columns >= 79 || fixture == "impossible";
+            assert_eq!(text.contains('│'), has_room, "{columns}:\n{text}");
         }
     }
 }
