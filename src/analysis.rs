@@ -12,6 +12,7 @@ pub use compilation::{Compilation, ContextsOf};
 use crate::debug_info::DebugInfo;
 use crate::memory::{MemoryModel, contradiction};
 use crate::message::Warning;
+pub(crate) use crate::message::{FileWarnings, shown};
 use crate::model::{
     LayerOptions, Layering, Model, Placement, PlacementOptions, ProfileLookup, Rules,
 };
@@ -28,9 +29,6 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::Path;
 
-/// What is to be said of files, with the path of each.
-pub(crate) type FileWarnings = Vec<(String, Warning)>;
-
 /// A model, and what is known of the files that it is from.
 #[derive(Debug)]
 pub struct Analysis {
@@ -42,7 +40,7 @@ pub struct Analysis {
     pub files: Files,
     /// `framework.json` from beside the profile, where it was read.
     pub framework: Option<Value>,
-    /// The same for `app.json`.
+    /// `app.json` from there.
     pub app: Option<Value>,
     /// How many lowered variables and how many contexts were read; `None` of a
     /// saved model.
@@ -93,7 +91,7 @@ impl Analysis {
         Self::read_with(profile, debug, options, &Progress::new())
     }
 
-    /// The same, one file beside the other, telling `progress` how far it is.
+    /// Reads both, one file beside the other, telling `progress` how far it is.
     pub(crate) fn read_with(
         profile: &Path,
         debug: &Path,
@@ -176,7 +174,7 @@ impl Analysis {
         self.placed(layering, rules, places)
     }
 
-    /// The same with layers that are known.
+    /// Places layers that are known.
     pub(crate) fn placed(
         &self,
         layering: Layering,
@@ -226,7 +224,7 @@ impl Layers<'_> {
         self.split_learning(request, None)
     }
 
-    /// The same with what was learnt from a compilation.
+    /// Finds the best split with what was learnt from a compilation.
     ///
     /// # Errors
     /// As [`Layers::split`], and when the calibration is of other layers.
@@ -318,9 +316,4 @@ fn warnings_of(model: &Model, file: &Path, allow_incomplete: bool) -> Result<Fil
     let said = judge(&model.contradictions, allow_incomplete).with_context(|| shown(file))?;
     let all = said.into_iter().chain(model.warnings.iter().cloned());
     Ok(all.map(|own| (shown(file), own)).collect())
-}
-
-/// A path in a message.
-pub(crate) fn shown(path: &Path) -> String {
-    printable(&path.to_string_lossy())
 }

@@ -1,8 +1,7 @@
 //! A profile of any number of IPUs, and whether what was compiled fits.
 
-use super::{FileWarnings, shown};
 use crate::debug_info::DebugInfo;
-use crate::message::Warning;
+use crate::message::{FileWarnings, Warning, shown};
 use crate::model::{LayerOptions, LayersByIpu, Operation};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;

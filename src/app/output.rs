@@ -4,9 +4,8 @@ use super::messages::Messages;
 use super::next;
 use super::stdout::Sections;
 use super::{Exit, Options, export, refused};
-use crate::analysis::shown;
 use crate::limits;
-use crate::message::Warning;
+use crate::message::{Warning, shown};
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
 use crate::report::{

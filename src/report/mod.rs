@@ -47,6 +47,7 @@ mod sentences;
 mod split;
 mod step;
 mod table;
+mod table_forms;
 mod tables;
 pub mod terminal;
 #[cfg(test)]
@@ -79,18 +80,21 @@ pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVar
 pub use plan::{PlanFacts, PlanRow, table as plan_table};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{
-    CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
-    RecordedMemory, StageCycles, TileTotals,
+    CategoryBytes, Execution, ExecutionSource, LayerCycles, LayerMemory, RecordedMemory,
+    StageCycles, TileTotals,
 };
 pub use sections::{Part, Section, tables_of};
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
 pub use step::StepFacts;
-pub use table::{Form, Format, Table};
+pub use table::{Form, Table};
+pub use table_forms::Format;
 pub use tables::{stages as stage_table, sweep as sweep_table};
 pub use text::printable;
 pub use tile_map::{TileCategory, TileMap, TileVariables, VariableKind};
 pub use units::Units;
-pub use what_if::{BestSplit, CheckedConstraint, CheckedRule, WhatIf};
+pub use what_if::{BestSplit, CheckedConstraint, WhatIf};
+
+pub use crate::memory::Coverage as CoverageFacts;
 
 use crate::message::Warning;
 use crate::model::PseudoLayers;

@@ -409,7 +409,7 @@ fn what_if() -> WhatIf {
         best: vec![best(1, &[5]), best(2, &[3, 5])],
         constraints: vec![CheckedConstraint {
             name: "--pin 1=0".into(),
-            rule: CheckedRule::Pin {
+            rule: crate::solve::Rule::Pin {
                 position: 2,
                 ipu: 0,
             },
