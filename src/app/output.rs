@@ -259,7 +259,10 @@ impl<'a> Outputs<'a> {
         let coverage = self.report.memory.coverage.iter();
         let mut misses = coverage.map(|own| (i128::from(own.rest), i128::from(own.recorded)));
         if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
-            let warning = Warning::new(format!("only {line}; see with --diagnose what is missing"));
+            let warning = Warning::new(format!(
+                "less than {ENOUGH} % of the fullest tile is attributed to operations: {line}; see \
+                 with --diagnose what is missing"
+            ));
             self.messages.warning(None, &warning);
         } else if !line.is_empty() {
             self.messages.info(line);

@@ -178,7 +178,8 @@ fn pipeline(report: &Report, _: Form) -> Vec<Block> {
 }
 
 fn split(report: &Report, _: Form) -> Vec<Block> {
-    table_if(report.split.is_some(), || tables::stages(report))
+    let mut stages = report.split.iter().flat_map(|split| &split.stages);
+    table_if(stages.next().is_some(), || tables::stages(report))
 }
 
 fn ipus(report: &Report, _: Form) -> Vec<Block> {
