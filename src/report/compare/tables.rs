@@ -22,7 +22,7 @@ impl Comparison {
             "Limit",
             "IPUs",
             "Stages",
-            "Fullest tile",
+            "Peak memory",
             "Micro-batches of a step",
             "Cycles of a step",
         ];
@@ -42,8 +42,8 @@ impl Comparison {
             Column::new("Stage", Kind::Count, ""),
             Column::new("Layers before", Kind::Layers, ""),
             Column::new("Layers now", Kind::Layers, ""),
-            Column::new("Fullest tile before", Kind::Bytes, ""),
-            Column::new("Fullest tile now", Kind::Bytes, ""),
+            Column::new("Peak memory before", Kind::Bytes, ""),
+            Column::new("Peak memory now", Kind::Bytes, ""),
             Column::new("Difference", Kind::Change, ""),
         ];
         let mut table = Table::new("compare-stages", &columns);
@@ -62,8 +62,8 @@ impl Comparison {
         let columns = [
             Column::text("Layer"),
             Column::text("Change"),
-            Column::new("Fullest tile before", Kind::Bytes, ""),
-            Column::new("Fullest tile now", Kind::Bytes, ""),
+            Column::new("Peak memory before", Kind::Bytes, ""),
+            Column::new("Peak memory now", Kind::Bytes, ""),
             Column::new("Difference", Kind::Change, ""),
             Column::new("Total before", Kind::Bytes, ""),
             Column::new("Total now", Kind::Bytes, ""),

@@ -16,8 +16,8 @@ const COLUMNS: [&str; 11] = [
     "Vertex state",
     "Exchange code",
     "Control code",
-    "Fullest tile",
-    "Bytes there",
+    "Tile",
+    "Peak memory",
     "Stage",
 ];
 

@@ -23,9 +23,9 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
 
 const RANGES: [Column; 5] = [
     Column::new("Layers", Kind::Layers, ""),
-    Column::new("Fullest tile", Kind::Count, "/tile"),
+    Column::new("Tile", Kind::Count, "/tile"),
     Column::new("At step", Kind::Count, "/step"),
-    Column::new("Bytes there", Kind::Bytes, "/bytes"),
+    Column::new("Peak memory", Kind::Bytes, "/bytes"),
     Column::new("Over the limit", Kind::Bytes, ""),
 ];
 
@@ -59,7 +59,7 @@ fn ranges(report: &Report, refusal: &Refusal) -> Markup {
 const BOTH: [Column; 6] = [
     Column::text("Split"),
     Column::text("Fits"),
-    Column::new("Fullest tile", Kind::Bytes, ""),
+    Column::new("Peak memory", Kind::Bytes, ""),
     Column::new("Over all cuts", Kind::Bytes, ""),
     Column::new("Cycles of the slowest stage", Kind::Count, ""),
     Column::new("Layers of each stage", Kind::Layers, ""),

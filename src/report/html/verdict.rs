@@ -49,7 +49,7 @@ fn of_split(report: &Report, split: &Split) -> Markup {
                     }
                 }
                 div {
-                    dt { "Free there" }
+                    dt { "Free" }
                     dd.bad[tile.free < 0] {
                         (signed(format_args!("{at}/free"), tile.free))
                         small { "bytes of " (number(format_args!("{at}/limit"), tile.limit)) }
@@ -209,10 +209,10 @@ fn stage_bars(split: &Split) -> Markup {
 const STAGE_COLUMNS: [&str; 23] = [
     "Stage",
     "Layers",
-    "Fullest tile",
-    "Bytes there",
+    "Tile",
+    "Peak memory",
     "Limit",
-    "Free there",
+    "Free",
     "Of the limit",
     "Variables",
     "Vertex code",

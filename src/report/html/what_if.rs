@@ -90,7 +90,7 @@ fn controls(most: u32) -> Markup {
 }
 
 fn stages(report: &Report) -> Markup {
-    let mut columns = vec!["Fullest tile", "Limit", "Of the limit", "Free there"];
+    let mut columns = vec!["Peak memory", "Limit", "Of the limit", "Free"];
     if report.execution.is_some() {
         columns.push("Cycles");
     }

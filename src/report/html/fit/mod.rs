@@ -59,7 +59,7 @@ fn nearest(fit: &Fit, own: &IpuFit) -> Markup {
             }
         }
         div {
-            dt { "Free there" }
+            dt { "Free" }
             dd.bad[tile.free < 0] {
                 (signed(format_args!("{at}/free"), tile.free))
                 small { "bytes of " (number(format_args!("{at}/limit"), tile.limit)) }
@@ -142,12 +142,12 @@ const IPUS: [&str; 13] = [
     "IPU",
     "Layers",
     "Fits",
-    "Fullest tile",
+    "Tile",
     "On its IPU",
-    "Bytes there",
+    "Peak memory",
     "Limit",
     "Of the limit",
-    "Free there",
+    "Free",
     "Tiles over",
     "Overflowed",
     "Median tile",
