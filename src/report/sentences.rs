@@ -11,7 +11,7 @@ mod learnt;
 mod pipeline;
 mod refusal;
 
-pub(super) use explain::{explain, of_pipeline};
+pub(super) use explain::explain;
 pub(super) use learnt::learnt;
 pub(super) use pipeline::{alternatives, pipeline};
 pub(super) use refusal::{given, help, refusal, unplaced};
@@ -20,16 +20,20 @@ use super::text::{self, grouped, ipus, share};
 use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, TiedWeightFacts, Units};
 use crate::model::PseudoLayers;
 use crate::wording::listed;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A sentence in phrases.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(transparent)]
 pub(super) struct Sentence {
     pub(super) phrases: Vec<Phrase>,
 }
 
 /// A phrase of a sentence. `at` is where a number is in the JSON form, as a JSON
 /// pointer; empty where it is not there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Phrase {
     /// Text of this program.
     Text(String),

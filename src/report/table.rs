@@ -5,6 +5,8 @@ use super::text::{grouped, grouped_signed, share, shown};
 use crate::escape;
 use crate::model::PseudoLayers;
 use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -37,11 +39,12 @@ impl Format {
 
 /// Rows under typed columns. Each form shows it in its own way; the delimited
 /// forms are written here.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Table {
     /// What the table is called where several are printed.
     pub name: &'static str,
     /// How the names of layers in it read.
+    #[serde(skip)]
     pub pseudo_layers: PseudoLayers,
     /// The columns.
     pub columns: Vec<Column>,
@@ -50,7 +53,7 @@ pub struct Table {
 }
 
 /// A column.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Column {
     /// Its name.
     pub name: Cow<'static, str>,
@@ -63,7 +66,8 @@ pub struct Column {
 }
 
 /// What the cells of a column hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Text.
     Text,
@@ -81,12 +85,10 @@ pub enum Kind {
     Change,
     /// A part of a whole.
     Share,
-    /// A drawing of parts of a whole, on the page alone.
-    Bar,
 }
 
 /// A row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Row {
     /// Where its facts are in the JSON form, as a JSON pointer or a part of one.
     pub at: String,
@@ -95,7 +97,8 @@ pub struct Row {
 }
 
 /// A cell.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Cell {
     /// What is not known.
     Empty,
@@ -108,6 +111,7 @@ pub enum Cell {
     /// Decimal text that may be beyond 64 bits.
     Decimal(String),
     /// One layer.
+    #[serde(serialize_with = "layer")]
     Layer(Option<String>),
     /// The layers of a stage.
     Layers(LayerNames),
@@ -115,13 +119,6 @@ pub enum Cell {
     Stages(Vec<LayerNames>),
     /// A part and the whole.
     Share(u64, u64),
-    /// Parts, each with the class of its colour, its name and its amount.
-    Bar {
-        /// The parts, from left to right.
-        parts: Vec<(&'static str, &'static str, u64)>,
-        /// The bytes of the whole width.
-        whole: u64,
-    },
 }
 
 macro_rules! numbers {
@@ -289,7 +286,7 @@ impl Table {
     fn plain(&self, cell: &Cell) -> String {
         let names = |layers: &LayerNames| self.pseudo_layers.names_of(layers).join(" ");
         match cell {
-            Cell::Empty | Cell::Bar { .. } => String::new(),
+            Cell::Empty => String::new(),
             Cell::Text(text) | Cell::Decimal(text) => text.clone(),
             Cell::Bool(is) => if *is { "yes" } else { "no" }.to_string(),
             Cell::Number(number) => number.to_string(),
@@ -307,7 +304,7 @@ impl Table {
         self.rows.iter().map(row).collect()
     }
 
-    /// Writes all rows, without drawings: aligned, as JSON, or under a header, each in one
+    /// Writes all rows: aligned, as JSON, or under a header, each in one
     /// line.
     ///
     /// # Errors
@@ -325,7 +322,6 @@ impl Table {
     fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let object = |row: &Row| -> serde_json::Map<String, Value> {
             let cells = self.columns.iter().zip(&row.cells);
-            let cells = cells.filter(|(column, _)| column.kind != Kind::Bar);
             let value =
                 |(column, cell): (&Column, &Cell)| (column.name.to_string(), self.value(cell));
             cells.map(value).collect()
@@ -345,7 +341,7 @@ impl Table {
             names.map(String::from).collect()
         };
         match cell {
-            Cell::Empty | Cell::Bar { .. } => Value::Null,
+            Cell::Empty => Value::Null,
             Cell::Bool(is) => Value::from(*is),
             Cell::Number(number) => match i64::try_from(*number) {
                 Ok(number) => Value::from(number),
@@ -363,17 +359,9 @@ impl Table {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
             .from_writer(out);
-        let columns = self.columns.iter().enumerate();
-        let columns = columns.filter(|(_, column)| column.kind != Kind::Bar);
-        let (places, header): (Vec<usize>, Vec<String>) = columns
-            .map(|(place, column)| (place, column.name.to_string()))
-            .unzip();
-        let plain = |row: &Row| {
-            places
-                .iter()
-                .map(|&place| self.plain(&row.cells[place]))
-                .collect()
-        };
+        let header = self.columns.iter().map(|own| own.name.to_string());
+        let header: Vec<String> = header.collect();
+        let plain = |row: &Row| row.cells.iter().map(|cell| self.plain(cell)).collect();
         for row in [header].into_iter().chain(self.rows.iter().map(plain)) {
             let cells = row.iter().map(|text| escape::cell(text));
             writer
@@ -382,6 +370,11 @@ impl Table {
         }
         writer.flush()
     }
+}
+
+/// A layer as an object: the name alone would be `null` for In, as an empty cell is.
+fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([("layer", name)])
 }
 
 fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {

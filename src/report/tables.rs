@@ -141,12 +141,11 @@ const LAYERS: [Column; 2] = [
 ];
 
 /// After the parts.
-const MORE_OF_LAYERS: [Column; 6] = [
+const MORE_OF_LAYERS: [Column; 5] = [
     Column::new("Fullest tile", Kind::Count, "/fullest_tile"),
     Column::new("Bytes there", Kind::Bytes, "/fullest_tile_bytes"),
     Column::new("Cycles", Kind::Count, ""),
     Column::new("Of the limit", Kind::Share, ""),
-    Column::new("Parts", Kind::Bar, ""),
     Column::new("Stage", Kind::Count, ""),
 ];
 
@@ -154,8 +153,6 @@ const MORE_OF_LAYERS: [Column; 6] = [
 pub(super) fn layers(report: &Report) -> Table {
     let columns = [&LAYERS[..], &PARTS, &MORE_OF_LAYERS].concat();
     let mut table = Table::of_layers("layers", &columns, report.pseudo_layers);
-    let whole = report.layers.iter().map(|layer| layer.total).max();
-    let whole = whole.unwrap_or(0).max(1);
     let cycles = report.execution.as_ref().map(|own| &own.layers);
     for (place, layer) in report.layers.iter().enumerate() {
         let LayerMemory { parts: own, .. } = layer;
@@ -167,35 +164,11 @@ pub(super) fn layers(report: &Report) -> Table {
             layer.fullest_tile_bytes,
             cycles.map(|own| own.cycles),
             Cell::Share(layer.fullest_tile_bytes, report.memory.limit),
-            Cell::Bar {
-                parts: bar(own).to_vec(),
-                whole,
-            },
             report.stage_of(place),
         ]);
         table.row(format!("/layers/{place}"), cells);
     }
     table
-}
-
-/// The parts of memory as a drawing has them: class of colour, name, and bytes.
-pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 12] {
-    const NAMES: [(&str, &str); 12] = [
-        ("variables", "Variables"),
-        ("vertex-code", "Vertex code"),
-        ("vertex-state", "Vertex state"),
-        ("exchange-code", "Exchange code"),
-        ("control-code", "Control code"),
-        ("overhead", "Overhead"),
-        ("gaps", "Gaps"),
-        ("recomputed", "Recomputed"),
-        ("stash", "Stash"),
-        ("accumulators", "Accumulators"),
-        ("waiting", "Waiting"),
-        ("passing", "Passing through"),
-    ];
-    let bytes = parts.bytes();
-    std::array::from_fn(|part| (NAMES[part].0, NAMES[part].1, bytes[part]))
 }
 
 const SWEEP: [Column; 11] = [
@@ -240,10 +213,9 @@ pub fn sweep(sweep: &Sweep, pseudo_layers: PseudoLayers) -> Table {
     table
 }
 
-const CUTS: [Column; 5] = [
+const CUTS: [Column; 4] = [
     Column::text("Cut"),
     Column::text("Between the layers"),
-    Column::new("Bytes", Kind::Bar, ""),
     Column::new("Over it", Kind::Bytes, "/bytes"),
     Column::new("Doubled by it", Kind::Bytes, "/duplicated"),
 ];
@@ -251,21 +223,12 @@ const CUTS: [Column; 5] = [
 /// A row for each cut.
 pub(super) fn cuts(report: &Report) -> Table {
     let mut table = Table::new("cuts", &CUTS);
-    let whole = report.cuts.iter().map(|cut| cut.bytes.max(cut.duplicated));
-    let whole = whole.max().unwrap_or(0).max(1);
     for (place, cut) in report.cuts.iter().enumerate() {
         let sides = [&cut.layer_before, &cut.layer_after];
         let [before, after] = sides.map(|side| report.pseudo_layers.shown(side));
         let cells = cells![
             over(cut.after_stage),
             format!("{before} and {after}"),
-            Cell::Bar {
-                parts: vec![
-                    ("variables", "over the cut", cut.bytes),
-                    ("always", "on both sides", cut.duplicated),
-                ],
-                whole: whole.saturating_mul(2),
-            },
             cut.bytes,
             cut.duplicated,
         ];

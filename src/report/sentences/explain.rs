@@ -70,7 +70,7 @@ fn learnt(parts: Sentence, bytes: i64) -> Sentence {
 }
 
 /// How many copies of what a stage keeps.
-pub(in crate::report) fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
+fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let Some(own) = stage.pipeline.as_ref().filter(|own| own.copies > 0) else {
         return Vec::new();
     };
