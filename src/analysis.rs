@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use crate::memory::{Learnt, PlacedStage};
     use crate::report::terminal::{self, TextStyle};
-    use crate::report::{RefusalReason, Stage, Units, html, markdown, write_csv};
+    use crate::report::{Part, RefusalReason, Stage, Units, html, markdown, write_csv};
     use crate::search::IpuCount;
     use crate::solve::Plan;
     use std::fs;
@@ -517,21 +517,23 @@ mod tests {
     fn people_see_what_was_learnt() {
         on_fixture("popart-bert-inference", |_, layers, request| {
             let found = report(layers, &request, Some(first_and_middle()));
-            let split = found.split.as_ref().unwrap();
             let look = TextStyle {
                 units: Units::Bytes,
                 screen: None,
             };
-            assert!(terminal::table(&found, split, &look).contains("-2,048"));
-            assert!(terminal::explain(&found, &look).contains(", learnt -2,048"));
+            let answer = terminal::text(&found, &look, &[Part::Answer]);
+            assert!(answer.contains("-2,048"));
+            let explained = terminal::text(&found, &look, &[Part::Explanation]);
+            assert!(explained.contains(", learnt -2,048"));
             let said = "what every IPU is said to need";
-            assert!(terminal::remarks(&found, &look)[0].starts_with(said));
+            assert!(answer.contains(said));
             for text in [markdown(&found), html(&found)] {
                 assert!(text.contains("-2,048") && text.contains(&said[1..]));
             }
             let plain = report(layers, &request, None);
             assert!(!markdown(&plain).contains("Learnt"));
-            assert!(terminal::remarks(&plain, &look).is_empty());
+            let answer = terminal::text(&plain, &look, &[Part::Answer]);
+            assert!(!answer.contains("learnt"), "{answer}");
         });
     }
 

@@ -15,8 +15,7 @@ use crate::model::{LayersByIpu, Operation};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
 use crate::report::{
-    Against, Calibration, CalibrationError, Files, FitInputs, Provenance, Report, Table,
-    fit_tables, terminal,
+    Against, Calibration, CalibrationError, Files, FitInputs, Part, Provenance, Report, tables_of,
 };
 use crate::trust::check_debug;
 use crate::witnesses::{are_refused, judge};
@@ -211,16 +210,14 @@ fn print(
     messages: Messages,
     out: &mut impl Write,
 ) -> Result<Exit> {
-    let tables: Vec<Table> = fit_tables(report);
+    let tables = tables_of(report);
     let count = tables.len() + export::to_standard_output(options);
     let mut sections = Sections::new(out, options.format, count);
     for table in tables {
         sections.table(&table)?;
     }
     export::write(options, report, "", &mut sections, messages)?;
-    for line in terminal::fit(report, messages.look()) {
-        messages.summary(line);
-    }
+    messages.sections(report, |own| own.part == Part::Answer);
     Ok(match &report.fit {
         _ if are_refused(&report.contradictions) => Exit::Unreadable,
         fit => exit_of(fit.as_ref().is_some_and(|fit| fit.fits)),

@@ -1,6 +1,7 @@
 //! The stages and the whole report as JSON, for programs.
 
-use super::html::{Configuration, Section, configurations, sections};
+use super::html::{Configuration, configurations};
+use super::sections::{SectionData, for_page};
 use super::{LayerNames, Report, Split, Stage};
 use crate::escape::json;
 use crate::memory::Parts;
@@ -62,8 +63,10 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
 pub(super) struct Document<'a> {
     #[serde(flatten)]
     report: &'a Report,
+    /// What a document about it is called: does the model fit?
+    heading: String,
     /// Sentences and tables for people.
-    sections: Vec<Section>,
+    sections: Vec<SectionData>,
     /// The split in every form that can be pasted; empty without a split.
     configuration: Vec<Configuration>,
 }
@@ -72,7 +75,8 @@ impl<'a> Document<'a> {
     pub(super) fn new(report: &'a Report) -> Self {
         Self {
             report,
-            sections: sections(report),
+            heading: report.heading(),
+            sections: for_page(report),
             configuration: configurations(report),
         }
     }

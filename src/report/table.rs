@@ -50,6 +50,12 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Row>,
+    /// The columns that people see, in their order; all where there are none.
+    #[serde(skip)]
+    pub for_people: &'static [ForPeople],
+    /// What bars beside the rows show; none where there are none.
+    #[serde(skip)]
+    pub bars: Vec<RowBar>,
 }
 
 /// A column.
@@ -63,7 +69,42 @@ pub struct Column {
     /// from that of the row, or in which `{}` means what the row has; empty
     /// where they are not there.
     pub at: Cow<'static, str>,
+    /// When it is shown.
+    #[serde(skip)]
+    pub when: When,
 }
+
+/// When a column is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Always.
+    Always,
+    /// Only to people: programs compute it themselves.
+    ForPeople,
+    /// To people where it is not 0 or empty in all rows; to programs always.
+    NotZero,
+    /// Only where it is not 0 or empty in all rows.
+    NotZeroAnywhere,
+}
+
+/// A form that tables are shown in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// For people at a terminal, where lines are short.
+    Terminal,
+    /// For people who read Markdown.
+    Markdown,
+    /// For people at a browser.
+    Page,
+    /// For programs.
+    Csv,
+}
+
+/// A column that people see, and whether there is room for it on a terminal.
+pub type ForPeople = (&'static str, bool);
+
+/// A bar beside a row: bytes, and the limit that they are held against, if there is one.
+pub type RowBar = (u64, Option<u64>);
 
 /// What the cells of a column hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -151,6 +192,27 @@ impl From<String> for Cell {
     }
 }
 
+impl From<LayerNames> for Cell {
+    fn from(layers: LayerNames) -> Self {
+        Cell::Layers(layers)
+    }
+}
+
+impl From<Vec<LayerNames>> for Cell {
+    fn from(stages: Vec<LayerNames>) -> Self {
+        Cell::Stages(stages)
+    }
+}
+
+impl<T: Clone> From<&T> for Cell
+where
+    Cell: From<T>,
+{
+    fn from(cell: &T) -> Self {
+        Cell::from(cell.clone())
+    }
+}
+
 impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(cell: Option<T>) -> Self {
         cell.map_or(Cell::Empty, Into::into)
@@ -170,7 +232,14 @@ impl Column {
             name: Cow::Borrowed(name),
             kind,
             at: Cow::Borrowed(at),
+            when: When::Always,
         }
+    }
+
+    /// The column, shown at these times.
+    pub const fn shown(mut self, when: When) -> Self {
+        self.when = when;
+        self
     }
 
     /// A column of text.
@@ -195,6 +264,8 @@ impl Table {
             pseudo_layers: PseudoLayers::default(),
             columns: columns.to_vec(),
             rows: Vec::new(),
+            for_people: &[],
+            bars: Vec::new(),
         }
     }
 
@@ -229,17 +300,43 @@ impl Table {
         self.at(&places)
     }
 
-    /// The same rows without those of these columns that are 0 or empty in all
-    /// rows.
-    pub fn without_zeros(self, names: &[&str]) -> Self {
+    /// The rows with the columns that `form` shows, in their order.
+    pub fn shown_in(self, form: Form) -> Self {
+        let is_terminal = form == Form::Terminal;
+        let columns = self.for_people.iter();
+        let columns: Vec<&str> = columns
+            .filter(|(_, has_room)| *has_room || !is_terminal)
+            .map(|(name, _)| *name)
+            .collect();
+        match form {
+            Form::Csv => self.kept(|column, is_zero| match column.when {
+                When::ForPeople => false,
+                When::NotZeroAnywhere => !is_zero,
+                When::Always | When::NotZero => true,
+            }),
+            _ if columns.is_empty() || form == Form::Page => self.without_zeros(),
+            _ => self.only(&columns).without_zeros(),
+        }
+    }
+
+    /// The rows without columns that are 0 or empty in all of them and are shown only
+    /// where they are not.
+    pub fn without_zeros(self) -> Self {
+        self.kept(|column, is_zero| {
+            !is_zero || !matches!(column.when, When::NotZero | When::NotZeroAnywhere)
+        })
+    }
+
+    /// The rows with the columns that `is_kept`, which is also told which are 0 or empty in
+    /// all rows.
+    fn kept(self, is_kept: impl Fn(&Column, bool) -> bool) -> Self {
         let is_zero = |place: usize| {
             let mut cells = self.rows.iter().map(|row| &row.cells[place]);
             cells.all(|cell| matches!(cell, Cell::Number(0) | Cell::Empty))
         };
-        let places = 0..self.columns.len();
-        let places: Vec<usize> = places
-            .filter(|&place| !names.contains(&&*self.columns[place].name) || !is_zero(place))
-            .collect();
+        let places = self.columns.iter().enumerate();
+        let places = places.filter(|(place, column)| is_kept(column, is_zero(*place)));
+        let places: Vec<usize> = places.map(|(place, _)| place).collect();
         self.at(&places)
     }
 
@@ -256,8 +353,7 @@ impl Table {
     pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
         let columns = layers.iter().map(|layer| Column {
             name: Cow::Owned(layer.clone()),
-            kind: Kind::Bytes,
-            at: Cow::Borrowed(""),
+            ..Column::new("", Kind::Bytes, "")
         });
         let columns: Vec<Column> = [Column::text("Layer")].into_iter().chain(columns).collect();
         let mut table = Self::new(name, &columns);

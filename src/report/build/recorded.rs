@@ -4,11 +4,11 @@ use super::{Detail, Inputs};
 use crate::memory;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{Recorded, RecordedCategory, RecordedTile};
-use crate::report::step::narrow;
 use crate::report::{
     Band, CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
     RecordedMemory, StageCycles, TileMap, TileTotals,
 };
+use crate::time::narrow;
 
 impl RecordedMemory {
     /// What was recorded of all tiles, and of each category.

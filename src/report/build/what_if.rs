@@ -5,6 +5,7 @@ use super::answer::broken;
 use crate::report::{BestSplit, CheckedConstraint, CheckedRule, WhatIf};
 use crate::search::SearchResult;
 use crate::solve::{Constraint, Rule};
+use crate::time::StageTimes;
 use std::ops::Range;
 
 /// A report has at most this many numbers of bytes of ranges: some 1.2 MB of JSON.
@@ -32,6 +33,7 @@ impl Inputs<'_> {
             by_stages_after: costs.is_by_depth(),
             best,
             constraints: costed.constraints.iter().map(checked).collect(),
+            cycles: costed.times.as_ref().map(StageTimes::by_position),
             ..WhatIf::default()
         };
         let cut_bytes_of = |at: u32| {

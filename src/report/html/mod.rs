@@ -8,12 +8,10 @@
 
 mod configuration;
 mod room;
-mod sections;
 #[cfg(test)]
 mod tests;
 
 pub(super) use configuration::{Configuration, configurations};
-pub(super) use sections::{Section, sections};
 
 use super::{Report, Units, sentences, terminal};
 use crate::escape::json_in_script;
@@ -97,8 +95,8 @@ fn without_scripts(report: &Report) -> String {
         let stages = super::tables::stages(report);
         terminal::aligned(&stages.only(&["Stage", "Layers", "Bytes there", "Limit", "Fits"]))
     });
-    let ipus = report.fit.iter().map(|fit| {
-        let ipus = super::fit::tables::ipus(fit);
+    let ipus = report.fit.iter().map(|_| {
+        let ipus = super::fit::tables::ipus(report);
         terminal::aligned(&ipus.only(&["IPU", "Bytes there", "Limit", "Fits"]))
     });
     let refusal = report.refusal.iter().map(|own| {

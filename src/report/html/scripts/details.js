@@ -12,7 +12,9 @@ const flatten = (name, value, entries) => {
 const addProof = (parent) => {
   if (!report.proof) return;
   const part = addPart(parent, 'proof', 'Proof');
-  addSentences(part, 'proof');
+  add(part, 'p', 'The objective was ').append(report.proof.objective, '.');
+  if (report.proof.optimal) addSentences(part, 'proof');
+  else add(part, 'p', 'Nothing shows that this split is the best: it was given, none fits, or the search proves nothing.');
   addTableAt(part, 'Numbers that splits are compared by, the first weighing most', '/proof/objectives',
     [['Number', 'text', '/objective'], ['Integer program', 'count', '/integer_program'], ['Dynamic program', 'count', '/dynamic_program']]);
   addTableAt(part, 'Why these cannot be lower', '/proof/bottlenecks',

@@ -145,16 +145,16 @@ const addBar = (parent, parts, whole, limit, unit = 'bytes') => {
 
 /** Adds a sentence of the report. @param {Element} parent @param {any[]} phrases */
 const addSentence = (parent, phrases) => {
-  for (const phrase of phrases) {
+  for (const [place, phrase] of phrases.entries()) {
     const [kind, own] = Object.entries(phrase)[0];
     switch (kind) {
-      case 'amount': addNumber(parent, 'span', own.bytes, own.at); parent.append(own.bytes === 1 ? ' byte' : ' bytes'); break;
-      case 'bytes': addNumber(parent, 'span', own.bytes, own.at); break;
-      case 'count': addNumber(parent, 'span', own.count, own.at); break;
+      case 'amount': parent.append(`${grouped(own)} ${own === 1 ? 'byte' : 'bytes'}`); break;
+      case 'bytes':
+      case 'count': parent.append(grouped(own)); break;
       case 'code': add(parent, 'code', own); break;
       case 'layers': add(parent, 'span', layerList(own), 'name'); break;
       case 'stages': add(parent, 'span', `[ ${stageList(own)} ]`, 'name'); break;
-      case 'text': parent.append(printable(own)); break;
+      case 'text': parent.append(printable(place ? own : own.trimStart().replace(/^./, (/** @type {string} */ one) => one.toUpperCase()))); break;
       default: add(parent, 'span', short(own, 400), 'name');
     }
   }
@@ -164,7 +164,7 @@ const addSentence = (parent, phrases) => {
 /** The sentences of a section, one below the other. @param {Element} parent @param {string} id
  * @param {string} [look] */
 const addSentences = (parent, id, look) => {
-  const sentences = sectionOf(id)?.sentences ?? [];
+  const sentences = sentencesOf(id);
   if (!sentences.length) return;
   const list = add(parent, 'ul', '', look ?? 'said');
   for (const own of sentences) addSentence(add(list, 'li'), own);

@@ -46,15 +46,11 @@ const showHead = () => {
   const head = byId('head');
   head.replaceChildren();
   add(head, 'p', `PopLiner report on ${short(report.provenance.files.profile)}`, 'eyebrow');
-  const verdict = sectionOf('verdict')?.sentences ?? [];
-  const title = verdict.length ? Object.values(verdict[0][0])[0] : 'Report';
+  const title = report.heading ?? 'Report';
   const answer = report.split ?? report.fit;
   add(head, 'h1', title, answer ? (answer.fits ? 'good' : 'bad') : '');
   document.title = `${title} \u2013 PopLiner`;
-  if (verdict.length > 1) {
-    const list = add(head, 'ul', '', 'said bad-list');
-    for (const own of verdict.slice(1)) addSentence(add(list, 'li'), own);
-  }
+  if (report.split && !report.split.fits) addSentences(head, 'verdict', 'said bad-list');
   const stages = stagesOf();
   const figures = add(head, 'dl', '', 'figures');
   if (stages.length) {
@@ -91,7 +87,7 @@ const showHead = () => {
     const own = addFigure(figures, 'Steps of the program');
     addNumber(own, 'span', report.liveness.steps, '/liveness/steps');
   }
-  const warnings = sectionOf('warnings')?.sentences.length ?? 0;
+  const warnings = sentencesOf('warnings').length;
   if (warnings) {
     const own = addFigure(figures, 'Warnings');
     addButton(own, String(warnings), () => choose({ view: 'details' })).className = 'link';

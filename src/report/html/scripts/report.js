@@ -96,8 +96,14 @@ const layerList = (layers) => {
 const stageList = (stages) => stages.length > 6
   ? `${stages.map((own) => own.length).join(', ')} positions` : stages.map(layerList).join(' | ');
 
-/** The parts of what is said to people that the report has. @param {string} id @returns {any} */
+/** A section of what is said to people, if the report has it. @param {string} id @returns {any} */
 const sectionOf = (id) => (report.sections ?? []).find((/** @type {any} */ own) => own.id === id);
+
+/** The sentences of a section, in phrases. @param {string} id @returns {any[][]} */
+const sentencesOf = (id) => (sectionOf(id)?.blocks ?? []).map((/** @type {any} */ own) => own.line ?? own.under ?? own.paragraph).filter(Boolean);
+
+/** The tables of a section. @param {string} id @returns {any[]} */
+const tablesOf = (id) => (sectionOf(id)?.blocks ?? []).map((/** @type {any} */ own) => own.table).filter(Boolean);
 
 /** The place of the last entry of an ascending list that is not above a value; 0 where
  * all are. @param {ArrayLike<number>} list @param {number} value */

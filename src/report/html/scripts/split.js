@@ -483,6 +483,9 @@ const addChosenStage = (parent) => {
     addTable(box, `What is on tile ${tile.tile}`, columnsOf([['Part', 'text'], ['Bytes', 'bytes', ''], ['Share of all', 'text']]),
       parts.map((part, place) => ({ at: '', cells: [part.name, part.bytes, shares(parts.map((each) => Number(each.bytes)))[place]] })),
       { look: (column, cell) => column.name === 'Part' ? parts.find((part) => part.name === cell)?.look ?? '' : '' });
+    if (own.categories) addFolded(box, 'All its categories', (inner) => addTableAt(inner, `Categories of IPU ${ipu}`, `${one.at}/categories`,
+      [['Category', 'text', '/name'], ['All tiles', 'bytes', '/all_tiles'], ['Fullest tile', 'bytes', '/fullest_tile']],
+      { look: (column, cell) => column.name === 'Category' ? lookOf(cell) : '' }, (each) => Number(each.all_tiles) > 0));
     addHistogram(box, own.tiles, `${one.at}/tiles`, Number(tile.limit));
     const bands = own.layers ? layerBands((band) => own.layers.includes(band.layer)) : [];
     if (own.fullest_tile_curve || own.curve) {
@@ -552,14 +555,13 @@ const buildSplit = (parent) => {
   const tried = addPart(parent, 'what-if', 'Split');
   if (report.refusal) {
     addSentences(tried, 'refusal', 'said bad-list');
-    add(tried, 'h3', 'What would help');
-    addSentences(tried, 'help');
   }
   addTriedSplit(tried);
   addChosenStage(parent);
   const stages = addPart(parent, 'stages', 'Stages as they were searched');
-  addSentences(stages, 'stages');
-  addTablesOf(stages, 'stages', undefined, { choose: (_, ipu) => choose({ ipu }) });
+  addSentences(stages, 'pipeline');
+  addSentences(stages, 'learnt');
+  addTablesOf(stages, 'split', undefined, { choose: (_, ipu) => choose({ ipu }) });
   if (report.given) {
     const given = addPart(parent, 'given', 'Beside the best');
     addSentences(given, 'given');
@@ -598,7 +600,7 @@ const buildSplit = (parent) => {
 /** The IPUs of a compilation. @param {HTMLElement} parent */
 const buildIpus = (parent) => {
   const ipus = addPart(parent, 'ipus', 'IPUs');
-  addSentences(ipus, 'ipus');
+  addSentences(ipus, 'verdict');
   const all = stagesOf();
   addPartsLegend(ipus, all.map((/** @type {any} */ own) => own.tile.parts));
   const bars = add(ipus, 'div', '', 'bars');
@@ -612,7 +614,8 @@ const buildIpus = (parent) => {
   addChosenStage(parent);
   if (report.fit.against) {
     const against = addPart(parent, 'against', 'Against the prediction');
-    addSentences(against, 'against');
+    addSentences(against, 'differences');
     addTablesOf(against, 'against');
+    addTablesOf(against, 'parts');
   }
 };

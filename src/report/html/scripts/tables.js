@@ -164,11 +164,10 @@ const edgeOf = (scroll) => {
 /** The tables of a section of the report. @param {Element} parent @param {string} id
  * @param {string[]} [only] names of columns, in order @param {Manner} [manner] */
 const addTablesOf = (parent, id, only, manner) => {
-  const section = sectionOf(id);
-  for (const own of section?.tables ?? []) {
+  for (const own of tablesOf(id)) {
     const places = [...own.columns.keys()].filter((place) => !only || only.includes(own.columns[place].name));
     const rows = own.rows.map((/** @type {Row} */ row) => ({ at: row.at, cells: places.map((place) => row.cells[place]) }));
-    addTable(parent, `${section.title}: ${own.name}`, places.map((place) => own.columns[place]), rows, manner);
+    addTable(parent, sectionOf(id).title, places.map((place) => own.columns[place]), rows, manner);
   }
 };
 
