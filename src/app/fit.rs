@@ -146,7 +146,7 @@ impl Compilation {
                 .as_ref()
                 .filter(|layers| !layers.names.is_empty()),
             limits,
-            for_page: options.export_html.is_some(),
+            for_page: options.export_html.is_some() || options.export_json.is_some(),
             provenance: Provenance {
                 arguments: options.arguments.clone(),
                 ..Provenance::new(target, &self.profile.made, files, "recorded")

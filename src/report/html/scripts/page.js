@@ -200,8 +200,13 @@ const begin = async () => {
   takeDrops();
   unfoldForPrint();
   const text = await embedded();
-  if (text) show(readReport(text));
-  else {
+  if (text !== null) {
+    try {
+      show(readReport(text));
+    } catch (error) {
+      add(byId('head'), 'h1', `The report cannot be shown: ${error instanceof Error ? error.message : error}`, 'bad');
+    }
+  } else {
     add(byId('head'), 'h1', 'Reports of PopLiner');
     add(byId('head'), 'p', 'Choose a file that --export-json wrote, or drop it here; two files to compare them, the earlier one first. Nothing leaves this browser.');
     addOpener(byId('head'));

@@ -9,8 +9,8 @@ let isHuge = false;
 /** @param {string} text */
 const parsed = (text) => {
   isHuge = false;
-  const kept = /\d{16}/.test(text) ? text.replace(/"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g, (own) => {
-    if (own[0] === '"' || Number.isSafeInteger(Number(own))) return own;
+  const kept = /\d{16}/.test(text) ? text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (own) => {
+    if (!/^-?\d{16,}$/.test(own) || Number.isSafeInteger(Number(own))) return own;
     isHuge = true;
     return `"${own}"`;
   }) : text;

@@ -118,7 +118,7 @@ const addTriedSplit = (parent) => {
       const width = box.clientWidth;
       label.textContent = width > 90 ? `IPU ${stage}: ${share}` : width > 46 ? `IPU ${stage}` : width > 14 ? String(stage) : '';
       box.dataset.tip = `IPU ${stage}: ${layers(own.range)}\n${grouped(own.bytes)} of ${grouped(own.limit)} bytes, ${share}`;
-      box.setAttribute('aria-label', printable(`IPU ${stage}, ${layers(own.range)}: ${grouped(own.bytes)} `
+      box.setAttribute('aria-label', printable(`IPU ${stage}: ${share}, ${layers(own.range)}: ${grouped(own.bytes)} `
         + `of ${grouped(own.limit)} bytes; cut it in two`));
     });
     drawn.handles.forEach((handle, cut) => {

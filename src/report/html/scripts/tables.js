@@ -110,7 +110,8 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
       const target = isLink ? addButton(own, shownCell(column.kind, cell), () => manner.choose?.(row, place)) : own;
       if (isLink) target.className = 'link';
       const pointer = isNumber && column.kind !== 'share' && cell !== null && cell !== undefined ? pointerOf(column, row) : '';
-      if (pointer) target.dataset.json = pointer;
+      // Parts of 0 bytes are left out of the report.
+      if (pointer && at(pointer) !== undefined) target.dataset.json = pointer;
     });
   };
 
