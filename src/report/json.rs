@@ -64,10 +64,13 @@ pub(super) struct Document<'a> {
     #[serde(flatten)]
     report: &'a Report,
     /// What a document about it is called: does the model fit?
+    #[schemars(default)]
     heading: String,
     /// Sentences and tables for people.
+    #[schemars(default)]
     sections: Vec<SectionData>,
     /// The split in every form that can be pasted; empty without a split.
+    #[schemars(default)]
     configuration: Vec<Configuration>,
 }
 

@@ -153,6 +153,7 @@ pub enum Cell {
     Decimal(String),
     /// One layer.
     #[serde(serialize_with = "layer")]
+    #[schemars(with = "std::collections::BTreeMap<String, Option<String>>")]
     Layer(Option<String>),
     /// The layers of a stage.
     Layers(LayerNames),

@@ -63,7 +63,7 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
     const field = addField(tools, 'Filter', 'search', '');
     field.setAttribute('aria-label', `Filter ${name}`);
     field.addEventListener('input', () => { filter = field.value.toLowerCase(); fill(); });
-    addCopy(tools, tsv, 'Copy as TSV').setAttribute('aria-label', `Copy ${name} as TSV`);
+    addCopy(tools, tsv, 'Copy as TSV').setAttribute('aria-label', `Copy as TSV: ${name}`);
   }
   const scroll = add(box, 'div', '', 'scroll');
   scroll.tabIndex = 0;
