@@ -31,7 +31,8 @@
 //!   one. A [`CompiledProfile`](profile::CompiledProfile) of any number of IPUs
 //!   goes there directly: whether it [fits](report::Fit), how far it is from
 //!   what was predicted, and what is learnt from that for the next prediction.
-//! * [`analysis`] goes this way in a few calls.
+//! * [`analysis`] goes this way in a few calls: [`Analysis`](analysis::Analysis) to a
+//!   split, [`Compilation`](analysis::Compilation) to whether what was compiled fits.
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`app`] is the command around all that: options, files, exit codes.
 //! * Beside these: [`witnesses`] says what a profile that contradicts itself is worth,

@@ -24,7 +24,7 @@ fn main() -> Result<()> {
 
     // What runs before the layers shall have an IPU for itself.
     let first = layers.position("In").context("there is always an In")?;
-    let alone = Constraint::option(Rule::CutAfter(first), "In is alone");
+    let alone = Constraint::option(Rule::CutAfter { position: first }, "In is alone");
     let report = layers.split(SearchRequest {
         ipus: IpuCount::Exactly(ipus.parse()?),
         limits: vec![analysis.model.target.bytes_per_tile],

@@ -4,9 +4,8 @@ use super::messages::Messages;
 use super::plan::next_steps;
 use super::stdout::Sections;
 use super::{Exit, Options, export, refused};
-use crate::analysis::shown;
 use crate::limits;
-use crate::message::Warning;
+use crate::message::{Warning, shown};
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
 use crate::report::{
@@ -60,7 +59,7 @@ pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
 }
 
 /// How a run ends that gives a verdict.
-pub(super) fn exit_of(fits: bool) -> Exit {
+fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
@@ -73,9 +72,29 @@ fn modules(options: &Options) -> Modules<'_> {
     }
 }
 
-impl Outputs<'_> {
+impl<'a> Outputs<'a> {
+    /// Only a report.
+    pub(super) fn new(options: &'a Options, messages: Messages, report: Report) -> Self {
+        Self {
+            options,
+            messages,
+            tables: Vec::new(),
+            found: None,
+            lp: String::new(),
+            diagnosis: Vec::new(),
+            report,
+            earlier: None,
+        }
+    }
+
     /// Prints everything, results to `out`, and says how the run ends.
     pub(super) fn print(&self, out: &mut impl Write) -> Result<Exit> {
+        let exit = self.print_all(out)?;
+        let has_verdict = self.report.has_verdict();
+        Ok(if has_verdict { exit } else { Exit::Unreadable })
+    }
+
+    fn print_all(&self, out: &mut impl Write) -> Result<Exit> {
         let count = self.count();
         let mut sections = Sections::new(out, self.options.format, count);
         for table in &self.tables {
@@ -100,6 +119,11 @@ impl Outputs<'_> {
         if self.options.explain {
             let explained = |own: &Section| own.part == Part::Explanation;
             self.messages.sections(&self.report, explained);
+        }
+        if let Some(fit) = &self.report.fit {
+            self.messages
+                .sections(&self.report, |own| own.part == Part::Answer);
+            return Ok(exit_of(fit.fits));
         }
         if self.compare(&mut sections)? {
             exit = Exit::DoesNotFit;

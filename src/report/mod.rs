@@ -47,6 +47,7 @@ mod sentences;
 mod split;
 mod step;
 mod table;
+mod table_forms;
 mod tables;
 pub mod terminal;
 #[cfg(test)]
@@ -79,18 +80,21 @@ pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVar
 pub use plan::{PlanFacts, PlanRow, table as plan_table};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{
-    CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
-    RecordedMemory, StageCycles, TileTotals,
+    CategoryBytes, Execution, ExecutionSource, LayerCycles, LayerMemory, RecordedMemory,
+    StageCycles, TileTotals,
 };
 pub use sections::{Part, Section, tables_of};
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
 pub use step::StepFacts;
-pub use table::{Form, Format, Table};
+pub use table::{Form, Table};
+pub use table_forms::Format;
 pub use tables::{stages as stage_table, sweep as sweep_table};
 pub use text::printable;
 pub use tile_map::{TileCategory, TileMap, TileVariables, VariableKind};
 pub use units::Units;
-pub use what_if::{BestSplit, CheckedConstraint, CheckedRule, WhatIf};
+pub use what_if::{BestSplit, CheckedConstraint, WhatIf};
+
+pub use crate::memory::Coverage as CoverageFacts;
 
 use crate::message::Warning;
 use crate::model::PseudoLayers;
@@ -196,6 +200,37 @@ pub struct Report {
 const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
+    /// What was recorded, and nothing else.
+    fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
+        Self {
+            format: DocumentFormat::PoplinerReport,
+            version: VERSION,
+            provenance,
+            memory,
+            pseudo_layers: PseudoLayers::default(),
+            layers: Vec::new(),
+            pipeline: None,
+            split: None,
+            proof: None,
+            refusal: None,
+            given: None,
+            constraints: Vec::new(),
+            tied_weights: Vec::new(),
+            shared_variables: Vec::new(),
+            cuts: Vec::new(),
+            liveness: None,
+            live_steps: None,
+            sweep: None,
+            plan: None,
+            what_if: None,
+            step: None,
+            execution: None,
+            fit: None,
+            warnings: Vec::new(),
+            contradictions: Vec::new(),
+        }
+    }
+
     /// Is there a verdict, or is what the report is made from not whole?
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)

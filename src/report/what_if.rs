@@ -1,6 +1,7 @@
 //! What every other split needs, for who tries some: the page of `--export-html`
 //! adds these numbers up.
 
+use crate::solve::Rule;
 use crate::time::PositionCycles;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,37 +65,7 @@ pub struct CheckedConstraint {
     pub name: String,
     /// What a split must do.
     #[serde(flatten)]
-    pub rule: CheckedRule,
-}
-
-/// What a constraint asks for. Positions are those of the layer order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "rule", rename_all = "kebab-case")]
-pub enum CheckedRule {
-    /// The position is on this IPU.
-    Pin {
-        /// The position.
-        position: u32,
-        /// The IPU.
-        ipu: u32,
-    },
-    /// Both positions and all between them are in one stage.
-    Together {
-        /// A position.
-        first: u32,
-        /// The other.
-        last: u32,
-    },
-    /// A stage ends with this position.
-    CutAfter {
-        /// The position.
-        position: u32,
-    },
-    /// No stage ends with this position.
-    NoCutAfter {
-        /// The position.
-        position: u32,
-    },
+    pub rule: Rule,
 }
 
 /// For how many boundaries and stages there are numbers, and so how many.
