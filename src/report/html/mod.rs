@@ -89,7 +89,7 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
     text
 }
 
-/// The verdict and the split for a browser that runs no scripts.
+/// The verdict, the split and warnings for a browser that runs no scripts.
 fn without_scripts(report: &Report) -> String {
     let stages = report.split.iter().map(|_| {
         let stages = super::tables::stages(report);
@@ -104,7 +104,8 @@ fn without_scripts(report: &Report) -> String {
         proves.plain(Units::Bytes, report.pseudo_layers)
     });
     let head = [report.heading()].into_iter();
-    let lines: Vec<String> = head.chain(refusal).chain(stages).chain(ipus).collect();
+    let lines = head.chain(refusal).chain(stages).chain(ipus);
+    let lines: Vec<String> = lines.chain(report.warnings_for_people()).collect();
     lines.join("\n")
 }
 
