@@ -271,7 +271,7 @@ report_serial() {
     serial "reading" \
         "$(calculate "$(stages_of 1 'reading profile.pop') + $(stages_of 1 'reading debug.cbor')")" \
         "$(calculate "a = $(stages_of 2 'reading profile.pop'); b = $(stages_of 2 'reading debug.cbor'); (a > b ? a : b)")" "$one"
-    for stage in 'joining programs and variables' 'weighing ranges of layers' 'weighing stages'; do
+    for stage in 'joining programs and variables' 'weighing ranges of layers' 'computing stages'; do
         serial "$stage" "$(calculate "$(stages_of 1 "$stage")")" \
             "$(calculate "$(stages_of 2 "$stage")")" "$one"
     done

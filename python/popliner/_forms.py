@@ -114,7 +114,7 @@ def _stages_or_ipus(report: Report) -> List[Row]:
 def html(report: Report) -> str:
     """The verdict, its tables and a link to the page, for a notebook."""
     what = "IPU" if _is_compilation(report) else "Stage"
-    heads = [what, "Layers", "Fullest tile", "Bytes there", "Of the limit", "Bytes free"]
+    heads = [what, "Layers", "Tile", "Peak memory", "Of the limit", "Free"]
     rows = [
         [str(number), names, str(tile.tile), f"{tile.bytes:,}", _share(tile), f"{tile.free:,}"]
         for number, names, tile in _stages_or_ipus(report)

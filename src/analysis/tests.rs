@@ -198,19 +198,20 @@ fn people_see_what_was_learnt() {
         let look = TextStyle {
             units: Units::Bytes,
             screen: None,
+            columns: None,
         };
-        let answer = terminal::text(&found, &look, &[Part::Answer]);
+        let answer = terminal::text(&found, &look, &[Part::Verdict, Part::Table, Part::Answer]);
         assert!(answer.contains("-2,048"));
         let explained = terminal::text(&found, &look, &[Part::Explanation]);
         assert!(explained.contains(", learnt -2,048"));
-        let said = "what every IPU is said to need";
+        let said = "What every IPU is said to need";
         assert!(answer.contains(said));
         for text in [markdown(&found), html(&found)] {
             assert!(text.contains("-2,048") && text.contains(&said[1..]));
         }
         let plain = report(layers, &request, None);
         assert!(!markdown(&plain).contains("Learnt"));
-        let answer = terminal::text(&plain, &look, &[Part::Answer]);
+        let answer = terminal::text(&plain, &look, &[Part::Verdict, Part::Table, Part::Answer]);
         assert!(!answer.contains("learnt"), "{answer}");
     });
 }

@@ -2,10 +2,11 @@
 //! IPU?
 
 use super::messages::Messages;
-use super::{Options, request};
+use super::{Options, next, request};
 use crate::model::Model;
 use crate::profile::Outline;
-use crate::report::Units;
+use crate::report::terminal::Severity;
+use crate::wording::grouped;
 use anyhow::Result;
 
 /// Was it compiled for several IPUs? A profile that cannot be looked at says later why.
@@ -43,22 +44,39 @@ pub(super) fn fits_on_one_ipu(
         .copied()
         .unwrap_or(model.target.bytes_per_tile);
     let units = messages.look().units.for_bytes(limit);
-    let amount = |bytes: u64, units: Units| units.amount(bytes);
     let needs = format!(
-        "on one IPU the fullest tile, {tile}, needs {} of {}",
-        amount(bytes, units),
-        amount(limit, units)
+        "{} of {} on tile {tile}",
+        units.amount(bytes),
+        units.short(limit)
     );
+    messages.summary(what(model));
     if bytes > limit {
-        let over = amount(bytes - limit, units);
         messages.summary(format_args!(
-            "{needs}: the model does not fit there, by {over}"
+            "It does not fit on one IPU, where it needs {needs}"
         ));
         return Ok(false);
     }
-    messages.summary(format_args!("{needs}: the model fits there"));
+    let success = messages.look().toned(Severity::Good, "SUCCESS:");
+    messages.summary(format_args!(
+        "{success} the model fits on one IPU, where it needs {needs}"
+    ));
     if options.num_ipus.is_none() {
-        messages.summary("for more of them: --num-ipus N; for all else: --help");
+        for line in next::after_one_ipu(options) {
+            messages.whole(&line);
+        }
     }
     Ok(options.num_ipus.is_none())
+}
+
+/// What the profile is of.
+fn what(model: &Model) -> String {
+    let work = match model.backward_start {
+        Some(_) => "training",
+        None => "inference",
+    };
+    format!(
+        "A profile of {work} with {}, compiled for one IPU of {} tiles",
+        model.recording.framework,
+        grouped(model.target.num_tiles.into())
+    )
 }

@@ -38,7 +38,7 @@ pub(super) fn input(options: &Options, messages: Messages) -> Result<Options> {
         [only] => only.clone(),
         several => only_answer(folder, several, options.fit)?,
     };
-    messages.summary(format_args!("reading {}", shown(&chosen)));
+    messages.summary(format_args!("Reading {}", shown(&chosen)));
     options.profile = chosen;
     Ok(options)
 }

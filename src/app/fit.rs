@@ -8,7 +8,9 @@ use super::{Exit, Options, detail, layers, request, usage};
 use crate::analysis::{Compilation, ContextsOf, shown};
 use crate::atomic;
 use crate::limits;
-use crate::report::{Against, Calibration, CalibrationError, Report, tables_of};
+use crate::report::{
+    Against, Calibration, CalibrationError, Form, Format, Report, Table, tables_of,
+};
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::Path;
@@ -35,7 +37,7 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
         compare(path, prediction, &mut report)?;
     }
     let outputs = Outputs {
-        tables: tables_of(&report),
+        tables: tables(options, &report),
         ..Outputs::new(options, messages, report)
     };
     let exit = outputs.print(out)?;
@@ -45,6 +47,17 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
         messages.info(format_args!("the calibration is in {}", shown(path)));
     }
     Ok(exit)
+}
+
+/// What programs read; for people one table, since the others are among the sentences.
+fn tables(options: &Options, report: &Report) -> Vec<Table> {
+    match options.format {
+        Format::Table => {
+            let tables = tables_of(report, Form::Terminal).into_iter();
+            tables.take(1).collect()
+        }
+        _ => tables_of(report, Form::Csv),
+    }
 }
 
 /// Reads the profile, and the debug contexts where there are some.

@@ -20,16 +20,18 @@ impl Messages {
     /// Amounts are given in `units`.
     pub fn new(quiet: bool, verbose: u8, units: Units) -> Self {
         let level = if quiet { -1 } else { verbose.min(2) as i8 };
-        let look = TextStyle {
-            units,
-            screen: screen(),
-        };
+        let look = on_stderr(units);
         Self { level, look }
     }
 
-    /// How results for people are to look.
+    /// How text for people is to look on standard error.
     pub fn look(&self) -> &TextStyle {
         &self.look
+    }
+
+    /// How tables for people are to look on standard output.
+    pub fn look_of_results(&self) -> TextStyle {
+        on_stdout(self.look.units)
     }
 
     /// Something is wrong with the input, but not so that it cannot be used; `file` is
@@ -53,6 +55,13 @@ impl Messages {
     /// A result for people.
     pub fn summary(&self, text: impl Display) {
         self.write(0, format_args!("{text}"));
+    }
+
+    /// What is to be copied, in one piece however wide it is.
+    pub fn whole(&self, text: &str) {
+        if self.level >= 0 {
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        }
     }
 
     /// What was read and found (`-v`).
@@ -86,10 +95,7 @@ impl Messages {
 
 /// Reports why the run ended; not even `-q` silences it.
 pub fn error(error: &anyhow::Error) {
-    let look = TextStyle {
-        screen: screen(),
-        ..TextStyle::default()
-    };
+    let look = on_stderr(Units::default());
     // It may hold names from a file, but also line ends of its own.
     let text = format!("{error:#}");
     let lines: Vec<String> = text.split('\n').map(printable).collect();
@@ -104,20 +110,44 @@ pub fn error(error: &anyhow::Error) {
 /// Columns of a terminal that does not say how many it has.
 const USUAL_WIDTH: usize = 80;
 
-/// What standard error is, if it is a terminal. `NO_COLOR`, `CLICOLOR` and
-/// `TERM` have their say about colours.
-fn screen() -> Option<Screen> {
-    let stderr = io::stderr();
-    if !stderr.is_terminal() {
-        return None;
-    }
-    let size = terminal_size::terminal_size_of(&stderr);
-    let choice = anstream::AutoStream::choice(&stderr);
-    Some(Screen {
-        width: size.map_or(USUAL_WIDTH, |(width, _)| width.0.into()),
+/// How text looks on standard error.
+fn on_stderr(units: Units) -> TextStyle {
+    let stream = io::stderr();
+    let size = terminal_size::terminal_size_of(&stream);
+    let choice = anstream::AutoStream::choice(&stream);
+    look(units, stream.is_terminal(), size, choice)
+}
+
+/// The same on standard output.
+fn on_stdout(units: Units) -> TextStyle {
+    let stream = io::stdout();
+    let size = terminal_size::terminal_size_of(&stream);
+    let choice = anstream::AutoStream::choice(&stream);
+    look(units, stream.is_terminal(), size, choice)
+}
+
+/// How text looks on a stream. `COLUMNS` says how wide it may be, even where it is no
+/// terminal; `NO_COLOR`, `CLICOLOR` and `TERM` have their say about colours.
+fn look(
+    units: Units,
+    is_terminal: bool,
+    size: Option<(terminal_size::Width, terminal_size::Height)>,
+    choice: anstream::ColorChoice,
+) -> TextStyle {
+    let columns = std::env::var("COLUMNS").ok();
+    let columns = columns.and_then(|columns| columns.parse().ok());
+    let columns = columns.filter(|&columns| columns > 0);
+    let width = size.map_or(USUAL_WIDTH, |(width, _)| width.0.into());
+    let screen = is_terminal.then(|| Screen {
+        width: columns.unwrap_or(width),
         colour: choice != anstream::ColorChoice::Never,
         unicode: is_unicode(),
-    })
+    });
+    TextStyle {
+        units,
+        screen,
+        columns,
+    }
 }
 
 /// Does the locale say UTF-8? The first of the variables that is set decides.

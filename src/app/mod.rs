@@ -10,8 +10,8 @@ mod given;
 mod input;
 mod layers;
 mod messages;
+mod next;
 mod output;
-mod plan;
 mod request;
 mod stdout;
 mod tables;
@@ -218,7 +218,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         what_if.memories = memories;
     }
     if let Some(plan) = &mut report.plan {
-        plan::add_commands(plan, options, positions);
+        next::add_commands(plan, options, positions);
     }
     let outputs = Outputs {
         tables,

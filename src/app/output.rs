@@ -1,7 +1,7 @@
 //! All results of a run, printed in their order.
 
 use super::messages::Messages;
-use super::plan::next_steps;
+use super::next;
 use super::stdout::Sections;
 use super::{Exit, Options, export, refused};
 use crate::limits;
@@ -9,8 +9,7 @@ use crate::message::{Warning, shown};
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
 use crate::report::{
-    Form, Format, LAYER_LIST, Part, PlanFacts, Report, Section, Table, plan_table, sweep_table,
-    terminal,
+    Form, Format, Part, PlanFacts, Report, Section, Table, plan_table, sweep_table, terminal,
 };
 use crate::search::{Outcome, SearchResult};
 use anyhow::{Context, Result};
@@ -96,14 +95,14 @@ impl<'a> Outputs<'a> {
 
     fn print_all(&self, out: &mut impl Write) -> Result<Exit> {
         let count = self.count();
-        let mut sections = Sections::new(out, self.options.format, count);
+        let look = self.messages.look_of_results();
+        let mut sections = Sections::new(out, (self.options.format, look), count);
+        if self.report.fit.is_some() {
+            let verdict = |own: &Section| own.part == Part::Verdict;
+            self.messages.sections(&self.report, verdict);
+        }
         for table in &self.tables {
             sections.table(table)?;
-        }
-        let layers = self.tables.iter().find(|table| table.name == LAYER_LIST);
-        let drawn = layers.and_then(|own| terminal::layer_list(own, self.messages.look()));
-        if let Some(drawn) = drawn.filter(|_| self.options.format != Format::Table) {
-            self.messages.summary(drawn);
         }
         let mut exit = self.print_search(&mut sections)?;
         for table in &self.diagnosis {
@@ -121,8 +120,8 @@ impl<'a> Outputs<'a> {
             self.messages.sections(&self.report, explained);
         }
         if let Some(fit) = &self.report.fit {
-            self.messages
-                .sections(&self.report, |own| own.part == Part::Answer);
+            sections.flush()?;
+            self.print_rest(self.options.format == Format::Table);
             return Ok(exit_of(fit.fits));
         }
         if self.compare(&mut sections)? {
@@ -147,18 +146,27 @@ impl<'a> Outputs<'a> {
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let report = &self.report;
         if report.sweep.is_some() {
-            sections.table(&sweep_table(report).shown_in(Form::Csv))?;
+            let table = sweep_table(report);
+            sections.table(&match self.options.format {
+                Format::Table => table,
+                _ => table.shown_in(Form::Csv),
+            })?;
         }
         if report.plan.is_some() {
+            let recommended = |own: &Section| own.part == Part::Recommendation;
+            self.messages.sections(report, recommended);
             let table = plan_table(report);
-            sections.table(&match self.options.format {
-                Format::Table => table.shown_in(Form::Terminal),
-                _ => table,
-            })?;
+            if !(table.rows.is_empty() && self.options.format == Format::Table) {
+                sections.table(&table)?;
+            }
         }
         let Some(split) = &report.split else {
             return Ok(Exit::Done);
         };
+        let is_planned = self.options.plan && !self.options.wants_verdict();
+        if !is_planned {
+            self.print_verdict();
+        }
         let forms = self.options.forms();
         let emit = |form| emit::emit(form, report, &modules(self.options));
         let emitted: Result<Vec<String>, _> = forms.iter().copied().map(emit).collect();
@@ -170,15 +178,12 @@ impl<'a> Outputs<'a> {
             sections.text(form.section(), text.as_bytes())?;
         }
         sections.flush()?;
-        if let Some(plan) = report
-            .plan
-            .as_ref()
-            .filter(|_| !self.options.wants_verdict())
-        {
+        if let Some(plan) = report.plan.as_ref().filter(|_| is_planned) {
             return Ok(self.print_plan(plan));
         }
-        self.print_verdict();
+        self.print_rest(self.options.solve && self.options.format == Format::Table);
         self.messages.sections(report, |own| own.part == Part::Plan);
+        self.print_next(&next::after_split(report, self.options));
         let is_in_time = report.step.as_ref().is_none_or(|step| step.is_within);
         Ok(exit_of(
             split.fits && is_in_time || !self.options.wants_verdict(),
@@ -189,22 +194,24 @@ impl<'a> Outputs<'a> {
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
         if plan.rows.is_empty() {
             self.print_verdict();
+            self.print_rest(self.options.solve && self.options.format == Format::Table);
         }
-        self.messages
-            .sections(&self.report, |own| own.part == Part::Plan);
+        let of_plan = |own: &Section| own.part == Part::Plan || own.id == "tried";
+        self.messages.sections(&self.report, of_plan);
         let first = plan.rows.first();
-        let framework = self.report.pipeline.as_ref().map(|own| own.framework);
-        for line in first
-            .map(|row| next_steps(row, framework))
-            .into_iter()
-            .flatten()
-        {
-            self.messages.summary(line);
-        }
+        let next = first.map(|row| next::after_plan(row, &self.report, self.options));
+        self.print_next(&next.unwrap_or_default());
         exit_of(first.is_some_and(|row| row.is_within) && self.report.has_verdict())
     }
 
-    /// Says how the split is, for people.
+    /// Says what to type next.
+    fn print_next(&self, lines: &[String]) {
+        for line in lines {
+            self.messages.whole(line);
+        }
+    }
+
+    /// Says whether the split fits, before anything else about it.
     fn print_verdict(&self) {
         let (report, messages) = (&self.report, self.messages);
         if let Some(Outcome::Greedy(greedy)) = self.found.as_ref().map(|found| &found.outcome) {
@@ -215,10 +222,15 @@ impl<'a> Outputs<'a> {
                 greedy.min_layers
             ));
         }
-        let is_printed = self.options.solve && self.options.format == Format::Table;
-        messages.sections(report, |own| match own.part {
-            Part::Answer => !(is_printed && own.id == "split"),
-            part => part == Part::Proof,
+        messages.sections(report, |own| own.part == Part::Verdict);
+    }
+
+    /// Says how the split is and what else can be done, for people; with its table, unless
+    /// standard output has that.
+    fn print_rest(&self, is_printed: bool) {
+        self.messages.sections(&self.report, |own| match own.part {
+            Part::Table => !is_printed,
+            part => [Part::Answer, Part::Proof].contains(&part),
         });
     }
 
@@ -248,11 +260,12 @@ impl<'a> Outputs<'a> {
         let mut misses = coverage.map(|own| (i128::from(own.rest), i128::from(own.recorded)));
         if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
             let warning = Warning::new(format!(
-                "less than {ENOUGH} % is explained: {line}; see with --diagnose what is missing"
+                "less than {ENOUGH} % of the fullest tile is attributed to operations: {line}; see \
+                 with --diagnose what is missing"
             ));
             self.messages.warning(None, &warning);
         } else if !line.is_empty() {
-            self.messages.summary(line);
+            self.messages.info(line);
         }
     }
 }

@@ -8,13 +8,13 @@ use crate::memory::{Accumulator, Learnt, Pipeline, Schedule};
 use crate::model::{Model, NoCycles, Positions, Rules};
 use crate::report::Calibration;
 use crate::search::{IpuCount, SearchRequest, Solver};
-use crate::solve::{Constraint, Goal, Rule};
+use crate::solve::{Constraint, Goal, Plan, Rule};
 use anyhow::{Context, Result};
 
 /// How many IPUs `--num-ipus auto` goes up to.
 const MAX_AUTO: usize = 64;
-/// How many IPUs there are when no option says so.
-const DEFAULT_IPUS: usize = 16;
+/// How many IPUs the original tool took when no option said so.
+const ORIGINAL_IPUS: usize = 16;
 
 /// What the options ask of a search; `None` when they ask for none.
 ///
@@ -34,7 +34,8 @@ pub(super) fn request(
         return Err(layers::none(model, &layers.layering));
     }
     let positions = &layers.placement.positions;
-    let ipus = ipus(options, limits.len())?;
+    let given = given(options, positions)?;
+    let ipus = ipus(options, limits.len(), given.as_ref())?;
     if options.solver == Solver::Greedy {
         refuse_greedy(options, ipus, limits.len())?;
     }
@@ -53,7 +54,7 @@ pub(super) fn request(
         constraints,
         cycles,
         step: options.step(),
-        given: given(options, positions)?,
+        given,
         split: options.wants_split(),
         sweep: options.sweep,
         plan: options.plan,
@@ -153,9 +154,12 @@ pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>>
     memories.map(limit).collect()
 }
 
-/// How many IPUs there are, with as many limits. Who asks for nothing learns the fewest.
-fn ipus(options: &Options, limits: usize) -> Result<IpuCount> {
+/// How many IPUs there are, with as many limits: without an option the fewest that are
+/// enough, those of a split that is given, or as many as the original tool took.
+fn ipus(options: &Options, limits: usize, given: Option<&Plan>) -> Result<IpuCount> {
     let several = (limits > 1).then_some(limits);
+    let given = given.map(|plan| plan.stages().len());
+    let of_original = of_original(options).map(|_| ORIGINAL_IPUS);
     match (options.num_ipus, several) {
         (Some(NumIpus::Exactly(ipus)), Some(limits)) if ipus != limits => Err(usage(format!(
             "--mem-per-tile has {limits} amounts, but --num-ipus is {ipus}; give one amount, or \
@@ -163,8 +167,10 @@ fn ipus(options: &Options, limits: usize) -> Result<IpuCount> {
         ))),
         (Some(NumIpus::Exactly(ipus)), _) => Ok(IpuCount::Exactly(ipus)),
         (Some(NumIpus::Auto), limits) => Ok(IpuCount::UpTo(limits.unwrap_or(MAX_AUTO))),
-        (None, None) if options.asks_nothing => Ok(IpuCount::UpTo(DEFAULT_IPUS)),
-        (None, limits) => Ok(IpuCount::Exactly(limits.unwrap_or(DEFAULT_IPUS))),
+        (None, limits) => {
+            let exactly = limits.or(given).or(of_original);
+            Ok(exactly.map_or(IpuCount::UpTo(MAX_AUTO), IpuCount::Exactly))
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Standard output: in sections that a program can tell apart, until its reader
 //! has had enough.
 
-use crate::report::{Form, Format, Report, Split, Table, stage_table, write_stages};
+use crate::report::terminal::{self, TextStyle};
+use crate::report::{Format, Report, Split, Table, stage_table, write_stages};
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -90,19 +91,26 @@ impl<W: Write> Write for Results<W> {
 pub(super) struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,
+    /// How tables for people look.
+    look: TextStyle,
     /// Are there several?
     named: bool,
 }
 
 impl<'a, W: Write> Sections<'a, W> {
-    pub(super) fn new(out: &'a mut W, format: Format, count: usize) -> Self {
+    pub(super) fn new(out: &'a mut W, (format, look): (Format, TextStyle), count: usize) -> Self {
         let named = count > 1;
-        Self { out, format, named }
+        Self {
+            out,
+            format,
+            look,
+            named,
+        }
     }
 
     pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {
         self.name(table.name)?;
-        table.write(self.format, self.out)
+        self.write(table)
     }
 
     /// The stages: by default, and as JSON, as the original tool wrote them.
@@ -110,11 +118,15 @@ impl<'a, W: Write> Sections<'a, W> {
         self.name("solve")?;
         match self.format {
             Format::Auto | Format::Json => write_stages(split, self.out),
-            Format::Table => {
-                let stages = stage_table(report).shown_in(Form::Terminal);
-                stages.write(self.format, self.out)
-            }
-            Format::Tsv | Format::Csv => stage_table(report).write(self.format, self.out),
+            Format::Table => self.write(&stage_table(report)),
+            Format::Tsv | Format::Csv => self.write(&stage_table(report).without("Time")),
+        }
+    }
+
+    fn write(&mut self, table: &Table) -> io::Result<()> {
+        match self.format {
+            Format::Table => writeln!(self.out, "{}", terminal::for_people(table, &self.look)),
+            format => table.write(format, self.out),
         }
     }
 

@@ -8,6 +8,7 @@
 //! pseudo-layers.
 
 use super::sections::tables_of;
+use super::table::Form;
 use super::{Format, Report};
 use std::io::{self, Write};
 
@@ -16,7 +17,7 @@ use std::io::{self, Write};
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    for table in tables_of(report) {
+    for table in tables_of(report, Form::Csv) {
         writeln!(out, "# {}", table.name)?;
         table.write(Format::Csv, out)?;
     }

@@ -2,10 +2,12 @@
 
 use super::fields::{Field, fields, items};
 use super::sentences::{Sentence, say};
+use super::step::three_digits;
 use super::table::{Cell, ForPeople, Table};
 use super::text::ipus;
 use super::{LayerNames, Report};
 use crate::memory::{Pipeline, Recompute, Schedule};
+use crate::wording::listed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +39,12 @@ pub struct PlanRow {
     pub recompute: Recompute,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
+    /// The stage that leaves the least free of its limit.
+    #[serde(default)]
+    pub fullest_stage: u32,
+    /// The stage that takes the most cycles for a micro-batch; `null` without cycles.
+    #[serde(default)]
+    pub slowest_stage: Option<u32>,
     /// The lowest limit of its IPUs.
     pub limit: u64,
     /// What that leaves free.
@@ -74,9 +82,9 @@ const PLAN: [Field<PlanRow>; 14] = fields![PlanRow;
     Always "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile_bytes, own.limit)),
     Always "Micro-batches" Count (.micro_batches),
     Always "Cycles of a step" Count (.cycles),
-    Always "Step (ms)" Text (|own, _, _| decimals(own.milliseconds, 3)),
-    Always "Efficiency" Text (|own, _, _| decimals(own.efficiency, 3)),
-    Always "Samples a second" Text (|own, _, _| decimals(own.samples_per_second, 1)),
+    Always "Step (ms)" Count (|own, _, _| decimals(own.milliseconds, 3)),
+    Always "Efficiency" Count (|own, _, _| decimals(own.efficiency, 3)),
+    Always "Samples a second" Count (|own, _, _| decimals(own.samples_per_second, 1)),
     Always "In time" Text (.is_within),
     Always "Layers of each stage" Layers (.stages),
     Always "Command" Text (.command),
@@ -84,7 +92,7 @@ const PLAN: [Field<PlanRow>; 14] = fields![PlanRow;
 
 const PLAN_FOR_PEOPLE: [ForPeople; 13] = [
     ("IPUs", true),
-    ("Replicas", true),
+    ("Replicas", false),
     ("Schedule", true),
     ("Recompute", true),
     ("Peak memory", true),
@@ -92,7 +100,7 @@ const PLAN_FOR_PEOPLE: [ForPeople; 13] = [
     ("Micro-batches", false),
     ("Cycles of a step", false),
     ("Step (ms)", true),
-    ("Efficiency", true),
+    ("Efficiency", false),
     ("Samples a second", false),
     ("In time", false),
     ("Layers of each stage", true),
@@ -110,17 +118,14 @@ fn decimals(number: Option<f64>, decimals: usize) -> Cell {
     number.map(|number| format!("{number:.decimals$}")).into()
 }
 
-/// What is recommended and why, and what was not tried.
+/// Where the recommended configuration has the most memory and takes the most time, or that
+/// nothing fits.
 pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     let Some(plan) = &report.plan else {
         return Vec::new();
     };
-    let mut lines: Vec<Sentence> = plan
-        .rows
-        .first()
-        .map(|row| recommended(plan, row))
-        .into_iter()
-        .collect();
+    let first = plan.rows.first();
+    let mut lines: Vec<Sentence> = first.map(bottlenecks).into_iter().collect();
     if plan.rows.is_empty() {
         lines.push(say(format!(
             "no configuration fits on {}",
@@ -133,13 +138,44 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
              \"profiler.includeCycleEstimates\":\"true\", or run the model",
         ));
     }
-    lines.push(tried(plan));
     lines
 }
 
+/// The stage with the most memory, the slowest one, and what a step takes.
+fn bottlenecks(row: &PlanRow) -> Sentence {
+    let mut line = say(format!(
+        "stage {} needs the most memory: ",
+        row.fullest_stage
+    ))
+    .amount(row.fullest_tile_bytes)
+    .text(" of ")
+    .bytes(row.limit);
+    if let Some(stage) = row.slowest_stage.filter(|_| row.ipus > 1) {
+        line = line.text(format!("; stage {stage} is the slowest"));
+    }
+    let batches = match row.micro_batches {
+        Some(1) => "1 micro-batch".to_string(),
+        Some(batches) => format!("{batches} micro-batches"),
+        None => return line,
+    };
+    match row.milliseconds {
+        Some(time) => line.text(format!(
+            "; a step of {batches} takes {} ms",
+            three_digits(time)
+        )),
+        None => line,
+    }
+}
+
 /// Among what the configurations were found, and what was left out.
-fn tried(plan: &PlanFacts) -> Sentence {
-    let numbers: Vec<String> = plan.ipus_tried.iter().map(u32::to_string).collect();
+pub(super) fn tried(report: &Report) -> Option<Sentence> {
+    let plan = report.plan.as_ref()?;
+    let numbers = match &plan.ipus_tried[..] {
+        [first, .., last] if (*last - *first) as usize + 1 == plan.ipus_tried.len() => {
+            format!("{first} to {last}")
+        }
+        numbers => listed(&numbers.iter().map(u32::to_string).collect::<Vec<_>>()),
+    };
     let schedules: Vec<String> = distinct(
         plan.pipelines_tried
             .iter()
@@ -149,13 +185,12 @@ fn tried(plan: &PlanFacts) -> Sentence {
         .pipelines_tried
         .iter()
         .map(|own| own.recompute.to_string());
-    say(format!(
-        "tried: {} IPUs, schedule {}, recompute {}; not tried: optimizer state off-chip or \
+    Some(say(format!(
+        "tried: {numbers} IPUs, schedule {}, recompute {}; not tried: optimizer state off-chip or \
          sharded, accumulators off-chip, checkpoints of single layers, other micro-batches",
-        numbers.join(", "),
         schedules.join(", "),
         distinct(recomputations).join(", ")
-    ))
+    )))
 }
 
 fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
@@ -168,8 +203,15 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     found
 }
 
-fn recommended(plan: &PlanFacts, row: &PlanRow) -> Sentence {
-    let line = say(format!("recommended: {} ", ipus(row.ipus.into()))).stages(&row.stages);
+/// The configuration that is recommended, and why.
+pub(super) fn recommended(report: &Report) -> Option<Sentence> {
+    let plan = report.plan.as_ref()?;
+    let row = plan.rows.first()?;
+    let line = Sentence::default().stages(&row.stages);
+    let pipeline = match (row.schedule, row.recompute) {
+        (Schedule::None, _) => String::new(),
+        (schedule, recompute) => format!(" with --schedule {schedule} --recompute {recompute}"),
+    };
     let replicas = match row.replicas {
         0 | 1 => String::new(),
         replicas => {
@@ -178,10 +220,11 @@ fn recommended(plan: &PlanFacts, row: &PlanRow) -> Sentence {
     };
     let why = match row.cycles {
         None => "the fewest IPUs",
-        Some(_) => "the most micro-batches in a time",
+        Some(_) => "the highest throughput",
     };
-    line.text(format!(
-        "{replicas}, {why} on {}",
+    Some(line.text(format!(
+        " fits on {}{pipeline}{replicas}: {why} on {}",
+        ipus(row.ipus.into()),
         ipus(plan.max_ipus.into())
-    ))
+    )))
 }

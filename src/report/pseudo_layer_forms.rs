@@ -58,7 +58,7 @@ fn in_first_and_out_last() {
         "\n0,In,0,In 0,",
         "\tIn 0\t",
         "| In 0 |",
-        "stage 1, layers 1 2 Out: ",
+        "Stage 1, layers 1 2 Out: ",
         "  1 2 Out  ",
     ];
     has(&report(), parts);
@@ -73,7 +73,7 @@ fn out_with_in_on_the_first_ipu() {
         "\n0,In Out,0,In 0 Out,",
         "\tIn 0 Out\t",
         "| In 0 Out |",
-        "stage 0, layers In 0 Out: ",
+        "Stage 0, layers In 0 Out: ",
         "  In 0 Out  ",
     ];
     has(&with(PseudoLayers::OutWithIn), parts);
@@ -85,7 +85,7 @@ fn none_in_the_classic_model() {
         "\n0,None,0,None 0,",
         "\tNone 0\t",
         "| None 0 |",
-        "stage 0, layers None 0: ",
+        "Stage 0, layers None 0: ",
         "  None 0  ",
     ];
     has(&with(PseudoLayers::NoneFirst), parts);

@@ -25,10 +25,16 @@ pub struct Section {
 /// The parts of a run that a terminal shows, each when its time has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The split or the compilation, and its verdict.
+    /// Whether it fits.
+    Verdict,
+    /// The split or the compilation as a table.
+    Table,
+    /// What else is to be said of it.
     Answer,
     /// What proves it, for who wants to know more.
     Proof,
+    /// The recommended configuration.
+    Recommendation,
     /// Whole configurations.
     Plan,
     /// What takes the memory.
@@ -69,13 +75,13 @@ const SCREENS: &[Form] = &[Form::Terminal, Form::Page];
 const CSV: &[Form] = &[Form::Csv];
 
 /// All sections, in order.
-pub(super) static SECTIONS: [Section; 22] = [
-    Section::new("pipeline", "Pipeline", Answer, PEOPLE, pipeline),
-    Section::new("split", "Split", Answer, ALL, split),
-    Section::new("ipus", "IPUs", Answer, ALL, ipus),
-    Section::new("verdict", "Verdict", Answer, PEOPLE, verdict),
+pub(super) static SECTIONS: [Section; 24] = [
+    Section::new("verdict", "Verdict", Part::Verdict, PEOPLE, verdict),
+    Section::new("split", "Split", Part::Table, ALL, split),
+    Section::new("ipus", "IPUs", Part::Table, ALL, ipus),
     Section::new("categories", "Categories", Document, CSV, categories),
     Section::new("step", "Step", Answer, PEOPLE, step_of),
+    Section::new("pipeline", "Pipeline", Answer, PEOPLE, pipeline),
     Section::new("proof", "Proof", Proof, SCREENS, proof),
     Section::new("learnt", "Learnt", Answer, PEOPLE, learnt),
     Section::new("tied-weights", "Tied weights", Answer, PEOPLE, tied_weights),
@@ -93,7 +99,15 @@ pub(super) static SECTIONS: [Section; 22] = [
     Section::new("parts", "Parts", Document, PROGRAMS_TOO, parts),
     Section::new("cuts", "Cuts", Document, DOCUMENTS, cuts),
     Section::new("sweep", "Numbers of IPUs", Document, DOCUMENTS, sweep),
+    Section::new(
+        "recommendation",
+        "Recommended",
+        Part::Recommendation,
+        PEOPLE,
+        recommendation,
+    ),
     Section::new("plan", "Plan", Plan, PEOPLE, plan_of),
+    Section::new("tried", "Tried", Proof, PEOPLE, tried),
     Section::new(
         "explanation",
         "Explanation",
@@ -162,11 +176,9 @@ pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
     sections.filter(|own| !own.blocks.is_empty()).collect()
 }
 
-/// The tables that programs read, in order.
-pub fn tables_of(report: &Report) -> Vec<Table> {
-    let blocks = SECTIONS
-        .iter()
-        .flat_map(|own| own.blocks(report, Form::Csv));
+/// The tables that a form has, in order.
+pub fn tables_of(report: &Report, form: Form) -> Vec<Table> {
+    let blocks = SECTIONS.iter().flat_map(|own| own.blocks(report, form));
     let tables = blocks.filter_map(|block| match block {
         Block::Table(table) => Some(table),
         _ => None,
@@ -191,7 +203,8 @@ fn pipeline(report: &Report, _: Form) -> Vec<Block> {
 }
 
 fn split(report: &Report, _: Form) -> Vec<Block> {
-    table_if(report.split.is_some(), || tables::stages(report))
+    let mut stages = report.split.iter().flat_map(|split| &split.stages);
+    table_if(stages.next().is_some(), || tables::stages(report))
 }
 
 fn ipus(report: &Report, _: Form) -> Vec<Block> {
@@ -222,8 +235,11 @@ fn categories(report: &Report, _: Form) -> Vec<Block> {
     table_if(report.fit.is_some(), || fit_tables::categories(report))
 }
 
+/// Where the most memory is, what a step takes, and whether fewer IPUs would be enough.
 fn step_of(report: &Report, _: Form) -> Vec<Block> {
-    lines(step::sentences(report))
+    let memory = sentences::most_memory(report).into_iter();
+    let all = memory.chain(step::sentences(report));
+    lines(all.chain(sentences::fewer_ipus(report)))
 }
 
 fn proof(report: &Report, _: Form) -> Vec<Block> {
@@ -298,6 +314,21 @@ fn cuts(report: &Report, _: Form) -> Vec<Block> {
 
 fn sweep(report: &Report, _: Form) -> Vec<Block> {
     vec![Block::Table(tables::sweep(report))]
+}
+
+/// For a terminal it is a verdict.
+fn recommendation(report: &Report, form: Form) -> Vec<Block> {
+    let fits = report.has_verdict().then_some(true);
+    let found = plan::recommended(report).into_iter();
+    let block = |own: Sentence| match form {
+        Form::Terminal => Block::Verdict(fits, Some(own)),
+        _ => Block::Line(Sentence::join([say("recommended: "), own], "")),
+    };
+    found.map(block).collect()
+}
+
+fn tried(report: &Report, _: Form) -> Vec<Block> {
+    lines(plan::tried(report))
 }
 
 /// A terminal has the table as a result.

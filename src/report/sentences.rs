@@ -17,7 +17,7 @@ pub(super) use refusal::{given, help, refusal};
 
 use super::text::{self, grouped, ipus, share};
 use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, TiedWeightFacts, Units};
-use crate::model::PseudoLayers;
+use crate::model::{Framework, PseudoLayers};
 use crate::wording::listed;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -118,7 +118,7 @@ impl Sentence {
     }
 
     /// Several in one, with `between` between them.
-    fn join(sentences: impl IntoIterator<Item = Sentence>, between: &str) -> Sentence {
+    pub(super) fn join(sentences: impl IntoIterator<Item = Sentence>, between: &str) -> Sentence {
         let mut all = Sentence::default();
         for sentence in sentences {
             if !all.phrases.is_empty() {
@@ -158,13 +158,55 @@ pub(super) fn verdict(report: &Report) -> String {
     }
 }
 
-/// The layers of each stage, and what keeps them from fitting.
+/// The layers of each stage, and on how many IPUs they fit or what keeps them from it.
 pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Sentence {
     let stages = Sentence::default().stages(&split.layers());
     match fits {
         Some(false) => Sentence::join([stages, shortfall(report, split)], " "),
-        _ => stages,
+        Some(true) => Sentence::join([stages, fits_on(report, split)], " "),
+        None => stages,
     }
+}
+
+/// On how many IPUs a split fits.
+fn fits_on(report: &Report, split: &Split) -> Sentence {
+    let stages = split.stages.len();
+    let line = say(format!("fits on {}", ipus(stages as u64)));
+    let framework = report.pipeline.as_ref().map(|own| own.framework);
+    match framework {
+        _ if stages == 1 => line.text(": a pipeline is not needed"),
+        Some(Framework::Poptorch) if !stages.is_power_of_two() => line.text(format!(
+            "; PopTorch takes powers of 2 alone, here {}",
+            stages.next_power_of_two()
+        )),
+        _ => line,
+    }
+}
+
+/// Which stage is nearest to its limit; nothing of a split that does not fit.
+pub(super) fn most_memory(report: &Report) -> Option<Sentence> {
+    let split = report.split.as_ref().filter(|split| split.fits)?;
+    let stage = split.nearest_to_limit()?;
+    let tile = &stage.fullest_tile;
+    Some(
+        say(format!("stage {} needs the most memory: ", stage.stage))
+            .amount(tile.bytes)
+            .text(" of ")
+            .bytes(tile.limit)
+            .text(format!(" on tile {}", tile.tile)),
+    )
+}
+
+/// That fewer IPUs than the split has are enough.
+pub(super) fn fewer_ipus(report: &Report) -> Option<Sentence> {
+    let split = report.split.as_ref().filter(|split| split.fits)?;
+    let fewest = split.fewest_ipus?;
+    let are = if fewest == 1 { "is" } else { "are" };
+    (usize::try_from(fewest).ok()? < split.stages.len()).then(|| {
+        say(format!("{} {are} enough (", ipus(fewest.into())))
+            .code(format!("--num-ipus {fewest}"))
+            .text(")")
+    })
 }
 
 /// What keeps a split from fitting: it goes on from "the split".
@@ -268,21 +310,22 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
     };
     let by_touch = if coverage.by_touch > 0 {
         let by_touch = share(coverage.by_touch.into());
-        format!(" ({by_touch} in every place that touches it)")
+        format!(" ({by_touch} in every place that uses it)")
     } else {
         String::new()
     };
+    let explained = i128::from(coverage.recorded) - i128::from(coverage.rest);
     say(format!(
-        "coverage of tile {}, the fullest with ",
+        "{} of the fullest tile of the whole model, {} with ",
+        share(explained),
         coverage.tile
     ))
     .amount(coverage.recorded)
     .text(format!(
-        ": layers {}, assigned {}{by_touch}, overhead {}, rest {}",
+        ", is attributed: {} to layers, {} to other operations{by_touch}, {} to every stage",
         share(coverage.layers.into()),
         share(coverage.assigned.into()),
         share(coverage.overhead.into()),
-        share(coverage.rest.into())
     ))
 }
 

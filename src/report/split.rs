@@ -18,6 +18,10 @@ pub struct Split {
     /// The same by IPU, when they differ; `limit` is then the highest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Vec<u64>>,
+    /// The fewest IPUs that are enough, of those that the framework takes; left out where
+    /// that was not looked for, as of a split that was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fewest_ipus: Option<u32>,
     /// Was it given, to be compared with the best?
     #[serde(default)]
     pub is_given: bool,

@@ -7,6 +7,7 @@ use crate::search::SearchResult;
 use crate::time::{StageTimes, StepTime, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// One step: all micro-batches through all stages, and the update of the weights.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,7 +81,7 @@ impl StepFacts {
             ramp_cycles: narrow(step.ramps),
             update_cycles: narrow(step.update),
             copy_cycles: step.copies.map(narrow),
-            slowest_stage: slowest(times, found) as u32,
+            slowest_stage: slowest(times, stages) as u32,
             efficiency: efficiency(&step),
             milliseconds: seconds.map(|own| own * 1e3),
             samples_per_second: samples
@@ -117,10 +118,9 @@ pub(super) fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
 }
 
 /// The stage that takes the most cycles for a micro-batch; the first of several.
-fn slowest(times: &StageTimes, found: &SearchResult) -> usize {
-    let stages = found.stages.iter().enumerate();
-    let cycles = stages.map(|(stage, range)| {
-        let after = found.stages.len() - 1 - stage;
+pub(super) fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
+    let cycles = stages.iter().enumerate().map(|(stage, range)| {
+        let after = stages.len() - 1 - stage;
         (times.cycles(range, after), stage)
     });
     let slowest = cycles.rev().max_by_key(|&(cycles, _)| cycles);
@@ -138,7 +138,9 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     let Some(step) = report.step.as_ref().filter(|_| fits) else {
         return Vec::new();
     };
-    let mut lines = vec![time(step), made_up_of(step)];
+    let mut lines = vec![time(step)];
+    let stages = report.split.as_ref().map_or(0, |split| split.stages.len());
+    lines.extend((stages > 1).then(|| made_up_of(step)));
     if let Some(least) = step.at_least_cycles.filter(|&least| least < step.cycles) {
         lines.push(
             say("not all splits could be tried: no step takes less than ")
@@ -159,7 +161,7 @@ fn time(step: &StepFacts) -> Sentence {
         batches => format!("{} micro-batches", grouped(batches)),
     };
     let why = match step.micro_batches_by_default && step.micro_batches > 1 {
-        true => " (the fewest that the schedule allows; --micro-batches has others)",
+        true => " (the fewest possible; --micro-batches takes more)",
         false => "",
     };
     let mut line = say(format!("a step of {batches}{why} takes "))
@@ -183,15 +185,15 @@ fn made_up_of(step: &StepFacts) -> Sentence {
         let share = cycles as f64 * 100.0 / step.cycles.max(1) as f64;
         format!("{share:.1} %")
     };
-    let mut line = say(format!(
-        "{:.1} % of it would be enough for a full pipeline, in which stage ",
-        step.efficiency * 100.0
-    ))
-    .count(step.slowest_stage)
-    .text(" is the slowest; filling and draining take ")
-    .text(share(step.ramp_cycles));
+    let mut line = say("stage ").count(step.slowest_stage).text(format!(
+        " is the slowest; a pipeline that is always full would take {:.1} % of the step, \
+             filling and draining takes {}",
+        step.efficiency * 100.0,
+        share(step.ramp_cycles)
+    ));
     line = match step.copy_cycles {
         Some(0) => line,
+        Some(copies) if copies.saturating_mul(1000) < step.cycles => line,
         Some(copies) => line.text(format!(", copies between IPUs {}", share(copies))),
         None => line.text(", copies between IPUs are not known without a clock"),
     };
@@ -202,7 +204,7 @@ fn made_up_of(step: &StepFacts) -> Sentence {
 }
 
 /// Three significant digits at least, and no more than three decimals.
-fn three_digits(number: f64) -> String {
+pub(super) fn three_digits(number: f64) -> String {
     match number {
         _ if number >= 1000.0 => grouped(number.round() as u64),
         _ if number >= 100.0 => format!("{number:.0}"),

@@ -49,12 +49,15 @@ pub struct Column {
 pub enum When {
     /// Always.
     Always,
-    /// Only to people: programs compute it themselves.
+    /// Only to people, where it is not 0 or empty in all rows: programs compute it
+    /// themselves.
     ForPeople,
     /// To people where it is not 0 or empty in all rows; to programs always.
     NotZero,
     /// Only where it is not 0 or empty in all rows.
     NotZeroAnywhere,
+    /// To people where it is at least 1 % of the limit in some row; to programs always.
+    OnePercent,
 }
 
 /// A form that tables are shown in.
@@ -73,8 +76,8 @@ pub enum Form {
 /// A column that people see, and whether there is room for it on a terminal.
 pub type ForPeople = (&'static str, bool);
 
-/// A bar beside a row: bytes, and the limit that they are held against, if there is one.
-pub type RowBar = (u64, Option<u64>);
+/// A bar beside a row: bytes, and the limit that they are held against.
+pub type RowBar = (u64, u64);
 
 /// What the cells of a column hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -280,33 +283,47 @@ impl Table {
             .map(|(name, _)| *name)
             .collect();
         match form {
-            Form::Csv => self.kept(|column, is_zero| match column.when {
+            Form::Csv => self.kept(|column, most| match column.when {
                 When::ForPeople => false,
-                When::NotZeroAnywhere => !is_zero,
-                When::Always | When::NotZero => true,
+                When::NotZeroAnywhere => most > 0,
+                When::Always | When::NotZero | When::OnePercent => true,
             }),
             _ if columns.is_empty() || form == Form::Page => self.without_zeros(),
-            _ => self.only(&columns).without_zeros(),
+            _ => {
+                let chosen = self.only(&columns).without_zeros();
+                Self {
+                    for_people: &[],
+                    ..chosen
+                }
+            }
         }
     }
 
-    /// The rows without columns that are 0 or empty in all of them and are shown only
-    /// where they are not.
+    /// The rows without columns that are 0 or empty, or too small, in all of them and are
+    /// shown only where they are not.
     pub fn without_zeros(self) -> Self {
-        self.kept(|column, is_zero| {
-            !is_zero || !matches!(column.when, When::NotZero | When::NotZeroAnywhere)
+        let limits = self.bars.iter().map(|&(_, limit)| limit);
+        let one_percent = u128::from(limits.max().unwrap_or(0) / 100).max(1);
+        self.kept(|column, most| match column.when {
+            When::Always => true,
+            When::NotZero | When::NotZeroAnywhere | When::ForPeople => most > 0,
+            When::OnePercent => most >= one_percent,
         })
     }
 
-    /// The rows with the columns that `is_kept`, which is also told which are 0 or empty in
-    /// all rows.
-    fn kept(self, is_kept: impl Fn(&Column, bool) -> bool) -> Self {
-        let is_zero = |place: usize| {
-            let mut cells = self.rows.iter().map(|row| &row.cells[place]);
-            cells.all(|cell| matches!(cell, Cell::Number(0) | Cell::Empty))
+    /// The rows with the columns that `is_kept`, which is also told the largest number of
+    /// all rows: 0 where all are empty, and no less than any where there is text.
+    fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
+        let most = |place: usize| {
+            let numbers = self.rows.iter().map(|row| match &row.cells[place] {
+                Cell::Number(number) => number.unsigned_abs(),
+                Cell::Empty => 0,
+                _ => u128::MAX,
+            });
+            numbers.max().unwrap_or(0)
         };
         let places = self.columns.iter().enumerate();
-        let places = places.filter(|(place, column)| is_kept(column, is_zero(*place)));
+        let places = places.filter(|(place, column)| is_kept(column, most(*place)));
         let places: Vec<usize> = places.map(|(place, _)| place).collect();
         self.at(&places)
     }

@@ -2,7 +2,7 @@
 
 use super::LayerNames;
 use super::table::{Cell, Column, Row, Table};
-use super::terminal::aligned;
+use super::terminal::{TextStyle, for_people};
 use crate::escape;
 use clap::ValueEnum;
 use serde_json::Value;
@@ -42,7 +42,7 @@ impl Table {
     /// When `out` cannot be written to.
     pub fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
         match format {
-            Format::Table => writeln!(out, "{}", aligned(self)),
+            Format::Table => writeln!(out, "{}", for_people(self, &TextStyle::default())),
             Format::Json => self.write_json(out),
             Format::Csv => self.write_delimited(b',', out),
             Format::Auto | Format::Tsv => self.write_delimited(b'\t', out),

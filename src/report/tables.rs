@@ -4,7 +4,8 @@
 
 use super::fields::{Field, field, fields, items};
 use super::table::{Cell, ForPeople, Table};
-use super::{Cut, LayerMemory, Report, Stage, SweepRow};
+use super::text::grouped;
+use super::{Cut, LayerMemory, Report, Stage, SweepRow, step};
 
 /// The columns of the parts of memory that layers have, below a field of the row.
 macro_rules! parts {
@@ -28,14 +29,14 @@ const STAGES: [Field<Stage>; 9] = fields![Stage;
     Always "Layers" Layers (.layers),
     Always "Fits" Text (|own, _, _| Cell::from(!own.fullest_tile.is_over())),
     Always "Limit" Bytes (.fullest_tile.limit),
-    Always "Fullest tile" Count (.fullest_tile.tile),
-    Always "Bytes there" Bytes (.fullest_tile.bytes),
-    Always "Free there" Free (.fullest_tile.free),
+    Always "Tile" Count (.fullest_tile.tile),
+    Always "Peak memory" Bytes (.fullest_tile.bytes),
+    Always "Free" Free (.fullest_tile.free),
 ];
 
 const STAGE_PARTS: [Field<Stage>; 7] = parts!(Stage, fullest_tile.parts);
 
-const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
+const MORE_OF_STAGES: [Field<Stage>; 17] = fields![Stage;
     Always "Peak step" Count (.fullest_tile.peak_step),
     Always "Median tile" Bytes (.tiles.median),
     Always "95th percentile tile" Bytes (.tiles.percentile_95),
@@ -46,29 +47,28 @@ const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
     ForPeople "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile.bytes, own.fullest_tile.limit)),
     NotZero "Pipeline stages after it" Count (.pipeline?.depth),
     NotZero "Copies" Count (.pipeline?.copies),
-    NotZero "Recomputed" Bytes (.fullest_tile.parts.recomputed),
-    NotZero "Stash" Bytes (.fullest_tile.parts.stash),
-    NotZero "Accumulators" Bytes (.fullest_tile.parts.accumulators),
-    NotZero "Waiting" Bytes (.fullest_tile.parts.waiting),
-    NotZero "Passing through" Bytes (.fullest_tile.parts.passing),
+    OnePercent "Recomputed" Bytes (.fullest_tile.parts.recomputed),
+    OnePercent "Stash" Bytes (.fullest_tile.parts.stash),
+    OnePercent "Accumulators" Bytes (.fullest_tile.parts.accumulators),
+    OnePercent "Waiting" Bytes (.fullest_tile.parts.waiting),
+    OnePercent "Passing through" Bytes (.fullest_tile.parts.passing),
     NotZeroAnywhere "Learnt" Change (.fullest_tile.learnt),
+    ForPeople "Time" Count (|own, report, _| stage_time(own, report).into()),
 ];
 
-const STAGES_FOR_PEOPLE: [ForPeople; 14] = [
+const STAGES_FOR_PEOPLE: [ForPeople; 12] = [
     ("Stage", true),
     ("Layers", true),
-    ("Fullest tile", true),
-    ("Bytes there", true),
+    ("Peak memory", true),
+    ("Of the limit", true),
+    ("Time", true),
     ("Recomputed", true),
     ("Stash", true),
     ("Accumulators", true),
     ("Waiting", true),
     ("Passing through", true),
     ("Learnt", true),
-    ("Of the limit", true),
-    ("Free there", false),
     ("Median tile", false),
-    ("Cycles", true),
 ];
 
 /// A row for each stage; its parts are those on its fullest tile. No rows without
@@ -79,7 +79,7 @@ pub fn stages(report: &Report) -> Table {
     let fullest = stages.map(|stage| &stage.fullest_tile);
     Table {
         for_people: &STAGES_FOR_PEOPLE,
-        bars: fullest.map(|own| (own.bytes, Some(own.limit))).collect(),
+        bars: fullest.map(|own| (own.bytes, own.limit)).collect(),
         ..Table::of("stages", &fields, report, items!(report, split?.stages))
     }
 }
@@ -95,6 +95,21 @@ fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
     Some(cycles.micro_batch_cycles.unwrap_or(cycles.cycles))
 }
 
+fn stage_time(stage: &Stage, report: &Report) -> Option<String> {
+    stage_cycles(stage, report).map(|cycles| time(cycles, report))
+}
+
+/// The time that cycles take; these themselves where the clock is not known.
+fn time(cycles: u64, report: &Report) -> String {
+    match report.provenance.target.clock_hz {
+        Some(clock) => {
+            let nanoseconds = step::nanoseconds(cycles.into(), clock);
+            format!("{:.3} ms", nanoseconds as f64 / 1e6)
+        }
+        None => format!("{} cycles", grouped(cycles)),
+    }
+}
+
 const LAYERS: [Field<LayerMemory>; 2] = fields![LayerMemory;
     Always "Layer" Layers (|own, _, _| Cell::Layer(own.name.clone())),
     Always "All tiles" Bytes (.total),
@@ -103,17 +118,16 @@ const LAYERS: [Field<LayerMemory>; 2] = fields![LayerMemory;
 const LAYER_PARTS: [Field<LayerMemory>; 7] = parts!(LayerMemory, parts);
 
 const MORE_OF_LAYERS: [Field<LayerMemory>; 5] = fields![LayerMemory;
-    Always "Fullest tile" Count (.fullest_tile),
-    Always "Bytes there" Bytes (.fullest_tile_bytes),
+    Always "Tile" Count (.fullest_tile),
+    Always "Peak memory" Bytes (.fullest_tile_bytes),
     Always "Cycles" Count (|_, report, place| layer_cycles(report, place).into()),
     ForPeople "Of the limit" Share (|own, report, _| Cell::Share(own.fullest_tile_bytes, report.memory.limit)),
     Always "Stage" Count (|_, report, place| report.stage_of(place).into()),
 ];
 
-const LAYERS_FOR_PEOPLE: [ForPeople; 5] = [
+const LAYERS_FOR_PEOPLE: [ForPeople; 4] = [
     ("Layer", true),
-    ("Fullest tile", true),
-    ("Bytes there", true),
+    ("Peak memory", true),
     ("Of the limit", true),
     ("All tiles", true),
 ];
@@ -147,11 +161,11 @@ fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
     Some(layers?.get(place)?.cycles)
 }
 
-const SWEEP: [Field<SweepRow>; 11] = fields![SweepRow;
+const SWEEP: [Field<SweepRow>; 12] = fields![SweepRow;
     Always "IPUs" Count (.ipus),
     Always "Fits" Text (.fits),
-    Always "Fullest tile" Bytes (.fullest_tile_bytes),
-    Always "Free there" Free (.free),
+    Always "Peak memory" Bytes (.fullest_tile_bytes),
+    Always "Free" Free (.free),
     Always "Over all cuts" Bytes (.cut_bytes),
     Always "Cycles of the slowest stage" Count (.slowest_stage_cycles),
     Always "Stages" Count (|own, _, _| own.stages.len().into()),
@@ -159,18 +173,18 @@ const SWEEP: [Field<SweepRow>; 11] = fields![SweepRow;
     Always "Note" Text (.hint),
     ForPeople "Of the limit" Share (|own, report, _| Cell::Share(own.fullest_tile_bytes, report.memory.limit)),
     Always "Cycles of a step" Count (.step_cycles),
+    ForPeople "Step" Count (|own, report, _| own.step_cycles.map(|own| time(own, report)).into()),
 ];
 
-const SWEEP_FOR_PEOPLE: [ForPeople; 9] = [
+const SWEEP_FOR_PEOPLE: [ForPeople; 8] = [
     ("IPUs", true),
     ("Fits", true),
-    ("Fullest tile", true),
-    ("Free there", true),
-    ("Over all cuts", true),
-    ("Cycles of the slowest stage", true),
+    ("Peak memory", true),
+    ("Of the limit", true),
+    ("Over all cuts", false),
+    ("Step", true),
     ("Layers of each stage", true),
-    ("Note", true),
-    ("Cycles of a step", true),
+    ("Note", false),
 ];
 
 /// One row for each number of IPUs. Where none fits, the row is about the split

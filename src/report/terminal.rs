@@ -9,7 +9,9 @@ pub use text_style::{Screen, Severity, TextStyle};
 use super::sections::{Block, Part, SECTIONS, Section};
 use super::sentences::Sentence;
 use super::table::{Cell, Form, Kind, RowBar, Table as Rows};
+use super::text::shown as cell_text;
 use super::{NO_VERDICT, Report, Units};
+use crate::wording::listed;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
@@ -40,15 +42,45 @@ pub fn text(report: &Report, look: &TextStyle, parts: &[Part]) -> String {
     lines.join("\n")
 }
 
-/// What `--list-layers` shows on a screen: the layers, each with a bar of its bytes.
-pub fn layer_list(layers: &Rows, look: &TextStyle) -> Option<String> {
-    look.screen?;
-    let largest = largest(&layers.bars);
-    Some(with_bars(
-        &layers.clone().shown_in(Form::Terminal),
-        look,
-        largest,
-    ))
+/// A table with aligned columns, of which those on the right are left out where it would be
+/// wider than there are columns of text.
+pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
+    let rows = rows.clone().shown_in(Form::Terminal);
+    let limits = rows.bars.iter().map(|&(_, limit)| limit);
+    if let Some(limit) = limits.max() {
+        return with_bars(&rows, look, limit);
+    }
+    let units = look.units.for_bytes(most_bytes(&rows));
+    let table = plain_table(&rows, units);
+    let widths = table.column_max_content_widths().into_iter();
+    let mut taken = 0;
+    let has_room = |own: &u16| {
+        taken += usize::from(*own) + 2;
+        look.width().is_none_or(|width| taken <= width + 1)
+    };
+    let shown = widths.take_while(has_room).count().max(2);
+    if shown >= rows.columns.len() {
+        return table.trim_fmt();
+    }
+    let names = rows.columns.iter().map(|column| column.name.as_ref());
+    let names: Vec<&str> = names.collect();
+    let left_out: Vec<String> = names[shown..].iter().map(|own| cell_text(own)).collect();
+    let note = format!("Not shown: {}; --format tsv has all", listed(&left_out));
+    let table = plain_table(&rows.clone().only(&names[..shown]), units);
+    format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
+}
+
+/// The most bytes in any cell.
+fn most_bytes(rows: &Rows) -> u64 {
+    let cells = rows
+        .rows
+        .iter()
+        .flat_map(|row| rows.columns.iter().zip(&row.cells));
+    let bytes = cells.filter_map(|(column, cell)| match (column.kind, cell) {
+        (Kind::Bytes, Cell::Number(bytes)) => u64::try_from(*bytes).ok(),
+        _ => None,
+    });
+    bytes.max().unwrap_or(0)
 }
 
 fn largest(bars: &[RowBar]) -> u64 {
@@ -70,11 +102,6 @@ fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
         add_bars(&mut lines, &rows.bars, look, screen.width);
     }
     lines.join("\n")
-}
-
-/// Aligned columns, in bytes.
-pub(super) fn aligned(rows: &Rows) -> String {
-    plain_table(rows, Units::Bytes).trim_fmt()
 }
 
 fn plain_table(rows: &Rows, units: Units) -> Table {
@@ -118,10 +145,7 @@ fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usiz
     for (line, &(bytes, limit)) in lines.iter_mut().skip(1).zip(bars) {
         let pad = " ".repeat(taken.saturating_sub(display_width(line)));
         line.push_str(&pad);
-        line.push_str(&match limit {
-            Some(limit) => bars::bar(look, bytes, limit, largest(bars), room),
-            None => bars::part(look, bytes, largest(bars), room),
-        });
+        line.push_str(&bars::bar(look, bytes, limit, largest(bars), room));
     }
 }
 
@@ -142,7 +166,13 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn say(&self, sentence: &Sentence) -> String {
+    /// A line of its own.
+    fn say(&self, sentence: Sentence) -> String {
+        self.part(&sentence.capital())
+    }
+
+    /// What goes on from another.
+    fn part(&self, sentence: &Sentence) -> String {
         sentence.plain(self.units, self.report.pseudo_layers)
     }
 
@@ -150,8 +180,8 @@ impl<'a> Words<'a> {
     fn block(&self, block: Block) -> Option<String> {
         match block {
             Block::Verdict(fits, sentence) => Some(self.verdict(fits, sentence)),
-            Block::Line(sentence) | Block::Paragraph(sentence) => Some(self.say(&sentence)),
-            Block::Under(sentence) => Some(format!("  {}", self.say(&sentence))),
+            Block::Line(sentence) | Block::Paragraph(sentence) => Some(self.say(sentence)),
+            Block::Under(sentence) => Some(format!("  {}", self.part(&sentence))),
             Block::Table(table) => Some(with_bars(&table, self.look, self.report.memory.limit)),
             Block::Label(_) => None,
         }
@@ -167,7 +197,7 @@ impl<'a> Words<'a> {
         let word = self.look.toned(tone, word);
         let colon = if fits.is_none() { ":" } else { "" };
         match sentence {
-            Some(sentence) => format!("{word}{colon} {}", self.say(&sentence)),
+            Some(sentence) => format!("{word}{colon} {}", self.part(&sentence)),
             None => word,
         }
     }
@@ -182,6 +212,7 @@ mod tests {
     const PLAIN: TextStyle = TextStyle {
         units: Units::Bytes,
         screen: None,
+        columns: None,
     };
 
     fn on_screen(width: usize, colour: bool) -> TextStyle {
@@ -193,6 +224,7 @@ mod tests {
         TextStyle {
             units: Units::Auto,
             screen: Some(screen),
+            columns: None,
         }
     }
 
@@ -218,18 +250,18 @@ mod tests {
     fn a_screen_shows_bars_as_far_as_there_is_room() {
         let report = report();
         let expected = [
-            " Stage  Layers             Fullest tile  Memory there  Of the limit  Cycles",
-            "     0  In 0                          0     586.0 KiB        94.0 %     615  ████████████·│",
-            "     1  1\\u{1b}[31m 2 Out             1     683.7 KiB       109.6 %     885  █████████████│██",
+            " Stage  Layers             Peak memory  Of the limit      Time",
+            "     0  In 0                 586.0 KiB        94.0 %  0.000 ms  ███████████████████████··│",
+            "     1  1\\u{1b}[31m 2 Out    683.7 KiB       109.6 %  0.001 ms  █████████████████████████│███",
         ];
         let drawn = shown(&report, "split", &on_screen(93, false));
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines[..3], expected);
-        for width in [1, 20, 40, 60, 72, 74, 80, 100, 120, 200] {
+        for width in [1, 20, 40, 60, 72, 80, 100, 120, 200] {
             let drawn = shown(&report, "split", &on_screen(width, true));
             let widest = drawn.lines().map(display_width).max();
             assert!(width < 72 || widest <= Some(width), "{width}:\n{drawn}");
-            assert_eq!(drawn.contains('│'), width >= 100, "{width}:\n{drawn}");
+            assert_eq!(drawn.contains('│'), width >= 80, "{width}:\n{drawn}");
         }
     }
 
@@ -258,9 +290,13 @@ mod tests {
 FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
   layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
         assert_eq!(shown(&report, "verdict", &PLAIN), expected);
-        let text = text(&complete(), &PLAIN, &[Part::Answer]);
-        assert!(text.contains("the best split, which does not fit either, is [ In 0 1 | 2 Out ]"));
-        assert!(text.contains("with 701,024 bytes on each tile it would fit on 2 IPUs (--mem"));
+        let text = text(
+            &complete(),
+            &PLAIN,
+            &[Part::Verdict, Part::Table, Part::Answer],
+        );
+        assert!(text.contains("The best split, which does not fit either, is [ In 0 1 | 2 Out ]"));
+        assert!(text.contains("With 701,024 bytes on each tile it would fit on 2 IPUs (--mem"));
     }
 
     #[test]
@@ -281,7 +317,10 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
         assert!(text.ends_with("has 2 stages for 1 IPU"), "{text}");
         report.split.as_mut().unwrap().fits = true;
         let text = shown(&report, "verdict", &PLAIN);
-        assert_eq!(text, "SUCCESS: [ In 0 | 1\\u{1b}[31m 2 Out ]");
+        assert_eq!(
+            text,
+            "SUCCESS: [ In 0 | 1\\u{1b}[31m 2 Out ] fits on 2 IPUs"
+        );
     }
 
     #[test]
@@ -296,9 +335,9 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
             overhead: 501,
             rest: -1,
         });
-        let expected = "coverage of tile 7, the fullest with 2,000 bytes: layers 50.00 %, \
-                        assigned 25.00 % (5.00 % in every place that touches it), overhead \
-                        25.05 %, rest -0.05 %";
+        let expected = "100.05 % of the fullest tile of the whole model, 7 with 2,000 bytes, is \
+                        attributed: 50.00 % to layers, 25.00 % to other operations (5.00 % in \
+                        every place that uses it), 25.05 % to every stage";
         assert_eq!(shown(&report, "coverage", &PLAIN), expected);
     }
 
@@ -307,7 +346,7 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
         let mut report = report();
         let line = shown(&report, "proof", &PLAIN);
         assert!(
-            line.starts_with("optimal: the integer program and the"),
+            line.starts_with("Optimal: the integer program and the"),
             "{line}"
         );
         assert!(

@@ -192,6 +192,7 @@ pub(crate) fn report() -> Report {
             layer(Some("Out"), 1, 400),
         ],
         split: Some(Split {
+            fewest_ipus: None,
             limits: Some(vec![limit, limit - 1000]),
             fits: false,
             limit,
@@ -474,6 +475,8 @@ fn live_steps() -> LiveSteps {
 
 fn plan() -> PlanFacts {
     let row = |ipus: u32, cycles| PlanRow {
+        fullest_stage: 0,
+        slowest_stage: Some(1),
         ipus,
         replicas: 4 / ipus,
         schedule: Schedule::Popart,

@@ -2,7 +2,7 @@
 //! else fits that is better in all of IPUs, time and memory.
 
 use super::alternatives::{OtherPipeline, compute_costs};
-use super::{CostedRequest, SearchError};
+use super::{CostedRequest, SearchError, free_bytes};
 use crate::memory::{MemoryModel, Pipeline, Recompute};
 use crate::model::Framework;
 use crate::progress::{Progress, Unit};
@@ -23,6 +23,8 @@ pub struct Configuration {
     pub times: Option<StageTimes>,
     /// How many replicas of it there are IPUs for.
     pub replicas: usize,
+    /// The stage that leaves the least free of its limit; the first of several.
+    pub fullest_stage: usize,
 }
 
 /// The configurations that fit, the one that gets the most micro-batches done in a time
@@ -36,11 +38,7 @@ pub(super) fn front(
     memory: &MemoryModel<'_>,
     progress: &Progress,
 ) -> Result<Front, SearchError> {
-    let ipus = match memory.framework() {
-        Framework::Poptorch => costed.ipus.next_power_of_two(),
-        _ => costed.ipus,
-    };
-    let ipus = ipus.min(costed.request.ipus.highest());
+    let ipus = costed.ipus;
     let pipelines = pipelines(costed, memory);
     // The same for all: what fills and drains a pipeline is shared by as many.
     let of_pipeline = |&own: &Pipeline| Some(costed.times.as_ref()?.in_pipeline(own));
@@ -74,6 +72,7 @@ pub(super) fn front(
             pipeline: other.pipeline(),
             replicas: ipus / split.plan.stages().len().max(1),
             times: times.clone(),
+            fullest_stage: fullest_stage(&problem, &split),
             split,
         }));
         task.add(1);
@@ -84,6 +83,17 @@ pub(super) fn front(
         numbers,
         pipelines,
     })
+}
+
+/// The stage that leaves the least free of its limit; the first of several.
+fn fullest_stage(problem: &Problem<'_>, split: &Fitting) -> usize {
+    let stages = split.plan.with_after().enumerate();
+    let free = stages.filter_map(|(stage, (range, after))| {
+        let limit = problem.limits.of(stage)?;
+        let peak = problem.costs.peak(range.clone(), after)?;
+        Some((free_bytes(limit, peak), stage))
+    });
+    free.min().map_or(0, |(_, stage)| stage)
 }
 
 /// What was found, and among what.

@@ -18,7 +18,7 @@ pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 
 use crate::memory::{MemoryModel, RangeCosts, StageMemory};
 use crate::message::REPORT_THIS;
-use crate::model::{Placement, TooManyPlaces};
+use crate::model::{Framework, Placement, TooManyPlaces};
 use crate::progress::{Progress, Unit};
 use crate::solve::{
     self, Constraint, Goal, Greedy, Infeasible, Limits, Problem, Solution, SolveError,
@@ -98,6 +98,9 @@ pub struct SearchResult {
     pub stages: Vec<Range<usize>>,
     /// The memory of these stages.
     pub memory: Vec<StageMemory>,
+    /// The fewest IPUs that are enough, of those that the framework takes; `None` where
+    /// nothing fits or a split was given, and of a search that proves nothing.
+    pub fewest_ipus: Option<usize>,
     /// The constraints that a given split breaks.
     pub broken: Vec<Constraint>,
     /// The best split for each number of IPUs, when that was requested; for some
@@ -179,7 +182,7 @@ pub(crate) fn search_with(
         others = alternatives::others(&costed, memory)?;
     }
     costed.compute_costs(memory, limit, &mut others, progress)?;
-    costed.count_ipus()?;
+    costed.count_ipus(memory.framework())?;
     let outcome = costed.solve(memory, &mut others, progress)?;
     let is_wanted = costed.request.moves || matches!(outcome, Outcome::Infeasible(_));
     if is_wanted && others.is_empty() {
@@ -192,10 +195,12 @@ pub(crate) fn search_with(
         .plan
         .then(|| front::front(&costed, memory, progress));
     let plan = plan.transpose()?;
-    let _task = progress.begin("weighing stages", Unit::Rows, 0);
+    let fewest_ipus = costed.fewest_beside(&outcome, memory.framework())?;
+    let _task = progress.begin("computing stages", Unit::Rows, 0);
     let result = SearchResult::new(costed, outcome, memory)?;
     Ok(SearchResult {
         alternatives,
+        fewest_ipus,
         plan,
         ..result
     })
@@ -287,13 +292,40 @@ impl CostedRequest {
     }
 
     /// Takes as many IPUs as the model needs, where that is the question.
-    fn count_ipus(&mut self) -> Result<(), SearchError> {
+    fn count_ipus(&mut self, framework: Framework) -> Result<(), SearchError> {
         if let IpuCount::UpTo(most) = self.request.ipus {
-            let fewest = solve::fewest_stages(&self.problem())?;
+            let fewest = self.fewest_ipus(framework)?;
             self.ipus = fewest.map_or(most, |fewest| fewest.min(most));
             self.times = self.times.take().map(|own| own.for_stages(self.ipus));
         }
         Ok(())
+    }
+
+    /// The fewest IPUs that are enough and that the framework takes; `None` where no number
+    /// is enough.
+    fn fewest_ipus(&self, framework: Framework) -> Result<Option<usize>, SearchError> {
+        let fewest = solve::fewest_stages(&self.problem())?;
+        Ok(fewest.map(|stages| match framework {
+            Framework::Poptorch => stages.next_power_of_two(),
+            _ => stages,
+        }))
+    }
+
+    /// The fewest IPUs that are enough, beside the best split.
+    fn fewest_beside(
+        &self,
+        outcome: &Outcome,
+        framework: Framework,
+    ) -> Result<Option<usize>, SearchError> {
+        let Outcome::Best(best) = outcome else {
+            return Ok(None);
+        };
+        match self.request.ipus {
+            _ if !self.request.split || self.request.given.is_some() => Ok(None),
+            IpuCount::UpTo(_) => Ok(Some(self.ipus)),
+            IpuCount::Exactly(_) if best.score.stages == 1 => Ok(Some(1)),
+            IpuCount::Exactly(_) => self.fewest_ipus(framework),
+        }
     }
 
     /// The question to the solver.
@@ -380,7 +412,8 @@ impl CostedRequest {
 
     /// How many IPUs a sweep goes up to: with limits by IPU there are no more.
     fn swept_ipus(&self) -> usize {
-        if !self.request.what_if || self.request.limits.len() > 1 {
+        let is_open = self.request.what_if || matches!(self.request.ipus, IpuCount::UpTo(_));
+        if !is_open || self.request.limits.len() > 1 {
             return self.ipus;
         }
         let most = self.costs.stages().min(self.costs.layers());
@@ -478,6 +511,7 @@ impl SearchResult {
         let mut result = Self {
             memory: of_stages,
             stages,
+            fewest_ipus: None,
             over_limit: over_limit
                 .iter()
                 .cloned()

@@ -82,8 +82,7 @@ impl SearchRequest {
 
     /// Are the costs of ranges over the limit needed too?
     pub(super) fn needs_all_costs(&self) -> bool {
-        let needs_all = self.sweep || self.moves || self.what_if || self.given.is_some();
-        needs_all || matches!(self.ipus, IpuCount::UpTo(_))
+        self.sweep || self.moves || self.what_if || self.given.is_some()
     }
 }
 
@@ -92,7 +91,8 @@ impl SearchRequest {
 pub enum IpuCount {
     /// As many.
     Exactly(usize),
-    /// The fewest on which the model fits, of at most as many.
+    /// The fewest on which the model fits, of at most as many; with PopTorch, which takes
+    /// no others, of powers of 2.
     UpTo(usize),
 }
 

@@ -119,8 +119,8 @@ pub struct Options {
     pub emit: Vec<Form>,
 
     /// What the model's code calls the module of a layer, with {} for the layer,
-    /// such as 'model.bert.encoder.layer[{}]'; --emit poptorch and
-    /// pipeline-splits need it, keras can use it
+    /// such as 'model.bert.encoder.layer[{}]'; --emit pipeline-splits
+    /// needs it, poptorch has placeholders without it, and keras can use it
     #[arg(long, value_name = "TEMPLATE", help_heading = "Results")]
     pub module: Option<ModuleTemplate>,
 
@@ -258,8 +258,9 @@ pub struct Options {
     #[arg(long, help_heading = "Saved models")]
     pub load_from_file: bool,
 
-    /// How many IPUs there are: the maximum number of stages in a split; or
-    /// auto for the fewest on which the model fits, up to 64 [default: 16]
+    /// How many IPUs there are: the maximum number of stages in a split; or auto for the
+    /// fewest on which the model fits, up to 64 (PopTorch takes powers of 2 only). Without it
+    /// auto, or as many as a given split has; 16 with --solver greedy and --memory-model classic
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub num_ipus: Option<NumIpus>,
 

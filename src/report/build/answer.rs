@@ -6,7 +6,7 @@ use crate::report::{
     GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective, Refusal,
     RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
 };
-use crate::search::{Outcome, SearchResult, SweepAnswer};
+use crate::search::{IpuCount, Outcome, SearchResult, SweepAnswer};
 use crate::solve::{Cause, Constraint, Infeasible, Needed, Plan, Refused, Relaxation, Solution};
 use crate::time::narrow;
 
@@ -125,7 +125,11 @@ impl Inputs<'_> {
     pub(super) fn sweep(&self, found: &SearchResult) -> Option<Sweep> {
         let costed = &found.costed;
         let answers = found.sweep.as_ref().filter(|_| costed.request.sweep)?;
-        let rows = answers.iter().filter(|answer| answer.ipus <= costed.ipus);
+        let most = match costed.request.ipus {
+            IpuCount::Exactly(ipus) => ipus,
+            IpuCount::UpTo(_) => usize::MAX,
+        };
+        let rows = answers.iter().filter(|answer| answer.ipus <= most);
         let row = |answer: &SweepAnswer| {
             let score = &answer.solution.score;
             SweepRow {

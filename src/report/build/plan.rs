@@ -1,7 +1,7 @@
 //! The whole configurations that fit.
 
 use super::Inputs;
-use crate::report::step::{efficiency, nanoseconds};
+use crate::report::step::{efficiency, nanoseconds, slowest};
 use crate::report::{PlanFacts, PlanRow};
 use crate::search::{Configuration, SearchResult, free_bytes};
 use crate::time::narrow;
@@ -42,6 +42,11 @@ impl Inputs<'_> {
             schedule: own.pipeline.schedule,
             recompute: own.pipeline.recompute,
             fullest_tile_bytes: score.peak,
+            fullest_stage: own.fullest_stage as u32,
+            slowest_stage: own
+                .times
+                .as_ref()
+                .map(|times| slowest(times, stages) as u32),
             limit,
             free: free_bytes(limit, score.peak),
             cycles: score.step.map(|step| narrow(step.cycles)),

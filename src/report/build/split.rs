@@ -34,6 +34,7 @@ impl Inputs<'_> {
             limit: request.highest_limit(),
             limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
             max_stages: u32::try_from(found.costed.ipus).unwrap_or(u32::MAX),
+            fewest_ipus: found.fewest_ipus.map(|ipus| ipus as u32),
             is_given: request.given.is_some(),
             is_calibrated: self.memory.learnt().is_some(),
             stages: stages.collect(),

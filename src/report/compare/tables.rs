@@ -17,7 +17,7 @@ impl Comparison {
     fn verdict_table(&self) -> Table {
         let columns = ["Of the split", "Before", "Now"].map(Column::text);
         let mut table = Table::new("compare-verdict", &columns);
-        let names = ["Fits", "Limit", "IPUs", "Stages", "Fullest tile"];
+        let names = ["Fits", "Limit", "IPUs", "Stages", "Peak memory"];
         let cells = [&self.before, &self.now].map(|verdict| verdict.as_ref().map(cells));
         let [before, now] = cells.map(|cells| cells.unwrap_or([const { Cell::Empty }; 5]));
         for ((name, before), now) in names.into_iter().zip(before).zip(now) {
@@ -31,8 +31,8 @@ impl Comparison {
             Column::new("Stage", Kind::Count, ""),
             Column::new("Layers before", Kind::Layers, ""),
             Column::new("Layers now", Kind::Layers, ""),
-            Column::new("Fullest tile before", Kind::Bytes, ""),
-            Column::new("Fullest tile now", Kind::Bytes, ""),
+            Column::new("Peak memory before", Kind::Bytes, ""),
+            Column::new("Peak memory now", Kind::Bytes, ""),
             Column::new("Difference", Kind::Change, ""),
         ];
         let mut table = Table::new("compare-stages", &columns);
@@ -51,8 +51,8 @@ impl Comparison {
         let columns = [
             Column::text("Layer"),
             Column::text("Change"),
-            Column::new("Fullest tile before", Kind::Bytes, ""),
-            Column::new("Fullest tile now", Kind::Bytes, ""),
+            Column::new("Peak memory before", Kind::Bytes, ""),
+            Column::new("Peak memory now", Kind::Bytes, ""),
             Column::new("Difference", Kind::Change, ""),
             Column::new("Total before", Kind::Bytes, ""),
             Column::new("Total now", Kind::Bytes, ""),

@@ -140,7 +140,7 @@ impl Form {
     /// [`EmitError::NoModule`] when it names those of layers and none is given.
     pub fn check(self, modules: &Modules<'_>) -> Result<(), EmitError> {
         match (self, modules.layer) {
-            (Form::Poptorch | Form::PipelineSplits, None) => Err(EmitError::NoModule(self.name())),
+            (Form::PipelineSplits, None) => Err(EmitError::NoModule(self.name())),
             _ => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 //! block until the next begins. What runs before the first block is on IPU 0.
 //! A module can begin one block only.
 
-use super::{EmitError, Modules, Notes, Pipeline, Start};
+use super::{EmitError, Modules, Notes, Pipeline, Start, printable};
 use crate::memory::Recompute;
 use std::fmt::Write;
 
@@ -12,8 +12,8 @@ pub(super) fn emit(
     notes: &mut Notes,
 ) -> Result<String, EmitError> {
     let layer = |layer| {
-        let template = modules.layer.ok_or(EmitError::NoModule("poptorch"))?;
-        template.python(layer)
+        let module = modules.layer.map(|template| template.python(layer));
+        module.transpose()
     };
     let mut begun: Vec<String> = Vec::new();
     let mut text = String::new();
@@ -21,18 +21,23 @@ pub(super) fn emit(
         let module = match start {
             Start::In(first) => match (modules.before, first) {
                 (Some(name), _) => Some(name.text().to_string()),
-                (None, Some(first)) => Some(layer(first)?),
+                (None, Some(first)) => layer(first)?,
                 // What runs before the first block is on IPU 0 anyway.
                 (None, None) => continue,
             },
-            Start::Layer(first) => Some(layer(first)?),
+            Start::Layer(first) => layer(first)?,
             Start::Out => modules.after.map(|name| name.text().to_string()),
         };
         let Some(module) = module else {
+            let what = match start {
+                Start::In(Some(first)) | Start::Layer(first) => {
+                    format!("the module of layer {} (--module)", printable(first))
+                }
+                _ => "the first module of Out, such as the head (--module-out)".to_string(),
+            };
             let _ = writeln!(
                 text,
-                "poptorch.BeginBlock(..., ipu_id={ipu})  # in place of ... write the first module \
-                 of Out, such as the head (--module-out)"
+                "poptorch.BeginBlock(..., ipu_id={ipu})  # in place of ... write {what}"
             );
             continue;
         };

@@ -11,12 +11,12 @@ const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
     NotZero "Layers" Layers (.layers),
     Always "Fits" Text (.fits),
     Always "Limit" Bytes (.fullest_tile.limit),
-    Always "Fullest tile" Count (.fullest_tile.tile),
+    Always "Tile" Count (.fullest_tile.tile),
     Always "On its IPU" Count (.fullest_tile.tile_of_ipu),
-    Always "Bytes there" Bytes (.fullest_tile.bytes),
+    Always "Peak memory" Bytes (.fullest_tile.bytes),
     ForPeople "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile.bytes, own.fullest_tile.limit)),
-    Always "Free there" Free (.fullest_tile.free),
-    Always "Tiles over" Count (.tiles_over),
+    Always "Free" Free (.fullest_tile.free),
+    NotZero "Tiles over" Count (.tiles_over),
     NotZero "Overflowed" Bytes (.overflowed),
     Always "Median tile" Bytes (.tiles.median),
     Always "95th percentile tile" Bytes (.tiles.percentile_95),
@@ -42,16 +42,14 @@ const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
     Always "Cycles" Count (.cycles),
 ];
 
-const IPUS_FOR_PEOPLE: [ForPeople; 10] = [
+const IPUS_FOR_PEOPLE: [ForPeople; 8] = [
     ("IPU", true),
     ("Layers", true),
-    ("Fits", false),
-    ("Fullest tile", true),
-    ("Bytes there", true),
-    ("Free there", true),
+    ("Peak memory", true),
+    ("Of the limit", true),
+    ("Free", true),
     ("Tiles over", true),
     ("Overflowed", true),
-    ("Of the limit", true),
     ("Median tile", false),
 ];
 
@@ -61,7 +59,7 @@ pub(in crate::report) fn ipus(report: &Report) -> Table {
     let fullest = ipus.map(|ipu| &ipu.fullest_tile);
     Table {
         for_people: &IPUS_FOR_PEOPLE,
-        bars: fullest.map(|own| (own.bytes, Some(own.limit))).collect(),
+        bars: fullest.map(|own| (own.bytes, own.limit)).collect(),
         ..Table::of("fit", &[&IPUS], report, items!(report, fit?.ipus))
     }
 }
@@ -70,7 +68,7 @@ const CATEGORIES: [Field<(u32, CategoryBytes)>; 4] = fields![(u32, CategoryBytes
     Always "IPU" Count (|own, _, _| own.0.into()),
     Always "Category" Text (|own, _, _| (&*own.1.name).into()),
     Always "All tiles" Bytes (|own, _, _| own.1.all_tiles.into()),
-    Always "Fullest tile" Bytes (|own, _, _| own.1.fullest_tile.into()),
+    Always "On the fullest tile" Bytes (|own, _, _| own.1.fullest_tile.into()),
 ];
 
 /// A row for each category that an IPU has bytes of, IPU by IPU.
@@ -90,7 +88,7 @@ const STAGES: [Field<StageAgainst>; 12] = fields![StageAgainst;
     Always "Recorded" Bytes (.recorded),
     Always "Difference" Change (.difference),
     ForPeople "Of the predicted" Text (|own, _, _| signed_share(own.difference, own.predicted).into()),
-    Always "Free there" Free (.free),
+    Always "Free" Free (.free),
     Always "Most of it" Text (|own, _, _| own.worst_part().map(|(part, _)| part).into()),
     Always "All tiles predicted" Bytes (.predicted_total),
     Always "All tiles recorded" Bytes (.recorded_total),
@@ -106,7 +104,7 @@ const STAGES_FOR_PEOPLE: [ForPeople; 9] = [
     ("Recorded", true),
     ("Difference", true),
     ("Of the predicted", true),
-    ("Free there", false),
+    ("Free", false),
     ("Most of it", true),
 ];
 

@@ -244,15 +244,20 @@ fn the_lines_for_people() {
     let look = TextStyle {
         units: Units::Bytes,
         screen: None,
+        columns: None,
     };
-    let lines = terminal::text(&compiled(), &look, &[Part::Answer]);
+    let lines = terminal::text(
+        &compiled(),
+        &look,
+        &[Part::Verdict, Part::Table, Part::Answer],
+    );
     let expected = "\
 FAILURE: The compiled model does not fit on 1 of 3 IPUs
 ";
     assert!(lines.contains(expected), "{lines}");
     assert!(lines.contains("\nIPU 1 does not fit: tile "), "{lines}");
     assert!(
-        lines.contains("\nstages and IPUs were matched by the layers"),
+        lines.contains("\nStages and IPUs were matched by the layers"),
         "{lines}"
     );
     let mut cut = compiled();
@@ -264,8 +269,8 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
         recorded: vec![names("0"), names("1 2"), names("3")],
     });
     against.predicted_stages = 2;
-    let lines = terminal::text(&cut, &look, &[Part::Answer]);
-    let expected = "the pipeline was cut elsewhere than predicted: it has 3 IPUs and the prediction 2 \
+    let lines = terminal::text(&cut, &look, &[Part::Verdict, Part::Table, Part::Answer]);
+    let expected = "The pipeline was cut elsewhere than predicted: it has 3 IPUs and the prediction 2 \
                     stages; the IPUs have the layers [ 0 | 1 2 | 3 ] (predict the split that was \
                     compiled, with --layers-per-ipu or --check-splits, and compare with that)";
     assert!(lines.ends_with(expected), "{lines}");

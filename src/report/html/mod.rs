@@ -13,7 +13,8 @@ mod tests;
 
 pub(super) use configuration::{Configuration, configurations};
 
-use super::{Report, Units, sentences, terminal};
+use super::terminal::{self, TextStyle};
+use super::{Report, Units, sentences};
 use crate::escape::json_in_script;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
@@ -93,11 +94,11 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
 fn without_scripts(report: &Report) -> String {
     let stages = report.split.iter().map(|_| {
         let stages = super::tables::stages(report);
-        terminal::aligned(&stages.only(&["Stage", "Layers", "Bytes there", "Limit", "Fits"]))
+        terminal::for_people(&stages, &TextStyle::default())
     });
     let ipus = report.fit.iter().map(|_| {
         let ipus = super::fit::tables::ipus(report);
-        terminal::aligned(&ipus.only(&["IPU", "Bytes there", "Limit", "Fits"]))
+        terminal::for_people(&ipus, &TextStyle::default())
     });
     let refusal = report.refusal.iter().map(|own| {
         let proves = sentences::refusal(own).proves.capital();

@@ -73,7 +73,7 @@ fn the_page_has_the_json_form_in_it() {
         assert_eq!(data(&page), json(&report));
         let without = between(&page, "<noscript>", "</noscript>").unwrap();
         assert!(without.contains(&report.heading()), "{without}");
-        assert!(without.contains("Bytes there"), "{without}");
+        assert!(without.contains("Peak memory"), "{without}");
     }
     assert!(!viewer().contains("id=\"report\""));
 }

@@ -56,7 +56,7 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
 
 /// What is less exact because of how the profile was recorded.
 fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
-    if !facts.trains() {
+    if !facts.trains() || facts.recorded_accumulation && !facts.recorded_recomputation {
         return None;
     }
     let with = |is_so| if is_so { "with" } else { "without" };
@@ -70,9 +70,8 @@ fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
     let recomputation = "it has only what recomputation keeps";
     Some(
         match (facts.recorded_accumulation, facts.recorded_recomputation) {
-            (true, false) => line,
             (false, false) => line.text(format!(": {accumulation}")),
-            (true, true) => line.text(format!(": {recomputation}")),
+            (true, _) => line.text(format!(": {recomputation}")),
             (false, true) => line.text(format!(": {accumulation}; {recomputation}")),
         },
     )

@@ -94,7 +94,7 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
                 .amount(memory)
                 .text(format!(
                     " on each tile it would fit on {} (",
-                    ipus(split.max_stages.into())
+                    ipus(split.stages.len() as u64)
                 ))
                 .code(format!("--mem-per-tile {memory}"))
                 .text(")"),

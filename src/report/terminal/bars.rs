@@ -29,15 +29,6 @@ pub(super) fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width:
     look.toned(tone(bytes, limit), &drawn)
 }
 
-/// `bytes` as a part of `largest`, of which a bar has `width` columns.
-pub(super) fn part(look: &TextStyle, bytes: u64, largest: u64, width: usize) -> String {
-    let [full, free, _] = signs(look);
-    let filled = u128::from(bytes) * width as u128 / u128::from(largest.max(1));
-    let filled = (filled as usize).clamp(usize::from(bytes > 0).min(width), width);
-    let drawn = format!("{}{}", full.repeat(filled), free.repeat(width - filled));
-    look.toned(Severity::Good, &drawn)
-}
-
 /// What bars are drawn with: what is taken, what is free, and the limit.
 fn signs(look: &TextStyle) -> [&'static str; 3] {
     if look.screen.is_some_and(|screen| screen.unicode) {
@@ -72,6 +63,7 @@ mod tests {
         TextStyle {
             units: Units::Bytes,
             screen: Some(screen),
+            columns: None,
         }
     }
 

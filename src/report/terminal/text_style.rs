@@ -10,6 +10,8 @@ pub struct TextStyle {
     pub units: Units,
     /// What is known of the screen; `None` for a pipe or a file.
     pub screen: Option<Screen>,
+    /// Columns that a pipe or a file is wanted to have (`COLUMNS`).
+    pub columns: Option<usize>,
 }
 
 /// A terminal.
@@ -49,12 +51,17 @@ impl TextStyle {
         format!("{style}{text}{style:#}")
     }
 
-    /// Breaks lines that are wider than the screen, between words: a word that
+    /// How many columns there are, where that is known.
+    pub fn width(&self) -> Option<usize> {
+        self.screen.map(|screen| screen.width).or(self.columns)
+    }
+
+    /// Breaks lines that are wider than there are columns, between words: a word that
     /// is wider on its own, such as a path, stays in one piece.
     pub fn fitted(&self, text: &str) -> String {
-        match self.screen {
-            Some(screen) => {
-                let lines: Vec<String> = text.split('\n').map(|l| broken(l, screen)).collect();
+        match self.width() {
+            Some(width) => {
+                let lines: Vec<String> = text.split('\n').map(|l| broken(l, width)).collect();
                 lines.join("\n")
             }
             None => text.to_string(),
@@ -62,13 +69,13 @@ impl TextStyle {
     }
 }
 
-fn broken(line: &str, screen: Screen) -> String {
-    if textwrap::core::display_width(line) <= screen.width {
+fn broken(line: &str, width: usize) -> String {
+    if textwrap::core::display_width(line) <= width {
         return line.to_string();
     }
     let own = line.len() - line.trim_start_matches(' ').len();
     let indent = " ".repeat(own + 2);
-    let options = textwrap::Options::new(screen.width)
+    let options = textwrap::Options::new(width)
         .break_words(false)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .subsequent_indent(&indent);

@@ -26,10 +26,12 @@ fn typed(line: &str, folder: &Path) -> Run {
     finish(command(&words[1..]).current_dir(folder))
 }
 
+/// The commands that the tool printed to be copied, each after what it is for.
 fn next_steps(run: &Run) -> Vec<String> {
     let lines = run.err.lines().skip_while(|line| *line != "next:").skip(1);
     let lines = lines.map_while(|line| line.strip_prefix("  "));
-    lines.map(String::from).collect()
+    let commands = lines.filter_map(|line| Some(line.split_once("  ")?.1.trim()));
+    commands.map(String::from).collect()
 }
 
 #[test]
@@ -38,6 +40,7 @@ fn the_first_ten_minutes_need_no_manual() {
         "popart-bert-inference",
         "training-pipeline",
         "tied-weights",
+        "large-embedding",
         "poplar-mlp",
     ] {
         let folder = TempDir::new().expect("a folder");
@@ -45,42 +48,78 @@ fn the_first_ten_minutes_need_no_manual() {
         let first = typed(&format!("popliner '{}'", path.display()), folder.path());
         assert_eq!(first.code, 0, "{first:?}");
         assert!(
-            first.err.contains("the model does not fit there, by "),
+            first.err.contains("\nIt does not fit on one IPU, "),
             "{first:?}"
         );
-        assert!(first.err.contains("\nrecommended: "), "{first:?}");
+        assert!(first.err.contains("\nSUCCESS: [ In "), "{first:?}");
         assert!(first.err.lines().count() <= 10, "{first:?}");
         let steps = next_steps(&first);
-        assert_eq!(steps.len(), 2, "{first:?}");
+        assert_eq!(steps.len(), 3, "{first:?}");
         let configuration = typed(&steps[0], folder.path());
         assert_eq!(configuration.code, 0, "{configuration:?}");
         assert!(configuration.out.contains("Stages: "), "{configuration:?}");
         let page = typed(&steps[1], folder.path());
         assert_eq!(page.code, 0, "{page:?}");
         assert!(folder.path().join("report.html").exists());
+        let more = typed(&steps[2], folder.path());
+        assert_eq!(more.code, 0, "{more:?}");
+        assert_eq!(next_steps(&more).len(), 3, "{more:?}");
     }
 }
 
 #[test]
 fn a_number_of_ipus_is_enough_to_ask_for() {
-    let run = run_fixture("poplar-mlp", &["--num-ipus=5"]);
+    let run = run_fixture("poplar-mlp", &["--num-ipus=5", "-v"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.err.contains("tried: 1, 2, 3, 4, 5 IPUs"), "{run:?}");
+    assert!(run.err.contains("Tried: 1 to 5 IPUs"), "{run:?}");
     let refused = run_fixture("impossible", &["--num-ipus=5"]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    assert!(refused.err.contains("no configuration fits on 5 IPUs"));
+    assert!(refused.err.contains("No configuration fits on 5 IPUs"));
 }
 
 #[test]
 fn a_model_that_fits_on_one_ipu_is_told_so() {
     let run = run_fixture("poplar-mlp", &["--mem-per-tile=1000000"]);
     assert_eq!((run.code, &*run.out), (0, ""), "{run:?}");
-    assert!(run.err.contains(": the model fits there\n"), "{run:?}");
+    let says = "SUCCESS: the model fits on one IPU, where it needs 490,776 bytes of 1,000,000";
+    assert!(run.err.contains(says), "{run:?}");
+    let more = next_steps(&run);
+    assert_eq!(typed(&more[0], root()).code, 0, "{more:?}");
     let reserved = run_fixture("poplar-mlp", &["--mem-per-tile=1000000", "--reserve=60%"]);
     assert!(
-        reserved.err.contains("the model does not fit there"),
+        reserved.err.contains("\nIt does not fit on one IPU"),
         "{reserved:?}"
     );
+}
+
+#[test]
+fn a_split_takes_no_more_ipus_than_are_enough() {
+    let stages = |fixture: &str, options: &[&str]| {
+        let run = run_fixture(fixture, &[&["--solve"], options].concat());
+        let stages: serde_json::Value = serde_json::from_str(&run.out).expect("stages");
+        (stages.as_array().map_or(0, Vec::len), run.err)
+    };
+    assert_eq!(stages("popart-bert-inference", &[]).0, 4);
+    let (one, said) = stages("poplar-mlp", &["--mem-per-tile=1000000"]);
+    assert!(
+        one == 1 && said.contains("a pipeline is not needed"),
+        "{said}"
+    );
+    let (given, said) = stages("popart-bert-inference", &["--num-ipus=8"]);
+    assert_eq!(given, 8);
+    assert!(
+        said.contains("\n4 IPUs are enough (--num-ipus 4)\n"),
+        "{said}"
+    );
+    let (fewest, said) = stages("popart-bert-inference", &["--num-ipus=4"]);
+    assert!(fewest == 4 && !said.contains("are enough"), "{said}");
+    let (_, said) = stages("poptorch-bert-training", &["--mem-per-tile=700000"]);
+    assert!(said.contains("PopTorch takes powers of 2"), "{said}");
+    for original in ["--solver=greedy", "--memory-model=classic"] {
+        let limit = "--mem-per-tile=400000";
+        let with = |ipus: &[&str]| stages("poplar-mlp", &[&[original, limit], ipus].concat()).0;
+        assert_eq!(with(&[]), with(&["--num-ipus=16"]), "{original}");
+    }
 }
 
 #[test]

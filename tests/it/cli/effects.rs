@@ -94,7 +94,7 @@ impl Files {
             "compare" | "against" => &self.path("report.json"),
             "calibrate" | "calibration" => &self.path("calibration.json"),
             "export_lp" | "export_json" | "export_csv" | "export_markdown" | "export_html" => "-",
-            "num_ipus" => "4",
+            "num_ipus" => "5",
             "schedule" | "recompute" => "none",
             "accumulator" => "float32",
             "solver" => "greedy",
@@ -158,10 +158,15 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
     if result == "emit" && option != "module" {
         alone.push(given("module"));
     }
-    // What the best split on as many IPUs as there are stages shows.
-    let is_free = ["num_ipus", "objective", "module_out"].contains(&option);
-    if !is_free && !UNSPLIT.contains(&result) {
-        alone.push(IPUS.to_owned());
+    // The best split on as many IPUs as there are stages shows what constraints change; with
+    // more, objectives differ, and Out is alone.
+    let ipus = match option {
+        "num_ipus" => None,
+        "objective" | "module_out" => Some("--num-ipus=8"),
+        _ => Some(IPUS),
+    };
+    if let Some(ipus) = ipus.filter(|_| !UNSPLIT.contains(&result)) {
+        alone.push(ipus.to_owned());
     }
     let both = [&alone[..], &[given(option)]].concat();
     let now = files.run(fixture, &both);

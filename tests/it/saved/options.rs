@@ -40,6 +40,12 @@ fn load(file: &Path, options: &[&str]) -> Run {
     popliner(fixed.iter().chain(options))
 }
 
+/// What is said, but for commands to copy: these have the path.
+fn without_commands(run: &Run) -> String {
+    let lines = run.err.lines().filter(|line| !line.contains(" popliner "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn every_option_prints_the_same() {
     let folder = tempfile::tempdir().unwrap();
@@ -49,7 +55,8 @@ fn every_option_prints_the_same() {
         for options in OPTIONS {
             let (fresh, loaded) = (run_fixture(fixture, options), load(&file, options));
             assert_eq!(fresh.out, loaded.out, "{fixture} {options:?}");
-            assert_eq!(fresh.err, loaded.err, "{fixture} {options:?}");
+            let said = [&fresh, &loaded].map(without_commands);
+            assert_eq!(said[0], said[1], "{fixture} {options:?}");
             assert_eq!(fresh.code, loaded.code, "{fixture} {options:?}");
         }
     }
@@ -114,7 +121,7 @@ fn a_saved_model_is_known_and_loaded() {
             (expected.code, &expected.out),
             "{run:?}"
         );
-        assert_eq!(run.err, expected.err);
+        assert_eq!(without_commands(&run), without_commands(&expected));
     }
     assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(again).unwrap());
     let whole = std::fs::read(&file).unwrap();

@@ -107,11 +107,11 @@ fn a_step_that_takes_too_long_is_exit_1() {
     assert!(
         within
             .err
-            .contains("a step is within the 100000 ms of --max-step-ms")
+            .contains("A step is within the 100000 ms of --max-step-ms")
     );
     assert!(
         over.err
-            .contains("a step is over the 0.001 ms of --max-step-ms")
+            .contains("A step is over the 0.001 ms of --max-step-ms")
     );
     let path = profile(fixture).display().to_string();
     let plan = popliner([path, "--plan".into(), "--max-step-ms=0.001".into()]);

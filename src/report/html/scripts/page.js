@@ -19,6 +19,7 @@ const buildPlan = (parent) => {
   if (report.plan) {
     const plan = addPart(parent, 'plan', 'Configurations that fit');
     addSentences(plan, 'plan');
+    addSentences(plan, 'tried');
     addTablesOf(plan, 'plan');
   }
   if (report.sweep) {

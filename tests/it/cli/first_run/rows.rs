@@ -38,7 +38,7 @@ fn folders() -> Vec<Row> {
             files: folder(&[("", ONE_IPU)], &["archive.a", "profile.pop_cache"]),
             options: SPLIT,
             kind: Note,
-            says: &["reading ", "/profile.pop"],
+            says: &["Reading ", "/profile.pop"],
         },
         Row {
             what: "a profile one folder below, with its contexts above",
@@ -51,14 +51,14 @@ fn folders() -> Vec<Row> {
             }),
             options: SPLIT,
             kind: Note,
-            says: &["reading ", "/training/profile.pop"],
+            says: &["Reading ", "/training/profile.pop"],
         },
         Row {
             what: "several engines, of which one can be split",
             files: folder(&[("a", FOUR_IPUS), ("b", ONE_IPU)], &[]),
             options: SPLIT,
             kind: Note,
-            says: &["reading ", "/b/profile.pop"],
+            says: &["Reading ", "/b/profile.pop"],
         },
         Row {
             what: "several engines that all can be judged",

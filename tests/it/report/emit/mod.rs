@@ -295,8 +295,7 @@ fn a_search_that_gave_up_leaves_nothing_to_paste() {
 
 #[test]
 fn wrong_usage_ends_with_2_before_and_after_the_search() {
-    let cases: [(&[&str], &str); 9] = [
-        (&["--emit=poptorch"], "--module"),
+    let cases: [(&[&str], &str); 8] = [
         (&["--module-in=model.embedding"], "--emit"),
         (
             &[

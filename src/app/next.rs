@@ -1,0 +1,127 @@
+//! What to type next: commands that can be copied as they are.
+
+use super::Options;
+use crate::escape::shell;
+use crate::model::{Framework, PositionName, Positions};
+use crate::report::{PlanFacts, PlanRow, Report};
+use crate::search::{Reserve, Solver};
+
+/// Options of the question that a configuration has its own of.
+const OWN: [&str; 4] = [
+    "--schedule=",
+    "--recompute=",
+    "--objective=",
+    "--micro-batches=",
+];
+
+/// Adds to each configuration the command that gives it, with what else was asked.
+pub(super) fn add_commands(plan: &mut PlanFacts, options: &Options, positions: &Positions) {
+    let is_kept = |argument: &&String| !OWN.iter().any(|own| argument.starts_with(own));
+    let kept: Vec<&String> = options.question.iter().filter(is_kept).collect();
+    for row in &mut plan.rows {
+        row.command = command(&kept, &arguments(row, options, positions));
+    }
+}
+
+fn command(question: &[&String], more: &[String]) -> String {
+    let words = question.iter().copied().chain(more).map(|own| shell(own));
+    let words: Vec<String> = words.map(|word| word.to_string()).collect();
+    format!("popliner {}", words.join(" "))
+}
+
+/// After a configuration was recommended: those of it, and of more IPUs.
+pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> Vec<String> {
+    let question: Vec<&String> = options.question.iter().collect();
+    let mut more = limits(options, usize::MAX);
+    more.push(format!("--num-ipus={}", row.ipus.saturating_mul(2)));
+    let mut lines = steps(&row.command, report);
+    if options
+        .mem_per_tile
+        .as_ref()
+        .is_none_or(|own| own.0.len() == 1)
+    {
+        lines.push(format!("  more IPUs:      {}", command(&question, &more)));
+    }
+    lines
+}
+
+/// After a split was found that fits: its configuration, and its page.
+pub(super) fn after_split(report: &Report, options: &Options) -> Vec<String> {
+    let is_wanted = options.solve && options.emit.is_empty() && options.export_html.is_none();
+    let split = report
+        .split
+        .as_ref()
+        .filter(|split| is_wanted && split.fits);
+    let Some(split) = split.filter(|_| options.solver == Solver::Ilp) else {
+        return Vec::new();
+    };
+    let question: Vec<&String> = options.question.iter().collect();
+    if split.stages.len() == 1 {
+        return after_one_ipu(options);
+    }
+    let mut more = limits(options, usize::MAX);
+    more.push(format!("--num-ipus={}", split.max_stages));
+    steps(&command(&question, &more), report)
+}
+
+/// After a model was found to fit on one IPU: a plan for more of them.
+pub(super) fn after_one_ipu(options: &Options) -> Vec<String> {
+    let question: Vec<&String> = options.question.iter().collect();
+    let mut more = limits(options, usize::MAX);
+    more.push("--num-ipus=4".to_string());
+    let command = command(&question, &more);
+    vec!["next:".to_string(), format!("  on more IPUs:   {command}")]
+}
+
+fn steps(command: &str, report: &Report) -> Vec<String> {
+    let form = match report.pipeline.as_ref().map(|own| own.framework) {
+        Some(Framework::Popart) => "popart",
+        Some(Framework::Tensorflow) => "keras",
+        Some(Framework::Poptorch) => "poptorch",
+        _ => "layers-per-ipu",
+    };
+    vec![
+        "next:".to_string(),
+        format!("  configuration:  {command} --emit {form}"),
+        format!("  page:           {command} --solve --export-html report.html"),
+    ]
+}
+
+/// The limits that were given, for as many IPUs.
+fn limits(options: &Options, ipus: usize) -> Vec<String> {
+    let mut limits = Vec::new();
+    if let Some(memory) = &options.mem_per_tile {
+        let amounts: Vec<String> = memory.0.iter().take(ipus).map(u64::to_string).collect();
+        limits.push(format!("--mem-per-tile={}", amounts.join(",")));
+    }
+    if options.reserve != Reserve::Bytes(0) {
+        limits.push(format!("--reserve={}", options.reserve));
+    }
+    limits
+}
+
+fn arguments(row: &PlanRow, options: &Options, positions: &Positions) -> Vec<String> {
+    let mut arguments = vec![
+        format!("--num-ipus={}", row.ipus),
+        format!("--schedule={}", row.schedule),
+        format!("--recompute={}", row.recompute),
+    ];
+    arguments.extend(limits(options, row.ipus as usize));
+    let micro_batches = row.micro_batches;
+    arguments.extend(micro_batches.map(|own| format!("--micro-batches={own}")));
+    arguments.push(format!("--check-splits={}", last_layers(row, positions)));
+    arguments
+}
+
+/// The last layer of each stage but the last, as `--check-splits` takes them.
+fn last_layers(row: &PlanRow, positions: &Positions) -> String {
+    let inner = row.ends.split_last().map_or(&[][..], |(_, inner)| inner);
+    let names = inner.iter().map(|&end| {
+        let name = match positions.name(end as usize - 1) {
+            PositionName::InAndOut => PositionName::In.to_string(),
+            name => name.to_string(),
+        };
+        name.replace('\\', r"\\").replace(',', r"\,")
+    });
+    names.collect::<Vec<String>>().join(",")
+}
