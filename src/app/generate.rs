@@ -1,6 +1,8 @@
-//! What belongs to an installed command: a manual page and completions.
+//! What belongs to an installed command: a manual page, completions, and a viewer of
+//! reports.
 
 use super::cli::{Generate, Options};
+use crate::report::viewer;
 use clap_complete::Shell;
 use std::io;
 
@@ -16,6 +18,7 @@ pub fn text(what: Generate) -> io::Result<Vec<u8>> {
             clap_mangen::Man::new(command).render(&mut text)?;
             return Ok(text);
         }
+        Generate::Viewer => return Ok(viewer().into_bytes()),
         Generate::CompleteBash => Shell::Bash,
         Generate::CompleteZsh => Shell::Zsh,
         Generate::CompleteFish => Shell::Fish,

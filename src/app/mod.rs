@@ -292,7 +292,7 @@ fn integer_program(
 
 /// How much of the report is shown or written.
 fn detail(options: &Options) -> Detail {
-    if options.export_html.is_some() {
+    if options.export_html.is_some() || options.export_json.is_some() {
         Detail::Page
     } else if options.wants_report() {
         Detail::Full

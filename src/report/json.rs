@@ -1,8 +1,11 @@
 //! The stages and the whole report as JSON, for programs.
 
+use super::html::{Configuration, configurations};
+use super::sections::{SectionData, for_page};
 use super::{LayerNames, Report, Split, Stage};
 use crate::escape::json;
 use crate::memory::Parts;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
@@ -53,12 +56,46 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
     written(&stages, PrettyFormatter::new(), out)
 }
 
+/// The report as it is written: with what it says to people, which readers of the rest
+/// need not know.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "Report")]
+pub(super) struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    /// What a document about it is called: does the model fit?
+    #[schemars(default)]
+    heading: String,
+    /// Sentences and tables for people.
+    #[schemars(default)]
+    sections: Vec<SectionData>,
+    /// The split in every form that can be pasted; empty without a split.
+    #[schemars(default)]
+    configuration: Vec<Configuration>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new(report: &'a Report) -> Self {
+        Self {
+            report,
+            heading: report.heading(),
+            sections: for_page(report),
+            configuration: configurations(report),
+        }
+    }
+
+    /// All on one line.
+    pub(super) fn text(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
 /// Writes the whole report.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    written(report, Layout::default(), out)
+    written(&Document::new(report), Layout::default(), out)
 }
 
 fn written(value: &impl Serialize, layout: impl Formatter, out: &mut impl Write) -> io::Result<()> {

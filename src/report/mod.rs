@@ -70,7 +70,7 @@ pub use fit::{
     CalibrationFormat, CutElsewhere, Fit, FitInputs, IpuFit, LearntPart, MatchedBy, NamedBytes,
     RecordedTileFacts, StageAgainst, TileParts,
 };
-pub use html::text as html;
+pub use html::{text as html, viewer};
 pub use json::{write_report as write_json, write_stages};
 pub use layer_list::layer_list;
 pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
@@ -283,7 +283,7 @@ impl Report {
     /// The JSON Schema of the document, which `schema/report-v2.schema.json`
     /// holds.
     pub fn schema() -> schemars::Schema {
-        schemars::schema_for!(Report)
+        schemars::schema_for!(json::Document<'static>)
     }
 }
 

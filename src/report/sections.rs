@@ -6,6 +6,8 @@ use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::sentences::{self, Sentence, say};
 use super::table::{Form, Table};
 use super::{Report, plan, step, tables};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A section.
 #[derive(Debug)]
@@ -44,7 +46,8 @@ pub enum Part {
 }
 
 /// A piece of a section.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Block {
     /// Whether it fits, `None` without a verdict, and what more there is to say of that.
     /// Documents have it in their heading.
@@ -68,6 +71,7 @@ const PEOPLE: &[Form] = &[Form::Terminal, Form::Markdown, Form::Page];
 const DOCUMENTS: &[Form] = &[Form::Markdown, Form::Page];
 const PROGRAMS_TOO: &[Form] = &[Form::Markdown, Form::Page, Form::Csv];
 const TERMINAL: &[Form] = &[Form::Terminal];
+const SCREENS: &[Form] = &[Form::Terminal, Form::Page];
 const CSV: &[Form] = &[Form::Csv];
 
 /// All sections, in order.
@@ -78,7 +82,7 @@ pub(super) static SECTIONS: [Section; 24] = [
     Section::new("categories", "Categories", Document, CSV, categories),
     Section::new("step", "Step", Answer, PEOPLE, step_of),
     Section::new("pipeline", "Pipeline", Answer, PEOPLE, pipeline),
-    Section::new("proof", "Proof", Proof, TERMINAL, proof),
+    Section::new("proof", "Proof", Proof, SCREENS, proof),
     Section::new("learnt", "Learnt", Answer, PEOPLE, learnt),
     Section::new("tied-weights", "Tied weights", Answer, PEOPLE, tied_weights),
     Section::new("given", "Beside the best", Answer, PEOPLE, given),
@@ -149,6 +153,27 @@ impl Section {
             .filter(|block| !is_empty(block) || !DOCUMENTS.contains(&form))
             .collect()
     }
+}
+
+/// A section as data: the page shows it, and the JSON form has it for others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct SectionData {
+    /// By which a program knows it.
+    id: &'static str,
+    /// Its heading.
+    title: &'static str,
+    /// Its sentences, each in phrases, and its tables.
+    blocks: Vec<Block>,
+}
+
+/// All sections of the page that say something, in order.
+pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
+    let sections = SECTIONS.iter().map(|own| SectionData {
+        id: own.id,
+        title: own.title,
+        blocks: own.blocks(report, Form::Page),
+    });
+    sections.filter(|own| !own.blocks.is_empty()).collect()
 }
 
 /// The tables that a form has, in order.

@@ -10,15 +10,17 @@ mod learnt;
 mod pipeline;
 mod refusal;
 
-pub(super) use explain::{explain, of_pipeline};
+pub(super) use explain::explain;
 pub(super) use learnt::learnt;
 pub(super) use pipeline::{alternatives, pipeline};
-pub(super) use refusal::{given, help, refusal, unplaced};
+pub(super) use refusal::{given, help, refusal};
 
 use super::text::{self, grouped, ipus, share};
 use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, TiedWeightFacts, Units};
 use crate::model::{Framework, PseudoLayers};
 use crate::wording::listed;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// What is typed, or else was read, after `text`; `None` without any.
 pub(super) fn names<'a>(
@@ -36,13 +38,15 @@ pub(super) fn whole(text: String) -> Sentence {
 }
 
 /// A sentence in phrases.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(transparent)]
 pub(super) struct Sentence {
     pub(super) phrases: Vec<Phrase>,
 }
 
 /// A phrase of a sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Phrase {
     /// Text of this program.
     Text(String),

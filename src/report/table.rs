@@ -3,28 +3,33 @@
 use super::LayerNames;
 use super::text::{grouped, grouped_signed, share, shown};
 use crate::model::PseudoLayers;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::borrow::Cow;
 
 /// Rows under typed columns. Each form shows it in its own way; the delimited
 /// forms are written here.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Table {
     /// What the table is called where several are printed.
     pub name: &'static str,
     /// How the names of layers in it read.
+    #[serde(skip)]
     pub pseudo_layers: PseudoLayers,
     /// The columns.
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Row>,
     /// The columns that people see, in their order; all where there are none.
+    #[serde(skip)]
     pub for_people: &'static [ForPeople],
     /// What bars beside the rows show; none where there are none.
+    #[serde(skip)]
     pub bars: Vec<RowBar>,
 }
 
 /// A column.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Column {
     /// Its name.
     pub name: Cow<'static, str>,
@@ -35,6 +40,7 @@ pub struct Column {
     /// where they are not there.
     pub at: Cow<'static, str>,
     /// When it is shown.
+    #[serde(skip)]
     pub when: When,
 }
 
@@ -74,7 +80,8 @@ pub type ForPeople = (&'static str, bool);
 pub type RowBar = (u64, u64);
 
 /// What the cells of a column hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Text.
     Text,
@@ -92,12 +99,10 @@ pub enum Kind {
     Change,
     /// A part of a whole.
     Share,
-    /// A drawing of parts of a whole, on the page alone.
-    Bar,
 }
 
 /// A row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Row {
     /// Where its facts are in the JSON form, as a JSON pointer or a part of one.
     pub at: String,
@@ -106,7 +111,8 @@ pub struct Row {
 }
 
 /// A cell.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Cell {
     /// What is not known.
     Empty,
@@ -119,6 +125,8 @@ pub enum Cell {
     /// Decimal text that may be beyond 64 bits.
     Decimal(String),
     /// One layer.
+    #[serde(serialize_with = "layer")]
+    #[schemars(with = "std::collections::BTreeMap<String, Option<String>>")]
     Layer(Option<String>),
     /// The layers of a stage.
     Layers(LayerNames),
@@ -126,13 +134,6 @@ pub enum Cell {
     Stages(Vec<LayerNames>),
     /// A part and the whole.
     Share(u64, u64),
-    /// Parts, each with the class of its colour, its name and its amount.
-    Bar {
-        /// The parts, from left to right.
-        parts: Vec<(&'static str, &'static str, u64)>,
-        /// The bytes of the whole width.
-        whole: u64,
-    },
 }
 
 macro_rules! numbers {
@@ -369,7 +370,7 @@ impl Table {
     pub(super) fn plain(&self, cell: &Cell) -> String {
         let names = |layers: &LayerNames| self.pseudo_layers.names_of(layers).join(" ");
         match cell {
-            Cell::Empty | Cell::Bar { .. } => String::new(),
+            Cell::Empty => String::new(),
             Cell::Text(text) | Cell::Decimal(text) => text.clone(),
             Cell::Bool(is) => if *is { "yes" } else { "no" }.to_string(),
             Cell::Number(number) => number.to_string(),
@@ -386,6 +387,11 @@ impl Table {
         let row = |row: &Row| row.cells.iter().map(|cell| self.plain(cell)).collect();
         self.rows.iter().map(row).collect()
     }
+}
+
+/// A layer as an object: the name alone would be `null` for In, as an empty cell is.
+fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([("layer", name)])
 }
 
 fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {

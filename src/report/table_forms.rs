@@ -1,7 +1,7 @@
 //! Tables as results: aligned, as JSON, or with a delimiter.
 
 use super::LayerNames;
-use super::table::{Cell, Column, Kind, Row, Table};
+use super::table::{Cell, Column, Row, Table};
 use super::terminal::{TextStyle, for_people};
 use crate::escape;
 use clap::ValueEnum;
@@ -35,7 +35,7 @@ impl Format {
 }
 
 impl Table {
-    /// Writes all rows, without drawings: aligned, as JSON, or under a header, each in one
+    /// Writes all rows: aligned, as JSON, or under a header, each in one
     /// line.
     ///
     /// # Errors
@@ -53,7 +53,6 @@ impl Table {
     fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let object = |row: &Row| -> serde_json::Map<String, Value> {
             let cells = self.columns.iter().zip(&row.cells);
-            let cells = cells.filter(|(column, _)| column.kind != Kind::Bar);
             let value =
                 |(column, cell): (&Column, &Cell)| (column.name.to_string(), self.value(cell));
             cells.map(value).collect()
@@ -73,7 +72,7 @@ impl Table {
             names.map(String::from).collect()
         };
         match cell {
-            Cell::Empty | Cell::Bar { .. } => Value::Null,
+            Cell::Empty => Value::Null,
             Cell::Bool(is) => Value::from(*is),
             Cell::Number(number) => match i64::try_from(*number) {
                 Ok(number) => Value::from(number),
@@ -91,17 +90,9 @@ impl Table {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
             .from_writer(out);
-        let columns = self.columns.iter().enumerate();
-        let columns = columns.filter(|(_, column)| column.kind != Kind::Bar);
-        let (places, header): (Vec<usize>, Vec<String>) = columns
-            .map(|(place, column)| (place, column.name.to_string()))
-            .unzip();
-        let plain = |row: &Row| {
-            places
-                .iter()
-                .map(|&place| self.plain(&row.cells[place]))
-                .collect()
-        };
+        let header = self.columns.iter().map(|own| own.name.to_string());
+        let header: Vec<String> = header.collect();
+        let plain = |row: &Row| row.cells.iter().map(|cell| self.plain(cell)).collect();
         for row in [header].into_iter().chain(self.rows.iter().map(plain)) {
             let cells = row.iter().map(|text| escape::cell(text));
             writer
@@ -124,6 +115,7 @@ fn without_wrapping(error: csv::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::table::Kind;
     use crate::report::table::cells;
 
     fn written(table: &Table, format: Format) -> String {

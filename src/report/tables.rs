@@ -6,7 +6,6 @@ use super::fields::{Field, field, fields, items};
 use super::table::{Cell, ForPeople, Table};
 use super::text::grouped;
 use super::{Cut, LayerMemory, Report, Stage, SweepRow, step};
-use crate::memory::Parts;
 
 /// The columns of the parts of memory that layers have, below a field of the row.
 macro_rules! parts {
@@ -120,12 +119,11 @@ const LAYERS: [Field<LayerMemory>; 2] = fields![LayerMemory;
 
 const LAYER_PARTS: [Field<LayerMemory>; 7] = parts!(LayerMemory, parts);
 
-const MORE_OF_LAYERS: [Field<LayerMemory>; 6] = fields![LayerMemory;
+const MORE_OF_LAYERS: [Field<LayerMemory>; 5] = fields![LayerMemory;
     Always "Tile" Count (.fullest_tile),
     Always "Peak memory" Bytes (.fullest_tile_bytes),
     Always "Cycles" Count (|_, report, place| layer_cycles(report, place).into()),
     ForPeople "Of the limit" Share (|own, report, _| Cell::Share(own.fullest_tile_bytes, report.memory.limit)),
-    Always "Parts" Bar (|own, report, _| bar_of_layer(own, report)),
     Always "Stage" Count (|_, report, place| report.stage_of(place).into()),
 ];
 
@@ -165,35 +163,6 @@ fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
     Some(layers?.get(place)?.cycles)
 }
 
-fn bar_of_layer(layer: &LayerMemory, report: &Report) -> Cell {
-    let whole = report.layers.iter().map(|layer| layer.total).max();
-    Cell::Bar {
-        parts: bar(&layer.parts).to_vec(),
-        whole: whole.unwrap_or(0).max(1),
-    }
-}
-
-/// The parts of memory as a drawing has them: class of colour, name, and bytes.
-pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 13] {
-    const NAMES: [(&str, &str); 13] = [
-        ("variables", "Variables"),
-        ("vertex-code", "Vertex code"),
-        ("vertex-state", "Vertex state"),
-        ("exchange-code", "Exchange code"),
-        ("control-code", "Control code"),
-        ("overhead", "Overhead"),
-        ("gaps", "Gaps"),
-        ("recomputed", "Recomputed"),
-        ("stash", "Stash"),
-        ("accumulators", "Accumulators"),
-        ("waiting", "Waiting"),
-        ("passing", "Passing through"),
-        ("state", "Optimizer state"),
-    ];
-    let bytes = parts.bytes();
-    std::array::from_fn(|part| (NAMES[part].0, NAMES[part].1, bytes[part]))
-}
-
 const SWEEP: [Field<SweepRow>; 12] = fields![SweepRow;
     Always "IPUs" Count (.ipus),
     Always "Fits" Text (.fits),
@@ -229,10 +198,9 @@ pub fn sweep(report: &Report) -> Table {
     }
 }
 
-const CUTS: [Field<Cut>; 5] = fields![Cut;
+const CUTS: [Field<Cut>; 4] = fields![Cut;
     Always "Cut" Text (|own, _, _| over(own.after_stage).into()),
     Always "Between the layers" Text (|own, report, _| sides_of(own, report).into()),
-    Always "Bytes" Bar (|own, report, _| bar_of_cut(own, report)),
     Always "Over it" Bytes (.bytes),
     Always "Doubled by it" Bytes (.duplicated),
 ];
@@ -255,18 +223,6 @@ fn sides_of(cut: &Cut, report: &Report) -> String {
     let sides = [&cut.layer_before, &cut.layer_after];
     let [before, after] = sides.map(|side| report.pseudo_layers.shown(side));
     format!("{before} and {after}")
-}
-
-fn bar_of_cut(cut: &Cut, report: &Report) -> Cell {
-    let widest = report.cuts.iter().map(|cut| cut.bytes.max(cut.duplicated));
-    let whole = widest.max().unwrap_or(0).max(1);
-    Cell::Bar {
-        parts: vec![
-            ("variables", "over the cut", cut.bytes),
-            ("always", "on both sides", cut.duplicated),
-        ],
-        whole: whole.saturating_mul(2),
-    }
 }
 
 /// The cut after a stage.

@@ -614,11 +614,11 @@ impl Options {
         exports.iter().any(|file| file.is_some()) || self.compare.is_some() || self.explain
     }
 
-    /// Is a page written on which other splits can be tried? The greedy search judges
-    /// no split but its own. Without a page, a report for programs is spared the bytes
-    /// of all ranges.
+    /// Is a report written with which other splits can be tried? The greedy search judges
+    /// no split but its own.
     pub fn tries_splits(&self) -> bool {
-        self.export_html.is_some() && self.wants_split() && self.solver == Solver::Ilp
+        let has_tools = self.export_html.is_some() || self.export_json.is_some();
+        has_tools && self.wants_split() && self.solver == Solver::Ilp
     }
 
     /// Is the layer regex to be found?

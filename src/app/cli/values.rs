@@ -17,6 +17,8 @@ pub enum Generate {
     CompleteZsh,
     /// Completions for fish.
     CompleteFish,
+    /// A page that opens reports of --export-json.
+    Viewer,
 }
 
 /// The tiles of `--tiles`, in the order given.

@@ -1,254 +1,126 @@
-//! The report as one page for the browser: a single file that needs no
-//! network, with drawings in SVG, a table below each, and a script (`scripts`).
+//! The page: a fixed document for the browser with the JSON form of a report in it.
 //!
-//! Names come from files and may be anything. `maud` escapes all text and
-//! attributes; what the script needs is in elements of its own; and a policy in
-//! the head lets no script run but the one whose hash it names, and nothing be
-//! fetched.
+//! Style and scripts are files of this folder. The scripts (`scripts`) show the report;
+//! here is what they cannot do for themselves: put the report into the document, within
+//! a bound, and say to a browser without scripts whether the model fits. A policy in the
+//! head lets nothing run but the one script whose hash it names, and nothing be fetched.
+//! Without a report the document opens one that is chosen or dropped.
 
-mod chart_data;
-mod columns;
-mod curve;
-mod cuts;
-mod dense;
-mod execution;
-mod execution_strip;
-mod fit;
-mod layers;
-mod live_steps;
-mod liveness;
-mod memory;
-mod proof;
-mod refusal;
-mod scripts;
-mod stages;
-mod summary;
-mod sweep;
+mod configuration;
+mod room;
 #[cfg(test)]
 mod tests;
-mod tile_map;
-mod tiles;
-mod verdict;
-mod what_if;
-mod widgets;
 
-use crate::report::text::shown;
-use crate::report::{Band, Report};
-use chart_data::{Charts, data_element};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use scripts::{SCRIPT, SCRIPT_HASH};
+pub(super) use configuration::{Configuration, configurations};
+
+use super::terminal::{self, TextStyle};
+use super::{Report, Units, sentences};
+use crate::escape::json_in_script;
+use base64::prelude::{BASE64_STANDARD, Engine};
+use sha2::{Digest, Sha256};
+
+/// The document, with names in double braces where something is put in.
+const DOCUMENT: &str = include_str!("page.html");
 
 const STYLE: &str = include_str!("style.css");
 
-/// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "rWf4/CdZ9c4IyVzNvjyKdF0KgzT4BIPcnvTc825uCVU=";
-
-/// How large a page becomes at most by the numbers for the script.
-const MAX_PAGE: usize = 2_400_000;
-/// How many of them what-if has at most.
-const MAX_WHAT_IF: usize = 2_000_000;
-/// What a page has beside its sections, style and script.
-const FRAME: usize = 10_000;
+/// All scripts, in order: each uses those before it.
+const SCRIPT: &str = concat!(
+    "'use strict';\n",
+    include_str!("scripts/report.js"),
+    include_str!("scripts/elements.js"),
+    include_str!("scripts/choice.js"),
+    include_str!("scripts/tables.js"),
+    include_str!("scripts/plot.js"),
+    include_str!("scripts/colours.js"),
+    include_str!("scripts/cuts.js"),
+    include_str!("scripts/split.js"),
+    include_str!("scripts/blocks.js"),
+    include_str!("scripts/tiles.js"),
+    include_str!("scripts/time.js"),
+    include_str!("scripts/layers.js"),
+    include_str!("scripts/configuration.js"),
+    include_str!("scripts/details.js"),
+    include_str!("scripts/compare.js"),
+    include_str!("scripts/page.js"),
+);
 
 /// What the page may do: draw itself and run its own script.
 fn policy() -> String {
+    let [style, script] = [STYLE, SCRIPT].map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
     format!(
-        "default-src 'none'; style-src 'sha256-{STYLE_HASH}'; script-src 'sha256-{SCRIPT_HASH}'; \
+        "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; \
          base-uri 'none'; form-action 'none'"
     )
 }
 
-/// The whole configurations that fit; `None` when they were not requested.
-fn plan(report: &Report) -> Option<Markup> {
-    let rows = report
-        .plan
-        .as_ref()
-        .map(|_| crate::report::plan_table(report))?;
-    Some(html! {
-        @for line in super::plan::sentences(report) { p { (widgets::sentence(report, &line)) } }
-        (widgets::table("Configurations that fit", &rows))
-    })
-}
-
-/// The whole page.
+/// The page of a report.
 pub fn text(report: &Report) -> String {
-    let bands = report.liveness.as_ref().map_or(&[][..], |l| &l.bands[..]);
-    let mut charts = Charts::new(bands, report.pseudo_layers);
-    let sections = sections(report, &mut charts);
     let title = report.heading();
-    let header = verdict::header(report, &title);
-    let charts = charts.json();
-    let bodies = sections.iter().map(|section| section.body.0.len());
-    let texts = [&header.0, &charts, STYLE, SCRIPT].map(str::len);
-    let used = FRAME + bodies.chain(texts).sum::<usize>();
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy());
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content=(format!("popliner {}", shown(&report.provenance.popliner)));
-                title { (title) " \u{2013} PopLiner" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                (header)
-                (navigation(&sections))
-                main {
-                    @for section in &sections {
-                        section id=(section.id) {
-                            h2 { (section.name) }
-                            (section.body)
-                        }
-                        "\n"
-                    }
-                }
-                footer { "Made by PopLiner " (shown(&report.provenance.popliner)) ". All bytes are exact; steps and tiles count from 0." }
-                div id="tip" role="status" {}
-                (data_element("charts", Some(charts)))
-                (data_for_tools(report, MAX_PAGE.saturating_sub(used)))
-                script { (PreEscaped(SCRIPT)) }
-            }
+    let data = room::data(report);
+    document(&title, &without_scripts(report), &data)
+}
+
+/// The page that opens reports.
+pub fn viewer() -> String {
+    document(
+        "Reports",
+        "This page needs a browser that runs scripts.",
+        "",
+    )
+}
+
+/// The document with what is put in.
+fn document(title: &str, without_scripts: &str, data: &str) -> String {
+    let mut pieces = DOCUMENT.split("{{");
+    let mut text = pieces.next().unwrap_or_default().to_string();
+    for piece in pieces {
+        let (name, rest) = piece.split_once("}}").unwrap_or((piece, ""));
+        match name {
+            "policy" => text += &policy(),
+            "title" => text += &escaped(title),
+            "style" => text += STYLE,
+            "without-scripts" => text += &escaped(without_scripts),
+            "data" => text += data,
+            "script" => text += SCRIPT,
+            _ => debug_assert!(false, "no such place: {name}"),
         }
-    };
-    page.into_string() + "\n"
-}
-
-/// What the script needs where the reader tries something, in at most `room` bytes: the
-/// numbers of what-if, which can be as many as there is room for, come last.
-fn data_for_tools(report: &Report, room: usize) -> Markup {
-    let tile_map = tile_map::data(report);
-    let room = room.saturating_sub(tile_map.as_ref().map_or(0, String::len));
-    let live_steps = live_steps::data(report, room / 2);
-    let room = room - live_steps.as_ref().map_or(0, String::len);
-    let what_if = what_if::data(report, room.min(MAX_WHAT_IF));
-    html! {
-        (data_element("tile-map-data", tile_map))
-        (data_element("live-steps-data", live_steps))
-        (data_element("what-if-data", what_if))
+        text += rest;
     }
+    text
 }
 
-/// A part of the page.
-struct Section {
-    id: &'static str,
-    name: &'static str,
-    body: Markup,
-}
-
-/// All parts that the report has, in order.
-fn sections(report: &Report, charts: &mut Charts) -> Vec<Section> {
-    let all = match &report.fit {
-        Some(_) => Vec::from(of_compilation(report, charts)),
-        None => Vec::from(of_model(report, charts)),
-    };
-    let section = |(id, name, body): (_, _, Option<Markup>)| {
-        Some(Section {
-            id,
-            name,
-            body: body?,
-        })
-    };
-    all.into_iter().filter_map(section).collect()
-}
-
-/// The id, the name, and what is there.
-type Part = (&'static str, &'static str, Option<Markup>);
-
-/// The parts of a page about a compilation.
-fn of_compilation(report: &Report, charts: &mut Charts) -> [Part; 7] {
-    [
-        ("ipus", "IPUs", fit::ipus(report)),
-        ("against", "Against the prediction", fit::against(report)),
-        ("memory", "Recorded memory", fit::memory(report, charts)),
-        ("liveness", "Liveness by IPU", fit::liveness(report, charts)),
-        ("execution", "Execution by IPU", fit::execution(report)),
-        ("summary", "Summary", Some(summary::section(report))),
-        ("made", "How it was made", Some(summary::made(report))),
-    ]
-}
-
-/// The parts of a page about a model and its split.
-fn of_model(report: &Report, charts: &mut Charts) -> [Part; 19] {
-    [
-        ("refusal", "Why it does not fit", refusal::section(report)),
-        ("given", "Beside the best", refusal::given(report)),
-        ("split", "Split", verdict::split(report)),
-        ("what-if", "What if", what_if::section(report)),
-        ("constraints", "Constraints", proof::constraints(report)),
-        ("stages", "Stages", stages::section(report, charts)),
-        ("cuts", "Cuts", cuts::section(report)),
-        ("tied-weights", "Tied weights", cuts::tied_weights(report)),
-        (
-            "shared-variables",
-            "Shared variables",
-            cuts::shared_variables(report),
-        ),
-        ("proof", "Proof", proof::section(report)),
-        ("sweep", "Numbers of IPUs", sweep::section(report)),
-        ("liveness", "Liveness", liveness::section(report, charts)),
-        ("live-steps", "Step by step", live_steps::section(report)),
-        ("plan", "Plan", plan(report)),
-        ("memory", "Recorded memory", memory::section(report, charts)),
-        ("layers", "Layers", Some(layers::section(report))),
-        ("execution", "Execution", execution::section(report)),
-        ("summary", "Summary", Some(summary::section(report))),
-        ("made", "How it was made", Some(summary::made(report))),
-    ]
-}
-
-fn navigation(sections: &[Section]) -> Markup {
-    html! {
-        nav aria-label="Sections" {
-            @for section in sections {
-                a href=(format!("#{}", section.id)) { (section.name) }
-            }
-        }
-    }
-}
-
-/// Whether the band of a layer has the other tint: stages take turns; without
-/// a split, layers do.
-fn tints<'a>(report: &Report, bands: impl Iterator<Item = &'a Band>) -> Vec<(&'a Band, bool)> {
-    let place = |band: &Band| match &report.split {
-        Some(split) => split
-            .stages
-            .iter()
-            .position(|stage| stage.layers.contains(&band.layer)),
-        None => report
-            .layers
-            .iter()
-            .position(|layer| layer.name == band.layer),
-    };
-    bands
-        .map(|band| (band, place(band).is_some_and(|place| place % 2 == 1)))
-        .collect()
-}
-
-/// The groups of columns when each layer has one: long and short name of the
-/// stage, and its layers.
-fn stage_groups(report: &Report) -> Vec<(String, String, usize)> {
-    let Some(split) = &report.split else {
-        return Vec::new();
-    };
-    let stages = split.stages.iter();
-    let placed = stages.map(|own| {
-        let short = own.stage.to_string();
-        (format!("IPU {short}"), short, own.positions.len())
+/// The verdict, the split and warnings for a browser that runs no scripts.
+fn without_scripts(report: &Report) -> String {
+    let stages = report.split.iter().map(|_| {
+        let stages = super::tables::stages(report);
+        terminal::for_people(&stages, &TextStyle::default())
     });
-    let placed_layers = split.stages.last().map_or(0, |last| last.positions.end);
-    let left = report.layers.len().saturating_sub(placed_layers as usize);
-    let left = (left > 0).then(|| ("in no stage".to_string(), "none".to_string(), left));
-    placed.chain(left).collect()
+    let ipus = report.fit.iter().map(|_| {
+        let ipus = super::fit::tables::ipus(report);
+        terminal::for_people(&ipus, &TextStyle::default())
+    });
+    let refusal = report.refusal.iter().map(|own| {
+        let proves = sentences::refusal(own).proves.capital();
+        proves.plain(Units::Bytes, report.pseudo_layers)
+    });
+    let head = [report.heading()].into_iter();
+    let lines = head.chain(refusal).chain(stages).chain(ipus);
+    let lines: Vec<String> = lines.chain(report.warnings_for_people()).collect();
+    lines.join("\n")
 }
 
-/// A name below a drawing, where there is little room.
-fn short(name: &str) -> String {
-    const MOST: usize = 8;
-    if name.chars().count() > MOST {
-        name.chars().take(MOST - 1).collect::<String>() + "\u{2026}"
-    } else {
-        name.to_string()
+/// Text for elements and attributes.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            _ => escaped.push(c),
+        }
     }
+    escaped
 }

@@ -70,7 +70,7 @@ fn learnt(parts: Sentence, bytes: i64) -> Sentence {
 }
 
 /// How many copies of what a stage keeps.
-pub(in crate::report) fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
+fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let mut lines = of_copies(stage, pseudo_layers);
     let update = stage.pipeline.as_ref().and_then(|own| own.update.as_ref());
     lines.extend(update.map(|own| {

@@ -145,12 +145,6 @@ pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
     )
 }
 
-/// The layers that a search gave up on.
-pub(in crate::report) fn unplaced(report: &Report) -> Option<Sentence> {
-    let unplaced = &report.split.as_ref()?.unplaced;
-    (!unplaced.is_empty()).then(|| say("in no stage: ").layers(unplaced))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

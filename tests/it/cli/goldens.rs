@@ -267,16 +267,6 @@ const FEW: &[(&str, &str, &[&str])] = &[
         &["--layer-breakdown", "--layer-name-regex=(Layer"],
     ),
     (
-        "poplar-mlp",
-        "export-html",
-        &["--solve", "--num-ipus=3", "--export-html=-", "-q"],
-    ),
-    (
-        "tensorflow-cnn",
-        "export-html-without-split",
-        &["--export-html=-", "-q"],
-    ),
-    (
         "tensorflow-cnn",
         "export-json-without-split",
         &[

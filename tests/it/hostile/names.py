@@ -1,6 +1,8 @@
 # Reads all languages that names are written in with their own parsers: JSON with a text
 # for each comes in, and JSON with what they say goes out.
 import ast
+import base64
+import gzip
 import html
 import html.parser
 import json
@@ -14,18 +16,23 @@ except ImportError:
 
 
 class Page(html.parser.HTMLParser):
-    """All elements with their attributes, and all texts."""
+    """All elements with their attributes."""
 
     def __init__(self, text):
         super().__init__()
-        self.elements, self.texts = set(), ""
+        self.elements = set()
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         self.elements.add(" ".join([tag] + sorted(name for name, _ in attributes)))
 
-    def handle_data(self, data):
-        self.texts += data
+
+def report(text):
+    """The report in a page."""
+    packed = re.search('id="packed-report">([^<]*)<', text)
+    if packed:
+        return gzip.decompress(base64.b64decode(packed[1])).decode()
+    return re.search('id="report">([^<]*)<', text)[1]
 
 
 def stages(text):
@@ -44,7 +51,7 @@ print(
             "popart": [type(node).__name__ for node in ast.parse(given["popart"]).body],
             "yaml": yaml and [yaml.safe_load(text) for text in given["yaml"]],
             "elements": sorted(page.elements),
-            "page": page.texts,
+            "page": json.loads(report(given["html"])),
             "markdown": [
                 html.unescape(code)
                 for code in re.findall("<code>(.*?)</code>", given["markdown"])

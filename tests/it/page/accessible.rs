@@ -2,7 +2,7 @@
 //! weak eyes meet on a page.
 
 use super::browser::{Browser, find};
-use super::export;
+use super::{export, show, views};
 use crate::support::{profile, skip};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -28,17 +28,13 @@ fn check(browser: &mut Browser, checker: &str, page: &Path) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         browser.send("Emulation.setEmulatedMedia", json!({"features": features}));
         browser.open(page, width);
-        // All that is folded away is checked too.
-        browser
-            .value("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
         browser.value(&format!("{checker}; null"));
-        let broken = browser.value(BROKEN);
-        assert_eq!(
-            broken,
-            Value::Array(Vec::new()),
-            "{} at {width}, {scheme}",
-            page.display()
-        );
+        for view in views(browser) {
+            show(browser, &view);
+            let broken = browser.value(BROKEN);
+            let place = format!("{} at {width}, {scheme}: {view}", page.display());
+            assert_eq!(broken, Value::Array(Vec::new()), "{place}");
+        }
     }
 }
 

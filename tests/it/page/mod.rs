@@ -5,9 +5,9 @@
 
 mod accessible;
 mod browser;
-mod execution;
-mod live_steps;
-mod tile_map;
+mod defects;
+mod tools;
+mod viewer;
 mod what_if;
 
 use std::path::{Path, PathBuf};
@@ -38,49 +38,74 @@ fn export(profile: &Path, options: &[&str], folder: &Path) -> (PathBuf, Value) {
     (page, serde_json::from_slice(&report).expect("JSON"))
 }
 
-/// All elements that say where in the JSON form their number stands: the
-/// place goes on from that of the elements around them.
-const NUMBERS: &str = "[...document.querySelectorAll('[data-json]')].map((element) => {
-    let place = element.dataset.json;
-    for (let at = element.closest('[data-at]'); at; at = at.parentElement.closest('[data-at]'))
-        place = at.dataset.at + place;
-    return [place, element.textContent];
-})";
+/// The views that the page has links to.
+fn views(browser: &mut Browser) -> Vec<String> {
+    let views =
+        browser.value("[...document.querySelectorAll('#bar a')].map((own) => own.dataset.view)");
+    serde_json::from_value(views).expect("names")
+}
+
+/// Shows a view, with all that is folded away.
+fn show(browser: &mut Browser, view: &str) {
+    let press = format!("document.querySelector('#bar a[data-view={view}]').click()");
+    browser.value(&press);
+    let unfold = "(async () => {
+        document.querySelectorAll('details').forEach((one) => { one.open = true; });
+        for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+    })()";
+    browser.value(unfold);
+    let shown = format!("document.getElementById('view-{view}').checkVisibility()");
+    assert_eq!(browser.value(&shown), json!(true), "{view}");
+}
+
+/// All elements in sight that say where in the JSON form their number stands.
+const NUMBERS: &str = "[...document.querySelectorAll('[data-json]')]
+    .filter((one) => one.checkVisibility()).map((one) => [one.dataset.json, one.textContent])";
 
 /// Does anything stick out of the page, or does the page scroll sideways?
 const TOO_WIDE: &str = "document.documentElement.scrollWidth > innerWidth
     || document.body.scrollWidth > innerWidth";
 
+/// The first labels of drawings that stand in each other.
+const OVER_EACH_OTHER: &str = "[...document.querySelectorAll('figure svg.drawn')].flatMap((svg) => {
+    const texts = [...svg.querySelectorAll('text')].map((own) => [own.textContent, own.getBoundingClientRect()]);
+    return texts.flatMap(([name, a], place) => texts.slice(place + 1).filter(([, b]) =>
+        a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)
+        .map(([other]) => [name, other]));
+}).slice(0, 3)";
+
+/// Holds every number of every view against the report.
 fn check(browser: &mut Browser, page: &Path, report: &Value) {
     for width in WIDTHS {
         browser.open(page, width);
         assert_eq!(browser.value("innerWidth"), json!(width));
-        assert_eq!(
-            browser.value(TOO_WIDE),
-            json!(false),
-            "{} at {width}",
-            page.display()
-        );
-        let zero = json!(0);
-        let numbers = browser.value(NUMBERS);
-        let numbers = numbers.as_array().expect("a list");
-        assert!(numbers.len() > 100, "{} numbers", numbers.len());
-        for number in numbers {
-            let place = number[0].as_str().expect("a place");
-            let shown = number[1].as_str().expect("a text").replace(',', "");
-            // A part of nothing is left out.
-            let is_part = place.contains("/parts/");
-            let expected = report.pointer(place);
-            let expected = expected.or(is_part.then_some(&zero));
-            let expected = expected.unwrap_or_else(|| panic!("no {place}"));
-            // Numbers that may be beyond 64 bits are text.
-            let text = expected.as_str().map(String::from);
-            let expected = text.unwrap_or_else(|| expected.to_string());
-            assert_eq!(shown, expected, "{place}");
+        let mut count = 0;
+        for view in views(browser) {
+            show(browser, &view);
+            let place = format!("{} at {width}: {view}", page.display());
+            assert_eq!(browser.value(TOO_WIDE), json!(false), "{place}");
+            assert_eq!(browser.value(OVER_EACH_OTHER), json!([]), "{place}");
+            let numbers = browser.value(NUMBERS);
+            let numbers = numbers.as_array().expect("a list");
+            numbers.iter().for_each(|own| check_number(own, report));
+            count += numbers.len();
         }
-        check_hovering(browser);
+        assert!(count > 100, "{} has {count} numbers", page.display());
         no_errors(browser, page);
     }
+}
+
+/// A number that is shown, with its place in the report.
+fn check_number(number: &Value, report: &Value) {
+    let place = number[0].as_str().expect("a place");
+    let shown = number[1].as_str().expect("a text").replace([',', '+'], "");
+    let expected = report
+        .pointer(place)
+        .unwrap_or_else(|| panic!("no {place}"));
+    // Numbers that may be beyond 64 bits are text.
+    let text = expected.as_str().map(String::from);
+    let expected = text.unwrap_or_else(|| expected.to_string());
+    assert_eq!(shown, expected, "{place}");
 }
 
 /// Nothing was logged, thrown or fetched but the page itself.
@@ -95,38 +120,6 @@ fn no_errors(browser: &Browser, page: &Path) {
     }
     let requests = browser.named("Network.requestWillBeSent");
     assert_eq!(requests.len(), 1, "{requests:?}");
-}
-
-/// The pointer over the middle of a chart shows the bytes of that step or tile, and
-/// over a part of a bar what it is.
-fn check_hovering(browser: &mut Browser) {
-    let words: [(&str, &[&str]); 2] = [
-        ("[data-chart]", &["step ", "tile "]),
-        ("rect[data-tip]", &["bytes", "cycles"]),
-    ];
-    for (selector, words) in words {
-        // Scrolling hides what is shown, a frame later.
-        let middle = format!(
-            "(async () => {{
-                const all = [...document.querySelectorAll('{selector}')];
-                const one = all.find((one) => one.getBoundingClientRect().height > 4);
-                one.scrollIntoView({{ block: 'center', behavior: 'instant' }});
-                for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
-                const box = one.getBoundingClientRect();
-                return [box.x + box.width / 2, box.y + box.height / 2];
-            }})()"
-        );
-        let middle = browser.value(&middle);
-        let moved = json!({"type": "mouseMoved", "x": middle[0], "y": middle[1]});
-        browser.send("Input.dispatchMouseEvent", moved);
-        let shown = "document.querySelector('#tip.shown')?.textContent";
-        let tip = browser.value(shown);
-        let tip = tip
-            .as_str()
-            .unwrap_or_else(|| panic!("no tip over {selector}"));
-        let is_known = words.iter().any(|word| tip.contains(word));
-        assert!(is_known, "{selector}: {tip}");
-    }
 }
 
 #[test]
@@ -151,14 +144,9 @@ fn the_page_of_a_compilation_works_on_a_phone_and_on_a_desk() {
         let folder = tempfile::tempdir().expect("a folder");
         let (page, report) = export(&profile(fixture), &["--fit"], folder.path());
         check(&mut browser, &page, &report);
-        for (section, is_there) in [("ipus", true), ("memory", true), ("layers", false)] {
-            let found = format!("document.querySelector('section#{section} *') !== null");
-            assert_eq!(
-                browser.value(&found),
-                json!(is_there),
-                "{fixture}: {section}"
-            );
-        }
+        let found = views(&mut browser);
+        assert!(found.contains(&"ipus".to_string()), "{found:?}");
+        assert!(!found.contains(&"layers".to_string()), "{found:?}");
     }
 }
 
@@ -170,19 +158,22 @@ fn the_page_shows_what_was_asked_for() {
     let asked = ["--sweep", "--explain", "--num-ipus=5", "--together=1,2"];
     let several = ["--solve", "--mem-per-tile=638976,600000,638976,300000"];
     let refused = ["--check-splits=1", "--num-ipus=2", "--pin=3=0"];
-    let cases: [(&str, &[&str], &[&str]); 4] = [
+    let split = ["--solve", "--num-ipus=4"];
+    let cases: [(&str, &[&str], &[&str]); 6] = [
         (
-            "poplar-mlp",
+            "popart-bert-inference",
             &asked,
-            &["sweep", "cuts", "shared-variables", "proof", "constraints"],
+            &["sweep", "cuts", "proof", "constraints"],
         ),
+        ("training-pipeline", &split, &["shared-variables", "cuts"]),
         (
             "poptorch-bert-training",
             &refused,
-            &["refusal", "given", "constraints"],
+            &["given", "constraints"],
         ),
-        ("impossible", &["--solve", "--num-ipus=3"], &["refusal"]),
-        ("popart-bert-inference", &several, &["split"]),
+        ("training-pipeline", &["--plan", "--num-ipus=6"], &["plan"]),
+        ("impossible", &["--solve", "--num-ipus=3"], &["what-if"]),
+        ("popart-bert-inference", &several, &["stages"]),
     ];
     for (fixture, options, sections) in cases {
         let folder = tempfile::tempdir().expect("a folder");
@@ -192,41 +183,32 @@ fn the_page_shows_what_was_asked_for() {
             let found = format!("document.querySelectorAll('section#{section} *').length > 1");
             assert_eq!(browser.value(&found), json!(true), "{fixture}: {section}");
         }
-        let execution = "document.querySelector('#execution') !== null";
-        let has_cycles = report.get("execution").is_some();
-        assert_eq!(browser.value(execution), json!(has_cycles), "{fixture}");
-        let optimal =
-            "document.querySelector('#proof').textContent.includes('Optimal: the integer')";
-        assert_eq!(
-            browser.value(optimal),
-            report["proof"]["optimal"],
-            "{fixture}"
-        );
     }
 }
 
+/// The first screen answers: does it fit, on how many IPUs, how near is each to its limit,
+/// how long is a step, and what to paste.
 #[test]
-fn what_the_browser_draws_is_there() {
+fn the_first_screen_has_the_answers() {
     let Some(program) = find() else { return };
     let mut browser = Browser::start(&program);
     let folder = tempfile::tempdir().expect("a folder");
     let options = ["--solve", "--num-ipus=4"];
-    let (page, report) = export(&profile("popart-bert-inference"), &options, folder.path());
+    let (page, report) = export(&profile("training-pipeline"), &options, folder.path());
     browser.open(&page, 1440);
-    let stages = report["split"]["stages"].as_array().expect("stages").len();
-    let cards = browser.value("document.querySelectorAll('.card').length");
-    assert_eq!(cards, json!(stages));
-    // Two curves for each stage, two of the model, and one over the tiles.
-    let curves = browser.value("document.querySelectorAll('[data-chart]').length");
-    assert_eq!(curves, json!(stages * 2 + 3));
-    // The highest point of a curve is where its peak says.
-    let heights = "[...document.querySelectorAll('[data-chart] path.curve')].map((path) => {
-        const svg = path.ownerSVGElement.getBoundingClientRect();
-        return [path.getBoundingClientRect().top - svg.top,
-            path.closest('[data-chart]').querySelector('circle').getBoundingClientRect(),
-            svg.top].map((one) => one.top === undefined ? one : one.top + one.height / 2); })";
-    for curve in browser.value(heights).as_array().expect("a list") {
-        let [top, dot, svg] = [0, 1, 2].map(|place| curve[place].as_f64().expect("a number"));
-        assert!((svg + top - dot).abs() <= 1.5, "{curve}");
+    let head = browser.value("document.getElementById('head').textContent");
+    let head = head.as_str().expect("a text");
+    for part in [
+        "The model fits on 4 IPUs",
+        "243,386 of 262,144 bytes; tile 7 of IPU 0",
+        "IPU 2: 90.6 %",
+        "85.8 ms",
+        "slowest is IPU 2",
+        "layers_per_ipu: [1, 2, 2, 1]",
+    ] {
+        assert!(head.contains(part), "{part}: {head}");
     }
+    let bottom = browser.value("document.getElementById('bar').getBoundingClientRect().bottom");
+    assert!(bottom.as_f64() < Some(500.0), "{bottom}");
+    assert_eq!(report["heading"], "The model fits on 4 IPUs");
 }

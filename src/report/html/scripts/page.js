@@ -1,144 +1,217 @@
-'use strict';
-// What all charts of the page use. The files of this folder are one script in the
-// page, this one first; each of the others is one chart or one manner of the page.
+// The page: its first answers, its views, and how it begins.
 
-/** @param {string} id */
-const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+/** All views, in order: what each is called, when it is there, and what builds it.
+ * @type {[string, string, () => boolean, (parent: HTMLElement) => void][]} */
+const VIEWS = [
+  ['compare', 'What moved', () => !!earlier, (parent) => buildComparison(parent)],
+  ['plan', 'Plan', () => !!(report.plan || report.sweep), (parent) => buildPlan(parent)],
+  ['split', 'Split', () => !!report.split, (parent) => buildSplit(parent)],
+  ['ipus', 'IPUs', () => !!report.fit, (parent) => buildIpus(parent)],
+  ['memory', 'Memory', () => true, (parent) => buildMemory(parent)],
+  ['time', 'Time', () => !report.fit || report.fit.ipus.some((/** @type {any} */ own) => own.cycles !== null), (parent) => buildTime(parent)],
+  ['layers', 'Layers', () => report.layers.length > 0, (parent) => buildLayers(parent)],
+  ['configuration', 'Configuration', () => !!report.split, (parent) => buildConfiguration(parent)],
+  ['details', 'Details', () => true, (parent) => buildDetails(parent)],
+];
 
-/**
- * What the page holds for a chart; null where it has nothing.
- * @param {string} id
- * @returns {any}
- */
-const dataOf = (id) => {
-  const element = document.getElementById(id);
-  return element && JSON.parse(element.textContent || '');
-};
-
-/** @param {number} number */
-const grouped = (number) => number.toLocaleString('en-US');
-
-/** Bytes with few digits. @param {number} bytes */
-const rounded = (bytes) => {
-  const units = ['B', 'KiB', 'MiB', 'GiB'];
-  let unit = 0;
-  while (bytes >= 1024 && unit < 3) {
-    bytes /= 1024;
-    unit++;
+/** @param {HTMLElement} parent */
+const buildPlan = (parent) => {
+  if (report.plan) {
+    const plan = addPart(parent, 'plan', 'Configurations that fit');
+    addSentences(plan, 'plan');
+    addSentences(plan, 'tried');
+    addTablesOf(plan, 'plan');
   }
-  return `${Math.round(bytes * 10) / 10} ${units[unit]}`;
-};
-
-/** Round values for the scale: at most five, above 0. @param {number} most */
-const ticks = (most) => {
-  let step = 1;
-  while (most / step >= 5) step *= 2;
-  return Array.from({ length: Math.floor(most / step) }, (_, at) => (at + 1) * step);
-};
-
-/** By the code of a character: the digit that it is (`dense.rs`). */
-const DIGITS = new Uint8Array(127);
-{
-  let digit = 0;
-  for (let code = 32; code < 127; code++) {
-    if (!'"&<>\\'.includes(String.fromCharCode(code))) DIGITS[code] = digit++;
-  }
-}
-
-/** Numbers of which each ends with a digit of 45 or more. @param {string} text */
-const plain = (text) => {
-  /** @type {number[]} */
-  const numbers = [];
-  let sum = 0, scale = 1;
-  for (let place = 0; place < text.length; place++) {
-    const digit = DIGITS[text.charCodeAt(place)];
-    sum += (digit % 45) * scale;
-    scale *= 45;
-    if (digit < 45) continue;
-    numbers.push(sum);
-    sum = 0;
-    scale = 1;
-  }
-  return numbers;
-};
-
-/** Numbers as changes, of which 0 is for several. @param {string} text */
-const unpacked = (text) => {
-  const all = plain(text);
-  /** @type {number[]} */
-  const numbers = [];
-  let last = 0;
-  for (let at = 0; at < all.length; at++) {
-    last += all[at] % 2 ? -(all[at] + 1) / 2 : all[at] / 2;
-    numbers.push(last);
-    if (all[at] === 0) for (let more = all[++at]; more > 0; more--) numbers.push(last);
-  }
-  return numbers;
-};
-
-/**
- * Adds an element with a text.
- * @param {Element} parent @param {string} kind @param {string} text @param {string} [look]
- */
-const add = (parent, kind, text, look) => {
-  const own = document.createElement(kind);
-  own.textContent = text;
-  if (look) own.className = look;
-  parent.append(own);
-  return own;
-};
-
-/** Adds a part of a drawing. @param {Element} parent @param {string} kind
- * @param {Record<string, string | number>} attributes @param {string} [text] */
-const draw = (parent, kind, attributes, text) => {
-  const own = document.createElementNS('http://www.w3.org/2000/svg', kind);
-  for (const [name, value] of Object.entries(attributes)) own.setAttribute(name, String(value));
-  if (text) own.textContent = text;
-  parent.append(own);
-  return own;
-};
-
-/** The place of the last entry of an ascending list that is not above a value; 0 where
- * all are. @param {number[]} list @param {number} value */
-const placeOf = (list, value) => {
-  let from = 0, to = list.length;
-  while (to - from > 1) {
-    const middle = (from + to) >> 1;
-    if (list[middle] <= value) from = middle; else to = middle;
-  }
-  return from;
-};
-
-/** Was a key pressed without those that make it a command of the browser?
- * @param {KeyboardEvent} event */
-const isPlain = (event) => !event.ctrlKey && !event.altKey && !event.metaKey;
-
-/** To which of the places `first` to `last` a key moves from one of them: to the next, or
- * `far` away; nothing where it moves nowhere. @param {KeyboardEvent} event
- * @param {number} place @param {number} far @param {number} first @param {number} last */
-const goalOf = (event, place, far, first, last) => {
-  /** @type {Record<string, number>} */
-  const goals = {
-    ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1,
-    PageDown: place - far, PageUp: place + far, Home: first, End: last,
-  };
-  const goal = goals[event.key];
-  return goal === undefined ? undefined : Math.min(Math.max(goal, first), last);
-};
-
-/** Where the pointer is in the width of an element, from 0 to 1. @param {Element} element
- * @param {MouseEvent} event */
-const shareOf = (element, event) => {
-  const box = element.getBoundingClientRect();
-  return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
-};
-
-/** Draws the lines of a scale into a chart, and its numbers beside it. @param {Element} chart
- * @param {Element} scale @param {number[]} values @param {(bytes: number) => number} y */
-const drawScale = (chart, scale, values, y) => {
-  scale.replaceChildren();
-  for (const bytes of values) {
-    draw(chart, 'line', { class: 'grid', x1: 0, x2: '100%', y1: y(bytes), y2: y(bytes) });
-    draw(scale, 'text', { class: 'axis', x: '100%', y: y(bytes) + 4, 'text-anchor': 'end' }, rounded(bytes));
+  if (report.sweep) {
+    const sweep = addPart(parent, 'sweep', 'Numbers of IPUs');
+    add(sweep, 'p', 'The best split for each number of IPUs; where none fits, the one that would need the least.', 'soft');
+    const known = report.split ? tryable() : null;
+    addTablesOf(sweep, 'sweep', undefined, known ? { choose: (row) => {
+      const best = known.own.best.find((/** @type {any} */ own) => own.ipus === row.cells[0]);
+      if (best) choose({ view: 'split', ipus: row.cells[0], cuts: best.ends.slice(0, -1).join(',') || 'none' });
+    } } : {});
+    if (known) add(sweep, 'p', 'Press a number of IPUs to see that split, and to move its cuts.', 'soft');
   }
 };
+
+/** One of the first answers. @param {HTMLElement} list @param {string} name */
+const addFigure = (list, name) => {
+  const own = add(list, 'div');
+  add(own, 'dt', name);
+  return add(own, 'dd');
+};
+
+/** The first answers: does it fit, on how many IPUs, how near is each to its limit, how
+ * long is a step, what to paste. */
+const showHead = () => {
+  const head = byId('head');
+  head.replaceChildren();
+  add(head, 'p', `PopLiner report on ${short(report.provenance.files.profile)}`, 'eyebrow');
+  const title = report.heading ?? 'Report';
+  const answer = report.split ?? report.fit;
+  add(head, 'h1', title, answer ? (answer.fits ? 'good' : 'bad') : '');
+  document.title = `${title} \u2013 PopLiner`;
+  if (report.split && !report.split.fits) addSentences(head, 'verdict', 'said bad-list');
+  const stages = stagesOf();
+  const figures = add(head, 'dl', '', 'figures');
+  if (stages.length) {
+    const near = stages.reduce((/** @type {any} */ a, /** @type {any} */ b) => Number(b.tile.free) < Number(a.tile.free) ? b : a);
+    const peak = addFigure(figures, 'Nearest to its limit');
+    peak.append(ofLimit(near.tile.bytes, near.tile.limit));
+    const more = add(peak, 'small', '');
+    addNumber(more, 'span', near.tile.bytes, `${near.at}/fullest_tile/bytes`);
+    more.append(' of ');
+    addNumber(more, 'span', near.tile.limit, `${near.at}/fullest_tile/limit`);
+    more.append(` bytes; tile ${near.tile.tile} of IPU ${near.ipu}`);
+    const free = addFigure(figures, near.tile.free < 0 ? 'Over the limit by' : 'Free there');
+    addNumber(free, 'span', near.tile.free, `${near.at}/fullest_tile/free`, near.tile.free < 0 ? 'bad' : '');
+    add(free, 'small', 'bytes');
+  } else {
+    const { tiles, limit } = report.memory;
+    const full = addFigure(figures, 'Fullest tile');
+    if (tiles) {
+      addNumber(full, 'span', tiles.total[tiles.fullest], `/memory/tiles/total/${tiles.fullest}`);
+      add(full, 'small', `bytes on tile ${tiles.fullest}`);
+    } else full.append('not recorded');
+    const own = addFigure(figures, 'Limit of a tile');
+    addNumber(own, 'span', limit, '/memory/limit');
+    add(own, 'small', 'bytes');
+  }
+  if (report.step) {
+    const own = addFigure(figures, 'A step');
+    const { milliseconds, slowest_stage: slowest } = report.step;
+    if (milliseconds !== null) own.append(`${digits(milliseconds)} ms`);
+    else addNumber(own, 'span', report.step.cycles, '/step/cycles');
+    const more = add(own, 'small', milliseconds === null ? 'cycles; slowest is IPU ' : 'slowest is IPU ');
+    addNumber(more, 'span', slowest, '/step/slowest_stage');
+  } else if (report.liveness) {
+    const own = addFigure(figures, 'Steps of the program');
+    addNumber(own, 'span', report.liveness.steps, '/liveness/steps');
+  }
+  const warnings = sentencesOf('warnings').length;
+  if (warnings) {
+    const own = addFigure(figures, 'Warnings');
+    addButton(own, String(warnings), () => choose({ view: 'details' })).className = 'link';
+  }
+  addNearness(head, stages);
+  addPaste(head);
+};
+
+/** How near each IPU is to its limit. @param {HTMLElement} parent @param {any[]} stages */
+const addNearness = (parent, stages) => {
+  if (!stages.length) return;
+  const list = add(parent, 'div', '', 'nearness');
+  list.setAttribute('role', 'group');
+  list.setAttribute('aria-label', 'How full each IPU is');
+  for (const { ipu, tile } of stages) {
+    const share = Number(tile.bytes) / (Number(tile.limit) || 1);
+    const own = addButton(list, '', () => choose({ ipu, view: report.split ? 'split' : 'ipus' }));
+    own.className = tile.free < 0 ? 'is-over' : '';
+    add(add(own, 'span', '', 'gauge'), 'span', '').style.width = `${Math.min(share, 1) * 100}%`;
+    add(own, 'span', `IPU ${ipu}: ${ofLimit(tile.bytes, tile.limit)}`);
+    own.dataset.tip = `IPU ${ipu}\ntile ${tile.tile} has ${grouped(tile.bytes)} of ${grouped(tile.limit)} bytes`;
+  }
+};
+
+/** What to paste, in the shortest form. @param {HTMLElement} parent */
+const addPaste = (parent) => {
+  const own = (report.configuration ?? []).find((/** @type {any} */ one) => one.form === 'layers-per-ipu' && one.text);
+  const line = own?.text.split('\n').find((/** @type {string} */ one) => one.startsWith('layers_per_ipu'));
+  if (!line) return;
+  const paste = add(parent, 'p', 'To paste: ', 'copied');
+  addAs(paste, 'code', 'paste', line);
+  paste.append(' ');
+  addCopy(paste, () => own.text, 'Copy', 'paste-copy', byId('paste'));
+  paste.append(' ');
+  addButton(paste, 'Other forms', () => choose({ view: 'configuration' })).className = 'link';
+};
+
+/** Shows the view that is chosen, and builds it at the first time. */
+const showView = () => {
+  const there = VIEWS.filter(([, , isThere]) => isThere());
+  const [id, , , build] = there.find(([own]) => own === chosen.view) ?? there[0];
+  if (chosen.view !== id) {
+    choose({ view: id });
+    return;
+  }
+  for (const view of byId('views').children) /** @type {HTMLElement} */ (view).hidden = view.id !== `view-${id}`;
+  for (const link of byId('bar').querySelectorAll('a')) {
+    if (link.dataset.view === id) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
+  }
+  const own = byId(`view-${id}`);
+  if (own.childElementCount) return;
+  build(own);
+};
+
+/** The links to all views. */
+const showBar = () => {
+  const bar = byId('bar');
+  bar.replaceChildren();
+  byId('views').replaceChildren();
+  for (const [id, name, isThere] of VIEWS) {
+    if (!isThere()) continue;
+    const link = add(bar, 'a', name);
+    link.href = `#view=${id}`;
+    link.dataset.view = id;
+    link.addEventListener('click', (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      choose({ view: id });
+      if (bar.getBoundingClientRect().top < 0) bar.scrollIntoView();
+    });
+    addAs(byId('views'), 'div', `view-${id}`);
+  }
+};
+
+/** Shows a report. @param {any} own */
+const show = (own) => {
+  report = own;
+  followers = [];
+  chosen = choiceOf(location.hash);
+  showHead();
+  showBar();
+  onChoice(['view'], showView);
+  const there = VIEWS.filter(([, , isThere]) => isThere()).map(([id]) => id);
+  if (there.includes(chosen.view)) showView();
+  else choose({ view: earlier ? 'compare' : there.find((id) => id === 'split' || id === 'ipus') ?? there[0] });
+  byId('foot').replaceChildren();
+  add(byId('foot'), 'p', `Made by PopLiner ${report.provenance.popliner}. All bytes are exact; steps, tiles and IPUs count from 0.`);
+  addOpener(byId('foot'));
+};
+
+/** What is folded away, and all views, are printed. */
+const unfoldForPrint = () => {
+  addEventListener('beforeprint', () => {
+    for (const [id, , isThere, build] of VIEWS) {
+      const view = document.getElementById(`view-${id}`);
+      if (!view || !isThere()) continue;
+      view.hidden = false;
+      if (!view.childElementCount) build(view);
+    }
+    document.querySelectorAll('details').forEach((own) => own.setAttribute('open', ''));
+  });
+  addEventListener('afterprint', () => {
+    for (const view of byId('views').children) /** @type {HTMLElement} */ (view).hidden = view.id !== `view-${chosen.view}`;
+  });
+};
+
+const begin = async () => {
+  followPointer();
+  followAddress();
+  takeDrops();
+  unfoldForPrint();
+  const text = await embedded();
+  if (text !== null) {
+    try {
+      show(readReport(text));
+    } catch (error) {
+      add(byId('head'), 'h1', `The report cannot be shown: ${error instanceof Error ? error.message : error}`, 'bad');
+    }
+  } else {
+    add(byId('head'), 'h1', 'Reports of PopLiner');
+    add(byId('head'), 'p', 'Choose a file that --export-json wrote, or drop it here; two files to compare them, the earlier one first. Nothing leaves this browser.');
+    addOpener(byId('head'));
+  }
+  document.documentElement.dataset.ready = 'yes';
+};
+begin();

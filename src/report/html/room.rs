@@ -1,0 +1,73 @@
+//! The report as data in the page: compressed where that is less, and with less of what
+//! tools draw where it would be too much.
+
+use super::json_in_script;
+use crate::report::json::Document;
+use crate::report::{Report, WhatIf};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use flate2::{Compression, write::GzEncoder};
+use std::io::Write;
+
+/// How large the data of a page is at most, in bytes.
+const MAX_DATA: usize = 2_200_000;
+/// Less than this is not compressed: it can be read in the page.
+const SMALL: usize = 100_000;
+
+/// What of a report is left out, step by step, until the rest has room.
+const LESS: [fn(&mut Report); 6] = [
+    |report| halve(&mut report.what_if, report.split.as_ref().map(ends)),
+    |report| {
+        let variables = report.memory.tile_map.as_mut();
+        if let Some(own) = variables.and_then(|own| own.variables.as_mut()) {
+            own.tiles.truncate(200);
+            own.largest.truncate(200);
+        }
+    },
+    |report| report.what_if = None,
+    |report| report.live_steps = None,
+    |report| report.memory.tile_map = None,
+    |report| (report.provenance.framework, report.provenance.app) = (None, None),
+];
+
+fn ends(split: &crate::report::Split) -> Vec<u32> {
+    split.stages.iter().map(|own| own.positions.end).collect()
+}
+
+fn halve(what_if: &mut Option<WhatIf>, split: Option<Vec<u32>>) {
+    if let (Some(own), Some(split)) = (&what_if, split) {
+        *what_if = own.narrowed(own.bytes.len() / 2, &split);
+    }
+}
+
+/// An element with the report.
+pub(super) fn data(report: &Report) -> String {
+    data_within(report, MAX_DATA)
+}
+
+/// In at most `most` bytes, or as few as can be.
+pub(super) fn data_within(report: &Report, most: usize) -> String {
+    let mut text = element(report);
+    let mut less = report.clone();
+    for step in LESS {
+        if text.len() <= most {
+            break;
+        }
+        step(&mut less);
+        text = element(&less);
+    }
+    text
+}
+
+fn element(report: &Report) -> String {
+    // What is written to memory does not fail.
+    let json = json_in_script(Document::new(report).text().unwrap_or_default());
+    if json.len() <= SMALL {
+        return format!("<script type=\"application/json\" id=\"report\">{json}</script>");
+    }
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    let written = packed
+        .write_all(json.as_bytes())
+        .and_then(|()| packed.finish());
+    let packed = BASE64_STANDARD.encode(written.unwrap_or_default());
+    format!("<script type=\"text/plain\" id=\"packed-report\">{packed}</script>")
+}

@@ -1,0 +1,59 @@
+// What is chosen. The hash of the address keeps it, so that a link shows the same.
+
+/** @typedef {{view: string, ipu: ?number, tile: ?number, step: ?number, layer: ?number,
+ *   variable: ?string, cuts: ?string, ipus: ?number, memory: ?number, reserve: ?number}} Choice */
+
+/** @returns {Choice} */
+const noChoice = () => ({
+  view: '', ipu: null, tile: null, step: null, layer: null, variable: null, cuts: null,
+  ipus: null, memory: null, reserve: null,
+});
+
+const NUMBERS = ['ipu', 'tile', 'step', 'layer', 'ipus', 'memory', 'reserve'];
+
+/** What is chosen now. Layers are positions of the layer order. @type {Choice} */
+let chosen = noChoice();
+
+/** Who follows, by what. @type {{keys: (keyof Choice)[], follow: () => void}[]} */
+let followers = [];
+
+/** Calls `follow` whenever one of these changes. @param {(keyof Choice)[]} keys @param {() => void} follow */
+const onChoice = (keys, follow) => followers.push({ keys, follow });
+
+/** The hash of what is chosen. @param {Choice} own */
+const hashOf = (own) => '#' + Object.entries(own).filter(([, value]) => value !== null && value !== '')
+  .map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&');
+
+/** @param {string} hash @returns {Choice} */
+const choiceOf = (hash) => {
+  const own = /** @type {any} */ (noChoice());
+  for (const pair of hash.slice(1).split('&')) {
+    const [key, value] = pair.split('=');
+    if (!(key in own) || value === undefined) continue;
+    let text = '';
+    try { text = decodeURIComponent(value); } catch { continue; }
+    if (!NUMBERS.includes(key)) own[key] = text;
+    else if (/^\d{1,15}$/.test(text)) own[key] = Number(text);
+  }
+  return own;
+};
+
+/** Chooses something, and lets all follow that depend on it. @param {Partial<Choice>} change */
+const choose = (change) => {
+  const before = chosen;
+  chosen = { ...chosen, ...change };
+  const keys = /** @type {(keyof Choice)[]} */ (Object.keys(chosen)).filter((key) => chosen[key] !== before[key]);
+  if (!keys.length) return;
+  const hash = hashOf(chosen);
+  if (keys.includes('view') && before.view) history.pushState(null, '', hash); else history.replaceState(null, '', hash);
+  for (const own of followers) if (own.keys.some((key) => keys.includes(key))) own.follow();
+};
+
+/** Follows an address that was entered, or gone back to. */
+const followAddress = () => addEventListener('popstate', () => {
+  const next = choiceOf(location.hash);
+  if (!next.view) next.view = chosen.view;
+  const before = chosen;
+  chosen = next;
+  for (const own of followers) if (own.keys.some((key) => next[key] !== before[key])) own.follow();
+});

@@ -1,0 +1,35 @@
+// One colour for each category and each part of memory, on all pages.
+
+/** Categories by the colour that they have. */
+const COLOURS = [
+  'variable', 'constant', 'vertexCode', 'vertexInstanceState', 'internalExchangeCode', 'controlCode',
+  'message', 'copyDescriptor', 'outputEdge', 'rearrangement', 'multiple', 'stack', 'vertexFieldData',
+  'vectorListDescriptor', 'globalExchangeCode', 'hostExchangeCode', 'controlTable', 'controlId',
+  'instrumentationResults', 'sharedCodeStorage', 'sharedDataStorage', 'sharedStructureState', 'globalMessage',
+  'hostMessage', 'globalExchangePacketHeader', 'hostExchangePacketHeader', 'dwarf',
+];
+
+/** @param {string} category */
+const lookOf = (category) => {
+  const place = COLOURS.indexOf(category);
+  return `tile-${place < 0 ? 'others' : place % 14}${place >= 14 ? ' second' : ''}`;
+};
+
+/** The parts of a stage, each with its look and name. @type {[string, string, string][]} */
+const PARTS = [
+  ['variables', 'tile-0', 'Variables'], ['vertex_code', 'tile-2', 'Vertex code'], ['vertex_state', 'tile-3', 'Vertex state'],
+  ['exchange_code', 'tile-4', 'Exchange code'], ['control_code', 'tile-5', 'Control code'],
+  ['host_exchange_code', 'tile-1 second', 'Host exchange code'], ['global_exchange_code', 'tile-0 second', 'Global exchange code'],
+  ['overhead', 'overhead', 'Overhead'], ['gaps', 'gaps', 'Gaps'], ['recomputed', 'recomputed', 'Recomputed'],
+  ['stash', 'stash', 'Stash'], ['accumulators', 'accumulators', 'Accumulators'],
+  ['waiting', 'waiting', 'Waiting'], ['passing', 'passing', 'Passing through'],
+  ['state', 'state', 'Optimizer state'],
+];
+
+/** @param {any} parts */
+const partsOf = (parts) => PARTS.filter(([key]) => parts[key] > 0)
+  .map(([key, look, name]) => ({ look, name, bytes: parts[key] }));
+
+/** The legend of the parts that any of these has. @param {Element} parent @param {any[]} all */
+const addPartsLegend = (parent, all) => addLegend(parent,
+  PARTS.filter(([key]) => all.some((own) => own[key] > 0)).map(([, look, name]) => [look, name]));

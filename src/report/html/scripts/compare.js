@@ -1,0 +1,86 @@
+// Reports that are opened in the page, and two of them beside each other. No file leaves
+// the browser.
+
+/** The report that the one shown is held against, if any. @type {any} */
+let earlier = null;
+
+/** @param {string} text @returns {any} */
+const readReport = (text) => {
+  const own = parsed(text);
+  if (own?.format !== 'popliner-report') throw new Error('it is no report of --export-json');
+  if (own.version !== 2) throw new Error(`its version is ${own.version}, and this page reads version 2`);
+  return own;
+};
+
+/** Opens one report, or two to compare: the first is the earlier one. @param {Iterable<File>} files */
+const openFiles = async (files) => {
+  const said = byId('opened');
+  const all = [];
+  for (const file of [...files].slice(0, 2)) {
+    try {
+      all.push({ own: readReport(await file.text()), name: file.name });
+    } catch (error) {
+      said.textContent = printable(`${file.name} cannot be shown: ${error instanceof Error ? error.message : error}.`);
+      return;
+    }
+  }
+  if (!all.length) return;
+  const next = /** @type {{own: any, name: string}} */ (all.at(-1));
+  earlier = all.length > 1 ? all[0].own : null;
+  show(next.own);
+  byId('opened').textContent = printable(all.length > 1 ? `Shown is ${next.name}, beside ${all[0].name}.` : `Shown is ${next.name}.`);
+};
+
+/** Where reports are chosen. @param {HTMLElement} parent */
+const addOpener = (parent) => {
+  const label = add(parent, 'label', 'Open a report of --export-json, or two to compare: ');
+  const field = addAs(label, 'input', 'open');
+  field.type = 'file';
+  field.multiple = true;
+  field.accept = '.json,application/json';
+  field.addEventListener('change', () => openFiles(field.files ?? []));
+  addAs(parent, 'p', 'opened', '', 'soft').setAttribute('role', 'status');
+};
+
+/** Files may be dropped anywhere. */
+const takeDrops = () => {
+  addEventListener('dragover', (event) => event.preventDefault());
+  addEventListener('drop', (event) => {
+    event.preventDefault();
+    openFiles(event.dataTransfer?.files ?? []);
+  });
+};
+
+/** Numbers of both reports by a name. @param {HTMLElement} parent @param {string} name
+ * @param {Map<string, any>} before @param {Map<string, any>} after */
+const addBoth = (parent, name, before, after) => {
+  const keys = [...new Set([...before.keys(), ...after.keys()])];
+  const rows = keys.map((key) => {
+    const [one, other] = [before.get(key) ?? null, after.get(key) ?? null];
+    return { at: '', cells: [key, one, other, one === null || other === null ? null : other - one] };
+  }).filter((row) => row.cells[1] !== null || row.cells[2] !== null);
+  if (rows.length) addTable(parent, name, columnsOf([[name, 'text'], ['Earlier', 'count'], ['Now', 'count'], ['Change', 'change']]), rows);
+};
+
+/** What moved between both reports. @param {HTMLElement} parent */
+const buildComparison = (parent) => {
+  const part = addPart(parent, 'comparison', 'What moved');
+  const [before, after] = [earlier, report];
+  add(part, 'p', `${short(before.provenance.files.profile)} before, ${short(after.provenance.files.profile)} now.`, 'name');
+  /** @param {(own: any) => [string, any][]} read @returns {[Map<string, any>, Map<string, any>]} */
+  const both = (read) => {
+    /** @param {any} own */
+    const of = (own) => new Map(read(own).filter(([, value]) => typeof value === 'number'));
+    return [of(before), of(after)];
+  };
+  const stages = (/** @type {any} */ own) => own.split?.stages ?? own.fit?.ipus ?? [];
+  addBoth(part, 'Figure', ...both((own) => [
+    ['Stages', stages(own).length], ['Peak memory of any stage, bytes', Math.max(...stages(own).map((/** @type {any} */ one) => one.fullest_tile.bytes), 0)],
+    ['Limit, bytes', own.memory.limit], ['Bytes over all cuts', (own.cuts ?? []).reduce((/** @type {number} */ sum, /** @type {any} */ cut) => sum + cut.bytes, 0)],
+    ['Cycles of a step', own.step?.cycles],
+    ['Peak of the whole model on its fullest tile, bytes', own.liveness?.fullest_tile_curve.peak.bytes],
+  ]));
+  addBoth(part, 'Stage', ...both((own) => stages(own).map((/** @type {any} */ one) => [`IPU ${one.stage ?? one.ipu}`, one.fullest_tile.bytes])));
+  addBoth(part, 'Layer', ...both((own) => own.layers.map((/** @type {any} */ one) => [one.name ?? 'In', one.total])));
+  addBoth(part, 'Category', ...both((own) => own.memory.categories.map((/** @type {any} */ one) => [one.name, one.all_tiles])));
+};

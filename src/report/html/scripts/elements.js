@@ -1,0 +1,230 @@
+// Elements and drawings. All texts are set as text.
+
+/** @param {string} id */
+const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/**
+ * Adds an element with a text.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {Element} parent @param {K} kind @param {string} [text] @param {string} [look]
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+const add = (parent, kind, text, look) => {
+  const own = document.createElement(kind);
+  if (text) own.textContent = printable(text);
+  if (look) own.className = look;
+  parent.append(own);
+  return own;
+};
+
+/** Adds an element with an id. @template {keyof HTMLElementTagNameMap} K
+ * @param {Element} parent @param {K} kind @param {string} id @param {string} [text] @param {string} [look] */
+const addAs = (parent, kind, id, text, look) => {
+  const own = add(parent, kind, text, look);
+  own.id = id;
+  return own;
+};
+
+/** Adds a number of the report. @param {Element} parent @param {keyof HTMLElementTagNameMap} kind
+ * @param {number | string} number @param {string} pointer @param {string} [look] */
+const addNumber = (parent, kind, number, pointer, look) => {
+  const own = add(parent, kind, grouped(number), look);
+  if (pointer) own.dataset.json = pointer;
+  return own;
+};
+
+/** Adds a button. @param {Element} parent @param {string} text @param {() => void} press
+ * @param {string} [id] */
+const addButton = (parent, text, press, id) => {
+  const own = add(parent, 'button', text);
+  own.type = 'button';
+  if (id) own.id = id;
+  own.addEventListener('click', press);
+  return own;
+};
+
+/** Adds a field with its name. @param {Element} parent @param {string} name @param {string} type
+ * @param {string} id @param {Record<string, string | number>} [attributes] */
+const addField = (parent, name, type, id, attributes = {}) => {
+  const label = add(parent, 'label', `${name} `);
+  const own = addAs(label, 'input', id);
+  own.type = type;
+  for (const [key, value] of Object.entries(attributes)) own.setAttribute(key, String(value));
+  return own;
+};
+
+/** Adds a choice with its name. @param {Element} parent @param {string} name @param {string} id
+ * @param {[string, string][]} options values and their names */
+const addSelect = (parent, name, id, options) => {
+  const label = add(parent, 'label', `${name} `);
+  const own = addAs(label, 'select', id);
+  for (const [value, text] of options) add(own, 'option', text).value = value;
+  return own;
+};
+
+/** Adds what is unfolded to be seen; it is filled at the first time.
+ * @param {Element} parent @param {string} name @param {(inner: HTMLElement) => void} fill */
+const addFolded = (parent, name, fill) => {
+  const own = add(parent, 'details');
+  add(own, 'summary', name);
+  const inner = add(own, 'div');
+  own.addEventListener('toggle', () => {
+    if (own.open && !inner.childElementCount) fill(inner);
+  });
+  return own;
+};
+
+/** Adds what is copied with a press; where a browser does not let a page do that, `shown`
+ * is selected, or a field with it. @param {Element} parent @param {() => string} text
+ * @param {string} name @param {string} [id] @param {Element} [shown] */
+const addCopy = (parent, text, name, id, shown) => {
+  const button = addButton(parent, name, async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      said.textContent = 'Copied.';
+    } catch {
+      if (shown) getSelection()?.selectAllChildren(shown);
+      else {
+        const area = add(parent, 'textarea');
+        area.value = text();
+        area.setAttribute('aria-label', name);
+        area.select();
+      }
+      said.textContent = 'Selected: copy it with the keyboard.';
+    }
+  }, id);
+  const said = add(parent, 'span', '', 'soft');
+  said.setAttribute('role', 'status');
+  if (id) said.id = id.replace('copy', 'copied');
+  return button;
+};
+
+/** Adds a part of a drawing. @param {Element} parent @param {string} kind
+ * @param {Record<string, string | number>} attributes @param {string} [text] */
+const draw = (parent, kind, attributes, text) => {
+  const own = document.createElementNS('http://www.w3.org/2000/svg', kind);
+  for (const [name, value] of Object.entries(attributes)) own.setAttribute(name, String(value));
+  if (text) own.textContent = printable(text);
+  parent.append(own);
+  return own;
+};
+
+/** A sample of a colour. @param {Element} parent @param {string} look */
+const addSwatch = (parent, look) => {
+  const own = draw(parent, 'svg', { viewBox: '0 0 10 10', 'aria-hidden': 'true', class: 'swatch' });
+  draw(own, 'rect', { class: look, width: 10, height: 10 });
+};
+
+/** What colours mean. @param {Element} parent @param {[string, string][]} entries looks and names */
+const addLegend = (parent, entries) => {
+  const list = add(parent, 'ul', '', 'legend');
+  for (const [look, name] of entries) {
+    const entry = add(list, 'li');
+    addSwatch(entry, look);
+    entry.append(printable(name));
+  }
+  return list;
+};
+
+/** A bar of parts, up to a whole, with a limit. @param {Element} parent
+ * @param {{look: string, name: string, bytes: number}[]} parts @param {number} whole
+ * @param {number} [limit] @param {string} [unit] */
+const addBar = (parent, parts, whole, limit, unit = 'bytes') => {
+  const svg = draw(parent, 'svg', { class: 'bar', height: 20, role: 'img', 'aria-label':
+    parts.filter((own) => own.bytes > 0).map((own) => `${own.name} ${grouped(own.bytes)}`).join(', ') || 'nothing' });
+  draw(svg, 'rect', { class: 'track', width: '100%', height: 20 });
+  let from = 0;
+  for (const own of parts) {
+    if (own.bytes <= 0) continue;
+    const part = draw(svg, 'rect', { class: own.look, x: `${from / whole * 100}%`, width: `${own.bytes / whole * 100}%`, height: 20 });
+    part.dataset.tip = `${own.name}\n${grouped(own.bytes)} ${unit}`;
+    from += own.bytes;
+  }
+  if (limit) draw(svg, 'line', { class: 'limit', x1: `${limit / whole * 100}%`, x2: `${limit / whole * 100}%`, y1: -3, y2: 23 });
+};
+
+/** Adds a sentence of the report. @param {Element} parent @param {any[]} phrases */
+const addSentence = (parent, phrases) => {
+  for (const [place, phrase] of phrases.entries()) {
+    const [kind, own] = Object.entries(phrase)[0];
+    switch (kind) {
+      case 'amount': parent.append(`${grouped(own)} ${own === 1 ? 'byte' : 'bytes'}`); break;
+      case 'bytes':
+      case 'count': parent.append(grouped(own)); break;
+      case 'code': add(parent, 'code', own); break;
+      case 'layers': add(parent, 'span', layerList(own), 'name'); break;
+      case 'stages': add(parent, 'span', `[ ${stageList(own)} ]`, 'name'); break;
+      case 'text': parent.append(printable(place ? own : own.trimStart().replace(/^./, (/** @type {string} */ one) => one.toUpperCase()))); break;
+      default: add(parent, 'span', short(own, 400), 'name');
+    }
+  }
+  parent.append('.');
+};
+
+/** The sentences of a section, one below the other. @param {Element} parent @param {string} id
+ * @param {string} [look] */
+const addSentences = (parent, id, look) => {
+  const sentences = sentencesOf(id);
+  if (!sentences.length) return;
+  const list = add(parent, 'ul', '', look ?? 'said');
+  for (const own of sentences) addSentence(add(list, 'li'), own);
+};
+
+/** A heading with a place for links. @param {Element} parent @param {string} id @param {string} title */
+const addPart = (parent, id, title) => {
+  const own = addAs(parent, 'section', id);
+  add(own, 'h2', title);
+  return own;
+};
+
+/** Was a key pressed without those that make it a command of the browser?
+ * @param {KeyboardEvent} event */
+const isPlain = (event) => !event.ctrlKey && !event.altKey && !event.metaKey;
+
+/** To which of the places `first` to `last` a key moves from one of them: to the next, or
+ * `far` away; nothing where it moves nowhere. @param {KeyboardEvent} event
+ * @param {number} place @param {number} far @param {number} first @param {number} last */
+const goalOf = (event, place, far, first, last) => {
+  /** @type {Record<string, number>} */
+  const goals = {
+    ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1,
+    PageDown: place - far, PageUp: place + far, Home: first, End: last,
+  };
+  const goal = goals[event.key];
+  return goal === undefined ? undefined : Math.min(Math.max(goal, first), last);
+};
+
+/** Where the pointer is in the width of an element, from 0 to 1. @param {Element} element
+ * @param {MouseEvent} event */
+const shareOf = (element, event) => {
+  const box = element.getBoundingClientRect();
+  return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+};
+
+/** Draws again whenever an element has another width. @param {Element} own @param {() => void} show */
+const onResize = (own, show) => {
+  let width = own.clientWidth;
+  new ResizeObserver(() => requestAnimationFrame(() => {
+    if (!own.clientWidth || own.clientWidth === width) return;
+    width = own.clientWidth;
+    show();
+  })).observe(own);
+};
+
+/** Shows what the pointer is over; each element says it in `data-tip`. */
+const followPointer = () => {
+  const tip = byId('tip');
+  const hide = () => tip.classList.remove('shown');
+  document.addEventListener('pointermove', (event) => {
+    const over = event.target instanceof Element && event.target.closest('[data-tip]');
+    const text = over && /** @type {HTMLElement} */ (over).dataset.tip;
+    if (!text) return hide();
+    tip.textContent = printable(text);
+    tip.classList.add('shown');
+    const { offsetWidth: width, offsetHeight: height } = tip;
+    tip.style.left = `${Math.max(Math.min(event.clientX + 14, innerWidth - width - 8), 4)}px`;
+    tip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 12 : event.clientY + 18}px`;
+  });
+  document.addEventListener('pointerleave', hide);
+  addEventListener('scroll', hide, { passive: true });
+};

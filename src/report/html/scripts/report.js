@@ -1,0 +1,135 @@
+// The report: how it is read, and how numbers and names of it are written. Names come
+// from files and may be anything: all texts go through `printable`.
+
+/** The report that is shown. @type {any} */
+let report = null;
+/** Has it numbers that a browser does not add up exactly? They are texts then. */
+let isHuge = false;
+
+/** @param {string} text */
+const parsed = (text) => {
+  isHuge = false;
+  const kept = /\d{16}/.test(text) ? text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (own) => {
+    if (!/^-?\d{16,}$/.test(own) || Number.isSafeInteger(Number(own))) return own;
+    isHuge = true;
+    return `"${own}"`;
+  }) : text;
+  return JSON.parse(kept);
+};
+
+/** What is at a JSON pointer. @param {string} pointer @param {any} [from] @returns {any} */
+const at = (pointer, from = report) => pointer.split('/').slice(1)
+  .reduce((own, key) => own?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], from);
+
+/** The report in the page; null where there is none. @returns {Promise<?string>} */
+const embedded = async () => {
+  const plain = document.getElementById('report');
+  if (plain) return plain.textContent;
+  const packed = document.getElementById('packed-report');
+  if (!packed) return null;
+  const bytes = Uint8Array.from(atob(packed.textContent ?? ''), (one) => one.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(stream).text();
+};
+
+/** What a reader of text would obey and not show (`escape.rs`). */
+const OBEYED = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\u{e0000}-\u{e007f}]/gu;
+
+/** @param {string} text */
+const printable = (text) => text.replace(OBEYED,
+  (one) => one === '\n' ? one : `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`);
+
+/** A name as people read it: not too long. @param {string} name @param {number} [most] */
+const short = (name, most = 160) => {
+  const all = [...name];
+  return all.length > most ? `${all.slice(0, most - 1).join('')}\u2026` : name;
+};
+
+/** @param {number | string} number */
+const grouped = (number) => String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+
+/** With a sign. @param {number} number */
+const changed = (number) => `${number > 0 ? '+' : ''}${grouped(number)}`;
+
+/** @param {number} count @param {string} name */
+const counted = (count, name) => `${grouped(count)} ${name}${count === 1 ? '' : 's'}`;
+
+/** Of a limit, rounded up: what is over it never looks like it.
+ * @param {number | string} part @param {number | string} whole */
+const ofLimit = (part, whole) => {
+  if (!Number(whole)) return '\u2013';
+  const tenths = (BigInt(part) * 1000n + BigInt(whole) - 1n) / BigInt(whole);
+  return `${tenths / 10n}.${tenths % 10n} %`;
+};
+
+/** The shares of all parts of a whole, which are 100.0 % together.
+ * @param {number[]} parts @returns {string[]} */
+const shares = (parts) => {
+  const whole = parts.reduce((a, b) => a + b, 0) || 1;
+  const exact = parts.map((part) => part / whole * 1000);
+  const tenths = exact.map(Math.floor);
+  let left = (parts.some((part) => part > 0) ? 1000 : 0) - tenths.reduce((a, b) => a + b, 0);
+  const order = [...exact.keys()].sort((a, b) => (exact[b] - tenths[b]) - (exact[a] - tenths[a]) || a - b);
+  for (const place of order) if (left > 0 && parts[place] > 0) { tenths[place]++; left--; }
+  return tenths.map((own) => `${(own / 10).toFixed(1)} %`);
+};
+
+/** Three digits at least, and no more than three decimals. @param {number} number */
+const digits = (number) => number >= 1000 ? grouped(Math.round(number))
+  : number.toFixed(number >= 100 ? 0 : number >= 10 ? 1 : number >= 1 ? 2 : 3);
+
+/** One position of the layer order. @param {?string} layer */
+const layerName = (layer) => layer ?? { 'none-first': 'None', 'out-with-in': 'In Out' }[
+  /** @type {'none-first'} */ (report.pseudo_layers)] ?? 'In';
+
+/** The layers of a stage, one by one. @param {(?string)[]} layers */
+const layerNames = (layers) => layers.map((own) =>
+  own ?? (report.pseudo_layers === 'none-first' ? 'None' : 'In'));
+
+/** The layers of a stage, many of them by the first and the last. @param {(?string)[]} layers */
+const layerList = (layers) => {
+  const names = layerNames(layers).map((own) => short(own, 60));
+  return names.length > 8 ? `${names[0]} \u2026 ${names.at(-1)} (${names.length})` : names.join(' ');
+};
+
+/** The layers of all stages. @param {(?string)[][]} stages */
+const stageList = (stages) => stages.length > 6
+  ? `${stages.map((own) => own.length).join(', ')} positions` : stages.map(layerList).join(' | ');
+
+/** A section of what is said to people, if the report has it. @param {string} id @returns {any} */
+const sectionOf = (id) => (report.sections ?? []).find((/** @type {any} */ own) => own.id === id);
+
+/** The sentences of a section, in phrases. @param {string} id @returns {any[][]} */
+const sentencesOf = (id) => (sectionOf(id)?.blocks ?? []).map((/** @type {any} */ own) => own.line ?? own.under ?? own.paragraph).filter(Boolean);
+
+/** The tables of a section. @param {string} id @returns {any[]} */
+const tablesOf = (id) => (sectionOf(id)?.blocks ?? []).map((/** @type {any} */ own) => own.table).filter(Boolean);
+
+/** The place of the last entry of an ascending list that is not above a value; 0 where
+ * all are. @param {ArrayLike<number>} list @param {number} value */
+const placeOf = (list, value) => {
+  let from = 0, to = list.length;
+  while (to - from > 1) {
+    const middle = (from + to) >> 1;
+    if (list[middle] <= value) from = middle; else to = middle;
+  }
+  return from;
+};
+
+/** The bytes of a curve at a step. @param {any} curve @param {number} step */
+const bytesAt = (curve, step) => curve.fixed + curve.always_live
+  + (curve.steps.length ? curve.bytes[placeOf(curve.steps, step)] : 0);
+
+/** Stages of a split, or the IPUs of a compilation, in one form. */
+const stagesOf = () => {
+  const stages = report.split?.stages ?? report.fit?.ipus ?? [];
+  const root = report.split ? '/split/stages' : '/fit/ipus';
+  return stages.map((/** @type {any} */ own, /** @type {number} */ place) => ({
+    own, at: `${root}/${place}`, ipu: own.stage ?? own.ipu, tile: own.fullest_tile,
+    curve: own.fullest_tile_curve ?? own.curve,
+  }));
+};
+
+/** The stage that a position is in. @param {number} position */
+const stageOfPosition = (position) => (report.split?.stages ?? []).findIndex(
+  (/** @type {any} */ own) => own.positions.start <= position && position < own.positions.end);

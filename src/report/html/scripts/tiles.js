@@ -1,0 +1,200 @@
+// The map of all tiles, one column each, and what is on the one that is chosen.
+
+/** Tiles with one limit. @returns {{ipu: ?number, first: number, end: number, limit: number, at: string}[]} */
+const ipusOfTiles = () => {
+  const count = report.memory.tiles?.total.length ?? 0;
+  if (!report.fit) return [{ ipu: null, first: 0, end: count, limit: report.memory.limit, at: '/memory/limit' }];
+  const each = Math.max(report.fit.tiles_per_ipu, 1);
+  const all = report.fit.ipus.map((/** @type {any} */ own, /** @type {number} */ place) => ({
+    ipu: own.ipu, first: place * each, end: Math.min((place + 1) * each, count), limit: own.fullest_tile.limit, at: `/fit/ipus/${place}/fullest_tile/limit`,
+  }));
+  return all.filter((/** @type {any} */ own) => own.first < own.end);
+};
+
+/** @param {HTMLElement} parent */
+const addTileMap = (parent) => {
+  const { tiles, tile_map: map } = report.memory;
+  const ipus = ipusOfTiles();
+  if (!tiles?.total.length || !ipus.length) return;
+  const part = addPart(parent, 'tile-map', 'Tiles');
+  if (isHuge) {
+    add(part, 'p', 'The map cannot be drawn: a number is too large for a browser.', 'soft');
+    return;
+  }
+  /** @type {number[]} */
+  const total = tiles.total;
+  /** @type {?number[]} */
+  const withGaps = tiles.with_gaps;
+  const categories = /** @type {any[]} */ (map?.categories ?? []);
+  /** Bytes of a category at addresses of its own. @param {any} own @param {number} tile */
+  const alone = (own, tile) => Math.max((own.bytes[tile] ?? 0) - (own.overlapped?.[tile] ?? 0), 0);
+  const drawn = categories.slice(0, 14);
+  const rest = categories.slice(14);
+  const layers = /** @type {[string, string][]} */ ([
+    ...drawn.map((own) => [lookOf(own.name), own.name]),
+    ...(rest.length ? [['tile-others', `${counted(rest.length, 'other')}`]] : []),
+    ['tile-shared', !map ? 'Bytes in use' : map.left_out ? 'Shared addresses, and categories left out' : 'Shared addresses'],
+    ...(withGaps ? [['gaps', 'Gaps']] : []),
+  ]);
+  /** How high each layer of a tile reaches, from the bottom up. @param {number} tile */
+  const heights = (tile) => {
+    const reached = [];
+    let sum = 0;
+    for (const own of drawn) reached.push(sum += alone(own, tile));
+    for (const own of rest) sum += alone(own, tile);
+    if (rest.length) reached.push(sum);
+    reached.push(Math.max(sum, total[tile]));
+    if (withGaps) reached.push(Math.max(sum, total[tile], withGaps[tile] ?? 0));
+    return reached;
+  };
+  const ipuOf = (/** @type {number} */ tile) => ipus.findIndex((own) => own.first <= tile && tile < own.end);
+  const own = () => chosen.tile !== null && ipuOf(chosen.tile) >= 0 ? chosen.tile : tiles.fullest;
+  /** The name of a tile; of several IPUs with its place there. @param {number} tile */
+  const nameOf = (tile) => {
+    const place = ipus[Math.max(ipuOf(tile), 0)];
+    return ipus.length < 2 ? `tile ${grouped(tile)}` : `tile ${grouped(tile)}: tile ${grouped(tile - place.first)} of IPU ${place.ipu}`;
+  };
+
+  const controls = add(part, 'div', '', 'controls');
+  const ipu = addSelect(controls, 'IPU', 'tile-map-ipu', [['-1', 'all IPUs'], ...ipus.map((one, place) => /** @type {[string, string]} */ ([String(place), `IPU ${one.ipu}`]))]);
+  /** @type {HTMLElement} */ (ipu.parentElement).hidden = ipus.length < 2;
+  ipu.value = ipus.length > 1 ? String(Math.max(ipuOf(own()), 0)) : '-1';
+  const order = addSelect(controls, 'Order', 'tile-map-order', [['number', 'by number'], ['fullest', 'fullest first']]);
+  const field = addField(controls, 'Tile', 'number', 'tile-map-tile', { min: 0, max: total.length - 1, step: 1 });
+  field.addEventListener('input', () => {
+    if (field.validity.valid && field.value && ipuOf(field.valueAsNumber) >= 0) choose({ tile: field.valueAsNumber });
+  });
+  addLegend(part, layers);
+  const host = add(part, 'div');
+  /** @type {number[]} */
+  let all = [];
+  let places = new Map();
+
+  /** Draws the tiles of the IPU in the order that was picked. */
+  const arrange = () => {
+    const shown = ipu.value === '-1' ? ipus : [ipus[Number(ipu.value)]];
+    all = shown.flatMap((one) => Array.from({ length: one.end - one.first }, (_, place) => one.first + place));
+    if (order.value === 'fullest') all.sort((a, b) => total[b] - total[a] || a - b);
+    places = new Map(all.map((tile, place) => [tile, place]));
+    host.replaceChildren();
+    const limit = Math.max(...shown.map((one) => one.limit));
+    const highestOf = (/** @type {number} */ from, /** @type {number} */ to) => {
+      let most = 0;
+      for (let place = from; place <= to; place++) most = Math.max(most, total[all[place]], withGaps?.[all[place]] ?? 0);
+      return most;
+    };
+    const plot = addPlot(host, {
+      id: 'tile-map-plot', label: 'Memory of each tile', unit: 'tile', height: 280, first: 0, last: all.length - 1, limit,
+      named: (place) => grouped(all[place] ?? 0),
+      value: () => places.get(own()) ?? null, choose: (place) => choose({ tile: all[place] }),
+      bands: order.value === 'number' && shown.length > 1 ? shown.map((one, place) => ({ from: places.get(one.first) ?? 0, to: places.get(one.end - 1) ?? 0, name: `IPU ${one.ipu}`, isOther: place % 2 === 1 })) : undefined,
+      said: (place) => `${nameOf(all[place])}\n${grouped(total[all[place]])} bytes in use, ${ofLimit(total[all[place]], ipus[Math.max(ipuOf(all[place]), 0)].limit)} of the limit`,
+      range: (from, to, isLow) => {
+        const most = highestOf(from, to);
+        if (!isLow) return [0, limit < most * 1.6 ? Math.max(limit, most) : most];
+        let least = Infinity;
+        for (let place = from; place <= to; place++) least = Math.min(least, total[all[place]]);
+        return [Math.max(least - (most - least) * .2, 0), most];
+      },
+      paint: (inner, scale) => {
+        const count = scale.to - scale.from + 1;
+        const most = Math.max(Math.floor(scale.width), 50);
+        // Where tiles stand too close, the fullest of those in a pixel is drawn.
+        const columns = Array.from({ length: Math.min(count, most) }, (_, column) => {
+          const from = scale.from + Math.floor(column * count / Math.min(count, most));
+          const to = scale.from + Math.floor((column + 1) * count / Math.min(count, most));
+          let fullest = from;
+          for (let place = from + 1; place < to; place++) if (total[all[place]] > total[all[fullest]]) fullest = place;
+          return all[fullest];
+        });
+        const lefts = columns.map((_, column) => column * scale.width / columns.length);
+        const reached = columns.map(heights);
+        for (let layer = layers.length - 1; layer >= 0; layer--) {
+          draw(inner, 'path', { class: `column ${layers[layer][0]}`, d: outline(lefts, reached.map((one) => scale.y(one[layer])), scale.width, scale.bottom) });
+        }
+        draw(inner, 'path', { class: 'tile-total', d: outline(lefts, columns.map((tile) => scale.y(total[tile])), scale.width, scale.bottom) });
+      },
+      table: (inner) => {
+        const list = (/** @type {string} */ name) => `/memory/tiles/${name}/{}`;
+        const columns = columnsOf([['Tile', 'count'], ['Bytes in use', 'bytes', list('total')], ['With gaps', 'bytes', list('with_gaps')], ['Always live', 'bytes', list('always_live')], ['Maximum of others', 'bytes', list('not_always_live')]]);
+        const rows = [...all].sort((a, b) => total[b] - total[a] || a - b).map((tile) => ({ at: String(tile), cells: [tile, total[tile], withGaps?.[tile] ?? null, tiles.always_live[tile] ?? null, tiles.not_always_live[tile] ?? null] }));
+        addTable(inner, 'Tiles, the fullest first', columns, rows, { most: 20, choose: (row) => choose({ tile: row.cells[0] }) });
+      },
+    });
+    add(plot.figure, 'figcaption', 'Each column is a tile. Stacked are the bytes of each category at addresses that one variable has alone; hatched above them are addresses that several variables share, each at steps of its own, up to what the tile has in use. '
+      + 'Click a tile, or press the arrow keys, Page Up, Page Down, Home or End.');
+  };
+
+  const detail = addAs(part, 'div', 'tile-detail');
+  const show = () => {
+    const tile = own();
+    if (document.activeElement !== field) field.value = String(tile);
+    if (!places.has(tile)) {
+      ipu.value = String(ipuOf(tile));
+      arrange();
+    }
+    detail.replaceChildren();
+    const name = nameOf(tile);
+    addAs(detail, 'h3', 'tile-map-name', name[0].toUpperCase() + name.slice(1));
+    addTileFacts(detail, tile, ipus[Math.max(ipuOf(tile), 0)]);
+    const pair = add(detail, 'div', '', 'pair');
+    const [left, right] = [add(pair, 'div'), add(pair, 'div')];
+    const columns = columnsOf([['Category', 'text'], ['Bytes', 'bytes', `/bytes/${tile}`], ['Not overlapped', 'bytes'], ['Overlapped', 'bytes']]);
+    const rows = categories.map((one, place) => ({ at: `/memory/tile_map/categories/${place}`, cells: [one.name, one.bytes[tile] ?? 0, alone(one, tile), one.overlapped?.[tile] ?? 0] }));
+    if (map) addTable(left, 'Categories of the tile', columns, rows.filter((row) => row.cells[1] > 0).sort((a, b) => b.cells[1] - a.cells[1]), { most: 30, look: (column, cell) => column.name === 'Category' ? lookOf(cell) : '' });
+    addTileVariables(right, tile);
+  };
+  ipu.addEventListener('change', () => {
+    arrange();
+    const fullest = all.reduce((most, tile) => total[tile] > total[most] ? tile : most);
+    if (!places.has(own())) choose({ tile: fullest });
+  });
+  order.addEventListener('change', arrange);
+  arrange();
+  show();
+  onChoice(['tile'], show);
+};
+
+/** @param {HTMLElement} parent @param {number} tile @param {{limit: number, at: string}} ipu */
+const addTileFacts = (parent, tile, ipu) => {
+  const { tiles } = report.memory;
+  const list = add(parent, 'dl', '', 'facts');
+  /** @param {string} name @param {number | undefined} bytes @param {string} [pointer] */
+  const fact = (name, bytes, pointer = '') => {
+    if (bytes === undefined) return;
+    add(list, 'dt', name);
+    addNumber(list, 'dd', bytes, pointer, bytes < 0 ? 'bad' : '');
+  };
+  const place = (/** @type {string} */ name) => `/memory/tiles/${name}/${tile}`;
+  fact('Bytes in use', tiles.total[tile], place('total'));
+  fact('With gaps', tiles.with_gaps?.[tile], place('with_gaps'));
+  fact('Always live', tiles.always_live[tile], place('always_live'));
+  fact('Maximum of others at one step', tiles.not_always_live[tile], place('not_always_live'));
+  fact('Limit', ipu.limit, ipu.at);
+  fact('Free of the limit', ipu.limit - tiles.total[tile]);
+};
+
+/** @param {HTMLElement} parent @param {number} tile */
+const addTileVariables = (parent, tile) => {
+  const own = report.memory.tile_map?.variables;
+  if (!own) {
+    add(parent, 'p', report.provenance.files.saved_model
+      ? 'A saved model has no names of variables: make the report from profile.pop to see the largest variables of a tile.'
+      : report.fit ? 'With --fit single variables are not looked up, so the largest ones of a tile are not named here.'
+        : 'The largest variables of a tile are not known here.', 'soft');
+    return;
+  }
+  const place = own.tiles.indexOf(tile);
+  if (place < 0) {
+    add(parent, 'p', `The report lists the variables of the ${counted(own.tiles.length, 'fullest tile')}. This is none of them.`, 'soft');
+    return;
+  }
+  const columns = columnsOf([['Largest variables', 'name'], ['Category', 'text'], ['Live', 'text'], ['Bytes', 'bytes', '/1']]);
+  const rows = own.largest[place].map((/** @type {[number, number]} */ [kind, bytes], /** @type {number} */ number) => {
+    const { name, category, always_live: always } = own.kinds[kind];
+    return { at: `/memory/tile_map/variables/largest/${place}/${number}`, cells: [name, category, always ? 'always' : 'at some steps', bytes] };
+  });
+  addTable(parent, `The ${own.most} largest variables of the tile`, columns, rows, {
+    choose: (row) => choose({ variable: row.cells[0] }), look: (column, cell) => column.name === 'Category' ? lookOf(cell) : '',
+  });
+};

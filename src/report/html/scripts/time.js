@@ -1,0 +1,212 @@
+// Time: the step of the pipeline as a strip of IPUs over cycles, and where cycles go.
+
+/** @typedef {{ipu: number, from: number, to: number, kind: string, batch: number, slot: number}} Piece */
+
+/** So many micro-batches are drawn at most: those after them are like them. */
+const MOST_BATCHES = 64;
+
+/** The pieces of work of a step, slot by slot (docs/model.md, "Time"); null where it is not
+ * known what a stage does in each pass. */
+const stepPieces = () => {
+  const { step, execution, pipeline } = report;
+  const stages = execution?.stages ?? [];
+  if (!step || !stages.length || isHuge || stages.some((/** @type {any} */ own) => !own.passes)) return null;
+  if (report.pseudo_layers === 'out-with-in' && stages.length > 1) return null;
+  const schedule = pipeline?.schedule ?? 'none';
+  const trains = !!pipeline?.is_training && schedule !== 'none';
+  const isSerial = stages.length === 1 || schedule === 'sequential' || (!!pipeline?.is_training && schedule === 'none');
+  const isTogether = schedule === 'popart';
+  const every = schedule === 'tf-interleaved' && trains ? 2 : 1;
+  const batches = Math.min(step.micro_batches, MOST_BATCHES);
+  const last = stages.length - 1;
+  /** @type {Piece[][]} */
+  const slots = [];
+  /** @param {number} slot @param {number} ipu @param {string[]} kinds @param {number} batch */
+  const work = (slot, ipu, kinds, batch) => {
+    const pieces = kinds.map((kind) => ({ ipu, from: 0, to: stages[ipu].passes[kind], kind, batch, slot }));
+    (slots[slot] ??= []).push(...pieces.filter((own) => own.to > 0));
+  };
+  for (let batch = 0; batch < batches; batch++) {
+    const back = trains || pipeline?.is_training ? ['recomputed', 'backward'] : [];
+    if (isSerial) {
+      const each = stages.length * (back.length ? 2 : 1);
+      for (let ipu = 0; ipu <= last; ipu++) {
+        work(batch * each + ipu, ipu, ['forward'], batch);
+        if (back.length) work(batch * each + 2 * last + 1 - ipu, ipu, back, batch);
+      }
+      continue;
+    }
+    for (let ipu = 0; ipu <= last; ipu++) {
+      work(batch * every + ipu, ipu, ['forward'], batch);
+      if (back.length) work(batch * every + (isTogether ? 2 * last - ipu : 2 * last + 1 - ipu), ipu, back, batch);
+    }
+  }
+  let cycles = 0;
+  const starts = [];
+  for (const slot of slots) {
+    starts.push(cycles);
+    /** @type {number[]} */
+    const busy = new Array(stages.length).fill(0);
+    for (const own of slot ?? []) {
+      const length = own.to;
+      own.from = cycles + busy[own.ipu];
+      own.to = own.from + length;
+      busy[own.ipu] += length;
+    }
+    cycles += Math.max(...busy, 0);
+  }
+  return { pieces: slots.flat().filter(Boolean), starts, cycles, batches, stages: stages.length };
+};
+
+/** What each kind of work looks like, and is called. @type {[string, string, string][]} */
+const WORK = [
+  ['forward', 'tile-0', 'Forward'], ['backward', 'tile-1', 'Backward'], ['recomputed', 'recomputed', 'Recomputed'],
+];
+
+/** @param {HTMLElement} parent */
+const addStepStrip = (parent) => {
+  const known = stepPieces();
+  if (!known) {
+    if (report.step) add(parent, 'p', 'The step is not drawn: what each stage does in each pass is not known, or Out runs on the first IPU.', 'soft');
+    return;
+  }
+  const { pieces, starts, cycles, batches, stages } = known;
+  addLegend(parent, [...WORK.map(([, look, name]) => /** @type {[string, string]} */ ([look, name])), ['track', 'Idle']]);
+  let value = 0;
+  const names = Array.from({ length: stages }, (_, ipu) => `IPU ${ipu}`);
+  const busy = names.map((_, ipu) => Object.fromEntries(WORK.map(([kind]) => [kind,
+    pieces.filter((own) => own.ipu === ipu && own.kind === kind).reduce((sum, own) => sum + own.to - own.from, 0)])));
+  const HEIGHT = Math.min(60 + stages * 34, 560);
+  const plot = addPlot(parent, {
+    id: 'step-strip', label: 'Work of each IPU over the cycles of a step', unit: 'cycle', height: HEIGHT, first: 0, last: Math.max(cycles - 1, 1),
+    places: starts, lanes: names, follows: 'cycle', range: () => [0, stages],
+    value: () => value,
+    choose: (place) => {
+      value = place;
+      plot.show();
+    },
+    said: (place, share) => {
+      const ipu = Math.min(Math.max(Math.floor((share * HEIGHT - 8) / (HEIGHT - 32) * stages), 0), stages - 1);
+      const own = pieces.find((one) => one.ipu === ipu && one.from <= place && place < one.to);
+      return `IPU ${ipu} at cycle ${grouped(place)}\n` + (own
+        ? `${own.kind} of micro-batch ${own.batch}: ${grouped(own.to - own.from)} cycles` : 'idle');
+    },
+    paint: (inner, scale) => {
+      const each = (scale.bottom - scale.top) / stages;
+      /** @type {[number, number, string][]} */
+      const labels = [];
+      for (let ipu = 0; ipu < stages; ipu++) {
+        const y = scale.top + ipu * each + 3;
+        draw(inner, 'rect', { class: 'track', x: 0, width: scale.width, y, height: each - 6 });
+        for (const [kind, look] of WORK) {
+          let path = '';
+          for (const own of pieces) {
+            if (own.ipu !== ipu || own.kind !== kind || own.to < scale.from || own.from > scale.to) continue;
+            const [left, right] = [Math.max(scale.x(own.from), 0), Math.min(scale.x(own.to), scale.width)];
+            path += `M${round(left)} ${y}H${round(right)}V${round(y + each - 6)}H${round(left)}Z`;
+            if (right - left > 16 && kind !== 'recomputed') labels.push([(left + right) / 2, y + each / 2 + 1, String(own.batch)]);
+          }
+          if (path) draw(inner, 'path', { class: `${look} work`, d: path });
+        }
+      }
+      for (const [x, y, text] of labels) draw(inner, 'text', { class: 'piece', x: round(x), y: round(y), 'text-anchor': 'middle' }, text);
+    },
+    table: (inner) => addTable(inner, 'Cycles of each IPU in the step that is drawn',
+      columnsOf([['IPU', 'text'], ['Forward', 'count'], ['Backward', 'count'], ['Recomputed', 'count'], ['Idle', 'count'], ['Idle share', 'share']]),
+      busy.map((own, ipu) => {
+        const idle = cycles - own.forward - own.backward - own.recomputed;
+        return { at: '', cells: [`IPU ${ipu}`, own.forward, own.backward, own.recomputed, idle, [idle, cycles]] };
+      })),
+  });
+  plot.figure.dataset.cycles = String(cycles);
+  const rest = [];
+  if (report.step.copy_cycles) rest.push(`${grouped(report.step.copy_cycles)} cycles of copies between IPUs`);
+  if (report.step.update_cycles) rest.push(`${grouped(report.step.update_cycles)} of the update`);
+  add(plot.figure, 'figcaption', `Numbers are micro-batches. A slot ends with its last IPU. Drawn are ${counted(batches, 'micro-batch').replace('batchs', 'batches')}${batches < report.step.micro_batches ? ` of ${grouped(report.step.micro_batches)}; the others are like those in the middle` : ''}, ${grouped(cycles)} cycles${rest.length ? `, without ${rest.join(' and ')}` : ''}.`);
+};
+
+/** Columns of the cycles of something. @param {any[]} all @returns {[string, string, string?][]} */
+const cycleColumns = (all) => {
+  const has = (/** @type {string} */ field) => all.some((own) => own[field] !== undefined && own[field] !== null);
+  const passes = all.some((own) => own.passes)
+    ? /** @type {[string, string, string?][]} */ ([['Forward', 'count', '/passes/forward'], ['Backward', 'count', '/passes/backward'], ['Recomputed', 'count', '/passes/recomputed'], ['Update', 'count', '/passes/update']]) : [];
+  return [['Cycles', 'count', '/cycles'], ...(has('micro_batch_cycles') ? [/** @type {[string, string, string]} */ (['For a micro-batch', 'count', '/micro_batch_cycles'])] : []),
+    ...(has('exchange') ? [/** @type {[string, string, string]} */ (['Exchange', 'count', '/exchange'])] : []), ...passes];
+};
+
+/** The cycles of all layers as columns, each of compute and exchange. @param {HTMLElement} parent */
+const addLayerCycles = (parent) => {
+  const all = report.execution.layers;
+  addLegend(parent, [['tile-0', 'Compute sets'], ['exchange', 'Exchanges between tiles']]);
+  addPlot(parent, {
+    id: 'layer-cycles', label: 'Cycles of each layer', unit: 'layer', height: 220, first: 0, last: Math.max(all.length - 1, 0),
+    named: (place) => short(printable(layerName(all[place]?.name ?? null)), 10),
+    bands: (report.split?.stages ?? []).map((/** @type {any} */ own, /** @type {number} */ place) => ({ from: own.positions.start, to: own.positions.end - 1, name: `IPU ${own.stage}`, isOther: place % 2 === 1 })),
+    value: () => chosen.layer, choose: (layer) => choose({ layer }),
+    said: (place) => `${layerName(all[place].name)}\n${grouped(all[place].cycles)} cycles${typeof all[place].exchange === 'number' ? `\n${grouped(all[place].exchange)} of them exchanges` : ''}`,
+    range: (from, to) => [0, Math.max(...all.slice(from, to + 1).map((/** @type {any} */ own) => own.cycles), 1)],
+    paint: (inner, scale) => {
+      for (let place = scale.from; place <= scale.to; place++) {
+        const own = all[place];
+        const exchange = Math.min(own.exchange ?? 0, own.cycles);
+        const [x, width] = [round(scale.x(place + .08)), round(Math.max(scale.x(place + .92) - scale.x(place + .08), .5))];
+        draw(inner, 'rect', { class: 'tile-0', x, width, y: scale.y(own.cycles - exchange), height: round(scale.bottom - scale.y(own.cycles - exchange)) });
+        draw(inner, 'rect', { class: 'exchange', x, width, y: scale.y(own.cycles), height: round(scale.y(own.cycles - exchange) - scale.y(own.cycles)) });
+      }
+    },
+    table: (inner) => addTableAt(inner, 'Cycles by layer', '/execution/layers', [['Layer', 'layer', '/name'], ...cycleColumns(all)], { most: 30, choose: (_, layer) => choose({ layer }) }),
+  });
+};
+
+/** The whole view. @param {HTMLElement} parent */
+const buildTime = (parent) => {
+  const { execution } = report;
+  const part = addPart(parent, 'execution', 'Time');
+  if (!execution) {
+    add(part, 'p', 'The profile has no cycles. Record it with "profiler.includeCycleEstimates":"true", or run the model.');
+    addTableAt(part, 'Cycles by IPU', '/fit/ipus', [['IPU', 'count', '/ipu'], ['Executed cycles', 'count', '/cycles']], {}, (own) => own.cycles !== null);
+    return;
+  }
+  const line = add(part, 'p', `Cycles as ${execution.source === 'executed-steps' ? 'measured when the model ran' : 'estimated by the compiler'}.`);
+  if (execution.total !== null) {
+    line.append(' All together: ');
+    addNumber(line, 'span', execution.total, '/execution/total');
+    line.append('.');
+  }
+  addSentences(part, 'step');
+  addStepStrip(part);
+  if (execution.stages.length) {
+    const stages = addPart(parent, 'cycles-by-stage', 'Stages');
+    addBalance(stages, execution.stages);
+    addTableAt(stages, 'Cycles by stage', '/execution/stages', [['Stage', 'count', '/stage'], ...cycleColumns(execution.stages)], { choose: (_, ipu) => choose({ ipu }) });
+  }
+  if (execution.layers.length && !isHuge) addLayerCycles(addPart(parent, 'cycles-by-layer', 'Layers'));
+  const rest = add(parent, 'p', '', 'soft');
+  for (const [name, key] of [['In no layer', 'unplaced'], ['of them exchange', 'unplaced_exchange'], ['stream copies, syncs and control flow', 'other']]) {
+    if (!execution[key]) continue;
+    rest.append(`${rest.hasChildNodes() ? '; ' : ''}${name}: `);
+    addNumber(rest, 'span', execution[key], `/execution/${key}`);
+  }
+  if (rest.hasChildNodes()) rest.append(' cycles.');
+};
+
+/** Which stage the others wait for. @param {HTMLElement} parent @param {any[]} stages */
+const addBalance = (parent, stages) => {
+  if (isHuge) return;
+  const cycles = stages.map((own) => own.micro_batch_cycles ?? own.cycles);
+  const most = Math.max(...cycles);
+  const slowest = cycles.indexOf(most);
+  const all = cycles.reduce((a, b) => a + b, 0);
+  const line = add(parent, 'p', `The slowest stage sets the pace of a pipeline: IPU ${stages[slowest].stage} with `);
+  addNumber(line, 'span', most, `/execution/stages/${slowest}/${stages[slowest].micro_batch_cycles === undefined ? 'cycles' : 'micro_batch_cycles'}`);
+  line.append(` cycles for a micro-batch. All stages together work ${ofLimit(all, most * stages.length)} of the time that it takes for each of them.`);
+  const bars = add(parent, 'div', '', 'bars');
+  stages.forEach((own, place) => {
+    add(bars, 'div', `IPU ${own.stage}`, 'label');
+    const passes = own.passes && own.micro_batch_cycles !== undefined
+      ? WORK.map(([kind, look, name]) => ({ look, name, bytes: own.passes[kind] })) : [{ look: 'tile-0', name: 'All', bytes: cycles[place] }];
+    addBar(bars, passes, most || 1, undefined, 'cycles');
+    add(bars, 'div', ofLimit(cycles[place], most), 'value');
+  });
+  if (stages.some((own) => own.passes)) addLegend(parent, WORK.map(([, look, name]) => [look, name]));
+};

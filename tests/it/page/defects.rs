@@ -1,0 +1,189 @@
+//! What users stumbled over once, each held fast.
+
+use super::browser::{Browser, find};
+use super::{export, show, views};
+use crate::support::profile;
+use serde_json::json;
+
+/// A page of a fixture in a browser.
+fn open(
+    fixture: &str,
+    options: &[&str],
+    width: u32,
+    hash: &str,
+) -> Option<(Browser, tempfile::TempDir)> {
+    let program = find()?;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (page, _) = export(&profile(fixture), options, folder.path());
+    let mut browser = Browser::start(&program);
+    browser.open_at(&page, width, hash);
+    Some((browser, folder))
+}
+
+const SPLIT: [&str; 2] = ["--solve", "--num-ipus=4"];
+
+#[test]
+fn the_cursor_stays_when_the_pointer_moves_and_the_page_scrolls() {
+    let hash = "#view=memory&step=100";
+    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 1440, hash) else {
+        return;
+    };
+    let moved = json!({"type": "mouseMoved", "x": 400, "y": 500});
+    browser.send("Input.dispatchMouseEvent", moved);
+    browser.value("scrollBy(0, 300)");
+    browser.value("new Promise(requestAnimationFrame)");
+    let visible =
+        "getComputedStyle(document.querySelector('#live-steps-chart .cursor')).visibility";
+    assert_eq!(browser.value(visible), json!("visible"));
+}
+
+#[test]
+fn labels_of_stages_are_not_struck_through() {
+    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 1440, "#view=split")
+    else {
+        return;
+    };
+    let apart = "[...document.querySelectorAll('.stage')].every((one) => {
+        const label = one.querySelector('span').getBoundingClientRect();
+        return label.height > 0 && label.bottom <= one.querySelector('.level').getBoundingClientRect().top + 1;
+    })";
+    assert_eq!(browser.value(apart), json!(true));
+}
+
+#[test]
+fn a_table_that_goes_on_says_so() {
+    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 390, "#view=split") else {
+        return;
+    };
+    let said = "[...document.querySelectorAll('.scroll')].filter((one) => one.checkVisibility())
+        .map((one) => (one.scrollWidth - one.clientWidth > 2) === one.classList.contains('goes-right'))";
+    browser.value("new Promise((resolve) => setTimeout(resolve, 100))");
+    let said = browser.value(said);
+    let all = said.as_array().expect("a list");
+    assert!(
+        !all.is_empty() && all.iter().all(|own| *own == json!(true)),
+        "{said}"
+    );
+    let some = "[...document.querySelectorAll('.goes-right')].length > 0";
+    assert_eq!(browser.value(some), json!(true));
+}
+
+#[test]
+fn shares_of_one_whole_are_a_hundred_per_cent() {
+    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 1440, "#view=memory")
+    else {
+        return;
+    };
+    for parts in ["[764, 236, 1]", "[1, 1, 1]", "[5]", "[0, 3, 0, 4]"] {
+        let sum = format!(
+            "shares({parts}).reduce((sum, own) => sum + Math.round(parseFloat(own) * 10), 0)"
+        );
+        assert_eq!(browser.value(&sum), json!(1000), "{parts}");
+    }
+    let nothing = browser.value("shares([0, 0])");
+    assert_eq!(nothing, json!(["0.0 %", "0.0 %"]));
+}
+
+/// All samples of colours beside the name of a category, on all views.
+#[test]
+fn a_category_has_one_colour_on_all_pages() {
+    let mut colours = std::collections::BTreeMap::new();
+    for (fixture, options) in [
+        ("training-pipeline", &SPLIT[..]),
+        ("popart-bert-inference", &SPLIT[..]),
+        ("training-pipelined", &["--fit"]),
+    ] {
+        let Some((mut browser, _folder)) = open(fixture, options, 1440, "") else {
+            return;
+        };
+        for view in views(&mut browser) {
+            show(&mut browser, &view);
+            let found = "[...document.querySelectorAll('td, th')].filter((one) => one.querySelector('.swatch'))
+                .map((one) => [one.textContent, one.querySelector('.swatch rect').getAttribute('class')])";
+            let found: Vec<(String, String)> =
+                serde_json::from_value(browser.value(found)).expect("pairs");
+            for (name, look) in found {
+                let own = colours.entry(name.clone()).or_insert_with(|| look.clone());
+                assert_eq!(*own, look, "{name}");
+            }
+        }
+    }
+    assert!(colours.len() > 12, "{colours:?}");
+    // The part of a stage has the colour of its category.
+    assert_eq!(colours["Variables"], colours["variable"]);
+    assert_eq!(colours["Vertex code"], colours["vertexCode"]);
+}
+
+/// What the pipeline keeps is proven by no ranges of layers.
+#[test]
+fn a_refusal_shows_no_certificate_that_proves_nothing() {
+    let options = ["--solve", "--num-ipus=4", "--recompute=none"];
+    let Some((mut browser, _folder)) = open("training-pipeline", &options, 1440, "#view=split")
+    else {
+        return;
+    };
+    let said = browser.value("document.querySelector('#what-if .bad-list').textContent");
+    let said = said.as_str().expect("a text");
+    assert!(said.contains("The layers alone would fit"), "{said}");
+    assert!(!said.contains(" on tile "), "{said}");
+}
+
+#[test]
+fn one_is_not_many_and_bytes_are_bytes() {
+    for (fixture, options) in [
+        ("popart-bert-inference", &["--solve", "--num-ipus=1"][..]),
+        ("training-pipeline", &["--solve", "--sweep", "--num-ipus=4"]),
+        ("poplar-mlp", &["--fit"]),
+    ] {
+        let Some((mut browser, _folder)) = open(fixture, options, 390, "") else {
+            return;
+        };
+        for view in views(&mut browser) {
+            show(&mut browser, &view);
+            let text = browser.value("document.body.innerText");
+            let text = text.as_str().expect("a text");
+            for wrong in ["1 IPUs", "1 stages", "1 tiles ", " KiB", " MiB"] {
+                let found = text.match_indices(wrong).any(|(place, _)| {
+                    !text[..place].ends_with(|c: char| c.is_ascii_digit() || c == ',' || c == '.')
+                });
+                assert!(!found, "{fixture}, {view}: {wrong}");
+            }
+        }
+    }
+}
+
+/// Where the curve does not come near the limit, the axis does not end there.
+#[test]
+fn a_curve_is_no_flat_line() {
+    let Some((mut browser, _folder)) = open("popart-bert-inference", &SPLIT, 1440, "#view=split")
+    else {
+        return;
+    };
+    let high =
+        "(() => { const svg = document.getElementById('stage-curve-chart').getBoundingClientRect();
+        const top = document.querySelector('#stage-curve-chart .curve').getBoundingClientRect().top;
+        return (top - svg.top) / svg.height; })()";
+    let high = browser.value(high);
+    assert!(high.as_f64() < Some(0.4), "{high}");
+}
+
+#[test]
+fn links_and_cells_look_as_the_page_does() {
+    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 390, "#view=split") else {
+        return;
+    };
+    let blue = "[...document.querySelectorAll('a, .link')].filter((one) => one.checkVisibility())
+        .filter((one) => ['rgb(0, 0, 238)', 'rgb(85, 26, 139)'].includes(getComputedStyle(one).color)).length";
+    assert_eq!(browser.value(blue), json!(0));
+    // The last of an odd number of figures takes the whole width.
+    let empty = "[...document.querySelectorAll('.figures')].filter((one) => one.checkVisibility()).map((own) => {
+        const last = own.lastElementChild.getBoundingClientRect();
+        return Math.round(own.getBoundingClientRect().right - last.right);
+    })";
+    let rests = browser.value(empty);
+    let rests = rests.as_array().expect("a list");
+    assert!(
+        rests.iter().all(|own| own.as_f64() < Some(4.0)),
+        "{rests:?}"
+    );
+}

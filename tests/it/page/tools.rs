@@ -1,0 +1,374 @@
+//! Each tool by mouse, touch and keys, and links that show the same again.
+
+use super::browser::{Browser, find};
+use super::{check_number, export, no_errors, show};
+use crate::support::profile;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+struct Page {
+    browser: Browser,
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    report: Value,
+}
+
+/// The page of a fixture at a view.
+fn page(fixture: &str, options: &[&str], hash: &str) -> Option<Page> {
+    let program = find()?;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, report) = export(&profile(fixture), options, folder.path());
+    let mut browser = Browser::start(&program);
+    browser.open_at(&path, 1440, hash);
+    Some(Page {
+        browser,
+        _folder: folder,
+        path,
+        report,
+    })
+}
+
+impl Page {
+    fn focus(&mut self, id: &str) {
+        self.browser
+            .value(&format!("document.getElementById('{id}').focus()"));
+    }
+
+    fn text(&mut self, selector: &str) -> String {
+        let text = self
+            .browser
+            .value(&format!("document.querySelector('{selector}').textContent"));
+        text.as_str().expect("a text").to_string()
+    }
+
+    fn hash(&mut self) -> String {
+        let hash = self.browser.value("location.hash");
+        hash.as_str().expect("a text").to_string()
+    }
+
+    /// What a drawing says is chosen.
+    fn now(&mut self, id: &str) -> u64 {
+        let now = self
+            .browser
+            .value(&format!("+document.getElementById('{id}').ariaValueNow"));
+        now.as_u64().expect("a number")
+    }
+
+    /// A finger on the middle of a drawing's height.
+    fn touch(&mut self, id: &str, share: f64) {
+        let place = format!(
+            "(() => {{ const one = document.getElementById('{id}');
+                one.scrollIntoView({{ block: 'center', behavior: 'instant' }});
+                const box = one.getBoundingClientRect();
+                return [box.x + box.width * {share}, box.y + box.height / 2]; }})()"
+        );
+        let place = self.browser.value(&place);
+        let points = json!([{"x": place[0], "y": place[1]}]);
+        for (kind, points) in [("touchStart", points), ("touchEnd", json!([]))] {
+            let event = json!({"type": kind, "touchPoints": points});
+            self.browser.send("Input.dispatchTouchEvent", event);
+        }
+        // A tap is a click a moment later.
+        self.browser
+            .value("new Promise((resolve) => setTimeout(resolve, 400))");
+    }
+
+    fn numbers_are_those_of_the_report(&mut self) {
+        let numbers = self.browser.value(super::NUMBERS);
+        for number in numbers.as_array().expect("a list") {
+            check_number(number, &self.report);
+        }
+    }
+
+    fn done(self) {
+        no_errors(&self.browser, &self.path);
+    }
+}
+
+const SPLIT: [&str; 2] = ["--solve", "--num-ipus=4"];
+
+#[test]
+fn a_tile_is_chosen_in_the_map_by_keys_mouse_and_touch() {
+    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=memory") else {
+        return;
+    };
+    let chart = "tile-map-plot-chart";
+    let fullest = page.report["memory"]["tiles"]["fullest"]
+        .as_u64()
+        .expect("a tile");
+    assert_eq!(page.now(chart), fullest);
+    page.focus(chart);
+    page.browser.press("Home");
+    assert_eq!(page.now(chart), 0);
+    page.browser.press("ArrowRight");
+    assert_eq!(
+        (page.now(chart), &*page.text("#tile-map-name")),
+        (1, "Tile 1")
+    );
+    page.numbers_are_those_of_the_report();
+    page.browser
+        .click("document.getElementById('tile-map-plot-chart')", 0.99, 1);
+    assert_eq!(page.now(chart), 7);
+    assert!(page.hash().contains("tile=7"), "{}", page.hash());
+    page.touch(chart, 0.3);
+    assert_eq!(page.now(chart), 2);
+    page.numbers_are_those_of_the_report();
+    // The fullest first: the place of the chosen tile moves, and it stays chosen.
+    page.browser.value(
+        "(() => { const one = document.getElementById('tile-map-order'); one.value = 'fullest';
+          one.dispatchEvent(new Event('change')); })()",
+    );
+    assert_eq!(page.text("#tile-map-name"), "Tile 2");
+    page.focus(chart);
+    page.browser.press("Home");
+    assert_eq!(page.text("#tile-map-name"), format!("Tile {fullest}"));
+    page.done();
+}
+
+#[test]
+fn steps_and_blocks_are_chosen_by_keys_mouse_and_touch() {
+    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=memory") else {
+        return;
+    };
+    let chart = "live-steps-chart";
+    let steps: Vec<u64> =
+        serde_json::from_value(page.report["live_steps"]["steps"].clone()).expect("steps");
+    let peak = page.report["liveness"]["fullest_tile_curve"]["peak"]["step"].as_u64();
+    assert_eq!(Some(page.now(chart)), peak);
+    page.focus(chart);
+    page.browser.press("Home");
+    assert_eq!(page.now(chart), steps[0]);
+    page.browser.press("ArrowRight");
+    assert_eq!(page.now(chart), steps[1]);
+    page.numbers_are_those_of_the_report();
+    page.browser.press("End");
+    assert_eq!(page.now(chart), *steps.last().expect("a step"));
+    page.browser.press("+");
+    let visible = "document.querySelector('#live-steps-chart .cursor').getAttribute('visibility')";
+    assert_eq!(page.browser.value(visible), json!("visible"));
+    page.browser.press("0");
+    // A click on a block chooses its variable, which the table of the step marks.
+    let block = "(() => { const box = [...document.querySelectorAll('#live-steps-chart .block')]
+        .map((one) => one.getBoundingClientRect()).sort((a, b) => b.width * b.height - a.width * a.height)[0];
+        return [box.x + box.width / 2, box.y + box.height / 2]; })()";
+    page.browser.value("document.getElementById('live-steps-chart').scrollIntoView({ block: 'center', behavior: 'instant' })");
+    let place = page.browser.value(block);
+    for kind in ["mousePressed", "mouseReleased"] {
+        let event =
+            json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1});
+        page.browser.send("Input.dispatchMouseEvent", event);
+    }
+    assert!(page.hash().contains("variable="), "{}", page.hash());
+    let marked = page
+        .browser
+        .value("document.querySelectorAll('#live-steps-chart .block.is-chosen').length");
+    assert!(marked.as_u64() >= Some(1), "{marked}");
+    page.touch(chart, 0.5);
+    page.numbers_are_those_of_the_report();
+    page.done();
+}
+
+/// The blocks of a step and what is below and above them are all of its bytes.
+#[test]
+fn the_blocks_of_a_step_are_as_high_as_its_bytes() {
+    let Some(mut page) = page("popart-bert-inference", &SPLIT, "#view=memory") else {
+        return;
+    };
+    page.browser
+        .value("document.getElementById('live-steps-low').click()");
+    let heights = "(() => {
+        const svg = document.getElementById('live-steps-chart');
+        const top = Math.min(...[...svg.querySelectorAll('.block, .tile-others, .always')].map((one) => one.getBoundingClientRect().top));
+        const always = svg.querySelector('.always').getBoundingClientRect();
+        return [always.bottom - top, always.height];
+    })()";
+    let found = page.browser.value(heights);
+    let [all, always] = [0, 1].map(|place| found[place].as_f64().expect("a number"));
+    let curve = &page.report["liveness"]["fullest_tile_curve"];
+    let [fixed, own, peak] = ["/fixed", "/always_live", "/peak/bytes"]
+        .map(|at| curve.pointer(at).and_then(Value::as_f64).expect("a number"));
+    let expected = peak / (fixed + own);
+    assert!(
+        (all / always - expected).abs() < 0.02,
+        "{all} {always} {expected}"
+    );
+    page.done();
+}
+
+#[test]
+fn the_strip_of_a_step_has_its_cycles() {
+    for (fixture, options) in [
+        ("training-pipeline", &SPLIT[..]),
+        (
+            "training-pipeline",
+            &["--solve", "--num-ipus=4", "--schedule=sequential"],
+        ),
+        (
+            "training-pipeline",
+            &["--solve", "--num-ipus=4", "--schedule=tf-grouped"],
+        ),
+        (
+            "training-pipeline",
+            &[
+                "--solve",
+                "--num-ipus=4",
+                "--schedule=tf-interleaved",
+                "--micro-batches=16",
+            ],
+        ),
+        ("popart-bert-inference", &SPLIT[..]),
+    ] {
+        let Some(mut page) = page(fixture, options, "#view=time") else {
+            return;
+        };
+        let drawn = page
+            .browser
+            .value("+document.getElementById('step-strip').dataset.cycles");
+        let step = &page.report["step"];
+        let number = |name: &str| step[name].as_u64().unwrap_or(0);
+        let expected = number("cycles") - number("copy_cycles") - number("update_cycles");
+        assert_eq!(drawn, json!(expected), "{fixture} {options:?}");
+        page.done();
+    }
+}
+
+#[test]
+fn a_link_shows_the_same_again() {
+    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=split") else {
+        return;
+    };
+    page.browser
+        .value("document.querySelectorAll('.handle')[0].focus()");
+    page.browser.press("ArrowRight");
+    show(&mut page.browser, "memory");
+    page.focus("tile-map-plot-chart");
+    page.browser.press("Home");
+    page.focus("live-steps-chart");
+    page.browser.press("End");
+    page.browser
+        .value("document.querySelector('#live-steps-layer').value = '2'");
+    page.browser
+        .value("document.querySelector('#live-steps-layer').dispatchEvent(new Event('change'))");
+    let said = |page: &mut Page| {
+        ["#live-steps-said", "#live-steps-variables"].map(|selector| page.text(selector))
+    };
+    let (hash, before) = (page.hash(), said(&mut page));
+    for part in ["view=memory", "tile=", "step=", "cuts=", "layer=2"] {
+        assert!(hash.contains(part), "{part}: {hash}");
+    }
+    let path = page.path.clone();
+    page.browser.open_at(&path, 1440, &hash);
+    assert_eq!(said(&mut page), before);
+    show(&mut page.browser, "split");
+    let cuts = page
+        .browser
+        .value("[...document.querySelectorAll('.handle')].map((one) => +one.ariaValueNow)");
+    let expected = hash
+        .split("cuts=")
+        .nth(1)
+        .and_then(|own| own.split('&').next());
+    let expected = expected.expect("cuts").replace("%2C", ",");
+    assert_eq!(cuts.to_string(), format!("[{expected}]"));
+    // Back in the history is back in the views.
+    page.browser.value("history.back()");
+    let back = "new Promise((resolve) => setTimeout(() => resolve(document.querySelector('#bar [aria-current]').dataset.view), 300))";
+    assert_eq!(page.browser.value(back), json!("memory"));
+    page.done();
+}
+
+#[test]
+fn a_choice_is_followed_everywhere() {
+    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=layers") else {
+        return;
+    };
+    page.focus("layer-bytes-chart");
+    page.browser.press("End");
+    assert_eq!(page.text("#layer h3"), "Layer Out");
+    page.numbers_are_those_of_the_report();
+    show(&mut page.browser, "split");
+    let marked = "[...document.querySelectorAll('.layer')].findIndex((one) => one.classList.contains('is-chosen'))";
+    assert_eq!(page.browser.value(marked), json!(7));
+    page.browser
+        .value("[...document.querySelectorAll('#what-if-stages .link')][2].click()");
+    assert_eq!(page.text("#stage h2"), "IPU 2");
+    page.numbers_are_those_of_the_report();
+    page.browser.value("[...document.querySelectorAll('#stage button')].find((one) => one.textContent.includes('in Memory')).click()");
+    let tile = page.report["split"]["stages"][2]["fullest_tile"]["tile"].to_string();
+    assert_eq!(page.text("#tile-map-name"), format!("Tile {tile}"));
+    page.done();
+}
+
+#[test]
+fn tables_are_sorted_filtered_and_copied() {
+    let Some(mut page) = page("popart-bert-inference", &SPLIT, "#view=memory") else {
+        return;
+    };
+    let column = "[...document.querySelectorAll('#categories tbody tr')].map((row) => row.children[1].textContent.replaceAll(',', ''))";
+    let numbers = |page: &mut Page| -> Vec<u64> {
+        let texts: Vec<String> = serde_json::from_value(page.browser.value(column)).expect("texts");
+        texts
+            .iter()
+            .map(|own| own.parse().expect("a number"))
+            .collect()
+    };
+    page.browser
+        .value("document.querySelectorAll('#categories .sort')[1].click()");
+    let down = numbers(&mut page);
+    assert!(
+        down.is_sorted_by(|a, b| a >= b) && down.len() > 12,
+        "{down:?}"
+    );
+    page.browser
+        .value("document.querySelectorAll('#categories .sort')[1].click()");
+    assert!(numbers(&mut page).is_sorted());
+    let sorted = page
+        .browser
+        .value("document.querySelectorAll('#categories th')[1].ariaSort");
+    assert_eq!(sorted, json!("ascending"));
+    page.browser.value(
+        "(() => { const one = document.querySelector('#categories input[type=search]');
+          one.value = 'vertexcode'; one.dispatchEvent(new Event('input')); })()",
+    );
+    assert_eq!(numbers(&mut page).len(), 1);
+    page.browser.value(
+        "void (navigator.clipboard.writeText = async (text) => { window.clipboard = text; })",
+    );
+    page.browser.value("[...document.querySelectorAll('#categories button')].find((one) => one.textContent === 'Copy as TSV').click()");
+    let categories = page.report["memory"]["categories"]
+        .as_array()
+        .expect("a list");
+    let code = categories
+        .iter()
+        .find(|own| own["name"] == "vertexCode")
+        .expect("code");
+    let expected = format!(
+        "Category\tAll tiles\tFullest tile\nvertexCode\t{}\t{}\n",
+        code["all_tiles"], code["fullest_tile"]
+    );
+    assert_eq!(page.browser.value("window.clipboard"), json!(expected));
+    page.done();
+}
+
+/// The forms of the page are those that `--emit` prints.
+#[test]
+fn the_configuration_is_that_of_emit() {
+    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=configuration") else {
+        return;
+    };
+    let profile = profile("training-pipeline");
+    for form in ["layers-per-ipu", "popart", "keras"] {
+        page.browser.value(&format!(
+            "(() => {{ const one = document.getElementById('configuration-form'); one.value = '{form}';
+              one.dispatchEvent(new Event('change')); }})()"
+        ));
+        let run = crate::support::popliner([
+            profile.as_os_str(),
+            "--num-ipus=4".as_ref(),
+            "-q".as_ref(),
+            "--emit".as_ref(),
+            form.as_ref(),
+        ]);
+        assert_eq!(page.text("#configuration-text"), run.out, "{form}");
+    }
+    page.done();
+}
