@@ -75,6 +75,7 @@ fn draw(progress: &Progress, finished: Receiver<()>) {
     let _ = screen.clear();
 }
 
+/// In ASCII, as any terminal can show.
 fn bar(task: &State) -> ProgressBar {
     let (bar, template) = match task.total() {
         Some(total) => (ProgressBar::new(total), "{prefix:32} [{bar:24}] {msg}"),
@@ -82,9 +83,9 @@ fn bar(task: &State) -> ProgressBar {
     };
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(style.progress_chars("=> "));
-    bar.set_prefix(task.what());
-    bar
+    // Set so, nothing is drawn yet: what is drawn before the bar is on the screen stays there.
+    bar.with_style(style.progress_chars("=> ").tick_chars("-\\|/ "))
+        .with_prefix(task.what())
 }
 
 /// Such as `1,200,000 of 10,000,000 rows, 3 seconds left`.

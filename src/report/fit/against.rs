@@ -196,11 +196,13 @@ impl StageAgainst {
         })
     }
 
-    /// The part that is off by most bytes, either way; the first of several. `None`
-    /// where all are as predicted.
+    /// The part that does most of the difference: off by most bytes in its direction, the
+    /// first of several. Parts that are off the other way explain nothing of it. `None`
+    /// where the fullest tile is as full as predicted.
     pub fn worst_part(&self) -> Option<(&'static str, i64)> {
         let named = TileParts::NAMES.into_iter().zip(self.part_differences());
-        let off = named.rev().filter(|(_, difference)| *difference != 0);
+        let same_way = |own: &(_, i64)| own.1 != 0 && own.1.signum() == self.difference.signum();
+        let off = named.rev().filter(same_way);
         off.max_by_key(|(_, difference)| difference.unsigned_abs())
     }
 }

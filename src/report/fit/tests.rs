@@ -2,6 +2,7 @@
 
 use super::{
     Against, AgainstError, Calibration, CalibrationError, CutElsewhere, Fit, IpuFit, MatchedBy,
+    StageAgainst,
 };
 use crate::memory::{Pipeline, PlacedStage, Schedule};
 use crate::model::{Layering, Positions};
@@ -237,6 +238,25 @@ fn nothing_is_learnt_from_other_cuts_or_without_a_pipeline() {
         Calibration::new(&classic, &same),
         Err(CalibrationError::NoPipeline)
     ));
+}
+
+/// Of 72 bytes less, a part with 576 bytes more is no reason.
+#[test]
+fn the_worst_part_is_off_the_same_way_as_the_tile() {
+    let mut stage = against(&["0 Out"], &[Some("0")]).stages.remove(0);
+    assert_eq!(stage.worst_part(), Some(("variables", 70)));
+    let changed = |stage: &mut StageAgainst, variables, exchange| {
+        stage.recorded_parts.variables = stage.predicted_parts.variables - variables;
+        stage.recorded_parts.global_exchange_code = exchange;
+        stage.difference = exchange as i64 - variables as i64;
+    };
+    changed(&mut stage, 648, 576);
+    assert_eq!(stage.worst_part(), Some(("variables", -648)));
+    changed(&mut stage, 576, 648);
+    assert_eq!(stage.worst_part(), Some(("global exchange code", 648)));
+    // As full as predicted.
+    changed(&mut stage, 576, 576);
+    assert_eq!(stage.worst_part(), None);
 }
 
 #[test]

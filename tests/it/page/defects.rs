@@ -187,3 +187,31 @@ fn links_and_cells_look_as_the_page_does() {
         "{rests:?}"
     );
 }
+
+/// On a phone too no link to a view is hidden.
+#[test]
+fn the_links_to_all_views_are_in_sight() {
+    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 390, "") else {
+        return;
+    };
+    let outside = "[...document.querySelectorAll('#bar a')].filter((one) => {
+        const own = one.getBoundingClientRect();
+        return own.left < 0 || own.right > innerWidth;
+    }).map((one) => one.dataset.view)";
+    assert_eq!(browser.value(outside), json!([]));
+}
+
+/// What a compilation tells has code among what is always live: nothing is told of it apart.
+#[test]
+fn nothing_is_said_of_bytes_that_are_not_there() {
+    let Some((mut browser, _folder)) = open("training-pipelined", &["--fit"], 1440, "") else {
+        return;
+    };
+    for view in views(&mut browser) {
+        show(&mut browser, &view);
+        let text = browser.value("document.body.innerText");
+        let text = text.as_str().expect("a text");
+        assert!(!text.contains(" 0 are code"), "{view}: {text}");
+        assert!(!text.contains(" 0 of code"), "{view}: {text}");
+    }
+}

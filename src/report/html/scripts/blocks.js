@@ -119,7 +119,7 @@ const addBlocks = (parent, live) => {
   onChoice(['variable', 'layer'], plot.show);
   const caption = add(plot.figure, 'figcaption', 'Each block is a variable, as high as its bytes, over the steps at which it is live; grey above them are the others. Below all are ');
   addNumber(caption, 'span', curve.always_live, live.curve ? '' : '/liveness/fullest_tile_curve/always_live');
-  caption.append(` bytes that are always live and ${grouped(curve.fixed)} of code and the like: press \u201cEnlarge what changes\u201d to see all of it. `
+  caption.append(` bytes that are always live${curve.fixed ? ` and ${grouped(curve.fixed)} of code and the like` : ''}: press \u201cEnlarge what changes\u201d to see all of it. `
     + `Known are ${grouped(steps.length)} steps: peaks, where layers and stages begin and end, and the highest and lowest points between. Click a block or a step, drag over steps to enlarge them, or press the arrow keys, +, - and 0.`);
 };
 

@@ -339,7 +339,11 @@ const addCurve = (parent, id, label, curve, pointer, limit, bands) => {
   addNumber(caption, 'span', peak.bytes, `${pointer}/peak/bytes`);
   caption.append(' bytes, of which ');
   addNumber(caption, 'span', always, `${pointer}/always_live`);
-  caption.append(' are always live and ');
-  addNumber(caption, 'span', fixed, `${pointer}/fixed`);
-  caption.append(` are code and the like.${limit ? ` The limit is ${grouped(limit)}, ${grouped(Math.abs(limit - peak.bytes))} ${limit < peak.bytes ? 'below' : 'above'} that.` : ''}`);
+  caption.append(' are always live');
+  if (fixed) {
+    caption.append(' and ');
+    addNumber(caption, 'span', fixed, `${pointer}/fixed`);
+    caption.append(' are code and the like');
+  }
+  caption.append(`.${limit ? ` The limit is ${grouped(limit)}, ${grouped(Math.abs(limit - peak.bytes))} ${limit < peak.bytes ? 'below' : 'above'} that.` : ''}`);
 };
