@@ -4,6 +4,7 @@
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use popliner::memory::RangeCosts;
 use popliner::solve::{Goal, Problem, solve};
+use popliner::time::StageTimes;
 
 /// Memory of a tile, in bytes.
 const LIMIT: u64 = 638_976;
@@ -63,11 +64,12 @@ fn goals(criterion: &mut Criterion) {
     let costs = costs(layers, stages);
     let cut_bytes: Vec<u64> = (1..layers as u64).map(|n| random(n, 1 << 24)).collect();
     let cycles: Vec<u64> = (0..layers as u64).map(|n| random(n, 1 << 20)).collect();
+    let times = StageTimes::of_cycles(&cycles).for_stages(stages);
     let mut group = criterion.benchmark_group("goals");
     group.sample_size(10);
     for goal in Goal::ALL {
         let problem = Problem {
-            cycles: Some(&cycles),
+            times: Some(&times),
             goal,
             ..Problem::new(&costs, &cut_bytes, stages, LIMIT)
         };

@@ -31,7 +31,8 @@
 //!   one. A [`CompiledProfile`](profile::CompiledProfile) of any number of IPUs
 //!   goes there directly: whether it [fits](report::Fit), how far it is from
 //!   what was predicted, and what is learnt from that for the next prediction.
-//! * [`analysis`] goes this way in a few calls.
+//! * [`analysis`] goes this way in a few calls: [`Analysis`](analysis::Analysis) to a
+//!   split, [`Compilation`](analysis::Compilation) to whether what was compiled fits.
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`app`] is the command around all that: options, files, exit codes.
 //! * Beside these: [`witnesses`] says what a profile that contradicts itself is worth,
@@ -64,9 +65,9 @@
 //! assert!(split.fits);
 //! // Position 0 is In, what runs before the layers, and position 9 Out.
 //! let stages: Vec<_> = split.stages.iter().map(|stage| stage.positions.clone()).collect();
-//! assert_eq!(stages, [0..2, 2..6, 6..8, 8..10]);
+//! assert_eq!(stages, [0..3, 3..6, 6..8, 8..10]);
 //! let peaks: Vec<u64> = split.stages.iter().map(|stage| stage.fullest_tile.bytes).collect();
-//! assert_eq!(peaks, [365_033, 565_195, 538_847, 584_516]);
+//! assert_eq!(peaks, [584_911, 544_662, 443_433, 349_544]);
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 

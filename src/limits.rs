@@ -119,9 +119,9 @@ pub const CELLS: usize = 1 << 25;
 
 /// Bytes that a part unpacks to.
 pub const PART: usize = 1 << 30;
-/// The same for each of its own.
+/// Bytes that a part unpacks to for each of its own, at most.
 pub const RATIO: usize = 8;
-/// The same for parts of variables.
+/// The ratio of parts of variables, at most.
 pub const RATIO_OF_VARIABLES: usize = 32;
 /// Steps; real models have some 10^5. A file can state any number without a
 /// byte for each step.

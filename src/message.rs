@@ -6,10 +6,12 @@
 //! leads to standard error: the texts of `thiserror`, the macros of `anyhow`,
 //! `usage`, [`Warning::new`] and [`BadValue::new`].
 
+use crate::escape::printable;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::ops::Deref;
+use std::path::Path;
 use thiserror::Error;
 
 /// The way out of a damaged profile.
@@ -69,6 +71,14 @@ impl Warning {
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
+}
+
+/// What is to be said of files, with the path of each.
+pub(crate) type FileWarnings = Vec<(String, Warning)>;
+
+/// A path in a message.
+pub(crate) fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
 }
 
 impl fmt::Display for Warning {

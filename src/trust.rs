@@ -1,8 +1,7 @@
 //! Can a verdict stand on a `debug.cbor`? This is the only place that decides it.
 
-use crate::analysis::{FileWarnings, shown};
 use crate::debug_info::{Damage, DebugInfo};
-use crate::message::{DEBUG_AGAIN, OWN_DEBUG, Warning};
+use crate::message::{DEBUG_AGAIN, FileWarnings, OWN_DEBUG, Warning, shown};
 use crate::model::Belonging;
 use crate::profile::Programs;
 use anyhow::{Context, Result};

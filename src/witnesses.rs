@@ -173,7 +173,7 @@ impl Contradiction {
         Self::of_part(witness, table, [recorded, computed], recorded.max(computed))
     }
 
-    /// The same of two numbers that are a part of `whole`.
+    /// Compares two numbers that are a part of `whole`.
     pub(crate) fn of_part(
         witness: Witness,
         table: &str,
@@ -196,7 +196,7 @@ impl Contradiction {
         })
     }
 
-    /// The same, of one row of its table.
+    /// Compares them in one row of its table.
     pub(crate) fn in_row(self, row: String) -> Self {
         let row = Some(row);
         Self { row, ..self }

@@ -4,8 +4,7 @@
 use super::input::ReadError;
 use super::messages::Messages;
 use super::{Options, usage};
-use crate::analysis::shown;
-use crate::message::GIVE_PROFILE;
+use crate::message::{GIVE_PROFILE, shown};
 use crate::profile::Outline;
 use crate::saved::is_saved;
 use anyhow::{Context, Result};
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// What Poplar calls a profile.
 const NAME: &str = "profile.pop";
 
-/// The same options with the path of a profile or, known by its first bytes, of a saved
+/// These options with the path of a profile or, known by its first bytes, of a saved
 /// model. A folder stands for the profile in it or, where there are several engines, one
 /// folder below: for the only one that can answer.
 ///

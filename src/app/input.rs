@@ -3,7 +3,7 @@
 use super::Options;
 use super::messages::Messages;
 use super::{layers, usage};
-use crate::analysis::{Analysis, Layers, ReadOptions, shown};
+use crate::analysis::{Analysis, FileWarnings, Layers, ReadOptions, shown};
 use crate::limits;
 use crate::message::{Unreadable, Warning};
 use crate::model::{Layerless, OutOn, Placement, Rules, Untied};
@@ -74,10 +74,10 @@ pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
 
 /// What is beside a profile.
 pub(super) struct Beside {
-    pub(super) framework: Option<Value>,
-    pub(super) app: Option<Value>,
+    /// `framework.json` and `app.json`.
+    pub(super) files: (Option<Value>, Option<Value>),
     /// What could not be read.
-    pub(super) warnings: Vec<Warning>,
+    pub(super) warnings: FileWarnings,
 }
 
 impl Beside {
@@ -90,16 +90,12 @@ impl Beside {
                 let warning =
                     Warning::new(format!("{name} beside the profile is left out: {error}"));
                 messages.warning(None, &warning);
-                warnings.push(warning);
+                warnings.push((shown(&options.profile), warning));
                 None
             })
         };
-        let [framework, app] = BESIDE.map(&mut read);
-        Self {
-            framework,
-            app,
-            warnings,
-        }
+        let files = BESIDE.map(&mut read).into();
+        Self { files, warnings }
     }
 }
 

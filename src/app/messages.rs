@@ -2,8 +2,8 @@
 
 use crate::message::Warning;
 use crate::progress::{Progress, bars};
-use crate::report::terminal::{Screen, Severity, TextStyle};
-use crate::report::{Units, printable};
+use crate::report::terminal::{self, Screen, Severity, TextStyle};
+use crate::report::{Part, Report, Section, Units, printable};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
@@ -38,6 +38,16 @@ impl Messages {
         let head = self.look.toned(Severity::Notable, "warning:");
         let file = file.map_or(String::new(), |file| format!("{file}: "));
         self.write(-1, format_args!("{head} {file}{}", printable(warning)));
+    }
+
+    /// The sections of a report that are wanted; a proof is for who wants to know more.
+    pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
+        for (section, line) in terminal::sections(report, &self.look, is_wanted) {
+            match section.part {
+                Part::Proof => self.info(line),
+                _ => self.summary(line),
+            }
+        }
     }
 
     /// A result for people.

@@ -27,7 +27,6 @@ use crate::progress::{Progress, Unit};
 use crate::report::{Detail, printable};
 use crate::search::{SearchError, SearchRequest, SearchResult, search_with};
 use crate::solve::{Limits, SolveError, lp};
-use crate::witnesses::are_refused;
 use anyhow::{Context, Result};
 use cli::Command;
 use messages::Messages;
@@ -162,10 +161,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let mut analysis = ManuallyDrop::new(input::read(options, messages)?);
     if options.wants_report() {
         let beside = input::Beside::read(options, messages);
-        let warnings = beside.warnings.into_iter();
-        let warnings = warnings.map(|warning| (shown(&options.profile), warning));
-        analysis.warnings.extend(warnings);
-        (analysis.framework, analysis.app) = (beside.framework, beside.app);
+        analysis.warnings.extend(beside.warnings);
+        (analysis.framework, analysis.app) = beside.files;
     }
     if let (Some(own), Some(path)) = (&calibration, &options.calibration)
         && let Some(warning) = own.warning()
@@ -223,19 +220,15 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     if let Some(plan) = &mut report.plan {
         plan::add_commands(plan, options, positions);
     }
-    let has_verdict = !are_refused(&report.contradictions);
     let outputs = Outputs {
-        options,
-        messages,
         tables,
         found,
         lp,
         diagnosis,
-        report,
         earlier,
+        ..Outputs::new(options, messages, report)
     };
-    let exit = outputs.print(out)?;
-    Ok(if has_verdict { exit } else { Exit::Unreadable })
+    outputs.print(out)
 }
 
 /// Refuses an option that acts on nothing that is requested. A command line of the original

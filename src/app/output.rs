@@ -4,13 +4,12 @@ use super::messages::Messages;
 use super::plan::next_steps;
 use super::stdout::Sections;
 use super::{Exit, Options, export, refused};
-use crate::analysis::shown;
 use crate::limits;
-use crate::message::Warning;
+use crate::message::{Warning, shown};
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
 use crate::report::{
-    Format, LAYER_LIST, PlanFacts, Report, Split, Table, plan_table, short_plan_table, sweep_table,
+    Form, Format, LAYER_LIST, Part, PlanFacts, Report, Section, Table, plan_table, sweep_table,
     terminal,
 };
 use crate::search::{Outcome, SearchResult};
@@ -60,7 +59,7 @@ pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
 }
 
 /// How a run ends that gives a verdict.
-pub(super) fn exit_of(fits: bool) -> Exit {
+fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
@@ -73,9 +72,29 @@ fn modules(options: &Options) -> Modules<'_> {
     }
 }
 
-impl Outputs<'_> {
+impl<'a> Outputs<'a> {
+    /// Only a report.
+    pub(super) fn new(options: &'a Options, messages: Messages, report: Report) -> Self {
+        Self {
+            options,
+            messages,
+            tables: Vec::new(),
+            found: None,
+            lp: String::new(),
+            diagnosis: Vec::new(),
+            report,
+            earlier: None,
+        }
+    }
+
     /// Prints everything, results to `out`, and says how the run ends.
     pub(super) fn print(&self, out: &mut impl Write) -> Result<Exit> {
+        let exit = self.print_all(out)?;
+        let has_verdict = self.report.has_verdict();
+        Ok(if has_verdict { exit } else { Exit::Unreadable })
+    }
+
+    fn print_all(&self, out: &mut impl Write) -> Result<Exit> {
         let count = self.count();
         let mut sections = Sections::new(out, self.options.format, count);
         for table in &self.tables {
@@ -98,8 +117,13 @@ impl Outputs<'_> {
             self.messages,
         )?;
         if self.options.explain {
-            let explained = terminal::explain(&self.report, self.messages.look());
-            self.messages.summary(explained);
+            let explained = |own: &Section| own.part == Part::Explanation;
+            self.messages.sections(&self.report, explained);
+        }
+        if let Some(fit) = &self.report.fit {
+            self.messages
+                .sections(&self.report, |own| own.part == Part::Answer);
+            return Ok(exit_of(fit.fits));
         }
         if self.compare(&mut sections)? {
             exit = Exit::DoesNotFit;
@@ -122,17 +146,15 @@ impl Outputs<'_> {
     /// Prints what the search found; the exit code says whether it fits.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let report = &self.report;
-        if let Some(sweep) = &report.sweep {
-            sections.table(&sweep_table(sweep, report.pseudo_layers).without("Of the limit"))?;
+        if report.sweep.is_some() {
+            sections.table(&sweep_table(report).shown_in(Form::Csv))?;
         }
-        let for_people = self.options.format == Format::Table;
-        if let Some(plan) = &report.plan {
-            let table = if for_people {
-                short_plan_table
-            } else {
-                plan_table
-            };
-            sections.table(&table(plan, report.pseudo_layers))?;
+        if report.plan.is_some() {
+            let table = plan_table(report);
+            sections.table(&match self.options.format {
+                Format::Table => table.shown_in(Form::Terminal),
+                _ => table,
+            })?;
         }
         let Some(split) = &report.split else {
             return Ok(Exit::Done);
@@ -153,12 +175,10 @@ impl Outputs<'_> {
             .as_ref()
             .filter(|_| !self.options.wants_verdict())
         {
-            return Ok(self.print_plan(plan, split));
+            return Ok(self.print_plan(plan));
         }
-        self.print_verdict(split);
-        for line in terminal::plan(report, self.messages.look()) {
-            self.messages.summary(line);
-        }
+        self.print_verdict();
+        self.messages.sections(report, |own| own.part == Part::Plan);
         let is_in_time = report.step.as_ref().is_none_or(|step| step.is_within);
         Ok(exit_of(
             split.fits && is_in_time || !self.options.wants_verdict(),
@@ -166,13 +186,12 @@ impl Outputs<'_> {
     }
 
     /// Says what is recommended, or why nothing fits.
-    fn print_plan(&self, plan: &PlanFacts, split: &Split) -> Exit {
+    fn print_plan(&self, plan: &PlanFacts) -> Exit {
         if plan.rows.is_empty() {
-            self.print_verdict(split);
+            self.print_verdict();
         }
-        for line in terminal::plan(&self.report, self.messages.look()) {
-            self.messages.summary(line);
-        }
+        self.messages
+            .sections(&self.report, |own| own.part == Part::Plan);
         let first = plan.rows.first();
         let framework = self.report.pipeline.as_ref().map(|own| own.framework);
         for line in first
@@ -186,9 +205,8 @@ impl Outputs<'_> {
     }
 
     /// Says how the split is, for people.
-    fn print_verdict(&self, split: &Split) {
+    fn print_verdict(&self) {
         let (report, messages) = (&self.report, self.messages);
-        let look = messages.look();
         if let Some(Outcome::Greedy(greedy)) = self.found.as_ref().map(|found| &found.outcome) {
             messages.summary(format_args!(
                 "greedy: {} at {} of the memory of a tile and at least {} layers in a stage",
@@ -197,22 +215,11 @@ impl Outputs<'_> {
                 greedy.min_layers
             ));
         }
-        for line in terminal::pipeline(report, look) {
-            messages.summary(line);
-        }
-        if !(self.options.solve && self.options.format == Format::Table) {
-            messages.summary(terminal::table(report, split, look));
-        }
-        messages.summary(terminal::verdict(report, split, look));
-        for line in terminal::step(report, look) {
-            messages.summary(line);
-        }
-        if let Some(line) = terminal::proof(report) {
-            messages.info(line);
-        }
-        for line in terminal::remarks(report, look) {
-            messages.summary(line);
-        }
+        let is_printed = self.options.solve && self.options.format == Format::Table;
+        messages.sections(report, |own| match own.part {
+            Part::Answer => !(is_printed && own.id == "split"),
+            part => part == Part::Proof,
+        });
     }
 
     /// Prints what changed. True when the model fitted and no longer does.
@@ -236,9 +243,7 @@ impl Outputs<'_> {
     fn print_coverage(&self) {
         /// Below this percentage the operations explain too little.
         const ENOUGH: i128 = 95;
-        let Some(line) = terminal::coverage(&self.report, self.messages.look()) else {
-            return;
-        };
+        let line = terminal::text(&self.report, self.messages.look(), &[Part::Coverage]);
         let coverage = self.report.memory.coverage.iter();
         let mut misses = coverage.map(|own| (i128::from(own.rest), i128::from(own.recorded)));
         if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
@@ -246,7 +251,7 @@ impl Outputs<'_> {
                 "less than {ENOUGH} % is explained: {line}; see with --diagnose what is missing"
             ));
             self.messages.warning(None, &warning);
-        } else {
+        } else if !line.is_empty() {
             self.messages.summary(line);
         }
     }

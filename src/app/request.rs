@@ -214,12 +214,19 @@ fn constraints(options: &Options, positions: &Positions) -> Result<Vec<Constrain
     }
     for layer in &options.cut_after {
         let source = format!("--cut-after {layer}");
-        add(Rule::CutAfter(position(positions, layer, &source)?), source);
+        add(
+            Rule::CutAfter {
+                position: position(positions, layer, &source)?,
+            },
+            source,
+        );
     }
     for layer in &options.no_cut_after {
         let source = format!("--no-cut-after {layer}");
         add(
-            Rule::NoCutAfter(position(positions, layer, &source)?),
+            Rule::NoCutAfter {
+                position: position(positions, layer, &source)?,
+            },
             source,
         );
     }

@@ -1,7 +1,7 @@
 //! Standard output: in sections that a program can tell apart, until its reader
 //! has had enough.
 
-use crate::report::{Format, Report, Split, Table, stage_table, terminal, write_stages};
+use crate::report::{Form, Format, Report, Split, Table, stage_table, write_stages};
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -110,7 +110,10 @@ impl<'a, W: Write> Sections<'a, W> {
         self.name("solve")?;
         match self.format {
             Format::Auto | Format::Json => write_stages(split, self.out),
-            Format::Table => terminal::stage_rows(report).write(self.format, self.out),
+            Format::Table => {
+                let stages = stage_table(report).shown_in(Form::Terminal);
+                stages.write(self.format, self.out)
+            }
             Format::Tsv | Format::Csv => stage_table(report).write(self.format, self.out),
         }
     }

@@ -43,6 +43,22 @@ pub(super) enum ItemHead {
     Other,
 }
 
+impl From<PlainHead> for ItemHead {
+    /// As ciborium's decoder tells it.
+    #[inline(always)]
+    fn from(head: PlainHead) -> Self {
+        match head.major {
+            0 => ItemHead::Uint(head.argument),
+            2 => ItemHead::Bytes(head.argument),
+            3 => ItemHead::Text(head.argument),
+            4 => ItemHead::Array(head.argument),
+            5 => ItemHead::Map(head.argument),
+            6 => ItemHead::Tag(head.argument),
+            _ => ItemHead::Other,
+        }
+    }
+}
+
 /// Why the bytes are no head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BadHead {
@@ -60,12 +76,12 @@ impl ItemHead {
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
         match PlainHead::decode(bytes) {
-            Some(head) => Ok((head.item(), head.len)),
+            Some(head) => Ok((head.into(), head.len)),
             None => Self::decode_any(bytes),
         }
     }
 
-    /// The same for any head.
+    /// Decodes any head.
     pub fn decode_any(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
         let mut decoder = Decoder::from(bytes);
         let item = match decoder.pull() {

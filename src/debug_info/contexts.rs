@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use super::cbor::{Count, ItemHead, Items};
-use super::context::{ContextRecord, Draft, Field};
+use super::cbor::{Count, Fault, ItemHead, Items};
+use super::context::{ContextRecord, Draft};
 use super::damage::Anomalies;
 use super::error::DebugInfoError;
-use super::reader::Stop;
+use super::keys::Field;
 use super::strings::{Interner, Texts};
 
 /// What was read of an array of contexts, in the order of the file.
@@ -16,6 +16,24 @@ pub(super) struct Contexts {
     pub fields: Vec<(Field, u32)>,
     pub interner: Interner,
     pub oddities: Anomalies,
+}
+
+/// Why reading ends before the document does.
+pub(super) enum Stop {
+    Fault(Fault),
+    Error(DebugInfoError),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Stop::Fault(fault)
+    }
+}
+
+impl From<DebugInfoError> for Stop {
+    fn from(error: DebugInfoError) -> Self {
+        Stop::Error(error)
+    }
 }
 
 impl Contexts {

@@ -12,6 +12,7 @@ mod contexts;
 mod damage;
 mod error;
 mod index;
+mod keys;
 mod plain;
 mod reader;
 mod stretches;
@@ -30,9 +31,9 @@ use context::{ContextRecord, NO_NAME};
 use index::IdIndex;
 use strings::Texts;
 
-pub use context::{Field, SoftwareLayer};
 pub use damage::{Damage, Truncation};
 pub use error::DebugInfoError;
+pub use keys::{Field, SoftwareLayer};
 
 /// The position of a context in a [`DebugInfo`], from 0 in the order of the
 /// file.
@@ -64,7 +65,7 @@ impl DebugInfo {
         Self::read_with(path, &Progress::new())
     }
 
-    /// The same, counting bytes.
+    /// Reads the file, counting bytes.
     ///
     /// # Errors
     /// As [`DebugInfo::read`].

@@ -1,7 +1,6 @@
 //! A short cut for the most common heads of items, and for values that have no
 //! others.
 
-use super::cbor::ItemHead;
 use super::window;
 use crate::limits;
 
@@ -13,8 +12,8 @@ const _: () = assert!(window::SIZE <= limits::NESTED_ITEMS);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlainHead {
     /// What it is: the first three bits (RFC 8949, section 3.1).
-    major: u8,
-    argument: u64,
+    pub major: u8,
+    pub argument: u64,
     /// The length of the head, in bytes.
     pub len: usize,
 }
@@ -39,20 +38,6 @@ impl PlainHead {
             argument,
             len,
         })
-    }
-
-    /// The same as ciborium's decoder tells it.
-    #[inline(always)]
-    pub fn item(self) -> ItemHead {
-        match self.major {
-            0 => ItemHead::Uint(self.argument),
-            2 => ItemHead::Bytes(self.argument),
-            3 => ItemHead::Text(self.argument),
-            4 => ItemHead::Array(self.argument),
-            5 => ItemHead::Map(self.argument),
-            6 => ItemHead::Tag(self.argument),
-            _ => ItemHead::Other,
-        }
     }
 }
 
@@ -85,6 +70,7 @@ pub(super) fn plain_value(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::debug_info::cbor::ItemHead;
 
     /// Heads with each first byte and with arguments of all lengths.
     fn heads() -> impl Iterator<Item = Vec<u8>> {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::cbor::{Count, Fault, ItemHead, Items};
 use super::context::{ContextRecord, Draft, NO_NAME};
-use super::contexts::{Contexts, too_many};
+use super::contexts::{Contexts, Stop, too_many};
 use super::damage::{Anomalies, Truncation};
 use super::error::{DebugInfoError, looks_like};
 use super::strings::Texts;
@@ -20,12 +20,6 @@ const HEAD: usize = 64;
 /// The longest key of the document that is looked at, in bytes.
 const LONGEST_KEY: u64 = "stringTable".len() as u64;
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
-
-/// Why reading ends before the document does.
-pub(super) enum Stop {
-    Fault(Fault),
-    Error(DebugInfoError),
-}
 
 /// What reads contexts at the beginning of their array: how many it likes. It
 /// leaves the items after them, and what is to come of the array.
@@ -53,18 +47,6 @@ impl StoppedAt {
         match self {
             StoppedAt::End(offset) | StoppedAt::Damage(offset) => offset,
         }
-    }
-}
-
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Self {
-        Stop::Fault(fault)
-    }
-}
-
-impl From<DebugInfoError> for Stop {
-    fn from(error: DebugInfoError) -> Self {
-        Stop::Error(error)
     }
 }
 

@@ -45,7 +45,7 @@ impl RangeCosts {
         }
     }
 
-    /// The same in a pipeline of at most `stages` stages: `peaks(range, after)`
+    /// The costs in a pipeline of at most `stages` stages: `peaks(range, after)`
     /// belongs to a range with `after` stages after it; `u64::MAX` is more than any
     /// limit.
     ///
@@ -68,7 +68,7 @@ impl RangeCosts {
         }
     }
 
-    /// The same with what was learnt of stages, of at most `stages` in a split. It
+    /// The costs with what was learnt of stages, of at most `stages` in a split. It
     /// matters where they are, so the costs depend on how many come after them even
     /// where they did not before.
     pub(super) fn learning(&self, learnt: &Learnt, stages: usize) -> Self {

@@ -7,6 +7,8 @@ use crate::model::{
     CodeKind, EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram,
 };
 use crate::profile::TileBytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -43,22 +45,26 @@ enum CountedBy {
     Overhead,
 }
 
-/// Who explains the bytes of one tile at its fullest step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Who explains the bytes of the fullest tile at its fullest step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CoverageFacts")]
 pub struct Coverage {
     /// The tile.
     pub tile: u32,
-    /// Bytes that the compiler recorded.
+    /// What the compiler recorded.
     pub recorded: u64,
-    /// Bytes of operations that have a layer by their names.
+    /// Operations that have a layer by their names.
     pub layers: u64,
-    /// Bytes of other operations, which were assigned to places.
+    /// Other operations, which were assigned to places.
     pub assigned: u64,
     /// Those of them that count in several places only because an operation
     /// that reaches over the model touches these.
+    #[serde(default)]
     pub by_touch: u64,
-    /// Bytes that every stage needs, and gaps.
+    /// What belongs to no operation.
     pub overhead: u64,
+    /// What nothing explains; below 0 when more is predicted than recorded.
+    pub rest: i64,
 }
 
 impl Coverage {
@@ -71,12 +77,14 @@ impl Coverage {
         }
     }
 
-    /// The bytes that nothing explains; below 0 when more is predicted than
-    /// was recorded.
-    pub fn rest(&self) -> i128 {
-        let explained =
-            u128::from(self.layers) + u128::from(self.assigned) + u128::from(self.overhead);
-        i128::from(self.recorded) - explained as i128
+    /// With what nothing explains.
+    fn with_rest(self) -> Self {
+        let explained = [self.layers, self.assigned, self.overhead].map(i128::from);
+        let rest = i128::from(self.recorded) - explained.iter().sum::<i128>();
+        Self {
+            rest: i64::try_from(rest).unwrap_or(i64::MIN),
+            ..self
+        }
     }
 }
 
@@ -177,10 +185,10 @@ impl MemoryModel<'_> {
                 coverage.by_touch += u64::from(item.bytes);
             }
         }
-        Some(coverage)
+        Some(coverage.with_rest())
     }
 
-    /// The same at the memory peak for each category of lowered variables that
+    /// Who explains the memory peak, for each category of lowered variables that
     /// is live there, by name. What vertices need is under the first of its
     /// categories.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
@@ -205,6 +213,8 @@ impl MemoryModel<'_> {
             }
         }
         by_category.retain(|_, coverage| *coverage != Coverage::default());
+        let all = by_category.values_mut();
+        all.for_each(|coverage| *coverage = coverage.with_rest());
         by_category
     }
 

@@ -36,7 +36,7 @@ impl Learnt {
             })
     }
 
-    /// The same for a pipeline of which no stage was compiled: what goes by the place.
+    /// For a pipeline of which no stage was compiled: what goes by the place.
     pub fn carried(&self) -> Self {
         Self {
             stages: Vec::new(),

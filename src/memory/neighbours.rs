@@ -128,7 +128,7 @@ impl<const N: usize> NeighbourUses<N> {
         &self.numbers
     }
 
-    /// The same, with the bytes by lane.
+    /// These numbers, with the bytes by lane.
     pub(super) fn with_bytes(&self) -> impl Iterator<Item = (u32, &[u32; N])> + '_ {
         self.numbers.iter().copied().zip(&self.bytes)
     }

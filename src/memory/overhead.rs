@@ -188,7 +188,7 @@ pub(super) fn explained(
     parts.into_par_iter().flat_map_iter(on).collect()
 }
 
-/// The same by one thread.
+/// What one thread does of it.
 fn explained_on(
     model: &Model,
     rules: Rules,

@@ -145,7 +145,7 @@ impl LayerTraffic {
         self.crossing(|_| true)
     }
 
-    /// The same of live ranges that begin on such a step.
+    /// The bytes of live ranges that begin on such a step.
     fn crossing(&self, begins: impl Fn(u32) -> bool) -> Vec<u64> {
         let mut changes = vec![0i128; self.layers];
         let mut crossed: Vec<(u32, u32)> = Vec::new();

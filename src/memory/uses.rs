@@ -72,7 +72,7 @@ impl<'a> CountedUses<'a> {
         self.data.on_tile(tile).chain(code.into_iter().flatten())
     }
 
-    /// The same by the numbers of their uses, with their bytes.
+    /// These by the numbers of their uses, with their bytes.
     pub(super) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + use<'a> {
         let lists = self.lists(tile).into_iter();
         lists.flat_map(|(first, uses)| {

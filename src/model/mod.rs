@@ -218,7 +218,7 @@ impl Model {
         Ok(model)
     }
 
-    /// The same, keeping what finds single variables and programs by name: some
+    /// Builds the model and keeps what finds single variables and programs by name: some
     /// 20 bytes for each lowered variable. Contexts that are given away are freed as
     /// soon as they are no longer needed.
     ///

@@ -32,7 +32,7 @@ pub struct LiveVariables {
     pub count: u64,
     /// The bytes of all of them.
     pub bytes: u64,
-    /// The same by category, most bytes first.
+    /// These bytes by category, most first.
     pub categories: Vec<(Box<str>, u64)>,
     /// The largest of them, the largest first.
     pub largest: Vec<NamedVariable>,

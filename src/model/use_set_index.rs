@@ -51,7 +51,7 @@ impl UseSetIndex {
         renew(&profile.region_variables, &mut self.of_regions);
     }
 
-    /// The same with what the program does with each: where it is several things, the
+    /// The sets that a program uses, with what it does with each: where it is several things, the
     /// one that writes.
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let own = &profile.programs.all[program as usize];

@@ -54,7 +54,7 @@ impl VariableGroups {
         Self::sorted((tiles, classes), groups.len(), tile, group)
     }
 
-    /// The same for groups by their positions below `count`, each with a tile; some are
+    /// Sorts groups by their positions below `count`, each with a tile; some are
     /// none. There are so many tiles and classes.
     pub(super) fn sorted(
         (tiles, classes): (u32, usize),
@@ -100,7 +100,7 @@ impl VariableGroups {
         Self::from_numbered(&uses, counts, groups)
     }
 
-    /// The same for groups by the numbers of their uses, each a class and a use set.
+    /// From groups by the numbers of their uses, each a class and a use set.
     /// `None` also when the uses are not in order or a group has one that is not there.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
@@ -159,7 +159,7 @@ impl VariableGroups {
         self.uses_on_tile(tile).iter().map(group)
     }
 
-    /// The same groups by the numbers of their uses, in the order of these.
+    /// These groups by the numbers of their uses, in the order of these.
     pub fn uses_on_tile(&self, tile: u32) -> &[TileUse] {
         let tile = tile as usize;
         &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]

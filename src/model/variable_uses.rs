@@ -62,7 +62,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// The same for reading.
+    /// What belongs to a class and a use set; the default where there is nothing.
     #[inline]
     pub(super) fn of(&self, class: u32, set: u32) -> T {
         let (first, value) = self.first[class as usize];

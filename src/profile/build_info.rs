@@ -26,7 +26,7 @@ pub struct BuildInfo {
     /// The options of the compilation that were not left at their defaults, by
     /// name (`compilation_parameters`).
     pub compilation_options: Vec<ChosenOption>,
-    /// The same for the target (`target_parameters`).
+    /// Options of the target (`target_parameters`).
     pub target_options: Vec<ChosenOption>,
 }
 

@@ -1,8 +1,7 @@
 //! The values of one row, checked for what belongs there.
 
-use super::database::DUPLICATE;
 use super::encoding::BlobError;
-use super::error::ProfileError;
+use super::error::{DUPLICATE, ProfileError};
 use super::stored_rows::Record;
 use super::tile_bytes::TileBytes;
 use rusqlite::Row;
@@ -143,7 +142,7 @@ impl<'r> Cells<'r> {
         ProfileError::cell(self.table, column, key, problem)
     }
 
-    /// The same for a blob that could not be decoded.
+    /// What is wrong with a blob that could not be decoded.
     pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> ProfileError + '_ {
         move |error| self.problem(column, error)
     }

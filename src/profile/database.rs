@@ -12,9 +12,6 @@ use rusqlite::Connection;
 use std::cell::Cell;
 use std::path::Path;
 
-/// What is wrong with an id that several rows have.
-pub(super) const DUPLICATE: &str = "duplicate id";
-
 /// An open profile.
 pub(super) struct Database {
     source: Source,

@@ -9,6 +9,9 @@ use thiserror::Error;
 /// The first number of the formats that are read; 3 since profiles are SQLite.
 pub(super) const KNOWN_MAJOR: u64 = 3;
 
+/// What is wrong with an id that several rows have.
+pub(super) const DUPLICATE: &str = "duplicate id";
+
 /// Why a profile could not be read. The caller adds the file's name.
 #[derive(Debug, Error)]
 pub enum ProfileError {

@@ -2,7 +2,7 @@
 
 use super::ProfileError;
 use super::cells::Cells;
-use super::database::DUPLICATE;
+use super::error::DUPLICATE;
 use rustc_hash::FxHashMap;
 
 /// Positions of the rows of a table by their ids.
@@ -46,7 +46,7 @@ impl Ids {
         Ok(Self(IdLookup::Map(map)))
     }
 
-    /// The same for the ids of a table's column, with an error that names it.
+    /// The positions of the ids of a table's column, with an error that names it.
     pub(super) fn of(
         table: &'static str,
         column: &'static str,

@@ -113,7 +113,7 @@ impl Profile {
         self.variables.label_of = Vec::new();
     }
 
-    /// The same, counting rows.
+    /// Reads the profile, counting rows.
     ///
     /// # Errors
     /// As [`Profile::read`].

@@ -1,8 +1,9 @@
 //! Reading the program tree (`programs`, `program_types`, `control_programs`),
 //! with what hangs on it.
 
-use super::database::{DUPLICATE, Database};
+use super::database::Database;
 use super::encoding::decode_list;
+use super::error::DUPLICATE;
 use super::ids::{Ids, insert_once, position};
 use super::program_types::Details;
 use super::programs::{ProgramRow, Programs};

@@ -34,7 +34,7 @@ pub struct RecordedCategory {
 pub struct RecordedTile {
     /// Distinct bytes in use, without gaps.
     pub total: u64,
-    /// The same with the gaps between variables
+    /// These bytes with the gaps between variables
     /// (`total_including_gaps`); `None` when the profile lacks the column.
     pub with_gaps: Option<u64>,
     /// Variables that are live on every step.

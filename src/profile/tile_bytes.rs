@@ -33,7 +33,7 @@ impl TileBytes {
         Self::collect(Runs::new(blob), tiles, blob.is_empty())
     }
 
-    /// The same for a plain list.
+    /// From a plain list.
     pub(super) fn from_list(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
         let values = Varints::new(blob).map(|v| v.map(|value| Run { count: 1, value }));
         Self::collect(values, tiles, blob.is_empty())
@@ -120,7 +120,7 @@ impl TileBytes {
         Ok(Self { runs: runs.into() })
     }
 
-    /// The same where each run is looked at once, and then each tile.
+    /// Looks at each run once, and then at each tile.
     fn sum_of_many(parts: &[(&[TileRun], u64)], tiles: u32) -> Result<TileBytes, u32> {
         // Runs change the sum at their two ends only.
         let mut changes = vec![0i128; tiles as usize + 1];

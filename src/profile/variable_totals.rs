@@ -189,7 +189,7 @@ mod tests {
     fn sums_over_steps_are_compared_at_every_step() {
         let own = [(0, 10), (2, 5), (7, -15)];
         assert_eq!(furthest(&own, &own), Some((0, [10, 10], 15)));
-        // The same at the end, and in between one begins a step late.
+        // Alike at the end, and in between one begins a step late.
         assert_eq!(
             furthest(&own, &[(0, 10), (3, 5), (7, -15)]),
             Some((2, [15, 10], 15))

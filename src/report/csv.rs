@@ -9,28 +9,18 @@
 //! where the
 //! profile has none. `In`, `Out` and `None` are the pseudo-layers.
 
-use super::{Format, Report, tables};
+use super::sections::tables_of;
+use super::{Format, Report};
 use std::io::{self, Write};
 
-/// Writes both tables.
+/// Writes all tables that programs read.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    if report.fit.is_some() {
-        for table in super::fit_tables(report) {
-            writeln!(out, "# {}", table.name)?;
-            table.write(Format::Csv, out)?;
-        }
-        return Ok(());
-    }
-    let stages = report.split.as_ref().map(|_| tables::stages(report));
-    for table in stages.into_iter().chain([tables::layers(report)]) {
+    for table in tables_of(report) {
         writeln!(out, "# {}", table.name)?;
-        let table = table.without("Of the limit");
-        table
-            .without_zeros(&[tables::LEARNT])
-            .write(Format::Csv, out)?;
+        table.write(Format::Csv, out)?;
     }
     Ok(())
 }

@@ -189,7 +189,7 @@ fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
                 coverage.layers,
                 coverage.assigned,
                 coverage.overhead,
-                coverage.rest(),
+                coverage.rest,
             ],
         );
     }

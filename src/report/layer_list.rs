@@ -1,7 +1,7 @@
 //! What a layer regex found, layer by layer, and the largest operations that it
 //! missed.
 
-use super::table::{Column, Kind, Table, cells};
+use super::table::{Column, ForPeople, Kind, Table, cells};
 use crate::memory::{MemoryModel, Parts};
 use crate::model::{Layering, Model, NO_LAYER, Operation, Placement};
 use rustc_hash::FxHashSet;
@@ -20,6 +20,14 @@ const LAYERS: [Column; 7] = [
     Column::new("Last step", Kind::Count, ""),
     Column::new("First operation", Kind::Name, ""),
     Column::new("Largest operation", Kind::Name, ""),
+];
+
+const LAYERS_FOR_PEOPLE: [ForPeople; 5] = [
+    ("Layer", true),
+    ("Operations", true),
+    ("Bytes", true),
+    ("First step", true),
+    ("Last step", true),
 ];
 
 /// What one layer has.
@@ -54,18 +62,23 @@ fn layers(model: &Model, layering: &Layering, memory: &MemoryModel<'_>, parts: &
     let rows = rows(model, layering, parts);
     let name = |operation: usize| &*model.operations[operation].name;
     let alone = memory.single_layers();
-    let mut table = Table::new(LAYER_LIST, &LAYERS);
+    let mut table = Table {
+        for_people: &LAYERS_FOR_PEOPLE,
+        ..Table::new(LAYER_LIST, &LAYERS)
+    };
     let layers = layering.names.iter().zip(rows).zip(&alone).skip(1);
     for ((layer, row), memory) in layers {
+        let bytes = memory.sums().total();
         let cells = cells![
             layer.as_str(),
             row.operations,
-            memory.sums().total(),
+            bytes,
             row.steps.map(|(first, _)| first),
             row.steps.map(|(_, last)| last),
             row.first.map(name),
             row.largest.map(|(operation, _)| name(operation)),
         ];
+        table.bars.push((bytes, None));
         table.row("", cells);
     }
     table

@@ -4,8 +4,9 @@
 //! makes it (`build`), and every output form is a pure function of it: `json`,
 //! `csv`, `markdown` and `html` in files, [`emit`] and tables on standard output,
 //! [`terminal`] on standard error, and [`compare`] with an earlier one. What
-//! several forms show is in one place: rows and columns in `tables`, sentences in
-//! `sentences`, names of layers in `layer_names`.
+//! several forms show is in one place: `sections` has what each form shows and in which
+//! order, `tables` rows and columns, `sentences` what is said, `layer_names` the names of
+//! layers.
 //!
 //! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
 //! both ends of a range of steps are inclusive. Tiles and stages count from 0.
@@ -24,6 +25,7 @@ mod csv;
 mod diagnosis;
 mod downsample;
 pub mod emit;
+mod fields;
 mod fit;
 #[cfg(test)]
 mod hostile;
@@ -40,10 +42,12 @@ mod provenance;
 #[cfg(test)]
 mod pseudo_layer_forms;
 mod recorded;
+mod sections;
 mod sentences;
 mod split;
 mod step;
 mod table;
+mod table_forms;
 mod tables;
 pub mod terminal;
 #[cfg(test)]
@@ -61,7 +65,6 @@ pub use breakdown::{affinity, communication, layers, operations, totals};
 pub use build::{Detail, Inputs, PageVariables, Peaks};
 pub use csv::write as write_csv;
 pub use diagnosis::tables as diagnosis;
-pub use fit::tables::all as fit_tables;
 pub use fit::{
     Against, AgainstError, CalibratedIpu, CalibratedModel, Calibration, CalibrationError,
     CalibrationFormat, CutElsewhere, Fit, FitInputs, IpuFit, LearntPart, MatchedBy, NamedBytes,
@@ -74,20 +77,24 @@ pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use markdown::text as markdown;
 pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVariable};
-pub use plan::{PlanFacts, PlanRow, short_table as short_plan_table, table as plan_table};
+pub use plan::{PlanFacts, PlanRow, table as plan_table};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{
-    CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
-    RecordedMemory, StageCycles, TileTotals,
+    CategoryBytes, Execution, ExecutionSource, LayerCycles, LayerMemory, RecordedMemory,
+    StageCycles, TileTotals,
 };
+pub use sections::{Part, Section, tables_of};
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
 pub use step::StepFacts;
-pub use table::{Format, Table};
+pub use table::{Form, Table};
+pub use table_forms::Format;
 pub use tables::{stages as stage_table, sweep as sweep_table};
 pub use text::printable;
 pub use tile_map::{TileCategory, TileMap, TileVariables, VariableKind};
 pub use units::Units;
-pub use what_if::{BestSplit, CheckedConstraint, CheckedRule, WhatIf};
+pub use what_if::{BestSplit, CheckedConstraint, WhatIf};
+
+pub use crate::memory::Coverage as CoverageFacts;
 
 use crate::message::Warning;
 use crate::model::PseudoLayers;
@@ -193,6 +200,37 @@ pub struct Report {
 const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
+    /// What was recorded, and nothing else.
+    fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
+        Self {
+            format: DocumentFormat::PoplinerReport,
+            version: VERSION,
+            provenance,
+            memory,
+            pseudo_layers: PseudoLayers::default(),
+            layers: Vec::new(),
+            pipeline: None,
+            split: None,
+            proof: None,
+            refusal: None,
+            given: None,
+            constraints: Vec::new(),
+            tied_weights: Vec::new(),
+            shared_variables: Vec::new(),
+            cuts: Vec::new(),
+            liveness: None,
+            live_steps: None,
+            sweep: None,
+            plan: None,
+            what_if: None,
+            step: None,
+            execution: None,
+            fit: None,
+            warnings: Vec::new(),
+            contradictions: Vec::new(),
+        }
+    }
+
     /// Is there a verdict, or is what the report is made from not whole?
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)

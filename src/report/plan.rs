@@ -1,11 +1,11 @@
 //! Whole configurations: how many IPUs, which pipeline, which split.
 
+use super::fields::{Field, fields, items};
 use super::sentences::{Sentence, say};
-use super::table::{Cell, Column, Kind, Table, cells};
+use super::table::{Cell, ForPeople, Table};
 use super::text::ipus;
 use super::{LayerNames, Report};
 use crate::memory::{Pipeline, Recompute, Schedule};
-use crate::model::PseudoLayers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,67 +65,49 @@ pub struct PlanRow {
     pub command: String,
 }
 
-const PLAN: [Column; 14] = [
-    Column::new("IPUs", Kind::Count, "/ipus"),
-    Column::new("Replicas", Kind::Count, "/replicas"),
-    Column::text("Schedule"),
-    Column::text("Recompute"),
-    Column::new("Peak memory", Kind::Bytes, "/fullest_tile_bytes"),
-    Column::new("Of the limit", Kind::Share, ""),
-    Column::new("Micro-batches", Kind::Count, "/micro_batches"),
-    Column::new("Cycles of a step", Kind::Count, "/cycles"),
-    Column::text("Step (ms)"),
-    Column::text("Efficiency"),
-    Column::text("Samples a second"),
-    Column::text("In time"),
-    Column::new("Layers of each stage", Kind::Layers, ""),
-    Column::text("Command"),
+const PLAN: [Field<PlanRow>; 14] = fields![PlanRow;
+    Always "IPUs" Count (.ipus),
+    Always "Replicas" Count (.replicas),
+    Always "Schedule" Text (|own, _, _| own.schedule.to_string().into()),
+    Always "Recompute" Text (|own, _, _| own.recompute.to_string().into()),
+    Always "Peak memory" Bytes (.fullest_tile_bytes),
+    Always "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile_bytes, own.limit)),
+    Always "Micro-batches" Count (.micro_batches),
+    Always "Cycles of a step" Count (.cycles),
+    Always "Step (ms)" Text (|own, _, _| decimals(own.milliseconds, 3)),
+    Always "Efficiency" Text (|own, _, _| decimals(own.efficiency, 3)),
+    Always "Samples a second" Text (|own, _, _| decimals(own.samples_per_second, 1)),
+    Always "In time" Text (.is_within),
+    Always "Layers of each stage" Layers (.stages),
+    Always "Command" Text (.command),
 ];
 
-/// The columns that people compare by.
-const FOR_PEOPLE: [&str; 9] = [
-    "IPUs",
-    "Replicas",
-    "Schedule",
-    "Recompute",
-    "Peak memory",
-    "Of the limit",
-    "Step (ms)",
-    "Efficiency",
-    "Layers of each stage",
+const PLAN_FOR_PEOPLE: [ForPeople; 13] = [
+    ("IPUs", true),
+    ("Replicas", true),
+    ("Schedule", true),
+    ("Recompute", true),
+    ("Peak memory", true),
+    ("Of the limit", true),
+    ("Micro-batches", false),
+    ("Cycles of a step", false),
+    ("Step (ms)", true),
+    ("Efficiency", true),
+    ("Samples a second", false),
+    ("In time", false),
+    ("Layers of each stage", true),
 ];
-
-/// The same for people.
-pub fn short_table(plan: &PlanFacts, pseudo_layers: PseudoLayers) -> Table {
-    table(plan, pseudo_layers).only(&FOR_PEOPLE)
-}
 
 /// A row for each configuration.
-pub fn table(plan: &PlanFacts, pseudo_layers: PseudoLayers) -> Table {
-    let mut table = Table::of_layers("plan", &PLAN, pseudo_layers);
-    for (place, row) in plan.rows.iter().enumerate() {
-        let decimals = |number: Option<f64>, decimals: usize| {
-            number.map(|number| format!("{number:.decimals$}"))
-        };
-        let cells = cells![
-            row.ipus,
-            row.replicas,
-            row.schedule.to_string(),
-            row.recompute.to_string(),
-            row.fullest_tile_bytes,
-            Cell::Share(row.fullest_tile_bytes, row.limit),
-            row.micro_batches,
-            row.cycles,
-            decimals(row.milliseconds, 3),
-            decimals(row.efficiency, 3),
-            decimals(row.samples_per_second, 1),
-            row.is_within,
-            Cell::Stages(row.stages.clone()),
-            row.command.clone(),
-        ];
-        table.row(format!("/plan/rows/{place}"), cells);
+pub fn table(report: &Report) -> Table {
+    Table {
+        for_people: &PLAN_FOR_PEOPLE,
+        ..Table::of("plan", &[&PLAN], report, items!(report, plan?.rows))
     }
-    table
+}
+
+fn decimals(number: Option<f64>, decimals: usize) -> Cell {
+    number.map(|number| format!("{number:.decimals$}")).into()
 }
 
 /// What is recommended and why, and what was not tried.

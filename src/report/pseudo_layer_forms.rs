@@ -1,6 +1,7 @@
 //! Every form by each kind of pseudo-layers.
 
-use super::terminal::{TextStyle, explain};
+use super::Part;
+use super::terminal::{self, TextStyle};
 use super::{Report, testing::report};
 use super::{csv, html, markdown, tables};
 use crate::model::PseudoLayers;
@@ -31,13 +32,16 @@ fn forms(report: &Report) -> [(&'static str, String); 5] {
     let mut written = Vec::new();
     csv::write(report, &mut written).unwrap();
     let mut tsv = Vec::new();
-    let table = tables::sweep(report.sweep.as_ref().unwrap(), report.pseudo_layers);
+    let table = tables::sweep(report);
     table.write(Default::default(), &mut tsv).unwrap();
     [
         ("csv", String::from_utf8(written).unwrap()),
         ("sweep", String::from_utf8(tsv).unwrap()),
         ("markdown", markdown::text(report)),
-        ("explain", explain(report, &TextStyle::default())),
+        (
+            "explain",
+            terminal::text(report, &TextStyle::default(), &[Part::Explanation]),
+        ),
         ("page", html::text(report)),
     ]
 }

@@ -1,7 +1,7 @@
 //! What the profile recorded of memory and cycles, and the memory of single
 //! layers.
 
-use super::TileMap;
+use super::{CoverageFacts, TileMap};
 use crate::memory::Parts;
 use crate::model::PassCycles;
 use schemars::JsonSchema;
@@ -53,27 +53,6 @@ pub struct CategoryBytes {
     /// On the fullest tile of the recorded totals; `null` when these are not
     /// known.
     pub fullest_tile: Option<u64>,
-}
-
-/// Who explains the bytes of the fullest tile at its fullest step.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CoverageFacts {
-    /// The tile.
-    pub tile: u32,
-    /// What the compiler recorded.
-    pub recorded: u64,
-    /// Operations that have a layer by their names.
-    pub layers: u64,
-    /// Other operations, which were assigned to places.
-    pub assigned: u64,
-    /// Those of them that count in several places only because an operation
-    /// that reaches over the model touches these.
-    #[serde(default)]
-    pub by_touch: u64,
-    /// What belongs to no operation.
-    pub overhead: u64,
-    /// What nothing explains; below 0 when more is predicted than recorded.
-    pub rest: i64,
 }
 
 /// One layer as if it stood alone, without what comes with every stage.

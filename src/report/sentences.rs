@@ -1,9 +1,8 @@
 //! The sentences that several forms show, each written once.
 //!
-//! A [`Sentence`] keeps apart what is text, what is a number with its place in
-//! the JSON form, and what is a name from a file. The terminal gives amounts in
-//! the requested units, Markdown escapes names, and the page says where each
-//! number comes from. Sentences begin with a small letter and have no full stop:
+//! A [`Sentence`] keeps apart what is text, what is a number, and what is a name from a
+//! file. The terminal gives amounts in the requested units, Markdown and the page escape
+//! names. Sentences begin with a small letter and have no full stop:
 //! forms that want these add them.
 
 mod explain;
@@ -21,24 +20,38 @@ use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, TiedWe
 use crate::model::PseudoLayers;
 use crate::wording::listed;
 
+/// What is typed, or else was read, after `text`; `None` without any.
+pub(super) fn names<'a>(
+    text: &str,
+    names: impl IntoIterator<Item = &'a String>,
+) -> Option<Sentence> {
+    let names = names.into_iter().map(|own| Sentence::default().code(own));
+    let names = Sentence::join(names, ", ");
+    (!names.phrases.is_empty()).then(|| Sentence::join([say(text), names], ""))
+}
+
+/// Text that is ready to be shown as it is, such as a warning.
+pub(super) fn whole(text: String) -> Sentence {
+    Sentence::default().phrase(Phrase::List(text))
+}
+
 /// A sentence in phrases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sentence {
     pub(super) phrases: Vec<Phrase>,
 }
 
-/// A phrase of a sentence. `at` is where a number is in the JSON form, as a JSON
-/// pointer; empty where it is not there.
+/// A phrase of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Phrase {
     /// Text of this program.
     Text(String),
     /// An amount, such as `1,024 bytes`.
-    Amount { bytes: u64, at: String },
+    Amount(u64),
     /// Bytes where the unit need not be named, such as `1,024`.
-    Bytes { bytes: u64, at: String },
+    Bytes(u64),
     /// A number of things, or the index of one.
-    Count { count: u64, at: String },
+    Count(u64),
     /// Text that may come from a file.
     Name(String),
     /// Several of these, each cut short by itself.
@@ -66,19 +79,16 @@ impl Sentence {
         self.phrase(Phrase::Text(text.into()))
     }
 
-    pub(super) fn amount(self, bytes: u64, at: impl Into<String>) -> Self {
-        let at = at.into();
-        self.phrase(Phrase::Amount { bytes, at })
+    pub(super) fn amount(self, bytes: u64) -> Self {
+        self.phrase(Phrase::Amount(bytes))
     }
 
-    pub(super) fn bytes(self, bytes: u64, at: impl Into<String>) -> Self {
-        let at = at.into();
-        self.phrase(Phrase::Bytes { bytes, at })
+    pub(super) fn bytes(self, bytes: u64) -> Self {
+        self.phrase(Phrase::Bytes(bytes))
     }
 
-    pub(super) fn count(self, count: impl Into<u64>, at: impl Into<String>) -> Self {
-        let (count, at) = (count.into(), at.into());
-        self.phrase(Phrase::Count { count, at })
+    pub(super) fn count(self, count: impl Into<u64>) -> Self {
+        self.phrase(Phrase::Count(count.into()))
     }
 
     pub(super) fn name(self, name: impl Into<String>) -> Self {
@@ -144,6 +154,15 @@ pub(super) fn verdict(report: &Report) -> String {
     }
 }
 
+/// The layers of each stage, and what keeps them from fitting.
+pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Sentence {
+    let stages = Sentence::default().stages(&split.layers());
+    match fits {
+        Some(false) => Sentence::join([stages, shortfall(report, split)], " "),
+        _ => stages,
+    }
+}
+
 /// What keeps a split from fitting: it goes on from "the split".
 pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
     if !split.unplaced.is_empty() {
@@ -167,11 +186,11 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
         Some(stage) => {
             let tile = &stage.fullest_tile;
             say(begin)
-                .count(tile.tile, "")
+                .count(tile.tile)
                 .text(format!(" of stage {} is ", stage.stage))
-                .amount(tile.bytes.saturating_sub(tile.limit), "")
+                .amount(tile.bytes.saturating_sub(tile.limit))
                 .text(" over the limit of ")
-                .bytes(tile.limit, "")
+                .bytes(tile.limit)
         }
         None => say(""),
     }
@@ -181,21 +200,34 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
 pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     let split = report.split.iter();
     let layers = split.flat_map(|split| split.too_large.iter().map(move |own| (own, split.limit)));
-    let sentence = |(place, (layer, limit)): (usize, (&LayerMemory, u64))| {
+    let sentence = |(layer, limit): (&LayerMemory, u64)| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
         let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
         Sentence::default()
             .name(report.pseudo_layers.named(&layer.name))
             .text(format!("{meaning} alone needs "))
-            .amount(
-                layer.fullest_tile_bytes,
-                format!("/split/too_large/{place}/fullest_tile_bytes"),
-            )
+            .amount(layer.fullest_tile_bytes)
             .text(format!(" on tile {}, ", layer.fullest_tile))
-            .bytes(layer.fullest_tile_bytes.saturating_sub(limit), "")
+            .bytes(layer.fullest_tile_bytes.saturating_sub(limit))
             .text(" over the limit: more IPUs do not help")
     };
-    layers.enumerate().map(sentence).collect()
+    layers.map(sentence).collect()
+}
+
+/// How many tied weights are named.
+const MAX_TIED: usize = 5;
+
+/// The weights that several layers use, most bytes first.
+pub(super) fn tied_weights(report: &Report) -> Vec<Sentence> {
+    let all = &report.tied_weights;
+    let named = all.iter().take(MAX_TIED);
+    let mut lines: Vec<_> = named
+        .map(|own| tied_weight(own, report.pseudo_layers))
+        .collect();
+    if let Some(more @ 1..) = all.len().checked_sub(MAX_TIED) {
+        lines.push(say(format!("and {more} more tied weights")));
+    }
+    lines
 }
 
 /// A weight that several layers use, and which IPUs have it.
@@ -217,7 +249,7 @@ pub(super) fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -
     say("tied weight ")
         .name(&tied.weight)
         .text(" (")
-        .amount(tied.bytes, "")
+        .amount(tied.bytes)
         .text(if are_layers { ") of layers " } else { ") of " })
         .phrase(Phrase::List(listed(&names)))
         .text(format!(": {place}"))
@@ -240,7 +272,7 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
         "coverage of tile {}, the fullest with ",
         coverage.tile
     ))
-    .amount(coverage.recorded, "/memory/coverage/recorded")
+    .amount(coverage.recorded)
     .text(format!(
         ": layers {}, assigned {}{by_touch}, overhead {}, rest {}",
         share(coverage.layers.into()),
@@ -277,9 +309,9 @@ impl Sentence {
     pub(super) fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
         let phrase = |phrase: &Phrase| match phrase {
             Phrase::Text(text) => text.clone(),
-            Phrase::Amount { bytes, .. } => units.amount(*bytes),
-            Phrase::Bytes { bytes, .. } => units.short(*bytes),
-            Phrase::Count { count, .. } => grouped(*count),
+            Phrase::Amount(bytes) => units.amount(*bytes),
+            Phrase::Bytes(bytes) => units.short(*bytes),
+            Phrase::Count(count) => grouped(*count),
             Phrase::Name(name) | Phrase::Code(name) => text::printable(name),
             Phrase::List(list) => list.clone(),
             Phrase::Layers(layers) => pseudo_layers.few(layers),

@@ -4,7 +4,7 @@ use super::Report;
 use super::sentences::{Sentence, say};
 use super::text::grouped;
 use crate::search::SearchResult;
-use crate::time::{StageTimes, StepTime};
+use crate::time::{StageTimes, StepTime, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -127,11 +127,6 @@ fn slowest(times: &StageTimes, found: &SearchResult) -> usize {
     slowest.map_or(0, |(_, stage)| stage)
 }
 
-/// What is beyond any real number of cycles is shown as the highest.
-pub(super) fn narrow(cycles: u128) -> u64 {
-    u64::try_from(cycles).unwrap_or(u64::MAX)
-}
-
 /// The cycles of a step, for a table that compares splits.
 pub(super) fn cycles(step: Option<StepTime>) -> Option<u64> {
     step.map(|own| narrow(own.cycles))
@@ -147,7 +142,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     if let Some(least) = step.at_least_cycles.filter(|&least| least < step.cycles) {
         lines.push(
             say("not all splits could be tried: no step takes less than ")
-                .count(least, "/step/at_least_cycles")
+                .count(least)
                 .text(" cycles"),
         );
     }
@@ -168,7 +163,7 @@ fn time(step: &StepFacts) -> Sentence {
         false => "",
     };
     let mut line = say(format!("a step of {batches}{why} takes "))
-        .count(step.cycles, "/step/cycles")
+        .count(step.cycles)
         .text(" cycles");
     if let Some(milliseconds) = step.milliseconds {
         line = line.text(format!(", {} ms", three_digits(milliseconds)));
@@ -192,7 +187,7 @@ fn made_up_of(step: &StepFacts) -> Sentence {
         "{:.1} % of it would be enough for a full pipeline, in which stage ",
         step.efficiency * 100.0
     ))
-    .count(step.slowest_stage, "/step/slowest_stage")
+    .count(step.slowest_stage)
     .text(" is the slowest; filling and draining take ")
     .text(share(step.ramp_cycles));
     line = match step.copy_cycles {

@@ -2,38 +2,8 @@
 
 use super::LayerNames;
 use super::text::{grouped, grouped_signed, share, shown};
-use crate::escape;
 use crate::model::PseudoLayers;
-use clap::ValueEnum;
-use serde_json::Value;
 use std::borrow::Cow;
-use std::io::{self, Write};
-
-/// How results are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Format {
-    /// Aligned on a terminal; elsewhere JSON for --solve and TSV for tables.
-    #[default]
-    Auto,
-    /// Aligned columns, for people.
-    Table,
-    /// Objects with the names of the columns.
-    Json,
-    /// Columns apart by tabs.
-    Tsv,
-    /// Columns apart by commas.
-    Csv,
-}
-
-impl Format {
-    /// What `auto` means where results go.
-    pub fn on(self, is_terminal: bool) -> Self {
-        match self {
-            Format::Auto if is_terminal => Format::Table,
-            own => own,
-        }
-    }
-}
 
 /// Rows under typed columns. Each form shows it in its own way; the delimited
 /// forms are written here.
@@ -47,6 +17,10 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Row>,
+    /// The columns that people see, in their order; all where there are none.
+    pub for_people: &'static [ForPeople],
+    /// What bars beside the rows show; none where there are none.
+    pub bars: Vec<RowBar>,
 }
 
 /// A column.
@@ -60,7 +34,41 @@ pub struct Column {
     /// from that of the row, or in which `{}` means what the row has; empty
     /// where they are not there.
     pub at: Cow<'static, str>,
+    /// When it is shown.
+    pub when: When,
 }
+
+/// When a column is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Always.
+    Always,
+    /// Only to people: programs compute it themselves.
+    ForPeople,
+    /// To people where it is not 0 or empty in all rows; to programs always.
+    NotZero,
+    /// Only where it is not 0 or empty in all rows.
+    NotZeroAnywhere,
+}
+
+/// A form that tables are shown in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// For people at a terminal, where lines are short.
+    Terminal,
+    /// For people who read Markdown.
+    Markdown,
+    /// For people at a browser.
+    Page,
+    /// For programs.
+    Csv,
+}
+
+/// A column that people see, and whether there is room for it on a terminal.
+pub type ForPeople = (&'static str, bool);
+
+/// A bar beside a row: bytes, and the limit that they are held against, if there is one.
+pub type RowBar = (u64, Option<u64>);
 
 /// What the cells of a column hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +162,27 @@ impl From<String> for Cell {
     }
 }
 
+impl From<LayerNames> for Cell {
+    fn from(layers: LayerNames) -> Self {
+        Cell::Layers(layers)
+    }
+}
+
+impl From<Vec<LayerNames>> for Cell {
+    fn from(stages: Vec<LayerNames>) -> Self {
+        Cell::Stages(stages)
+    }
+}
+
+impl<T: Clone> From<&T> for Cell
+where
+    Cell: From<T>,
+{
+    fn from(cell: &T) -> Self {
+        Cell::from(cell.clone())
+    }
+}
+
 impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(cell: Option<T>) -> Self {
         cell.map_or(Cell::Empty, Into::into)
@@ -173,7 +202,14 @@ impl Column {
             name: Cow::Borrowed(name),
             kind,
             at: Cow::Borrowed(at),
+            when: When::Always,
         }
+    }
+
+    /// The column, shown at these times.
+    pub const fn shown(mut self, when: When) -> Self {
+        self.when = when;
+        self
     }
 
     /// A column of text.
@@ -198,6 +234,8 @@ impl Table {
             pseudo_layers: PseudoLayers::default(),
             columns: columns.to_vec(),
             rows: Vec::new(),
+            for_people: &[],
+            bars: Vec::new(),
         }
     }
 
@@ -232,17 +270,43 @@ impl Table {
         self.at(&places)
     }
 
-    /// The same rows without those of these columns that are 0 or empty in all
-    /// rows.
-    pub fn without_zeros(self, names: &[&str]) -> Self {
+    /// The rows with the columns that `form` shows, in their order.
+    pub fn shown_in(self, form: Form) -> Self {
+        let is_terminal = form == Form::Terminal;
+        let columns = self.for_people.iter();
+        let columns: Vec<&str> = columns
+            .filter(|(_, has_room)| *has_room || !is_terminal)
+            .map(|(name, _)| *name)
+            .collect();
+        match form {
+            Form::Csv => self.kept(|column, is_zero| match column.when {
+                When::ForPeople => false,
+                When::NotZeroAnywhere => !is_zero,
+                When::Always | When::NotZero => true,
+            }),
+            _ if columns.is_empty() || form == Form::Page => self.without_zeros(),
+            _ => self.only(&columns).without_zeros(),
+        }
+    }
+
+    /// The rows without columns that are 0 or empty in all of them and are shown only
+    /// where they are not.
+    pub fn without_zeros(self) -> Self {
+        self.kept(|column, is_zero| {
+            !is_zero || !matches!(column.when, When::NotZero | When::NotZeroAnywhere)
+        })
+    }
+
+    /// The rows with the columns that `is_kept`, which is also told which are 0 or empty in
+    /// all rows.
+    fn kept(self, is_kept: impl Fn(&Column, bool) -> bool) -> Self {
         let is_zero = |place: usize| {
             let mut cells = self.rows.iter().map(|row| &row.cells[place]);
             cells.all(|cell| matches!(cell, Cell::Number(0) | Cell::Empty))
         };
-        let places = 0..self.columns.len();
-        let places: Vec<usize> = places
-            .filter(|&place| !names.contains(&&*self.columns[place].name) || !is_zero(place))
-            .collect();
+        let places = self.columns.iter().enumerate();
+        let places = places.filter(|(place, column)| is_kept(column, is_zero(*place)));
+        let places: Vec<usize> = places.map(|(place, _)| place).collect();
         self.at(&places)
     }
 
@@ -259,8 +323,7 @@ impl Table {
     pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
         let columns = layers.iter().map(|layer| Column {
             name: Cow::Owned(layer.clone()),
-            kind: Kind::Bytes,
-            at: Cow::Borrowed(""),
+            ..Column::new("", Kind::Bytes, "")
         });
         let columns: Vec<Column> = [Column::text("Layer")].into_iter().chain(columns).collect();
         let mut table = Self::new(name, &columns);
@@ -286,7 +349,7 @@ impl Table {
     }
 
     /// A cell for programs: whole names, and numbers of digits alone.
-    fn plain(&self, cell: &Cell) -> String {
+    pub(super) fn plain(&self, cell: &Cell) -> String {
         let names = |layers: &LayerNames| self.pseudo_layers.names_of(layers).join(" ");
         match cell {
             Cell::Empty | Cell::Bar { .. } => String::new(),
@@ -306,131 +369,8 @@ impl Table {
         let row = |row: &Row| row.cells.iter().map(|cell| self.plain(cell)).collect();
         self.rows.iter().map(row).collect()
     }
-
-    /// Writes all rows, without drawings: aligned, as JSON, or under a header, each in one
-    /// line.
-    ///
-    /// # Errors
-    /// When `out` cannot be written to.
-    pub fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
-        match format {
-            Format::Table => writeln!(out, "{}", super::terminal::aligned(self)),
-            Format::Json => self.write_json(out),
-            Format::Csv => self.write_delimited(b',', out),
-            Format::Auto | Format::Tsv => self.write_delimited(b'\t', out),
-        }
-    }
-
-    /// Each row as an object with the names of the columns.
-    fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
-        let object = |row: &Row| -> serde_json::Map<String, Value> {
-            let cells = self.columns.iter().zip(&row.cells);
-            let cells = cells.filter(|(column, _)| column.kind != Kind::Bar);
-            let value =
-                |(column, cell): (&Column, &Cell)| (column.name.to_string(), self.value(cell));
-            cells.map(value).collect()
-        };
-        let rows: Vec<_> = self.rows.iter().map(object).collect();
-        writeln!(
-            out,
-            "{}",
-            escape::json(serde_json::to_string_pretty(&rows)?)
-        )
-    }
-
-    /// A cell for programs that read JSON.
-    fn value(&self, cell: &Cell) -> Value {
-        let names = |layers: &LayerNames| -> Value {
-            let names = self.pseudo_layers.names_of(layers).into_iter();
-            names.map(String::from).collect()
-        };
-        match cell {
-            Cell::Empty | Cell::Bar { .. } => Value::Null,
-            Cell::Bool(is) => Value::from(*is),
-            Cell::Number(number) => match i64::try_from(*number) {
-                Ok(number) => Value::from(number),
-                Err(_) => Value::from(number.to_string()),
-            },
-            Cell::Layers(layers) => names(layers),
-            Cell::Stages(stages) => stages.iter().map(names).collect(),
-            cell => Value::from(self.plain(cell)),
-        }
-    }
-
-    /// The header and all rows. Cells are quoted where they need it, by the rules of CSV in
-    /// either format.
-    fn write_delimited(&self, delimiter: u8, out: &mut impl Write) -> io::Result<()> {
-        let mut writer = csv::WriterBuilder::new()
-            .delimiter(delimiter)
-            .from_writer(out);
-        let columns = self.columns.iter().enumerate();
-        let columns = columns.filter(|(_, column)| column.kind != Kind::Bar);
-        let (places, header): (Vec<usize>, Vec<String>) = columns
-            .map(|(place, column)| (place, column.name.to_string()))
-            .unzip();
-        let plain = |row: &Row| {
-            places
-                .iter()
-                .map(|&place| self.plain(&row.cells[place]))
-                .collect()
-        };
-        for row in [header].into_iter().chain(self.rows.iter().map(plain)) {
-            let cells = row.iter().map(|text| escape::cell(text));
-            writer
-                .write_record(cells.map(String::into_bytes))
-                .map_err(without_wrapping)?;
-        }
-        writer.flush()
-    }
 }
 
 fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
     places.iter().map(|&place| all[place].clone()).collect()
-}
-
-/// The library's own conversion hides the kind of an error, and a closed pipe
-/// is told by it.
-fn without_wrapping(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(table: &Table, format: Format) -> String {
-        let mut out = Vec::new();
-        table.write(format, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn cells_are_quoted_where_they_need_it_and_read_back() {
-        let columns = [Column::text("Name"), Column::new("Bytes", Kind::Bytes, "")];
-        let mut table = Table::new("test", &columns);
-        let names = ["a,b", "say \"x\"", "two\\nlines", ""];
-        for name in names {
-            table.row("", cells![name, 1u64]);
-        }
-        for (format, delimiter) in [(Format::Tsv, b'\t'), (Format::Csv, b',')] {
-            let text = written(&table, format);
-            let mut reader = csv::ReaderBuilder::new()
-                .delimiter(delimiter)
-                .from_reader(text.as_bytes());
-            let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-            let read: Vec<&str> = rows.iter().map(|row| &row[0]).collect();
-            assert_eq!(read, names);
-        }
-    }
-
-    #[test]
-    fn a_matrix_has_the_layers_on_both_sides() {
-        let layers = ["None".to_string(), "0".to_string()];
-        let table = Table::matrix("affinity", &layers, &[vec![1, 2], vec![3, 4]]);
-        let expected = "Layer\tNone\t0\nNone\t1\t2\n0\t3\t4\n";
-        assert_eq!(written(&table, Format::Tsv), expected);
-    }
 }

@@ -1,181 +1,160 @@
-//! The tables that several forms show, each with all its columns: a form takes
-//! those that it has room for. New columns come last, so that programs may count.
+//! The tables of a model and its split, each with all its columns in the order in which
+//! programs read them, and with those that people see. New columns come last, so that
+//! programs may count.
 
-use super::table::{Cell, Column, Kind, Table, cells};
-use super::{LayerMemory, Report, Stage, Sweep, SweepRow};
+use super::fields::{Field, field, fields, items};
+use super::table::{Cell, ForPeople, Table};
+use super::{Cut, LayerMemory, Report, Stage, SweepRow};
 use crate::memory::Parts;
-use crate::model::PseudoLayers;
 
-/// The columns of the first parts of memory, in the order of [`Parts::bytes`].
-const PARTS: [Column; 7] = [
-    Column::new("Variables", Kind::Bytes, "/parts/variables"),
-    Column::new("Vertex code", Kind::Bytes, "/parts/vertex_code"),
-    Column::new("Vertex state", Kind::Bytes, "/parts/vertex_state"),
-    Column::new("Exchange code", Kind::Bytes, "/parts/exchange_code"),
-    Column::new("Control code", Kind::Bytes, "/parts/control_code"),
-    Column::new("Overhead", Kind::Bytes, "/parts/overhead"),
-    Column::new("Gaps", Kind::Bytes, "/parts/gaps"),
+/// The columns of the parts of memory that layers have, below a field of the row.
+macro_rules! parts {
+    ($row:ty, $($path:ident).+) => {
+        [
+            field!($row, Always, "Variables", Bytes, (.$($path.)+variables)),
+            field!($row, Always, "Vertex code", Bytes, (.$($path.)+vertex_code)),
+            field!($row, Always, "Vertex state", Bytes, (.$($path.)+vertex_state)),
+            field!($row, Always, "Exchange code", Bytes, (.$($path.)+exchange_code)),
+            field!($row, Always, "Control code", Bytes, (.$($path.)+control_code)),
+            field!($row, Always, "Overhead", Bytes, (.$($path.)+overhead)),
+            field!($row, Always, "Gaps", Bytes, (.$($path.)+gaps)),
+        ]
+    };
+}
+
+const STAGES: [Field<Stage>; 9] = fields![Stage;
+    Always "Stage" Count (.stage),
+    Always "First layer" Layers (|own, _, _| Cell::Layer(own.layer_from.clone())),
+    Always "Last layer" Layers (|own, _, _| Cell::Layer(own.layer_to.clone())),
+    Always "Layers" Layers (.layers),
+    Always "Fits" Text (|own, _, _| Cell::from(!own.fullest_tile.is_over())),
+    Always "Limit" Bytes (.fullest_tile.limit),
+    Always "Fullest tile" Count (.fullest_tile.tile),
+    Always "Bytes there" Bytes (.fullest_tile.bytes),
+    Always "Free there" Free (.fullest_tile.free),
 ];
 
-/// Those of the other parts, which a pipeline adds.
-const PIPELINE_PARTS: [Column; 5] = [
-    Column::new("Recomputed", Kind::Bytes, "/parts/recomputed"),
-    Column::new("Stash", Kind::Bytes, "/parts/stash"),
-    Column::new("Accumulators", Kind::Bytes, "/parts/accumulators"),
-    Column::new("Waiting", Kind::Bytes, "/parts/waiting"),
-    Column::new("Passing through", Kind::Bytes, "/parts/passing"),
+const STAGE_PARTS: [Field<Stage>; 7] = parts!(Stage, fullest_tile.parts);
+
+const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
+    Always "Peak step" Count (.fullest_tile.peak_step),
+    Always "Median tile" Bytes (.tiles.median),
+    Always "95th percentile tile" Bytes (.tiles.percentile_95),
+    Always "All tiles" Bytes (.total),
+    Always "Over the cut after it" Bytes (|own, report, _| cut_after(own, report).map(|cut| cut.bytes).into()),
+    Always "Doubled by that cut" Bytes (|own, report, _| cut_after(own, report).map(|cut| cut.duplicated).into()),
+    NotZero "Cycles" Count (|own, report, _| stage_cycles(own, report).into()),
+    ForPeople "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile.bytes, own.fullest_tile.limit)),
+    NotZero "Pipeline stages after it" Count (.pipeline?.depth),
+    NotZero "Copies" Count (.pipeline?.copies),
+    NotZero "Recomputed" Bytes (.fullest_tile.parts.recomputed),
+    NotZero "Stash" Bytes (.fullest_tile.parts.stash),
+    NotZero "Accumulators" Bytes (.fullest_tile.parts.accumulators),
+    NotZero "Waiting" Bytes (.fullest_tile.parts.waiting),
+    NotZero "Passing through" Bytes (.fullest_tile.parts.passing),
+    NotZeroAnywhere "Learnt" Change (.fullest_tile.learnt),
 ];
 
-/// What a pipeline adds, what was learnt, and cycles: shown to people where they are not
-/// 0 everywhere.
-pub(super) const ADDED: [&str; 9] = [
-    "Pipeline stages after it",
-    "Copies",
-    "Recomputed",
-    "Stash",
-    "Accumulators",
-    "Waiting",
-    "Passing through",
-    LEARNT,
-    "Cycles",
-];
-
-/// The bytes that were learnt: shown to programs too where they are not 0
-/// everywhere.
-pub(super) const LEARNT: &str = "Learnt";
-
-/// Before the parts.
-const STAGES: [Column; 9] = [
-    Column::new("Stage", Kind::Count, ""),
-    Column::new("First layer", Kind::Layers, ""),
-    Column::new("Last layer", Kind::Layers, ""),
-    Column::new("Layers", Kind::Layers, ""),
-    Column::text("Fits"),
-    Column::new("Limit", Kind::Bytes, "/limit"),
-    Column::new("Fullest tile", Kind::Count, "/tile"),
-    Column::new("Bytes there", Kind::Bytes, "/bytes"),
-    Column::new("Free there", Kind::Free, "/free"),
-];
-
-/// After the parts.
-const MORE_OF_STAGES: [Column; 10] = [
-    Column::new("Peak step", Kind::Count, "/peak_step"),
-    Column::new("Median tile", Kind::Bytes, ""),
-    Column::new("95th percentile tile", Kind::Bytes, ""),
-    Column::new("All tiles", Kind::Bytes, ""),
-    Column::new("Over the cut after it", Kind::Bytes, ""),
-    Column::new("Doubled by that cut", Kind::Bytes, ""),
-    Column::new("Cycles", Kind::Count, ""),
-    Column::new("Of the limit", Kind::Share, ""),
-    Column::new("Pipeline stages after it", Kind::Count, ""),
-    Column::new("Copies", Kind::Count, ""),
+const STAGES_FOR_PEOPLE: [ForPeople; 14] = [
+    ("Stage", true),
+    ("Layers", true),
+    ("Fullest tile", true),
+    ("Bytes there", true),
+    ("Recomputed", true),
+    ("Stash", true),
+    ("Accumulators", true),
+    ("Waiting", true),
+    ("Passing through", true),
+    ("Learnt", true),
+    ("Of the limit", true),
+    ("Free there", false),
+    ("Median tile", false),
+    ("Cycles", true),
 ];
 
 /// A row for each stage; its parts are those on its fullest tile. No rows without
 /// a split.
 pub fn stages(report: &Report) -> Table {
-    let learnt = [Column::new(LEARNT, Kind::Change, "")];
-    let columns = [
-        &STAGES[..],
-        &PARTS,
-        &MORE_OF_STAGES,
-        &PIPELINE_PARTS,
-        &learnt,
-    ]
-    .concat();
-    let mut table = Table::of_layers("stages", &columns, report.pseudo_layers);
-    for stage in report.split.iter().flat_map(|split| &split.stages) {
-        let at = format!("/split/stages/{}/fullest_tile", stage.stage);
-        table.row(at, stage_cells(stage, report));
+    let fields: [&[Field<Stage>]; 3] = [&STAGES, &STAGE_PARTS, &MORE_OF_STAGES];
+    let stages = report.split.iter().flat_map(|split| &split.stages);
+    let fullest = stages.map(|stage| &stage.fullest_tile);
+    Table {
+        for_people: &STAGES_FOR_PEOPLE,
+        bars: fullest.map(|own| (own.bytes, Some(own.limit))).collect(),
+        ..Table::of("stages", &fields, report, items!(report, split?.stages))
     }
-    table
 }
 
-fn stage_cells(stage: &Stage, report: &Report) -> Vec<Cell> {
-    let full = &stage.fullest_tile;
+fn cut_after<'a>(stage: &Stage, report: &'a Report) -> Option<&'a Cut> {
     let mut cuts = report.cuts.iter();
-    let cut = cuts.find(|cut| cut.after_stage == stage.stage);
+    cuts.find(|cut| cut.after_stage == stage.stage)
+}
+
+fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
     let mut cycles = report.execution.iter().flat_map(|own| &own.stages);
-    let cycles = cycles.find(|own| own.stage == stage.stage);
-    let mut cells = cells![
-        stage.stage,
-        Cell::Layer(stage.layer_from.clone()),
-        Cell::Layer(stage.layer_to.clone()),
-        Cell::Layers(stage.layers.clone()),
-        !full.is_over(),
-        full.limit,
-        full.tile,
-        full.bytes,
-        full.free,
-    ];
-    let (of_layers, of_pipeline) = parts(&full.parts);
-    cells.extend(of_layers);
-    cells.extend(cells![
-        full.peak_step,
-        stage.tiles.median,
-        stage.tiles.percentile_95,
-        stage.total,
-        cut.map(|cut| cut.bytes),
-        cut.map(|cut| cut.duplicated),
-        cycles.map(|own| own.micro_batch_cycles.unwrap_or(own.cycles)),
-        Cell::Share(full.bytes, full.limit),
-        stage.pipeline.as_ref().map(|own| own.depth),
-        stage.pipeline.as_ref().map(|own| own.copies),
-    ]);
-    cells.extend(of_pipeline);
-    cells.extend(cells![full.learnt]);
-    cells
+    let cycles = cycles.find(|own| own.stage == stage.stage)?;
+    Some(cycles.micro_batch_cycles.unwrap_or(cycles.cycles))
 }
 
-/// The parts of the layers themselves, and those that a pipeline adds.
-fn parts(parts: &Parts) -> (Vec<Cell>, Vec<Cell>) {
-    let mut of_layers: Vec<Cell> = parts.bytes().map(Cell::from).into();
-    let of_pipeline = of_layers.split_off(PARTS.len());
-    (of_layers, of_pipeline)
-}
-
-/// Before the parts.
-const LAYERS: [Column; 2] = [
-    Column::new("Layer", Kind::Layers, ""),
-    Column::new("All tiles", Kind::Bytes, "/total"),
+const LAYERS: [Field<LayerMemory>; 2] = fields![LayerMemory;
+    Always "Layer" Layers (|own, _, _| Cell::Layer(own.name.clone())),
+    Always "All tiles" Bytes (.total),
 ];
 
-/// After the parts.
-const MORE_OF_LAYERS: [Column; 6] = [
-    Column::new("Fullest tile", Kind::Count, "/fullest_tile"),
-    Column::new("Bytes there", Kind::Bytes, "/fullest_tile_bytes"),
-    Column::new("Cycles", Kind::Count, ""),
-    Column::new("Of the limit", Kind::Share, ""),
-    Column::new("Parts", Kind::Bar, ""),
-    Column::new("Stage", Kind::Count, ""),
+const LAYER_PARTS: [Field<LayerMemory>; 7] = parts!(LayerMemory, parts);
+
+const MORE_OF_LAYERS: [Field<LayerMemory>; 6] = fields![LayerMemory;
+    Always "Fullest tile" Count (.fullest_tile),
+    Always "Bytes there" Bytes (.fullest_tile_bytes),
+    Always "Cycles" Count (|_, report, place| layer_cycles(report, place).into()),
+    ForPeople "Of the limit" Share (|own, report, _| Cell::Share(own.fullest_tile_bytes, report.memory.limit)),
+    Always "Parts" Bar (|own, report, _| bar_of_layer(own, report)),
+    Always "Stage" Count (|_, report, place| report.stage_of(place).into()),
+];
+
+const LAYERS_FOR_PEOPLE: [ForPeople; 5] = [
+    ("Layer", true),
+    ("Fullest tile", true),
+    ("Bytes there", true),
+    ("Of the limit", true),
+    ("All tiles", true),
 ];
 
 /// A row for each position of the layer order as if it stood alone.
 pub(super) fn layers(report: &Report) -> Table {
-    let columns = [&LAYERS[..], &PARTS, &MORE_OF_LAYERS].concat();
-    let mut table = Table::of_layers("layers", &columns, report.pseudo_layers);
-    let whole = report.layers.iter().map(|layer| layer.total).max();
-    let whole = whole.unwrap_or(0).max(1);
-    let cycles = report.execution.as_ref().map(|own| &own.layers);
-    for (place, layer) in report.layers.iter().enumerate() {
-        let LayerMemory { parts: own, .. } = layer;
-        let cycles = cycles.and_then(|cycles| cycles.get(place));
-        let mut cells = cells![Cell::Layer(layer.name.clone()), layer.total];
-        cells.extend(parts(own).0);
-        cells.extend(cells![
-            layer.fullest_tile,
-            layer.fullest_tile_bytes,
-            cycles.map(|own| own.cycles),
-            Cell::Share(layer.fullest_tile_bytes, report.memory.limit),
-            Cell::Bar {
-                parts: bar(own).to_vec(),
-                whole,
-            },
-            report.stage_of(place),
-        ]);
-        table.row(format!("/layers/{place}"), cells);
+    let fields: [&[Field<LayerMemory>]; 3] = [&LAYERS, &LAYER_PARTS, &MORE_OF_LAYERS];
+    Table {
+        for_people: &LAYERS_FOR_PEOPLE,
+        ..Table::of("layers", &fields, report, items!(report, layers))
     }
+}
+
+/// How many of the largest layers people are shown.
+const LARGEST: usize = 5;
+
+/// The rows of the largest layers, the largest first.
+pub(super) fn largest_layers(report: &Report) -> Table {
+    let mut table = layers(report);
+    let rows = std::mem::take(&mut table.rows).into_iter();
+    let mut rows: Vec<_> = rows.zip(&report.layers).collect();
+    rows.retain(|(_, layer)| layer.total > 0);
+    rows.sort_by_key(|(_, layer)| std::cmp::Reverse(layer.fullest_tile_bytes));
+    rows.truncate(LARGEST);
+    table.rows = rows.into_iter().map(|(row, _)| row).collect();
     table
+}
+
+fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
+    let layers = report.execution.as_ref().map(|own| &own.layers);
+    Some(layers?.get(place)?.cycles)
+}
+
+fn bar_of_layer(layer: &LayerMemory, report: &Report) -> Cell {
+    let whole = report.layers.iter().map(|layer| layer.total).max();
+    Cell::Bar {
+        parts: bar(&layer.parts).to_vec(),
+        whole: whole.unwrap_or(0).max(1),
+    }
 }
 
 /// The parts of memory as a drawing has them: class of colour, name, and bytes.
@@ -198,80 +177,79 @@ pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 12] {
     std::array::from_fn(|part| (NAMES[part].0, NAMES[part].1, bytes[part]))
 }
 
-const SWEEP: [Column; 11] = [
-    Column::new("IPUs", Kind::Count, "/ipus"),
-    Column::text("Fits"),
-    Column::new("Fullest tile", Kind::Bytes, "/fullest_tile_bytes"),
-    Column::new("Free there", Kind::Free, "/free"),
-    Column::new("Over all cuts", Kind::Bytes, "/cut_bytes"),
-    Column::new(
-        "Cycles of the slowest stage",
-        Kind::Count,
-        "/slowest_stage_cycles",
-    ),
-    Column::new("Stages", Kind::Count, ""),
-    Column::new("Layers of each stage", Kind::Layers, ""),
-    Column::text("Note"),
-    Column::new("Of the limit", Kind::Share, ""),
-    Column::new("Cycles of a step", Kind::Count, "/step_cycles"),
+const SWEEP: [Field<SweepRow>; 11] = fields![SweepRow;
+    Always "IPUs" Count (.ipus),
+    Always "Fits" Text (.fits),
+    Always "Fullest tile" Bytes (.fullest_tile_bytes),
+    Always "Free there" Free (.free),
+    Always "Over all cuts" Bytes (.cut_bytes),
+    Always "Cycles of the slowest stage" Count (.slowest_stage_cycles),
+    Always "Stages" Count (|own, _, _| own.stages.len().into()),
+    Always "Layers of each stage" Layers (.stages),
+    Always "Note" Text (.hint),
+    ForPeople "Of the limit" Share (|own, report, _| Cell::Share(own.fullest_tile_bytes, report.memory.limit)),
+    Always "Cycles of a step" Count (.step_cycles),
+];
+
+const SWEEP_FOR_PEOPLE: [ForPeople; 9] = [
+    ("IPUs", true),
+    ("Fits", true),
+    ("Fullest tile", true),
+    ("Free there", true),
+    ("Over all cuts", true),
+    ("Cycles of the slowest stage", true),
+    ("Layers of each stage", true),
+    ("Note", true),
+    ("Cycles of a step", true),
 ];
 
 /// One row for each number of IPUs. Where none fits, the row is about the split
 /// that would need the least.
-pub fn sweep(sweep: &Sweep, pseudo_layers: PseudoLayers) -> Table {
-    let mut table = Table::of_layers("sweep", &SWEEP, pseudo_layers);
-    for (place, row) in sweep.rows.iter().enumerate() {
-        let SweepRow { stages, hint, .. } = row;
-        let cells = cells![
-            row.ipus,
-            row.fits,
-            row.fullest_tile_bytes,
-            row.free,
-            row.cut_bytes,
-            row.slowest_stage_cycles,
-            stages.len(),
-            Cell::Stages(stages.clone()),
-            hint.clone(),
-            Cell::Share(row.fullest_tile_bytes, sweep.limit),
-            row.step_cycles,
-        ];
-        table.row(format!("/sweep/rows/{place}"), cells);
+pub fn sweep(report: &Report) -> Table {
+    Table {
+        for_people: &SWEEP_FOR_PEOPLE,
+        ..Table::of("sweep", &[&SWEEP], report, items!(report, sweep?.rows))
     }
-    table
 }
 
-const CUTS: [Column; 5] = [
-    Column::text("Cut"),
-    Column::text("Between the layers"),
-    Column::new("Bytes", Kind::Bar, ""),
-    Column::new("Over it", Kind::Bytes, "/bytes"),
-    Column::new("Doubled by it", Kind::Bytes, "/duplicated"),
+const CUTS: [Field<Cut>; 5] = fields![Cut;
+    Always "Cut" Text (|own, _, _| over(own.after_stage).into()),
+    Always "Between the layers" Text (|own, report, _| sides_of(own, report).into()),
+    Always "Bytes" Bar (|own, report, _| bar_of_cut(own, report)),
+    Always "Over it" Bytes (.bytes),
+    Always "Doubled by it" Bytes (.duplicated),
+];
+
+const CUTS_FOR_PEOPLE: [ForPeople; 3] = [
+    ("Cut", true),
+    ("Between the layers", true),
+    ("Over it", true),
 ];
 
 /// A row for each cut.
 pub(super) fn cuts(report: &Report) -> Table {
-    let mut table = Table::new("cuts", &CUTS);
-    let whole = report.cuts.iter().map(|cut| cut.bytes.max(cut.duplicated));
-    let whole = whole.max().unwrap_or(0).max(1);
-    for (place, cut) in report.cuts.iter().enumerate() {
-        let sides = [&cut.layer_before, &cut.layer_after];
-        let [before, after] = sides.map(|side| report.pseudo_layers.shown(side));
-        let cells = cells![
-            over(cut.after_stage),
-            format!("{before} and {after}"),
-            Cell::Bar {
-                parts: vec![
-                    ("variables", "over the cut", cut.bytes),
-                    ("always", "on both sides", cut.duplicated),
-                ],
-                whole: whole.saturating_mul(2),
-            },
-            cut.bytes,
-            cut.duplicated,
-        ];
-        table.row(format!("/cuts/{place}"), cells);
+    Table {
+        for_people: &CUTS_FOR_PEOPLE,
+        ..Table::of("cuts", &[&CUTS], report, items!(report, cuts))
     }
-    table
+}
+
+fn sides_of(cut: &Cut, report: &Report) -> String {
+    let sides = [&cut.layer_before, &cut.layer_after];
+    let [before, after] = sides.map(|side| report.pseudo_layers.shown(side));
+    format!("{before} and {after}")
+}
+
+fn bar_of_cut(cut: &Cut, report: &Report) -> Cell {
+    let widest = report.cuts.iter().map(|cut| cut.bytes.max(cut.duplicated));
+    let whole = widest.max().unwrap_or(0).max(1);
+    Cell::Bar {
+        parts: vec![
+            ("variables", "over the cut", cut.bytes),
+            ("always", "on both sides", cut.duplicated),
+        ],
+        whole: whole.saturating_mul(2),
+    }
 }
 
 /// The cut after a stage.

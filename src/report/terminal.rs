@@ -6,77 +6,58 @@ mod text_style;
 
 pub use text_style::{Screen, Severity, TextStyle};
 
-use super::fit::{sentences as fit_sentences, tables as fit_tables};
-use super::sentences::{self, Sentence};
-use super::table::{Cell, Kind, Table as Rows};
-use super::{NO_VERDICT, Report, Split, Units, plan, step, tables};
+use super::sections::{Block, Part, SECTIONS, Section};
+use super::sentences::Sentence;
+use super::table::{Cell, Form, Kind, RowBar, Table as Rows};
+use super::{NO_VERDICT, Report, Units};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
 /// Narrower bars say nothing, wider ones no more.
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
-/// One row for each stage; on a screen that has room, with a bar of its memory.
-pub fn table(report: &Report, split: &Split, look: &TextStyle) -> String {
-    let stages = stage_rows(report);
-    let fullest = split.stages.iter().map(|stage| &stage.fullest_tile);
-    let bars = Bars::new(fullest.map(|tile| (tile.bytes, Some(tile.limit))));
-    with_bars(&stages, &bars, look, split.limit)
+/// The sections that are wanted, each as lines with its own look.
+pub fn sections<'a>(
+    report: &'a Report,
+    look: &'a TextStyle,
+    is_wanted: impl Fn(&Section) -> bool,
+) -> Vec<(&'static Section, String)> {
+    let words = Words::new(report, look);
+    let wanted = SECTIONS.iter().filter(|own| is_wanted(own));
+    let lines = wanted.flat_map(|own| {
+        let blocks = own.blocks(report, Form::Terminal).into_iter();
+        blocks
+            .filter_map(|block| Some((own, words.block(block)?)))
+            .collect::<Vec<_>>()
+    });
+    lines.collect()
 }
 
-/// The stages with the columns that people compare by.
-pub fn stage_rows(report: &Report) -> Rows {
-    let stages = tables::stages(report).only(&COLUMNS);
-    stages.without_zeros(&tables::ADDED)
-}
-
-const COLUMNS: [&str; 12] = [
-    "Stage",
-    "Layers",
-    "Fullest tile",
-    "Bytes there",
-    "Recomputed",
-    "Stash",
-    "Accumulators",
-    "Waiting",
-    "Passing through",
-    tables::LEARNT,
-    "Of the limit",
-    "Cycles",
-];
-
-/// A bar for each row of a table.
-struct Bars {
-    /// Bytes, and the limit that they are held against, if there is one.
-    rows: Vec<(u64, Option<u64>)>,
-    largest: u64,
-}
-
-impl Bars {
-    fn new(rows: impl Iterator<Item = (u64, Option<u64>)>) -> Self {
-        let rows: Vec<_> = rows.collect();
-        let largest = rows.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0);
-        Self { rows, largest }
-    }
+/// The sections of these parts.
+pub fn text(report: &Report, look: &TextStyle, parts: &[Part]) -> String {
+    let sections = sections(report, look, |own| parts.contains(&own.part)).into_iter();
+    let lines: Vec<String> = sections.map(|(_, line)| line).collect();
+    lines.join("\n")
 }
 
 /// What `--list-layers` shows on a screen: the layers, each with a bar of its bytes.
 pub fn layer_list(layers: &Rows, look: &TextStyle) -> Option<String> {
     look.screen?;
-    let layers = layers.clone().only(&LAYER_COLUMNS);
-    let bytes = layers.rows.iter().map(|row| match row.cells[2] {
-        Cell::Number(bytes) => (u64::try_from(bytes).unwrap_or(0), None),
-        _ => (0, None),
-    });
-    let bars = Bars::new(bytes);
-    Some(with_bars(&layers, &bars, look, bars.largest))
+    let largest = largest(&layers.bars);
+    Some(with_bars(
+        &layers.clone().shown_in(Form::Terminal),
+        look,
+        largest,
+    ))
 }
 
-const LAYER_COLUMNS: [&str; 5] = ["Layer", "Operations", "Bytes", "First step", "Last step"];
+fn largest(bars: &[RowBar]) -> u64 {
+    bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0)
+}
 
 /// A table with amounts in the unit of `limit`; on a screen that has room, with a bar
 /// for each row.
-fn with_bars(rows: &Rows, bars: &Bars, look: &TextStyle, limit: u64) -> String {
+fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut table = plain_table(rows, look.units.for_bytes(limit));
     let Some(screen) = look.screen else {
         return table.trim_fmt();
@@ -85,8 +66,8 @@ fn with_bars(rows: &Rows, bars: &Bars, look: &TextStyle, limit: u64) -> String {
     table.set_width(screen.width.try_into().unwrap_or(u16::MAX));
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
     // A row that takes several lines leaves no room.
-    if lines.len() == bars.rows.len() + 1 {
-        add_bars(&mut lines, bars, look, screen.width);
+    if lines.len() == rows.bars.len() + 1 {
+        add_bars(&mut lines, &rows.bars, look, screen.width);
     }
     lines.join("\n")
 }
@@ -127,188 +108,68 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
 
 /// Adds a bar to each row of a table whose first line is its header, if they are
 /// not too wide.
-fn add_bars(lines: &mut [String], of: &Bars, look: &TextStyle, width: usize) {
+fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usize) {
     let taken = lines.iter().map(|line| display_width(line)).max();
     let taken = taken.unwrap_or(0) + 2;
     let room = width.saturating_sub(taken).min(*BAR.end());
     if !BAR.contains(&room) {
         return;
     }
-    for (line, &(bytes, limit)) in lines.iter_mut().skip(1).zip(&of.rows) {
+    for (line, &(bytes, limit)) in lines.iter_mut().skip(1).zip(bars) {
         let pad = " ".repeat(taken.saturating_sub(display_width(line)));
         line.push_str(&pad);
         line.push_str(&match limit {
-            Some(limit) => bars::bar(look, bytes, limit, of.largest, room),
-            None => bars::part(look, bytes, of.largest, room),
+            Some(limit) => bars::bar(look, bytes, limit, largest(bars), room),
+            None => bars::part(look, bytes, largest(bars), room),
         });
     }
-}
-
-/// Whether a compilation fits: a row for each IPU, the verdict, and the sentences
-/// about it; then the same for what was predicted.
-pub fn fit(report: &Report, look: &TextStyle) -> Vec<String> {
-    let Some(fit) = &report.fit else {
-        return Vec::new();
-    };
-    let words = Words::new(report, look);
-    let ipus = fit_tables::ipus(fit).only(&FIT_COLUMNS);
-    let fullest = fit.ipus.iter().map(|own| &own.fullest_tile);
-    let table = with_bars(
-        &ipus.without_zeros(&["Layers", "Overflowed"]),
-        &Bars::new(fullest.map(|tile| (tile.bytes, Some(tile.limit)))),
-        look,
-        fit.limit,
-    );
-    let (tone, word) = match fit.fits {
-        true => (Severity::Good, "SUCCESS:"),
-        false => (Severity::Bad, "FAILURE:"),
-    };
-    let verdict = match report.has_verdict() {
-        true => format!("{} {}", look.toned(tone, word), fit_sentences::verdict(fit)),
-        false => look.toned(Severity::Bad, NO_VERDICT),
-    };
-    let mut lines = vec![table, verdict];
-    lines.extend(fit_sentences::lines(fit).iter().map(|own| words.say(own)));
-    if let Some(against) = &fit.against {
-        // Of other cuts, what differs says nothing.
-        if against.cut_elsewhere.is_none() {
-            let stages = fit_tables::stages(against, report.pseudo_layers);
-            let stages = stages.only(&fit_tables::FOR_PEOPLE).without("Free there");
-            lines.push(plain_table(&stages, words.units).trim_fmt());
-        }
-        let said = fit_sentences::against(against);
-        lines.extend(said.iter().map(|own| words.say(own)));
-    }
-    lines
-}
-
-const FIT_COLUMNS: [&str; 8] = [
-    "IPU",
-    "Layers",
-    "Fullest tile",
-    "Bytes there",
-    "Free there",
-    "Tiles over",
-    "Overflowed",
-    "Of the limit",
-];
-
-/// `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with what is missing.
-pub fn verdict(report: &Report, split: &Split, look: &TextStyle) -> String {
-    let stages = report.pseudo_layers.all(&split.layers());
-    if !report.has_verdict() {
-        return format!("{}: [ {stages} ]", look.toned(Severity::Bad, NO_VERDICT));
-    }
-    if split.fits {
-        let success = look.toned(Severity::Good, "SUCCESS:");
-        return format!("{success} [ {stages} ]");
-    }
-    let words = Words::new(report, look);
-    let failure = look.toned(Severity::Bad, "FAILURE:");
-    let shortfall = words.say(&sentences::shortfall(report, split));
-    let mut lines = vec![format!("{failure} [ {stages} ] {shortfall}")];
-    lines.extend(words.indented(&sentences::too_large(report)));
-    lines.join("\n")
-}
-
-/// What a step of the pipeline takes.
-pub fn step(report: &Report, look: &TextStyle) -> Vec<String> {
-    let words = Words::new(report, look);
-    let lines = step::sentences(report);
-    lines.iter().map(|own| words.say(own)).collect()
-}
-
-/// Which of the configurations that fit is recommended, and among what.
-pub fn plan(report: &Report, look: &TextStyle) -> Vec<String> {
-    let words = Words::new(report, look);
-    let lines = plan::sentences(report);
-    lines.iter().map(|own| words.say(own)).collect()
-}
-
-/// What else is to be said of the split: what was learnt, tied weights, the best
-/// split beside one that was given, and why nothing fits. Each may have several
-/// lines.
-pub fn remarks(report: &Report, look: &TextStyle) -> Vec<String> {
-    const MAX_TIED: usize = 5;
-    let words = Words::new(report, look);
-    let tied = report.tied_weights.iter().take(MAX_TIED);
-    let mut remarks: Vec<String> = sentences::learnt(report)
-        .map(|own| words.say(&own))
-        .into_iter()
-        .collect();
-    remarks.extend(tied.map(|own| words.say(&sentences::tied_weight(own, report.pseudo_layers))));
-    if let Some(more @ 1..) = report.tied_weights.len().checked_sub(MAX_TIED) {
-        remarks.push(format!("and {more} more tied weights"));
-    }
-    remarks.extend(sentences::given(report).map(|own| words.say(&own)));
-    let Some(refusal) = &report.refusal else {
-        return remarks;
-    };
-    // The verdict has named what no number of IPUs makes fit.
-    if report
-        .split
-        .as_ref()
-        .is_none_or(|split| split.too_large.is_empty())
-    {
-        let obstacles = sentences::refusal(refusal);
-        remarks.push(words.say(&obstacles.proves));
-        remarks.extend(words.indented(&obstacles.ranges));
-        remarks.extend(words.indented(&obstacles.others));
-    }
-    let help = sentences::help(report, refusal);
-    remarks.extend(help.iter().map(|own| words.say(own)));
-    remarks
-}
-
-/// The pipeline that the stages are weighed for, what it was chosen by, and how the
-/// profile was recorded.
-pub fn pipeline(report: &Report, look: &TextStyle) -> Vec<String> {
-    let words = Words::new(report, look);
-    let lines = sentences::pipeline(report);
-    lines.iter().map(|own| words.say(own)).collect()
-}
-
-/// What shows that the split is the best, in one line; `None` when nothing does.
-pub fn proof(report: &Report) -> Option<String> {
-    let proof = sentences::proof(report.proof.as_ref()?)?;
-    Some(proof.plain(Units::Bytes, report.pseudo_layers))
-}
-
-/// One line about how much of the fullest tile is explained, and by what;
-/// `None` when nothing was recorded.
-pub fn coverage(report: &Report, look: &TextStyle) -> Option<String> {
-    let coverage = report.memory.coverage.as_ref()?;
-    let sentence = sentences::coverage(coverage);
-    (coverage.recorded > 0).then(|| sentence.plain(look.units, report.pseudo_layers))
-}
-
-/// What takes the memory of each stage, and what moving a cut would do.
-pub fn explain(report: &Report, look: &TextStyle) -> String {
-    let words = Words::new(report, look);
-    let lines = sentences::explain(report);
-    let lines: Vec<String> = lines.iter().map(|own| words.say(own)).collect();
-    lines.join("\n")
 }
 
 /// How amounts and layers are written: all amounts in the unit of the limit.
 struct Words<'a> {
     report: &'a Report,
+    look: &'a TextStyle,
     units: Units,
 }
 
 impl<'a> Words<'a> {
-    fn new(report: &'a Report, look: &TextStyle) -> Self {
+    fn new(report: &'a Report, look: &'a TextStyle) -> Self {
         let units = look.units.for_bytes(report.memory.limit);
-        Self { report, units }
+        Self {
+            report,
+            look,
+            units,
+        }
     }
 
     fn say(&self, sentence: &Sentence) -> String {
         sentence.plain(self.units, self.report.pseudo_layers)
     }
 
-    fn indented(&self, sentences: &[Sentence]) -> Vec<String> {
-        let lines = sentences.iter().map(|own| format!("  {}", self.say(own)));
-        lines.collect()
+    /// One or more lines; `None` of what only documents have.
+    fn block(&self, block: Block) -> Option<String> {
+        match block {
+            Block::Verdict(fits, sentence) => Some(self.verdict(fits, sentence)),
+            Block::Line(sentence) | Block::Paragraph(sentence) => Some(self.say(&sentence)),
+            Block::Under(sentence) => Some(format!("  {}", self.say(&sentence))),
+            Block::Table(table) => Some(with_bars(&table, self.look, self.report.memory.limit)),
+            Block::Label(_) => None,
+        }
+    }
+
+    /// `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with what is missing.
+    fn verdict(&self, fits: Option<bool>, sentence: Option<Sentence>) -> String {
+        let (tone, word) = match fits {
+            Some(true) => (Severity::Good, "SUCCESS:"),
+            Some(false) => (Severity::Bad, "FAILURE:"),
+            None => (Severity::Bad, NO_VERDICT),
+        };
+        let word = self.look.toned(tone, word);
+        let colon = if fits.is_none() { ":" } else { "" };
+        match sentence {
+            Some(sentence) => format!("{word}{colon} {}", self.say(&sentence)),
+            None => word,
+        }
     }
 }
 
@@ -347,8 +208,10 @@ mod tests {
         report
     }
 
-    fn split(report: &Report) -> &Split {
-        report.split.as_ref().unwrap()
+    /// One section.
+    fn shown(report: &Report, id: &str, look: &TextStyle) -> String {
+        let lines = sections(report, look, |own| own.id == id).into_iter();
+        lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
@@ -359,11 +222,11 @@ mod tests {
             "     0  In 0                          0     586.0 KiB        94.0 %     615  ████████████·│",
             "     1  1\\u{1b}[31m 2 Out             1     683.7 KiB       109.6 %     885  █████████████│██",
         ];
-        let drawn = table(&report, split(&report), &on_screen(93, false));
+        let drawn = shown(&report, "split", &on_screen(93, false));
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines[..3], expected);
         for width in [1, 20, 40, 60, 72, 74, 80, 100, 120, 200] {
-            let drawn = table(&report, split(&report), &on_screen(width, true));
+            let drawn = shown(&report, "split", &on_screen(width, true));
             let widest = drawn.lines().map(display_width).max();
             assert!(width < 72 || widest <= Some(width), "{width}:\n{drawn}");
             assert_eq!(drawn.contains('│'), width >= 100, "{width}:\n{drawn}");
@@ -373,7 +236,7 @@ mod tests {
     #[test]
     fn units_and_colours_of_the_verdict() {
         let report = report();
-        let text = verdict(&report, split(&report), &on_screen(80, true));
+        let text = shown(&report, "verdict", &on_screen(80, true));
         assert!(
             text.starts_with("\u{1b}[1m\u{1b}[31mFAILURE:\u{1b}[0m [ "),
             "{text}"
@@ -394,8 +257,8 @@ mod tests {
         let expected = "\
 FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
   layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
-        assert_eq!(verdict(&report, split(&report), &PLAIN), expected);
-        let text = remarks(&complete(), &PLAIN).join("\n");
+        assert_eq!(shown(&report, "verdict", &PLAIN), expected);
+        let text = text(&complete(), &PLAIN, &[Part::Answer]);
         assert!(text.contains("the best split, which does not fit either, is [ In 0 1 | 2 Out ]"));
         assert!(text.contains("with 701,024 bytes on each tile it would fit on 2 IPUs (--mem"));
     }
@@ -406,7 +269,7 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
         let own = report.split.as_mut().unwrap();
         own.too_large.clear();
         own.unplaced = vec![Some("3".into()), Some("4".into())];
-        let text = verdict(&report, split(&report), &PLAIN);
+        let text = shown(&report, "verdict", &PLAIN);
         assert!(
             text.ends_with("is as far as the search came; in no stage: 3 4"),
             "{text}"
@@ -414,10 +277,10 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
         let own = report.split.as_mut().unwrap();
         own.unplaced.clear();
         own.max_stages = 1;
-        let text = verdict(&report, split(&report), &PLAIN);
+        let text = shown(&report, "verdict", &PLAIN);
         assert!(text.ends_with("has 2 stages for 1 IPU"), "{text}");
         report.split.as_mut().unwrap().fits = true;
-        let text = verdict(&report, split(&report), &PLAIN);
+        let text = shown(&report, "verdict", &PLAIN);
         assert_eq!(text, "SUCCESS: [ In 0 | 1\\u{1b}[31m 2 Out ]");
     }
 
@@ -436,13 +299,13 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
         let expected = "coverage of tile 7, the fullest with 2,000 bytes: layers 50.00 %, \
                         assigned 25.00 % (5.00 % in every place that touches it), overhead \
                         25.05 %, rest -0.05 %";
-        assert_eq!(coverage(&report, &PLAIN).unwrap(), expected);
+        assert_eq!(shown(&report, "coverage", &PLAIN), expected);
     }
 
     #[test]
     fn only_what_both_programs_found_is_called_optimal() {
         let mut report = report();
-        let line = proof(&report).unwrap();
+        let line = shown(&report, "proof", &PLAIN);
         assert!(
             line.starts_with("optimal: the integer program and the"),
             "{line}"
@@ -452,6 +315,6 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
             "{line}"
         );
         report.proof.as_mut().unwrap().optimal = false;
-        assert_eq!(proof(&report), None);
+        assert_eq!(shown(&report, "proof", &PLAIN), "");
     }
 }

@@ -408,7 +408,7 @@ fn what_if() -> WhatIf {
         best: vec![best(1, &[5]), best(2, &[3, 5])],
         constraints: vec![CheckedConstraint {
             name: "--pin 1=0".into(),
-            rule: CheckedRule::Pin {
+            rule: crate::solve::Rule::Pin {
                 position: 2,
                 ipu: 0,
             },
@@ -639,9 +639,8 @@ pub(crate) fn compiled() -> Report {
         .map(String::from)
         .to_vec();
     provenance.target.tiles = 3 * TILES;
+    let memory = compiled_memory(&ipus);
     Report {
-        provenance,
-        memory: compiled_memory(&ipus),
         fit: Some(Fit {
             fits: false,
             limit: LIMITS[0],
@@ -655,24 +654,8 @@ pub(crate) fn compiled() -> Report {
             against: Some(compared(&ipus)),
             ipus,
         }),
-        pseudo_layers: PseudoLayers::default(),
-        layers: Vec::new(),
-        pipeline: None,
-        split: None,
-        proof: None,
-        refusal: None,
-        given: None,
-        constraints: Vec::new(),
-        tied_weights: Vec::new(),
-        shared_variables: Vec::new(),
-        cuts: Vec::new(),
-        liveness: None,
-        sweep: None,
-        what_if: None,
-        step: None,
-        plan: None,
-        execution: None,
-        ..report()
+        warnings: report().warnings,
+        ..Report::of_memory(memory, provenance)
     }
 }
 

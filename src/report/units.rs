@@ -43,7 +43,7 @@ impl Units {
         }
     }
 
-    /// The same where bytes need not be named.
+    /// An amount where bytes need not be named.
     pub fn short(self, bytes: u64) -> String {
         match self.for_bytes(bytes) {
             Units::Bytes => grouped(bytes),

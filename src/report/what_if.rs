@@ -1,13 +1,15 @@
 //! What every other split needs, for who tries some: the page of `--export-html`
 //! adds these numbers up.
 
+use crate::solve::Rule;
+use crate::time::PositionCycles;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 /// The exact numbers of every split that may be tried, and the best for each number
-/// of IPUs. Cycles are with those of the layers.
+/// of IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
     /// Where a stage may begin or end: positions, ascending, from 0 to the number of
@@ -25,6 +27,9 @@ pub struct WhatIf {
     pub bytes: Vec<u64>,
     /// Bytes over a cut at each boundary but the first and the last.
     pub cut_bytes: Vec<u64>,
+    /// The cycles of a micro-batch, where the profile has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<PositionCycles>,
     /// The best split for each number of IPUs, ascending, within the limits of the
     /// run; where none fits, the one with the lowest peak.
     pub best: Vec<BestSplit>,
@@ -60,37 +65,7 @@ pub struct CheckedConstraint {
     pub name: String,
     /// What a split must do.
     #[serde(flatten)]
-    pub rule: CheckedRule,
-}
-
-/// What a constraint asks for. Positions are those of the layer order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "rule", rename_all = "kebab-case")]
-pub enum CheckedRule {
-    /// The position is on this IPU.
-    Pin {
-        /// The position.
-        position: u32,
-        /// The IPU.
-        ipu: u32,
-    },
-    /// Both positions and all between them are in one stage.
-    Together {
-        /// A position.
-        first: u32,
-        /// The other.
-        last: u32,
-    },
-    /// A stage ends with this position.
-    CutAfter {
-        /// The position.
-        position: u32,
-    },
-    /// No stage ends with this position.
-    NoCutAfter {
-        /// The position.
-        position: u32,
-    },
+    pub rule: Rule,
 }
 
 /// For how many boundaries and stages there are numbers, and so how many.

@@ -47,7 +47,7 @@ pub(super) fn all(model: &Model) -> Checked {
     peak.map_or(Ok(()), |peak| known.memory_peak(peak))
 }
 
-/// The same rules as for a profile, and as much of everything as there are
+/// The rules for a profile, and as much of everything as there are
 /// tiles and operations.
 fn target(model: &Model) -> Checked {
     let tiles = model.target.num_tiles;

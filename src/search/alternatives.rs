@@ -157,7 +157,7 @@ pub(super) fn without_recomputation<'a>(
     is_again.then(|| in_other(memory, plain)).transpose()
 }
 
-/// The same model in another pipeline, of which no stage was compiled.
+/// The model in another pipeline, of which no stage was compiled.
 fn in_other<'a>(
     memory: &MemoryModel<'a>,
     pipeline: Pipeline,

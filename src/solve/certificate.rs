@@ -238,7 +238,10 @@ mod tests {
         );
         assert_eq!(proof(&problem(&costs, &[])), expected);
         let even = additive(&[3, 3, 2, 1, 1], u64::MAX);
-        let constraints = [together(0, 1), Constraint::option(Rule::CutAfter(3), "")];
+        let constraints = [
+            together(0, 1),
+            Constraint::option(Rule::CutAfter { position: 3 }, ""),
+        ];
         let expected = (
             std::iter::once(0..2).collect(),
             vec![],
@@ -250,7 +253,10 @@ mod tests {
     #[test]
     fn required_cuts_count_by_themselves() {
         let costs = additive(&[1, 1, 5, 1, 1], u64::MAX);
-        let constraints = [Constraint::option(Rule::CutAfter(0), ""), together(3, 4)];
+        let constraints = [
+            Constraint::option(Rule::CutAfter { position: 0 }, ""),
+            together(3, 4),
+        ];
         // 0 | 1, 2, 3 and 4 | : cuts after 0, inside 1..3, inside 2..5.
         let expected = (vec![1..3, 2..5], vec![0], Needed::Stages(4));
         assert_eq!(proof(&problem(&costs, &constraints)), expected);

@@ -62,7 +62,7 @@ impl<'a> CheckedProblem<'a> {
         })
     }
 
-    /// The same with fewer IPUs, whose limits are the first ones. Pins to
+    /// The problem with fewer IPUs, whose limits are the first ones. Pins to
     /// IPUs that are no longer there leave no split.
     pub(super) fn with_ipus(&self, ipus: usize) -> Self {
         let stages = ipus.min(self.stages);

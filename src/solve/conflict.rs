@@ -162,7 +162,7 @@ fn pinned(constraint: &Constraint) -> Option<Pinned<'_>> {
 /// A required cut and what forbids it.
 fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constraint)> {
     constraints.iter().find_map(|cut| {
-        let Rule::CutAfter(position) = cut.rule else {
+        let Rule::CutAfter { position } = cut.rule else {
             return None;
         };
         Some((
@@ -228,7 +228,7 @@ fn too_many(
     }
     let asks = |&position: &usize| {
         let mut constraints = constraints.iter();
-        constraints.find(|constraint| constraint.rule == Rule::CutAfter(position))
+        constraints.find(|constraint| constraint.rule == Rule::CutAfter { position })
     };
     let kind = ConflictKind::TooManyCuts {
         required: required.len(),
@@ -267,11 +267,17 @@ mod tests {
     }
 
     fn cut(after: usize) -> Constraint {
-        Constraint::option(Rule::CutAfter(after), format!("--cut-after {after}"))
+        Constraint::option(
+            Rule::CutAfter { position: after },
+            format!("--cut-after {after}"),
+        )
     }
 
     fn no_cut(after: usize) -> Constraint {
-        Constraint::option(Rule::NoCutAfter(after), format!("--no-cut-after {after}"))
+        Constraint::option(
+            Rule::NoCutAfter { position: after },
+            format!("--no-cut-after {after}"),
+        )
     }
 
     fn together(first: usize, last: usize) -> Constraint {

@@ -1,6 +1,8 @@
 //! Constraints: what a plan must do besides fitting, and who says so.
 
 use crate::wording::{grouped, listed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
@@ -35,27 +37,41 @@ pub struct TiedWeight {
     pub ways_out: Vec<String>,
 }
 
-/// What a plan must do. Positions are those of the range costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What a constraint asks for. Positions are those of the layer order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "rule", rename_all = "kebab-case")]
+#[schemars(rename = "CheckedRule")]
 pub enum Rule {
-    /// The position is on this IPU, both counted from 0.
+    /// The position is on this IPU.
     Pin {
         /// The position.
+        #[schemars(with = "u32")]
         position: usize,
-        /// The IPU, which is also the number of the stage.
+        /// The IPU.
+        #[schemars(with = "u32")]
         ipu: usize,
     },
     /// Both positions and all between them are in one stage.
     Together {
         /// A position.
+        #[schemars(with = "u32")]
         first: usize,
-        /// Another; the two may come in any order.
+        /// The other.
+        #[schemars(with = "u32")]
         last: usize,
     },
     /// A stage ends with this position.
-    CutAfter(usize),
+    CutAfter {
+        /// The position.
+        #[schemars(with = "u32")]
+        position: usize,
+    },
     /// No stage ends with this position.
-    NoCutAfter(usize),
+    NoCutAfter {
+        /// The position.
+        #[schemars(with = "u32")]
+        position: usize,
+    },
 }
 
 impl Constraint {
@@ -89,8 +105,8 @@ impl Constraint {
         match self.rule {
             Rule::Pin { position, ipu } => stage(position) == Some(&ipu),
             Rule::Together { first, last } => stage(first) == stage(last),
-            Rule::CutAfter(position) => stage(position) != stage(position + 1),
-            Rule::NoCutAfter(position) => stage(position) == stage(position + 1),
+            Rule::CutAfter { position } => stage(position) != stage(position + 1),
+            Rule::NoCutAfter { position } => stage(position) == stage(position + 1),
         }
     }
 
@@ -100,7 +116,9 @@ impl Constraint {
             Rule::Pin { position, .. } => position,
             Rule::Together { first, last } => first.max(last),
             // There must be a position after the cut.
-            Rule::CutAfter(position) | Rule::NoCutAfter(position) => position.saturating_add(1),
+            Rule::CutAfter { position } | Rule::NoCutAfter { position } => {
+                position.saturating_add(1)
+            }
         }
     }
 
@@ -110,7 +128,7 @@ impl Constraint {
             Rule::Together { first, last } if first != last => {
                 Some(first.min(last)..=first.max(last) - 1)
             }
-            Rule::NoCutAfter(position) => Some(position..=position),
+            Rule::NoCutAfter { position } => Some(position..=position),
             _ => None,
         }
     }
@@ -170,7 +188,7 @@ pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<CutRu
         cuts[position] = CutRule::Forbidden;
     }
     for constraint in constraints {
-        if let Rule::CutAfter(position) = constraint.rule {
+        if let Rule::CutAfter { position } = constraint.rule {
             cuts[position] = CutRule::Required;
         }
     }
@@ -217,8 +235,10 @@ mod tests {
         let together = |first, last| Rule::Together { first, last };
         assert!(obeyed(together(2, 3)) && obeyed(together(3, 2)));
         assert!(!obeyed(together(1, 3)));
-        assert!(obeyed(Rule::CutAfter(1)) && !obeyed(Rule::CutAfter(0)));
-        assert!(obeyed(Rule::NoCutAfter(0)) && !obeyed(Rule::NoCutAfter(1)));
+        assert!(obeyed(Rule::CutAfter { position: 1 }) && !obeyed(Rule::CutAfter { position: 0 }));
+        assert!(
+            obeyed(Rule::NoCutAfter { position: 0 }) && !obeyed(Rule::NoCutAfter { position: 1 })
+        );
     }
 
     #[test]
@@ -226,7 +246,7 @@ mod tests {
         let rules = [
             Rule::Together { first: 3, last: 1 },
             Rule::Together { first: 4, last: 4 },
-            Rule::CutAfter(0),
+            Rule::CutAfter { position: 0 },
         ];
         let constraints = rules.map(|rule| Constraint::option(rule, ""));
         let expected = [
@@ -266,7 +286,7 @@ mod tests {
             Constraint::tie(1, 6, weight),
             order(1, 2),
             order(1, 3),
-            Constraint::option(Rule::CutAfter(7), ""),
+            Constraint::option(Rule::CutAfter { position: 7 }, ""),
         ];
         let named = |positions| forbidding(&all, positions);
         assert_eq!(named(0..8), [&all[0]]);

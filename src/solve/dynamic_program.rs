@@ -1,4 +1,4 @@
-//! The same question answered by an exact dynamic program, in integers.
+//! The question of the integer program answered by an exact dynamic program, in integers.
 //!
 //! It shares with the integer program only what a range counts and where it may be
 //! ([`CheckedProblem`]): neither the search for bottlenecks nor networks.
@@ -140,7 +140,7 @@ impl<'a> StagePass<'a> {
         Some((rest.best[0]?, rest.stages(total)))
     }
 
-    /// The same for costs that depend on how many stages come after, and limits or
+    /// The best for costs that depend on how many stages come after, and limits or
     /// pins that depend on how many come before: of exactly `total` stages.
     fn exactly(&self, total: usize) -> Option<(Key, Vec<Range<usize>>)> {
         let layers = self.checked.layers();
@@ -154,7 +154,7 @@ impl<'a> StagePass<'a> {
         Some((rest.best[0]?, rest.stages(total)))
     }
 
-    /// The same for any number of stages at once, where it does not matter how
+    /// The best for any number of stages at once, where it does not matter how
     /// many come before.
     fn of_any_number(&self) -> Option<(Key, Vec<Range<usize>>)> {
         let layers = self.checked.layers();

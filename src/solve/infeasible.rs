@@ -152,7 +152,7 @@ fn relaxed(
     Ok(solution.map(|solution| Relaxation { without, solution }))
 }
 
-/// The same with other constraints.
+/// The problem with other constraints.
 fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a> {
     Problem {
         constraints,
@@ -184,7 +184,7 @@ pub fn plan_of_lowest_peak(problem: &Problem<'_>) -> Result<Option<Plan>, SolveE
     Ok(dynamic_program::solve(&checked))
 }
 
-/// The same with stages that may take any number of bytes, lowest peak first.
+/// The problem with stages that may take any number of bytes, lowest peak first.
 fn at_any_limit<'a>(problem: &Problem<'a>) -> Problem<'a> {
     Problem {
         limits: Limits::Same(u64::MAX),

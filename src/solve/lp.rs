@@ -311,7 +311,10 @@ End
     #[test]
     fn where_the_ipu_matters_it_is_in_the_names() {
         let costs = additive(&[3, 1, 4], u64::MAX);
-        let constraints = [Constraint::option(Rule::NoCutAfter(0), "--no-cut-after a")];
+        let constraints = [Constraint::option(
+            Rule::NoCutAfter { position: 0 },
+            "--no-cut-after a",
+        )];
         let problem = Problem {
             limits: Limits::ByIpu(&[4, 5]),
             goal: Goal::Communication,

@@ -155,7 +155,7 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// The same with only the edges that count at most `threshold` in a
+    /// The network with only the edges that count at most `threshold` in a
     /// bottleneck objective.
     pub(super) fn within(&self, objective: Objective, threshold: u128) -> Self {
         let mut network = self.clone();

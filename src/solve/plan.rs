@@ -225,8 +225,8 @@ mod tests {
     fn a_judgement_names_all_that_a_plan_breaks() {
         let costs = RangeCosts::new(vec![vec![3, 5, 9], vec![4, 6], vec![2]]);
         let constraints = [
-            Constraint::option(Rule::CutAfter(1), "--cut-after b"),
-            Constraint::option(Rule::NoCutAfter(0), "--no-cut-after a"),
+            Constraint::option(Rule::CutAfter { position: 1 }, "--cut-after b"),
+            Constraint::option(Rule::NoCutAfter { position: 0 }, "--no-cut-after a"),
         ];
         let problem = Problem {
             limits: Limits::ByIpu(&[2, 4]),

@@ -11,7 +11,7 @@ use crate::time::StageTimes;
 /// Bytes that a stage may take on each tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limits<'a> {
-    /// The same on every IPU.
+    /// One for every IPU.
     Same(u64),
     /// By IPU; one for each.
     ByIpu(&'a [u64]),
@@ -261,8 +261,16 @@ mod tests {
         };
         let (first, last) = (1, 2);
         for (beyond, fine) in [
-            (Rule::CutAfter(1), Rule::CutAfter(0)),
-            (Rule::NoCutAfter(usize::MAX), Rule::NoCutAfter(0)),
+            (
+                Rule::CutAfter { position: 1 },
+                Rule::CutAfter { position: 0 },
+            ),
+            (
+                Rule::NoCutAfter {
+                    position: usize::MAX,
+                },
+                Rule::NoCutAfter { position: 0 },
+            ),
             (
                 Rule::Together { first, last },
                 Rule::Together { first, last: 0 },

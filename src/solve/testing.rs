@@ -86,8 +86,8 @@ fn obeys(case: &Case, cuts: &[usize]) -> bool {
             .all(|constraint| match constraint.rule {
                 Rule::Pin { position, ipu } => stage(position) == ipu,
                 Rule::Together { first, last } => stage(first) == stage(last),
-                Rule::CutAfter(position) => cuts.contains(&(position + 1)),
-                Rule::NoCutAfter(position) => !cuts.contains(&(position + 1)),
+                Rule::CutAfter { position } => cuts.contains(&(position + 1)),
+                Rule::NoCutAfter { position } => !cuts.contains(&(position + 1)),
             })
 }
 
@@ -259,8 +259,12 @@ fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
             },
             1 => Rule::Together { first, last },
             _ if layers == 1 => Rule::Together { first, last },
-            2 => Rule::CutAfter(first.min(layers - 2)),
-            _ => Rule::NoCutAfter(first.min(layers - 2)),
+            2 => Rule::CutAfter {
+                position: first.min(layers - 2),
+            },
+            _ => Rule::NoCutAfter {
+                position: first.min(layers - 2),
+            },
         },
     );
     rule.prop_map(|rule| Constraint::option(rule, format!("{rule:?}")))

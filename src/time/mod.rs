@@ -15,6 +15,8 @@ pub(crate) use slots::{SlotKind, Slots};
 
 use crate::memory::{Pipeline, Recompute, Schedule};
 use crate::model::{CyclesByLayer, PassCycles, Positions};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// What a step depends on beside the cycles of the layers.
@@ -64,6 +66,26 @@ pub struct StageTimes {
     cut_bytes: Vec<[u64; 2]>,
     /// For how many stages the schedule must have micro-batches enough.
     most_stages: usize,
+}
+
+/// The cycles of a micro-batch by position: those of a stage are the sums over its positions
+/// of `once` and of what is recomputed there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PositionCycles {
+    /// Of the forward and the backward pass.
+    pub once: Vec<u64>,
+    /// What is recomputed in a stage that other stages of the pipeline follow.
+    pub recomputed: Vec<u64>,
+    /// What is recomputed in the last stage of the pipeline.
+    pub recomputed_last: Vec<u64>,
+    /// Is Out in the first position? Then the pipeline of several stages ends there, and
+    /// something follows each of them.
+    pub is_out_first: bool,
+}
+
+/// What is beyond any real number of cycles is the highest.
+pub(crate) fn narrow(cycles: u128) -> u64 {
+    u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
 /// The cycles of a stage in one micro-batch; those of the update in a step.
@@ -231,6 +253,37 @@ impl StageTimes {
     /// The cycles that a stage takes for a micro-batch, with what is recomputed.
     pub fn cycles(&self, range: &Range<usize>, after: usize) -> Option<u128> {
         self.stage(range, after).map(Passes::of_micro_batch)
+    }
+
+    /// The cycles of a micro-batch by position, from which those of every stage add up.
+    pub fn by_position(&self) -> PositionCycles {
+        let is_recomputed = self.is_by_depth();
+        let is_last_recomputed = is_recomputed && self.pipeline.recompute == Recompute::Layer;
+        let cycles = |own: u128, is_counted: bool| if is_counted { narrow(own) } else { 0 };
+        let mut found = PositionCycles {
+            is_out_first: self.out_in_first.is_some(),
+            ..PositionCycles::default()
+        };
+        for position in 0..self.positions() {
+            let range = position..position + 1;
+            let [forward, backward, _] = self.sums(&range).unwrap_or_default();
+            let of_out_first = match position {
+                0 => self.out_in_first.map_or(0, |out| out.forward),
+                _ => 0,
+            };
+            let of_out = match self.has_out && range.end == self.positions() {
+                true => forward,
+                false => of_out_first,
+            };
+            found.once.push(narrow(forward + backward));
+            let again = forward.saturating_sub(of_out_first);
+            found.recomputed.push(cycles(again, is_recomputed));
+            let again = forward.saturating_sub(of_out);
+            found
+                .recomputed_last
+                .push(cycles(again, is_last_recomputed));
+        }
+        found
     }
 
     /// The forward, backward and update cycles of all positions of a range.

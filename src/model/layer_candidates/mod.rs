@@ -57,7 +57,7 @@ impl LayerCandidate {
             .collect();
         judged.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         let mut known = FxHashSet::default();
-        // The same layers by another name are no other candidate.
+        // What finds equal layers by another name is no other candidate.
         judged.retain(|(_, own)| known.insert(own.partition()));
         let tried = judged.iter().take(MAX_TRIED);
         let found = tried.filter_map(|(_, own)| candidate(own, &names, all, options));

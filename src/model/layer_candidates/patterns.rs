@@ -146,7 +146,7 @@ fn part(name: &str, number: Number) -> Option<NumberPattern<'_>> {
     })
 }
 
-/// The same with the word before the label, where there is one.
+/// The label with the word before it, where there is one.
 fn with_word<'a>(
     name: &'a str,
     number: Number,

@@ -74,7 +74,7 @@ impl CompiledProfile {
         Self::read_with(path, with_programs, &Progress::new())
     }
 
-    /// The same, counting rows.
+    /// Reads the profile, counting rows.
     ///
     /// # Errors
     /// As [`CompiledProfile::read`].

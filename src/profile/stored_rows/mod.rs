@@ -15,12 +15,12 @@ mod tests;
 mod tree;
 
 use super::open::Source;
-use pages::{PageLayout, Pages};
+use pages::{PageLayout, Pages, TableCell};
 use rayon::prelude::*;
 pub(super) use record::Record;
 use record::WantedColumns;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tree::{Leaf, TableCell};
+use tree::Leaf;
 
 /// A column as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

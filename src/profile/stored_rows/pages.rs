@@ -1,6 +1,5 @@
 //! The pages of the file, and what goes on from one to the next.
 
-use super::tree::TableCell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -67,6 +66,17 @@ pub(super) fn bytes<const N: usize>(from: &[u8], at: usize) -> Option<[u8; N]> {
 
 /// How many bytes are read at once, where pages follow each other.
 const WINDOW: usize = 1 << 18;
+
+/// A row on its page.
+pub(super) struct TableCell<'p> {
+    pub(super) rowid: i64,
+    /// Bytes of the whole payload.
+    pub(super) length: usize,
+    /// What of it is on this page.
+    pub(super) local: &'p [u8],
+    /// The page where it goes on.
+    pub(super) overflow: Option<u32>,
+}
 
 /// A reader of pages, with those that follow the last one in memory.
 pub(super) struct Pages {

@@ -1,6 +1,6 @@
 //! The tree of a table: which pages hold its rows, and where on them.
 
-use super::pages::{PageLayout, Pages, bytes};
+use super::pages::{PageLayout, Pages, TableCell, bytes};
 use super::record::varint;
 
 /// The first byte of a page of a table that points to others, and of one with rows.
@@ -79,17 +79,6 @@ fn cell(page: &[u8], head: usize, cells: usize, index: usize) -> Option<&[u8]> {
 pub(super) struct Leaf<'p> {
     page: &'p [u8],
     cells: usize,
-}
-
-/// A row on its page.
-pub(super) struct TableCell<'p> {
-    pub(super) rowid: i64,
-    /// Bytes of the whole payload.
-    pub(super) length: usize,
-    /// What of it is on this page.
-    pub(super) local: &'p [u8],
-    /// The page where it goes on.
-    pub(super) overflow: Option<u32>,
 }
 
 impl<'p> Leaf<'p> {

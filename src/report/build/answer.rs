@@ -8,6 +8,7 @@ use crate::report::{
 };
 use crate::search::{Outcome, SearchResult, SweepAnswer};
 use crate::solve::{Cause, Constraint, Infeasible, Needed, Plan, Refused, Relaxation, Solution};
+use crate::time::narrow;
 
 /// How many groups of layers that share variables a report names.
 const MAX_SHARED: usize = 100;
@@ -174,11 +175,6 @@ fn kept_by(constraint: &Constraint) -> String {
         Some(weight) => format!("{weight}; {}", weight.one_ipu()),
         None => said(constraint),
     }
-}
-
-/// Sums over cuts and stages, as reports show them.
-fn narrow(number: u128) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 /// Sizes in which IPUs come, and powers of two, which IPUs of a replica must

@@ -13,8 +13,9 @@ mod what_if;
 
 pub use page_variables::PageVariables;
 pub use peaks::Peaks;
+use peaks::StageSections;
 
-use super::{DocumentFormat, LayerNames, Provenance, Report, TiedWeightFacts, VERSION};
+use super::{LayerNames, Provenance, Report, TiedWeightFacts};
 use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::model::{Layering, Model, Placement, PositionName, WeightTie};
@@ -73,35 +74,48 @@ impl Report {
             Some(_) if inputs.is_full() => inputs.memory.ties(),
             _ => Vec::new(),
         };
-        let split = search.filter(|found| found.costed.request.split);
-        Self {
-            format: DocumentFormat::PoplinerReport,
-            version: VERSION,
-            memory: inputs.recorded(),
+        let report = Self {
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
             layers: inputs.layers(),
-            cuts: split.map_or(Vec::new(), |found| inputs.cuts(found, &shared)),
-            pipeline: search.and_then(|found| inputs.pipeline(found)),
-            proof: split.map(answer::proof),
-            split: split.map(|found| inputs.split(found, stages)),
+            tied_weights: inputs.tied_weights(),
             liveness,
             live_steps: inputs.page.live_steps.take(),
-            refusal: search.and_then(|found| inputs.refusal(found)),
-            given: search.and_then(|found| inputs.given(found)),
-            constraints: search.map_or(Vec::new(), answer::constraints),
-            tied_weights: inputs.tied_weights(),
-            shared_variables: inputs.shared_variables(shared),
-            sweep: search.and_then(|found| inputs.sweep(found)),
-            what_if: split.and_then(|found| inputs.what_if(found)),
-            step: split.and_then(StepFacts::new),
-            plan: search.and_then(|found| inputs.plan(found)),
             execution: inputs.execution(),
-            fit: None,
             warnings,
             contradictions: inputs.model.contradictions.clone(),
-            provenance: inputs.provenance,
+            ..Self::of_memory(inputs.recorded(), inputs.provenance.clone())
+        };
+        let report = match search {
+            Some(found) => report.with_search(&inputs, found, stages, shared),
+            None => report,
+        };
+        report.without_unearned_verdict()
+    }
+
+    /// Adds what a search found.
+    fn with_search(
+        self,
+        inputs: &Inputs<'_>,
+        found: &SearchResult,
+        stages: Vec<StageSections>,
+        shared: Vec<(Vec<u32>, u64)>,
+    ) -> Self {
+        let split = Some(found).filter(|found| found.costed.request.split);
+        Self {
+            cuts: split.map_or(Vec::new(), |found| inputs.cuts(found, &shared)),
+            pipeline: inputs.pipeline(found),
+            proof: split.map(answer::proof),
+            split: split.map(|found| inputs.split(found, stages)),
+            refusal: inputs.refusal(found),
+            given: inputs.given(found),
+            constraints: answer::constraints(found),
+            shared_variables: inputs.shared_variables(shared),
+            sweep: inputs.sweep(found),
+            what_if: split.and_then(|found| inputs.what_if(found)),
+            step: split.and_then(StepFacts::new),
+            plan: inputs.plan(found),
+            ..self
         }
-        .without_unearned_verdict()
     }
 }
 

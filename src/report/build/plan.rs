@@ -1,9 +1,10 @@
 //! The whole configurations that fit.
 
 use super::Inputs;
-use crate::report::step::{efficiency, nanoseconds, narrow};
+use crate::report::step::{efficiency, nanoseconds};
 use crate::report::{PlanFacts, PlanRow};
 use crate::search::{Configuration, SearchResult, free_bytes};
+use crate::time::narrow;
 
 impl Inputs<'_> {
     /// Those of a search that looked for them.

@@ -1,14 +1,13 @@
 //! What the profile recorded of memory and cycles, and single layers.
 
 use super::{Detail, Inputs};
-use crate::memory;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{Recorded, RecordedCategory, RecordedTile};
-use crate::report::step::narrow;
 use crate::report::{
     Band, CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
     RecordedMemory, StageCycles, TileMap, TileTotals,
 };
+use crate::time::narrow;
 
 impl RecordedMemory {
     /// What was recorded of all tiles, and of each category.
@@ -46,7 +45,7 @@ impl RecordedMemory {
 impl Inputs<'_> {
     pub(super) fn recorded(&self) -> RecordedMemory {
         let Recorded { tiles, categories } = &self.model.recorded;
-        let coverage = self.memory.coverage().map(CoverageFacts::from);
+        let coverage = self.memory.coverage();
         let tile_map = if self.detail >= Detail::Page {
             TileMap::new(tiles, categories, self.page.of_tiles.clone())
         } else {
@@ -136,18 +135,4 @@ pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
         .zip(bytes)
         .find(|(_, bytes)| *bytes == highest)
         .map(|(place, _)| place)
-}
-
-impl From<memory::Coverage> for CoverageFacts {
-    fn from(coverage: memory::Coverage) -> Self {
-        Self {
-            tile: coverage.tile,
-            recorded: coverage.recorded,
-            layers: coverage.layers,
-            assigned: coverage.assigned,
-            by_touch: coverage.by_touch,
-            overhead: coverage.overhead,
-            rest: i64::try_from(coverage.rest()).unwrap_or(i64::MIN),
-        }
-    }
 }

@@ -184,7 +184,7 @@ impl Fullness {
         Self::of(tiles.map(|tile| memory.tile_bytes(tile)), limit)
     }
 
-    /// The same for the bytes of each tile.
+    /// How full tiles of these bytes are.
     pub(in crate::report) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
         let mut bytes: Vec<u64> = tiles.collect();
         bytes.sort_unstable();

@@ -2,9 +2,10 @@
 
 use super::Inputs;
 use super::answer::broken;
-use crate::report::{BestSplit, CheckedConstraint, CheckedRule, WhatIf};
+use crate::report::{BestSplit, CheckedConstraint, WhatIf};
 use crate::search::SearchResult;
-use crate::solve::{Constraint, Rule};
+use crate::solve::Constraint;
+use crate::time::StageTimes;
 use std::ops::Range;
 
 /// A report has at most this many numbers of bytes of ranges: some 1.2 MB of JSON.
@@ -32,6 +33,7 @@ impl Inputs<'_> {
             by_stages_after: costs.is_by_depth(),
             best,
             constraints: costed.constraints.iter().map(checked).collect(),
+            cycles: costed.times.as_ref().map(StageTimes::by_position),
             ..WhatIf::default()
         };
         let cut_bytes_of = |at: u32| {
@@ -65,24 +67,8 @@ fn best(found: &SearchResult) -> Vec<BestSplit> {
 }
 
 fn checked(constraint: &Constraint) -> CheckedConstraint {
-    let rule = match constraint.rule {
-        Rule::Pin { position, ipu } => CheckedRule::Pin {
-            position: position as u32,
-            ipu: ipu as u32,
-        },
-        Rule::Together { first, last } => CheckedRule::Together {
-            first: first as u32,
-            last: last as u32,
-        },
-        Rule::CutAfter(position) => CheckedRule::CutAfter {
-            position: position as u32,
-        },
-        Rule::NoCutAfter(position) => CheckedRule::NoCutAfter {
-            position: position as u32,
-        },
-    };
     CheckedConstraint {
         name: broken(constraint),
-        rule,
+        rule: constraint.rule,
     }
 }

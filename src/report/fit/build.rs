@@ -3,11 +3,10 @@
 use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
 use crate::memory::LiveCurve;
 use crate::message::Warning;
-use crate::model::{LayersByIpu, PseudoLayers};
+use crate::model::LayersByIpu;
 use crate::profile::{CompiledProfile, LiveOnTile, RecordedCategory, VariableSums};
 use crate::report::{
-    CategoryBytes, Curve, DocumentFormat, Fullness, Provenance, RecordedMemory, Report, TileMap,
-    VERSION,
+    CategoryBytes, Curve, Detail, Fullness, Provenance, RecordedMemory, Report, TileMap,
 };
 use crate::search::free_bytes;
 
@@ -23,8 +22,8 @@ pub struct FitInputs<'a> {
     pub layers: Option<&'a LayersByIpu>,
     /// Bytes that a tile may take: one number, or one for each IPU that is listed.
     pub limits: Vec<u64>,
-    /// Is a page made of it?
-    pub for_page: bool,
+    /// How much is in it beside whether it fits.
+    pub detail: Detail,
     /// How the report is made.
     pub provenance: Provenance,
     /// What is unusual about the files.
@@ -38,35 +37,15 @@ impl Report {
         let CompiledProfile {
             tiles, categories, ..
         } = inputs.profile;
+        let memory = RecordedMemory {
+            tile_map: inputs.tile_map(),
+            ..RecordedMemory::new(fit.limit, tiles, categories, None)
+        };
         Self {
-            format: DocumentFormat::PoplinerReport,
-            version: VERSION,
-            memory: RecordedMemory {
-                tile_map: inputs.tile_map(),
-                ..RecordedMemory::new(fit.limit, tiles, categories, None)
-            },
             fit: Some(fit),
-            provenance: inputs.provenance,
-            pseudo_layers: PseudoLayers::default(),
-            layers: Vec::new(),
-            pipeline: None,
-            split: None,
-            proof: None,
-            refusal: None,
-            given: None,
-            constraints: Vec::new(),
-            tied_weights: Vec::new(),
-            shared_variables: Vec::new(),
-            cuts: Vec::new(),
-            liveness: None,
-            sweep: None,
-            live_steps: None,
-            what_if: None,
-            step: None,
-            plan: None,
-            execution: None,
             warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
             contradictions: inputs.profile.contradictions.clone(),
+            ..Self::of_memory(memory, inputs.provenance)
         }
         .without_unearned_verdict()
     }
@@ -78,7 +57,7 @@ impl FitInputs<'_> {
         let CompiledProfile {
             tiles, categories, ..
         } = self.profile;
-        if self.for_page {
+        if self.detail >= Detail::Page {
             TileMap::new(tiles, categories, None)
         } else {
             None

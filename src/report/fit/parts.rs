@@ -115,7 +115,7 @@ impl TileParts {
         }
     }
 
-    /// The same with the stash among the variables.
+    /// These parts with the stash among the variables.
     pub(super) fn without_stash(self) -> Self {
         Self {
             variables: sum(&[self.variables, self.stash]),
@@ -124,7 +124,7 @@ impl TileParts {
         }
     }
 
-    /// The same with accumulators among the variables.
+    /// These parts with accumulators among the variables.
     pub(super) fn without_accumulators(self) -> Self {
         Self {
             variables: sum(&[self.variables, self.accumulators]),

@@ -39,20 +39,19 @@ pub(in crate::report) fn lines(fit: &Fit) -> Vec<Sentence> {
 }
 
 fn over(own: &IpuFit) -> Sentence {
-    let at = format!("/fit/ipus/{}", own.ipu);
     let tile = &own.fullest_tile;
     let line = say(format!("IPU {} does not fit: tile ", own.ipu))
-        .count(tile.tile, format!("{at}/fullest_tile/tile"))
+        .count(tile.tile)
         .text(" has ")
-        .amount(tile.bytes, format!("{at}/fullest_tile/bytes"));
+        .amount(tile.bytes);
     let line = match tile.bytes.checked_sub(tile.limit) {
-        Some(over @ 1..) => line.text(", ").bytes(over, "").text(" over the limit of "),
+        Some(over @ 1..) => line.text(", ").bytes(over).text(" over the limit of "),
         _ => line.text(" of "),
     };
     let line = line
-        .bytes(tile.limit, format!("{at}/fullest_tile/limit"))
+        .bytes(tile.limit)
         .text("; ")
-        .count(own.tiles_over, format!("{at}/tiles_over"))
+        .count(own.tiles_over)
         .text(if own.tiles_over == 1 {
             " tile is over"
         } else {
@@ -62,19 +61,18 @@ fn over(own: &IpuFit) -> Sentence {
         return line;
     }
     let line = line.text(", with ");
-    let line = line.amount(own.overflowed, format!("{at}/overflowed"));
+    let line = line.amount(own.overflowed);
     line.text(" beyond the memory of their tiles")
 }
 
 fn nearest(own: &IpuFit) -> Sentence {
-    let at = format!("/fit/ipus/{}/fullest_tile", own.ipu);
     let tile = &own.fullest_tile;
     say(format!("IPU {} is nearest to the limit: tile ", own.ipu))
-        .count(tile.tile, format!("{at}/tile"))
+        .count(tile.tile)
         .text(" has ")
-        .amount(tile.bytes, format!("{at}/bytes"))
+        .amount(tile.bytes)
         .text(" of ")
-        .bytes(tile.limit, format!("{at}/limit"))
+        .bytes(tile.limit)
 }
 
 /// How the prediction was: what it was matched by, where it was cut elsewhere, which
@@ -95,7 +93,7 @@ pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
     if let Some(nearest) = against.nearest_to_limit() {
         let line = say(format!("stage {} is nearest to its limit: ", nearest.stage));
         let bytes = nearest.free.unsigned_abs();
-        let line = line.amount(bytes, "");
+        let line = line.amount(bytes);
         lines.push(line.text(if nearest.free < 0 {
             " over it"
         } else {
@@ -125,7 +123,7 @@ fn stage(own: &StageAgainst) -> Sentence {
 }
 
 fn more_or_less(line: Sentence, difference: i64) -> Sentence {
-    let line = line.amount(difference.unsigned_abs(), "");
+    let line = line.amount(difference.unsigned_abs());
     line.text(if difference < 0 { " less" } else { " more" })
 }
 

@@ -1,217 +1,128 @@
 //! The tables of a compilation, and of what was predicted of it.
 
-use super::{Against, Fit, IpuFit, StageAgainst, TileParts};
-use crate::model::PseudoLayers;
-use crate::report::Report;
-use crate::report::table::{Cell, Column, Kind, Table, cells};
+use super::{IpuFit, StageAgainst, TileParts};
+use crate::report::fields::{Field, fields, items, placed};
+use crate::report::table::{Cell, Column, ForPeople, Kind, Table, cells};
 use crate::report::text::signed_share;
+use crate::report::{CategoryBytes, Report};
 
-/// The tables for programs: IPUs and their categories, and what was predicted. Shares
-/// are left out, which programs compute themselves.
-pub fn all(report: &Report) -> Vec<Table> {
-    let Some(fit) = &report.fit else {
-        return Vec::new();
-    };
-    let mut tables = vec![ipus(fit).without("Of the limit"), categories(fit)];
-    if let Some(against) = &fit.against {
-        let stages = stages(against, report.pseudo_layers);
-        tables.extend([stages.without("Of the predicted"), parts(against)]);
-    }
-    tables
-}
-
-/// The columns of parts, in the order of [`TileParts::bytes`].
-const PARTS: [Column; 10] = [
-    Column::new("Variables", Kind::Bytes, "/fullest_tile/parts/variables"),
-    Column::new("Stash", Kind::Bytes, "/fullest_tile/parts/stash"),
-    Column::new(
-        "Accumulators",
-        Kind::Bytes,
-        "/fullest_tile/parts/accumulators",
-    ),
-    Column::new(
-        "Vertex code",
-        Kind::Bytes,
-        "/fullest_tile/parts/vertex_code",
-    ),
-    Column::new(
-        "Vertex state",
-        Kind::Bytes,
-        "/fullest_tile/parts/vertex_state",
-    ),
-    Column::new(
-        "Exchange code",
-        Kind::Bytes,
-        "/fullest_tile/parts/exchange_code",
-    ),
-    Column::new(
-        "Control code",
-        Kind::Bytes,
-        "/fullest_tile/parts/control_code",
-    ),
-    Column::new(
-        "Host exchange code",
-        Kind::Bytes,
-        "/fullest_tile/parts/host_exchange_code",
-    ),
-    Column::new(
-        "Global exchange code",
-        Kind::Bytes,
-        "/fullest_tile/parts/global_exchange_code",
-    ),
-    Column::new("Gaps", Kind::Bytes, "/fullest_tile/parts/gaps"),
+const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
+    Always "IPU" Count (.ipu),
+    NotZero "Layers" Layers (.layers),
+    Always "Fits" Text (.fits),
+    Always "Limit" Bytes (.fullest_tile.limit),
+    Always "Fullest tile" Count (.fullest_tile.tile),
+    Always "On its IPU" Count (.fullest_tile.tile_of_ipu),
+    Always "Bytes there" Bytes (.fullest_tile.bytes),
+    ForPeople "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile.bytes, own.fullest_tile.limit)),
+    Always "Free there" Free (.fullest_tile.free),
+    Always "Tiles over" Count (.tiles_over),
+    NotZero "Overflowed" Bytes (.overflowed),
+    Always "Median tile" Bytes (.tiles.median),
+    Always "95th percentile tile" Bytes (.tiles.percentile_95),
+    Always "All tiles" Bytes (.total),
+    Always "Variables" Bytes (.fullest_tile.parts.variables),
+    Always "Stash" Bytes (.fullest_tile.parts.stash),
+    Always "Accumulators" Bytes (.fullest_tile.parts.accumulators),
+    Always "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
+    Always "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
+    Always "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
+    Always "Control code" Bytes (.fullest_tile.parts.control_code),
+    Always "Host exchange code" Bytes (.fullest_tile.parts.host_exchange_code),
+    Always "Global exchange code" Bytes (.fullest_tile.parts.global_exchange_code),
+    Always "Gaps" Bytes (.fullest_tile.parts.gaps),
+    Always "With gaps" Bytes (.fullest_tile.with_gaps),
+    Always "Always live" Bytes (.fullest_tile.always_live),
+    Always "Most of others" Bytes (.fullest_tile.not_always_live),
+    Always "Peak step" Count (.fullest_tile.peak_step),
+    Always "All stashed" Bytes (.named?.stashed),
+    Always "All restored" Bytes (.named?.restored),
+    Always "All accumulators" Bytes (.named?.accumulators),
+    Always "All received" Bytes (.named?.received),
+    Always "Cycles" Count (.cycles),
 ];
 
-const IPUS: [Column; 14] = [
-    Column::new("IPU", Kind::Count, "/ipu"),
-    Column::new("Layers", Kind::Layers, ""),
-    Column::text("Fits"),
-    Column::new("Limit", Kind::Bytes, "/fullest_tile/limit"),
-    Column::new("Fullest tile", Kind::Count, "/fullest_tile/tile"),
-    Column::new("On its IPU", Kind::Count, "/fullest_tile/tile_of_ipu"),
-    Column::new("Bytes there", Kind::Bytes, "/fullest_tile/bytes"),
-    Column::new("Of the limit", Kind::Share, ""),
-    Column::new("Free there", Kind::Free, "/fullest_tile/free"),
-    Column::new("Tiles over", Kind::Count, "/tiles_over"),
-    Column::new("Overflowed", Kind::Bytes, "/overflowed"),
-    Column::new("Median tile", Kind::Bytes, "/tiles/median"),
-    Column::new("95th percentile tile", Kind::Bytes, "/tiles/percentile_95"),
-    Column::new("All tiles", Kind::Bytes, "/total"),
-];
-
-/// After the parts.
-const MORE_OF_IPUS: [Column; 9] = [
-    Column::new("With gaps", Kind::Bytes, "/fullest_tile/with_gaps"),
-    Column::new("Always live", Kind::Bytes, "/fullest_tile/always_live"),
-    Column::new(
-        "Most of others",
-        Kind::Bytes,
-        "/fullest_tile/not_always_live",
-    ),
-    Column::new("Peak step", Kind::Count, "/fullest_tile/peak_step"),
-    Column::new("All stashed", Kind::Bytes, "/named/stashed"),
-    Column::new("All restored", Kind::Bytes, "/named/restored"),
-    Column::new("All accumulators", Kind::Bytes, "/named/accumulators"),
-    Column::new("All received", Kind::Bytes, "/named/received"),
-    Column::new("Cycles", Kind::Count, "/cycles"),
+const IPUS_FOR_PEOPLE: [ForPeople; 10] = [
+    ("IPU", true),
+    ("Layers", true),
+    ("Fits", false),
+    ("Fullest tile", true),
+    ("Bytes there", true),
+    ("Free there", true),
+    ("Tiles over", true),
+    ("Overflowed", true),
+    ("Of the limit", true),
+    ("Median tile", false),
 ];
 
 /// A row for each IPU; its parts are those on its fullest tile.
-pub(in crate::report) fn ipus(fit: &Fit) -> Table {
-    let columns = [&IPUS[..], &PARTS, &MORE_OF_IPUS].concat();
-    let mut table = Table::of_layers("fit", &columns, PseudoLayers::default());
-    for own in &fit.ipus {
-        table.row(format!("/fit/ipus/{}", own.ipu), ipu_cells(own));
+pub(in crate::report) fn ipus(report: &Report) -> Table {
+    let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
+    let fullest = ipus.map(|ipu| &ipu.fullest_tile);
+    Table {
+        for_people: &IPUS_FOR_PEOPLE,
+        bars: fullest.map(|own| (own.bytes, Some(own.limit))).collect(),
+        ..Table::of("fit", &[&IPUS], report, items!(report, fit?.ipus))
     }
-    table
 }
 
-fn ipu_cells(own: &IpuFit) -> Vec<Cell> {
-    let full = &own.fullest_tile;
-    let mut cells = cells![
-        own.ipu,
-        own.layers.clone().map_or(Cell::Empty, Cell::Layers),
-        own.fits,
-        full.limit,
-        full.tile,
-        full.tile_of_ipu,
-        full.bytes,
-        Cell::Share(full.bytes, full.limit),
-        full.free,
-        own.tiles_over,
-        own.overflowed,
-        own.tiles.median,
-        own.tiles.percentile_95,
-        own.total,
-    ];
-    cells.extend(full.parts.bytes().map(Cell::from));
-    cells.extend(cells![
-        full.with_gaps,
-        full.always_live,
-        full.not_always_live,
-        full.peak_step,
-        own.named.map(|own| own.stashed),
-        own.named.map(|own| own.restored),
-        own.named.map(|own| own.accumulators),
-        own.named.map(|own| own.received),
-        own.cycles,
-    ]);
-    cells
-}
-
-const CATEGORIES: [Column; 4] = [
-    Column::new("IPU", Kind::Count, ""),
-    Column::text("Category"),
-    Column::new("All tiles", Kind::Bytes, "/all_tiles"),
-    Column::new("Fullest tile", Kind::Bytes, "/fullest_tile"),
+const CATEGORIES: [Field<(u32, CategoryBytes)>; 4] = fields![(u32, CategoryBytes);
+    Always "IPU" Count (|own, _, _| own.0.into()),
+    Always "Category" Text (|own, _, _| (&*own.1.name).into()),
+    Always "All tiles" Bytes (|own, _, _| own.1.all_tiles.into()),
+    Always "Fullest tile" Bytes (|own, _, _| own.1.fullest_tile.into()),
 ];
 
 /// A row for each category that an IPU has bytes of, IPU by IPU.
-pub(in crate::report) fn categories(fit: &Fit) -> Table {
-    let mut table = Table::new("fit-categories", &CATEGORIES);
-    for ipu in &fit.ipus {
-        let categories = ipu.categories.iter().enumerate();
-        for (place, own) in categories.filter(|(_, own)| own.all_tiles > 0) {
-            let at = format!("/fit/ipus/{}/categories/{place}", ipu.ipu);
-            table.row(
-                at,
-                cells![ipu.ipu, &*own.name, own.all_tiles, own.fullest_tile],
-            );
-        }
-    }
-    table
+pub(in crate::report) fn categories(report: &Report) -> Table {
+    let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
+    let all = ipus.flat_map(|ipu| ipu.categories.iter().map(|own| (ipu.ipu, own.clone())));
+    let all: Vec<_> = all.filter(|(_, own)| own.all_tiles > 0).collect();
+    let rows = all.iter().map(|own| (String::new(), own));
+    Table::of("fit-categories", &[&CATEGORIES], report, rows)
 }
 
-const STAGES: [Column; 12] = [
-    Column::new("Stage", Kind::Count, "/stage"),
-    Column::new("IPU", Kind::Count, "/ipu"),
-    Column::new("Layers", Kind::Layers, ""),
-    Column::new("Predicted", Kind::Bytes, "/predicted"),
-    Column::new("Recorded", Kind::Bytes, "/recorded"),
-    Column::new("Difference", Kind::Change, "/difference"),
-    Column::text("Of the predicted"),
-    Column::new("Free there", Kind::Free, "/free"),
-    Column::text("Most of it"),
-    Column::new("All tiles predicted", Kind::Bytes, "/predicted_total"),
-    Column::new("All tiles recorded", Kind::Bytes, "/recorded_total"),
-    Column::new("Difference of all tiles", Kind::Change, "/total_difference"),
+const STAGES: [Field<StageAgainst>; 12] = fields![StageAgainst;
+    Always "Stage" Count (.stage),
+    Always "IPU" Count (.ipu),
+    Always "Layers" Layers (.layers),
+    Always "Predicted" Bytes (.predicted),
+    Always "Recorded" Bytes (.recorded),
+    Always "Difference" Change (.difference),
+    ForPeople "Of the predicted" Text (|own, _, _| signed_share(own.difference, own.predicted).into()),
+    Always "Free there" Free (.free),
+    Always "Most of it" Text (|own, _, _| own.worst_part().map(|(part, _)| part).into()),
+    Always "All tiles predicted" Bytes (.predicted_total),
+    Always "All tiles recorded" Bytes (.recorded_total),
+    Always "Difference of all tiles" Change (.total_difference),
 ];
 
 /// The columns about fullest tiles.
-pub(in crate::report) const FOR_PEOPLE: [&str; 9] = [
-    "Stage",
-    "IPU",
-    "Layers",
-    "Predicted",
-    "Recorded",
-    "Difference",
-    "Of the predicted",
-    "Free there",
-    "Most of it",
+const STAGES_FOR_PEOPLE: [ForPeople; 9] = [
+    ("Stage", true),
+    ("IPU", true),
+    ("Layers", true),
+    ("Predicted", true),
+    ("Recorded", true),
+    ("Difference", true),
+    ("Of the predicted", true),
+    ("Free there", false),
+    ("Most of it", true),
 ];
 
 /// A row for each stage that has an IPU: its fullest tile and all tiles.
-pub(in crate::report) fn stages(against: &Against, pseudo_layers: PseudoLayers) -> Table {
-    let mut table = Table::of_layers("against", &STAGES, pseudo_layers);
-    for (place, own) in against.stages.iter().enumerate() {
-        let worst = own.worst_part().map(|(part, _)| part);
-        let cells = cells![
-            own.stage,
-            own.ipu,
-            Cell::Layers(own.layers.clone()),
-            own.predicted,
-            own.recorded,
-            own.difference,
-            signed_share(own.difference, own.predicted),
-            own.free,
-            worst,
-            own.predicted_total,
-            own.recorded_total,
-            own.total_difference,
-        ];
-        table.row(format!("/fit/against/stages/{place}"), cells);
+pub(in crate::report) fn stages(report: &Report) -> Table {
+    let against = report.fit.iter().flat_map(|fit| &fit.against);
+    let stages = against.flat_map(|own| &own.stages);
+    Table {
+        for_people: &STAGES_FOR_PEOPLE,
+        ..Table::of(
+            "against",
+            &[&STAGES],
+            report,
+            placed("/fit/against/stages", stages),
+        )
     }
-    table
 }
 
 pub(in crate::report) const PART_ROWS: [Column; 6] = [
@@ -224,9 +135,10 @@ pub(in crate::report) const PART_ROWS: [Column; 6] = [
 ];
 
 /// A row for each stage and part of its fullest tile that either side has.
-pub(in crate::report) fn parts(against: &Against) -> Table {
+pub(in crate::report) fn parts(report: &Report) -> Table {
+    let against = report.fit.iter().flat_map(|fit| &fit.against);
     let mut table = Table::new("against-parts", &PART_ROWS);
-    for own in &against.stages {
+    for own in against.flat_map(|own| &own.stages) {
         for row in part_rows(own) {
             table.row("", row);
         }

@@ -7,7 +7,7 @@ use crate::memory::{Pipeline, PlacedStage, Schedule};
 use crate::model::{Layering, Positions};
 use crate::report::terminal::{self, TextStyle};
 use crate::report::testing::{compiled, report};
-use crate::report::{LayerNames, Report, Stage, Units};
+use crate::report::{LayerNames, Part, Report, Stage, Units};
 
 /// The layers of a stage or an IPU: `-` is In.
 fn names(layers: &str) -> LayerNames {
@@ -245,7 +245,7 @@ fn the_lines_for_people() {
         units: Units::Bytes,
         screen: None,
     };
-    let lines = terminal::fit(&compiled(), &look).join("\n");
+    let lines = terminal::text(&compiled(), &look, &[Part::Answer]);
     let expected = "\
 FAILURE: The compiled model does not fit on 1 of 3 IPUs
 ";
@@ -264,7 +264,7 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
         recorded: vec![names("0"), names("1 2"), names("3")],
     });
     against.predicted_stages = 2;
-    let lines = terminal::fit(&cut, &look).join("\n");
+    let lines = terminal::text(&cut, &look, &[Part::Answer]);
     let expected = "the pipeline was cut elsewhere than predicted: it has 3 IPUs and the prediction 2 \
                     stages; the IPUs have the layers [ 0 | 1 2 | 3 ] (predict the split that was \
                     compiled, with --layers-per-ipu or --check-splits, and compare with that)";

@@ -60,7 +60,10 @@ fn policy() -> String {
 
 /// The whole configurations that fit; `None` when they were not requested.
 fn plan(report: &Report) -> Option<Markup> {
-    let rows = crate::report::plan_table(report.plan.as_ref()?, report.pseudo_layers);
+    let rows = report
+        .plan
+        .as_ref()
+        .map(|_| crate::report::plan_table(report))?;
     Some(html! {
         @for line in super::plan::sentences(report) { p { (widgets::sentence(report, &line)) } }
         (widgets::table("Configurations that fit", &rows))

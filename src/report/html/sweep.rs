@@ -18,7 +18,7 @@ pub(super) fn section(report: &Report) -> Option<Markup> {
         height: 220,
         label: "Bytes on the fullest tile by the number of IPUs",
     };
-    let mut rows = tables::sweep(sweep, report.pseudo_layers).without("Stages");
+    let mut rows = tables::sweep(report).without("Stages");
     let mut cycles = sweep.rows.iter().map(|row| row.slowest_stage_cycles);
     if cycles.all(|own| own.is_none()) {
         rows = rows.without("Cycles of the slowest stage");

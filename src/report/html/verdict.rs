@@ -228,12 +228,12 @@ const STAGE_COLUMNS: [&str; 22] = [
     "Accumulators",
     "Waiting",
     "Passing through",
-    tables::LEARNT,
+    "Learnt",
 ];
 
 fn stage_table(report: &Report, split: &Split) -> Markup {
     let stages = tables::stages(report).only(&STAGE_COLUMNS);
-    let stages = stages.without_zeros(&tables::ADDED);
+    let stages = stages.without_zeros();
     // A limit that is the same for all takes room and says nothing.
     let stages = if split.limits.is_none() {
         stages.without("Limit")

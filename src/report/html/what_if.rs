@@ -7,6 +7,7 @@ use crate::escape::is_obeyed;
 use crate::model::PseudoLayers;
 use crate::report::text::shown;
 use crate::report::{BestSplit, CheckedConstraint, Report, Split, WhatIf};
+use crate::time::PositionCycles;
 use maud::{Markup, html};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -24,7 +25,7 @@ struct WhatIfData<'a> {
     /// Packed ([`changes`]).
     bytes: String,
     cut_bytes: &'a [u64],
-    cycles: Option<Vec<u64>>,
+    cycles: Option<&'a PositionCycles>,
     layers: Vec<String>,
     command: Option<CommandLine<'a>>,
     ipus: u32,
@@ -143,12 +144,13 @@ pub(super) fn data(report: &Report, room: usize) -> Option<String> {
 /// Can a browser add up all numbers exactly?
 fn is_exact(report: &Report, what_if: &WhatIf) -> bool {
     let sum = |numbers: &mut dyn Iterator<Item = u64>| numbers.fold(0, u64::saturating_add);
-    let cycles = report.execution.iter().flat_map(|own| &own.layers);
+    let cycles = what_if.cycles.iter();
+    let cycles = cycles.flat_map(|own| own.once.iter().chain(&own.recomputed));
     let split = report.split.iter();
     let highest = [
         what_if.bytes.iter().copied().max().unwrap_or(0),
         sum(&mut what_if.cut_bytes.iter().copied()),
-        sum(&mut cycles.map(|own| own.cycles)),
+        sum(&mut cycles.copied()),
         split.map(|own| own.limit).max().unwrap_or(0),
     ];
     highest.into_iter().all(|number| number < MAX_NUMBER)
@@ -162,8 +164,6 @@ impl<'a> WhatIfData<'a> {
         ends: &[u32],
     ) -> Option<Self> {
         let layers = &report.layers;
-        let execution = report.execution.as_ref();
-        let cycles = execution.map(|own| own.layers.iter().map(|layer| layer.cycles).collect());
         let positions = what_if.boundaries.last().copied()?;
         let (memories, reserves) = memories(split, what_if).into_iter().unzip();
         let named = layers
@@ -175,7 +175,7 @@ impl<'a> WhatIfData<'a> {
             by_stages_after: what_if.by_stages_after,
             bytes: changes(what_if.bytes.iter().copied()),
             cut_bytes: &what_if.cut_bytes,
-            cycles,
+            cycles: what_if.cycles.as_ref(),
             layers: named.collect(),
             command: CommandLine::new(report, what_if),
             ipus: split.max_stages,
@@ -317,7 +317,11 @@ mod tests {
     #[test]
     fn numbers_that_a_browser_does_not_hold_are_left_out() {
         let mut report = report();
-        report.execution.as_mut().unwrap().layers[1].cycles = MAX_NUMBER;
+        let what_if = report.what_if.as_mut().unwrap();
+        what_if.cycles = Some(PositionCycles {
+            once: vec![MAX_NUMBER],
+            ..PositionCycles::default()
+        });
         assert_eq!(data(&report, 1 << 20), None);
         assert!(section(&report).is_some());
     }

@@ -113,8 +113,8 @@ pub(super) fn sentence(report: &Report, sentence: &Sentence) -> Markup {
         @for (place, phrase) in sentence.phrases.iter().enumerate() {
             @match phrase {
                 Phrase::Text(text) => (text),
-                Phrase::Amount { bytes, at } => { (placed(at, *bytes)) " bytes" },
-                Phrase::Bytes { bytes: number, at } | Phrase::Count { count: number, at } => (placed(at, *number)),
+                Phrase::Amount(bytes) => { (grouped(*bytes)) " bytes" },
+                Phrase::Bytes(number) | Phrase::Count(number) => (grouped(*number)),
                 Phrase::Name(name) if place == 0 => span.name { (capital(&shown(name))) },
                 Phrase::Name(name) => span.name { (shown(name)) },
                 Phrase::List(list) => span.name { (list) },
@@ -124,15 +124,6 @@ pub(super) fn sentence(report: &Report, sentence: &Sentence) -> Markup {
             }
         }
         "."
-    }
-}
-
-/// A number, with its place in the JSON form where it has one.
-fn placed(at: &str, value: u64) -> Markup {
-    if at.is_empty() {
-        html! { (grouped(value)) }
-    } else {
-        number(at, value)
     }
 }
 

@@ -40,7 +40,7 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
         say(format!("stage {}, layers ", stage.stage))
             .layers(&stage.layers)
             .text(format!(": tile {}{step} is fullest with ", full.tile))
-            .amount(full.bytes, "")
+            .amount(full.bytes)
             .text(format!(", {}", of_limit(full.bytes, full.limit))),
         learnt(say("  there: ").join_parts(&full.parts), full.learnt),
     ];
@@ -50,9 +50,9 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     }
     lines.push(
         say("  half of the tiles have at most ")
-            .amount(stage.tiles.median, "")
+            .amount(stage.tiles.median)
             .text(", 95 % at most ")
-            .amount(stage.tiles.percentile_95, ""),
+            .amount(stage.tiles.percentile_95),
     );
     lines
 }
@@ -64,7 +64,7 @@ fn learnt(parts: Sentence, bytes: i64) -> Sentence {
         _ => {
             let sign = if bytes < 0 { "-" } else { "+" };
             let parts = parts.text(format!(", learnt {sign}"));
-            parts.bytes(bytes.unsigned_abs(), "")
+            parts.bytes(bytes.unsigned_abs())
         }
     }
 }
@@ -81,12 +81,12 @@ pub(in crate::report) fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers)
     let head = match own.late_restores {
         Some(bytes) => head
             .text("; with late restores its fullest tile has ")
-            .amount(bytes, ""),
+            .amount(bytes),
         None => head,
     };
     let stashed = own.stashed.iter().map(|own| {
         let line = say("    stashed: ")
-            .amount(own.bytes, "")
+            .amount(own.bytes)
             .text(" ")
             .name(&*own.name);
         match own.layers.as_slice() {
@@ -107,10 +107,7 @@ fn accumulation(report: &Report) -> Option<Sentence> {
         say(
             "recorded with gradient accumulation, the profile would have the accumulators itself: ",
         )
-        .amount(
-            bytes,
-            format!("/split/stages/{stage}/fullest_tile/parts/accumulators"),
-        )
+        .amount(bytes)
         .text(format!(
             " on the fullest tile of stage {stage} are added for them, and gradients that the \
                  profile keeps until the update would go"
@@ -122,7 +119,7 @@ impl Sentence {
     fn join_parts(mut self, parts: &Parts) -> Self {
         let named = Parts::NAMES.into_iter().zip(parts.bytes());
         let some = named.filter(|&(_, bytes)| bytes > 0);
-        let some = some.map(|(name, bytes)| say(format!("{name} ")).bytes(bytes, ""));
+        let some = some.map(|(name, bytes)| say(format!("{name} ")).bytes(bytes));
         self.phrases.extend(Sentence::join(some, ", ").phrases);
         self
     }
@@ -134,7 +131,7 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<Sentence>
         let categories = live.categories.iter();
         let categories = categories.map(|own| {
             let name = Sentence::default().name(&own.name);
-            name.text(" ").bytes(own.bytes, "")
+            name.text(" ").bytes(own.bytes)
         });
         let mut line = say("  live then by category: ");
         line.phrases
@@ -143,7 +140,7 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<Sentence>
     }
     let variable = |own: &LiveVariable| {
         let line = say("    ")
-            .amount(own.bytes, "")
+            .amount(own.bytes)
             .text(" ")
             .name(&own.name)
             .text(" (")
@@ -161,14 +158,14 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<Sentence>
 
 fn of_cut(cut: &Cut) -> Sentence {
     let flows = say(format!("cut after stage {}: ", cut.after_stage))
-        .amount(cut.bytes, "")
+        .amount(cut.bytes)
         .text(" flow over it");
     if cut.duplicated == 0 {
         return flows;
     }
     flows
         .text(", ")
-        .amount(cut.duplicated, "")
+        .amount(cut.duplicated)
         .text(" that are always live are needed on both sides")
 }
 
@@ -177,9 +174,9 @@ fn of_move(own: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> Sentence {
         let change = own.change[number];
         let sign = if change < 0 { "-" } else { "+" };
         say(format!("stage {} ", cut.after_stage as usize + number))
-            .amount(own.fullest_tile_bytes[number], "")
+            .amount(own.fullest_tile_bytes[number])
             .text(format!(" ({sign}"))
-            .bytes(change.unsigned_abs(), "")
+            .bytes(change.unsigned_abs())
             .text(")")
     };
     let moved = match own.layers.as_slice() {
@@ -202,12 +199,12 @@ fn shared(groups: &[SharedVariables]) -> Vec<Sentence> {
         _ => " groups of layers share",
     };
     let head = Sentence::default()
-        .count(groups.len() as u64, "")
+        .count(groups.len() as u64)
         .text(share)
         .text(" variables that are always live; a cut between them doubles these:");
     let group = |own: &SharedVariables| {
         say("  ")
-            .amount(own.bytes, "")
+            .amount(own.bytes)
             .text(" of layers ")
             .layers(&own.layers)
     };

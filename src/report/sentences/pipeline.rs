@@ -87,8 +87,7 @@ fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
         Framework::Poptorch => "PopTorch recomputes by itself",
         _ => "recomputation must be turned on, as the configuration of --emit does",
     };
-    let line = say(format!("{head}; without it this split needs "))
-        .amount(bytes, "/pipeline/without_recomputation");
+    let line = say(format!("{head}; without it this split needs ")).amount(bytes);
     Some(
         line.text(" on its fullest tile (")
             .code("--recompute none")
@@ -98,27 +97,23 @@ fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
 
 /// A line for each other pipeline that was looked at.
 pub(in crate::report) fn alternatives(facts: &PipelineFacts) -> Vec<Sentence> {
-    let numbered = facts.alternatives.iter().enumerate();
-    numbered
-        .map(|(number, own)| alternative(number, own))
-        .collect()
+    facts.alternatives.iter().map(alternative).collect()
 }
 
-fn alternative(number: usize, own: &PipelineAlternative) -> Sentence {
+fn alternative(own: &PipelineAlternative) -> Sentence {
     let sign = if own.change < 0 { "-" } else { "+" };
     let verdict = if own.fits {
         "it fits"
     } else {
         "it does not fit"
     };
-    let at = format!("/pipeline/alternatives/{number}/fullest_tile_bytes");
     say("with ")
         .code(&*own.options)
         .text(format!(" {verdict}: the best split "))
         .stages(&own.stages)
         .text(" needs ")
-        .amount(own.fullest_tile_bytes, at)
+        .amount(own.fullest_tile_bytes)
         .text(format!(" ({sign}"))
-        .bytes(own.change.unsigned_abs(), "")
+        .bytes(own.change.unsigned_abs())
         .text(") on its fullest tile")
 }

@@ -18,19 +18,17 @@ pub(in crate::report) struct Obstacles {
 pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     let proves = match (refusal.reason, refusal.stages_needed) {
         (RefusalReason::TooFewIpus, Some(needed)) => say("at least ")
-            .count(needed, "/refusal/stages_needed")
+            .count(needed)
             .text(format!(
                 " IPUs are needed: {} ranges of layers are over the limit of ",
                 refusal.ranges.len()
             ))
-            .amount(refusal.limit, "/refusal/limit")
+            .amount(refusal.limit)
             .text(", each by itself, and meet only at their ends"),
-        (RefusalReason::PinsOrLimits, Some(needed)) => Sentence::default()
-            .count(needed, "/refusal/stages_needed")
-            .text(
-                " IPUs would be enough with the highest limit and without pins: these, or the \
+        (RefusalReason::PinsOrLimits, Some(needed)) => Sentence::default().count(needed).text(
+            " IPUs would be enough with the highest limit and without pins: these, or the \
                  lower limits of some IPUs, stand in the way",
-            ),
+        ),
         (RefusalReason::Pipeline, _) => say(
             "the layers alone would fit: what the pipeline keeps for the micro-batches that are \
              under way does not",
@@ -64,7 +62,7 @@ fn over_limit(range: &OverLimit) -> Sentence {
     let sentence = Sentence::default()
         .layers(&range.layers)
         .text(": ")
-        .amount(range.bytes, "")
+        .amount(range.bytes)
         .text(format!(" on tile {}", range.tile));
     match range.step {
         Some(step) => sentence.text(format!(" at step {step}")),
@@ -93,7 +91,7 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, split) {
         lines.push(
             say("with ")
-                .amount(memory, "/refusal/smallest_tile_memory")
+                .amount(memory)
                 .text(format!(
                     " on each tile it would fit on {} (",
                     ipus(split.max_stages.into())
@@ -141,12 +139,9 @@ pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
         say(begin)
             .stages(&given.best_stages)
             .text(" with ")
-            .amount(
-                given.best_fullest_tile_bytes,
-                "/given/best_fullest_tile_bytes",
-            )
+            .amount(given.best_fullest_tile_bytes)
             .text(" on the fullest tile; the one given has ")
-            .amount(bytes, ""),
+            .amount(bytes),
     )
 }
 

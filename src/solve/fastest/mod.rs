@@ -72,7 +72,7 @@ pub(super) fn fastest(checked: &CheckedProblem<'_>, start: &Plan) -> Option<Fast
     fastest_within(checked, start, MAX_TRIED)
 }
 
-/// The same with another number of stages to be tried at most.
+/// With another number of stages to be tried at most.
 pub(super) fn fastest_within(
     checked: &CheckedProblem<'_>,
     start: &Plan,

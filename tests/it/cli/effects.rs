@@ -87,9 +87,10 @@ impl Files {
         let name = id.replace('_', "-");
         let value = match id {
             "emit" => "poptorch",
-            "check_splits" => "0,1",
+            "check_splits" if fixture == TIED => "0,1",
+            "check_splits" => "0,2,4",
             "layers_per_ipu" if fixture == TIED => "1,1,1",
-            "layers_per_ipu" => "3,2,1",
+            "layers_per_ipu" => "1,2,2,1",
             "compare" | "against" => &self.path("report.json"),
             "calibrate" | "calibration" => &self.path("calibration.json"),
             "export_lp" | "export_json" | "export_csv" | "export_markdown" | "export_html" => "-",

@@ -4,7 +4,6 @@
 use super::printed::Subject;
 use super::printed::diagnoses::diagnosis;
 use crate::oracle::layers::{LAYER_REGEX, Rules};
-use crate::oracle::search::Ranges;
 use crate::support::{FIXTURES, cells, debug, profile, sample};
 
 fn subject(fixture: &str, rules: &Rules) -> Subject {
@@ -138,7 +137,7 @@ fn splits_of_the_fixtures() {
     for fixture in FIXTURES {
         for natural in [false, true] {
             let subject = subject(fixture, &rules(LAYER_REGEX, natural));
-            let ranges = Ranges::of(&subject.oracle);
+            let ranges = subject.ranges();
             for num_ipus in [1, 2, 3, 4, 16] {
                 subject.splits(&ranges, num_ipus, None);
             }
@@ -152,7 +151,7 @@ fn splits_of_the_fixtures() {
 fn splits_of_the_fixtures_at_other_limits() {
     for fixture in FIXTURES {
         let subject = subject(fixture, &Rules::default());
-        let ranges = Ranges::of(&subject.oracle);
+        let ranges = subject.ranges();
         let count = subject.oracle.layer_count();
         let whole = ranges.peak(&(0..count));
         for range in [0..2, 1..3, 0..count] {
@@ -177,7 +176,7 @@ fn splits_with_other_regexes() {
                 assert_eq!(run.code, 2, "{}: {}", subject.name, run.err);
                 continue;
             }
-            let ranges = Ranges::of(&subject.oracle);
+            let ranges = subject.ranges();
             subject.splits(&ranges, 3, None);
             split += 1;
         }
@@ -203,7 +202,7 @@ fn the_real_sample() {
     assert_eq!(subject.oracle.layer_count(), 3);
     tables(&subject);
     diagnosis(&subject);
-    let ranges = Ranges::of(&subject.oracle);
+    let ranges = subject.ranges();
     for num_ipus in [1, 2, 3] {
         for limit in [None, Some(1000)] {
             subject.splits(&ranges, num_ipus, limit);

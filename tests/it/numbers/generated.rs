@@ -9,7 +9,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::printed::Subject;
 use super::printed::diagnoses::diagnosis;
 use crate::oracle::layers::Rules;
-use crate::oracle::search::Ranges;
 use crate::support::models::{Random, generate, options, seeds};
 use crate::support::vary;
 use tempfile::TempDir;
@@ -61,7 +60,7 @@ fn splits(subject: &Subject, random: &mut Random) {
         assert_eq!(subject.run(&["--solve"]).code, 2, "{}", subject.name);
         return;
     }
-    let ranges = Ranges::of(&subject.oracle);
+    let ranges = subject.ranges();
     for num_ipus in 1..=count.min(4) {
         let from = random.below(count - 1);
         let from = if from == 1 { 0 } else { from };

@@ -12,7 +12,6 @@ use std::fs;
 
 use super::printed::Subject;
 use crate::oracle::layers::Rules;
-use crate::oracle::search::Ranges;
 use crate::support::models::{Random, generate, seeds};
 use crate::support::mutations::{Choices, loosen, mutate};
 use crate::support::{Run, catch_quietly, popliner};
@@ -112,7 +111,7 @@ fn compared(subject: &Subject) {
     subject.interlayer_communication();
     let count = subject.oracle.layer_count();
     if count > 1 {
-        let ranges = Ranges::of(&subject.oracle);
+        let ranges = subject.ranges();
         subject.solve(&ranges, 2, None);
     }
 }

@@ -11,7 +11,7 @@ use popliner::model::{
     DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions,
 };
 use popliner::profile::{CompiledProfile, NEVER_LIVE, Profile};
-use popliner::report::{Files, FitInputs, Provenance, Report, TileCategory};
+use popliner::report::{Detail, Files, FitInputs, Provenance, Report, TileCategory};
 use regex::Regex;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -223,7 +223,7 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
         profile: &profile,
         layers: None,
         limits: vec![target.bytes_per_tile],
-        for_page: true,
+        detail: Detail::Page,
         provenance: Provenance::new(target, &profile.made, files, "recorded"),
         warnings: Vec::new(),
     });

@@ -19,11 +19,13 @@ pub struct Ranges {
     stages: HashMap<(usize, usize), Stage>,
     /// By boundary between neighbours.
     cut_bytes: Vec<u64>,
+    /// Of a micro-batch, by layer; 0 where the profile has none.
+    cycles: Vec<u64>,
     layers: usize,
 }
 
 impl Ranges {
-    pub fn of(oracle: &Oracle) -> Self {
+    pub fn of(oracle: &Oracle, cycles: Vec<u64>) -> Self {
         let count = oracle.layer_count();
         let mut stages = HashMap::new();
         for from in 0..count {
@@ -35,6 +37,7 @@ impl Ranges {
         Self {
             stages,
             cut_bytes: oracle.cut_bytes(),
+            cycles,
             layers: count,
         }
     }
@@ -55,6 +58,7 @@ impl Ranges {
 struct Cost {
     peak: u64,
     stages: usize,
+    slowest: u64,
     squares: u128,
     cut_bytes: u64,
     cuts: Vec<usize>,
@@ -71,10 +75,14 @@ pub fn best(ranges: &Ranges, num_ipus: usize) -> Vec<Range<usize>> {
     let allowed = splits.filter(|cuts| cuts.len() < num_ipus);
     let cost = |cuts: Vec<usize>| {
         let stages = stages(&cuts, count);
+        let slowest = stages
+            .iter()
+            .map(|stage| ranges.cycles[stage.clone()].iter().sum());
         let of_stages = || stages.iter().map(|stage| ranges.peak(stage));
         Cost {
             peak: of_stages().max().expect("a stage"),
             stages: stages.len(),
+            slowest: slowest.max().expect("a stage"),
             squares: of_stages().map(|peak| u128::from(peak).pow(2)).sum(),
             cut_bytes: cuts.iter().map(|&cut| ranges.cut_bytes[cut - 1]).sum(),
             cuts,

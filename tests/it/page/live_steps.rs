@@ -295,11 +295,11 @@ fn a_filter_leaves_what_it_says() {
     let has_name = |own: &Value| {
         own["name"]
             .as_str()
-            .is_some_and(|own| own.contains("Softmax"))
+            .is_some_and(|own| own.contains("dense"))
     };
     // In, then the layers in order.
     expect(("layer", "input.value = '3'"), &of_layer);
-    expect(("name", "input.value = 'softMAX '"), &|own| {
+    expect(("name", "input.value = 'DENse '"), &|own| {
         of_layer(own) && has_name(own)
     });
     expect(("layer", "input.value = ''"), &has_name);

@@ -252,7 +252,10 @@ fn check_totals(shown: &Value, judged: &Value, command: &str) {
         ),
     ];
     if judged.get("execution").is_some() {
-        let slowest = highest(numbers(&judged["execution"]["stages"], "/cycles"));
+        let slowest = highest(numbers(
+            &judged["execution"]["stages"],
+            "/micro_batch_cycles",
+        ));
         expected.push(format!("{slowest}cycles"));
     }
     let totals = shown["totals"]

@@ -119,8 +119,12 @@ fn option(state: &mut u64, layers: u64, ipus: u64) -> Constraint {
             ipu: random(state, ipus.min(first as u64 + 1)) as usize,
         },
         1 => Rule::Together { first, last },
-        2 => Rule::CutAfter(first.min(layers as usize - 2)),
-        _ => Rule::NoCutAfter(first.min(layers as usize - 2)),
+        2 => Rule::CutAfter {
+            position: first.min(layers as usize - 2),
+        },
+        _ => Rule::NoCutAfter {
+            position: first.min(layers as usize - 2),
+        },
     };
     Constraint::option(rule, format!("{rule:?}"))
 }

@@ -3,6 +3,7 @@
 use super::super::widgets::{folded, number, scrolling, stacked, table};
 use super::{bar, parts_legend, said};
 use crate::report::fit::{sentences, tables};
+use crate::report::table::Form;
 use crate::report::text::{grouped, grouped_signed};
 use crate::report::{Against, Report, StageAgainst, TileParts};
 use maud::{Markup, html};
@@ -19,12 +20,12 @@ const ALL_TILES: [&str; 5] = [
 /// How far off the prediction was; `None` without one.
 pub(in crate::report::html) fn section(report: &Report) -> Option<Markup> {
     let against = report.fit.as_ref()?.against.as_ref()?;
-    let stages = tables::stages(against, report.pseudo_layers);
+    let stages = tables::stages(report);
     Some(html! {
         (said(report, &sentences::against(against), true))
         // Of other cuts, what differs says nothing.
         @if against.cut_elsewhere.is_none() { (drawings(against)) }
-        (table("Stages as predicted and recorded", &stages.clone().only(&tables::FOR_PEOPLE)))
+        (table("Stages as predicted and recorded", &stages.clone().shown_in(Form::Markdown)))
         (folded("Table of all tiles together", table("All tiles as predicted and recorded", &stages.only(&ALL_TILES))))
         (folded("Table of the parts", part_table(against)))
     })

@@ -11,7 +11,7 @@ use super::curve::Drawing;
 use super::widgets::{folded, legend, limits, number, sentence, signed, stacked, table};
 use crate::report::fit::{sentences, tables};
 use crate::report::sentences::Sentence;
-use crate::report::table::{Cell, Column, Kind, Table, cells};
+use crate::report::table::{Cell, Column, Kind, Table, When, cells};
 use crate::report::text::{capital, grouped, share};
 use crate::report::{Curve, Fit, IpuFit, Report, TileParts};
 use maud::{Markup, html};
@@ -116,7 +116,7 @@ pub(super) fn ipus(report: &Report) -> Option<Markup> {
         h3 { "Memory on the fullest tile of each IPU" }
         (parts_legend(tiles.map(|tile| &tile.parts)))
         figure { (ipu_bars(fit)) }
-        (ipu_tables(fit))
+        (ipu_tables(report, fit))
     })
 }
 
@@ -177,16 +177,18 @@ const MORE: [&str; 19] = [
     "95th percentile tile",
 ];
 
-fn ipu_tables(fit: &Fit) -> Markup {
-    let all = tables::ipus(fit);
+fn ipu_tables(report: &Report, fit: &Fit) -> Markup {
+    let all = tables::ipus(report);
     let plain = all.clone().only(&IPUS);
-    let mut plain = plain.without_zeros(&["Layers", "Overflowed"]);
+    let mut plain = plain.without_zeros();
     if fit.limits.is_none() {
         // It is the same for all, and stands above.
         plain = plain.without("Limit");
     }
     let more = [&["IPU"][..], &MORE].concat();
-    let more = all.only(&more).without_zeros(&MORE);
+    let mut more = all.only(&more);
+    (more.columns.iter_mut().skip(1)).for_each(|own| own.when = When::NotZero);
+    let more = more.without_zeros();
     html! {
         (table("IPUs", &plain))
         (folded("Table of what the fullest tiles hold", html! {

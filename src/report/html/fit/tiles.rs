@@ -152,8 +152,8 @@ fn category_table(
 ) -> Table {
     let column = |name: String, at: String| Column {
         name: name.into(),
-        kind: Kind::Bytes,
         at: at.into(),
+        ..Column::new("", Kind::Bytes, "")
     };
     let of_ipu = |own: &IpuFit| {
         let at = format!("/fit/ipus/{}/categories/{{}}/{field}", own.ipu);

@@ -16,4 +16,4 @@ pub(super) const SCRIPT: &str = concat!(
 );
 
 /// The SHA-256 of the script, which a test compares.
-pub(super) const SCRIPT_HASH: &str = "wBRIUFlKETnZ/vbVARbT3eQy7CFNfOtS4bEbke9DyD0=";
+pub(super) const SCRIPT_HASH: &str = "woBVsjbW6cV6qPBI7hzHihnZuqMmERk0Ueo6d7GXJ90=";

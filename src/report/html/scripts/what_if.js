@@ -11,7 +11,8 @@
    * @property {boolean} by_stages_after
    * @property {string} bytes by range, packed
    * @property {number[]} cut_bytes by boundary but the first and the last
-   * @property {?number[]} cycles by position
+   * @property {?{once: number[], recomputed: number[], recomputed_last: number[],
+   *   is_out_first: boolean}} cycles of a micro-batch by position
    * @property {string[]} layers shown names by position
    * @property {?{names: string[], arguments: string[]}} command
    * @property {number} ipus
@@ -77,6 +78,18 @@
   const limitOf = (stage) => now.memories.length > 1
     ? limits()[stage] ?? Math.max(...limits()) : limits()[0];
 
+  /**
+   * The cycles of a micro-batch in a stage, with what is recomputed there.
+   * @param {number[]} range @param {boolean} isFollowed do other stages follow in the pipeline?
+   */
+  const cyclesOf = (range, isFollowed) => {
+    if (!data.cycles) return null;
+    const { once, recomputed, recomputed_last: last } = data.cycles;
+    /** @param {number[]} list */
+    const sum = (list) => list.slice(...range).reduce((a, b) => a + b, 0);
+    return sum(once) + sum(isFollowed ? recomputed : last);
+  };
+
   /** The numbers of a split. @param {number[]} cuts */
   const weighed = (cuts) => {
     const ends = [...cuts, last];
@@ -86,7 +99,8 @@
       const first = data.by_stages_after && end < last ? 1 : 0;
       const own = bytes[places[start][end] + (data.by_stages_after ? after - first : 0)];
       const range = [data.boundaries[start], data.boundaries[end]];
-      const cycles = data.cycles && data.cycles.slice(...range).reduce((a, b) => a + b, 0);
+      const isFollowed = after > 0 || ends.length > 1 && !!data.cycles?.is_out_first;
+      const cycles = cyclesOf(range, isFollowed);
       return { range, bytes: own, limit: limitOf(stage), cycles };
     });
     return {
@@ -155,7 +169,7 @@
       add(row, 'td', share(own.bytes, own.limit) + (isOver ? ', over' : ''), look);
       addNumber(row, 'td', grouped(own.limit - own.bytes), tile + '/free', look);
       if (data.cycles) {
-        addNumber(row, 'td', grouped(own.cycles ?? 0), `/execution/stages/${stage}/cycles`, 'n');
+        addNumber(row, 'td', grouped(own.cycles ?? 0), `/execution/stages/${stage}/micro_batch_cycles`, 'n');
       }
       const cut = stage < split.cuts.length ? `/cuts/${stage}/bytes` : '';
       addNumber(row, 'td', cut ? grouped(split.cuts[stage]) : '\u2013', cut, 'n');

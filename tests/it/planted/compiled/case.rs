@@ -7,7 +7,7 @@ use popliner::debug_info::DebugInfo;
 use popliner::memory::PipelineOptions;
 use popliner::model::{LayerOptions, LayerOrder, LayersByIpu, PlacementOptions, Rules};
 use popliner::profile::CompiledProfile;
-use popliner::report::{self, Against, Calibration, Fit, FitInputs, Provenance, Report};
+use popliner::report::{self, Against, Calibration, Detail, Fit, FitInputs, Provenance, Report};
 use popliner::search::{IpuCount, SearchRequest};
 use popliner::solve::Plan;
 use std::fmt;
@@ -241,7 +241,7 @@ impl Compiled {
             profile: &self.profile,
             layers: Some(&self.layers),
             limits: vec![target.bytes_per_tile],
-            for_page: false,
+            detail: Detail::Full,
             provenance: Provenance::new(target, &self.profile.made, files, "recorded"),
             warnings: Vec::new(),
         });

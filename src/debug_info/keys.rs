@@ -1,0 +1,198 @@
+//! The keys of contexts that are kept, and what they mean.
+
+/// Which software wrote a context.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SoftwareLayer {
+    /// Poplar: variables, compute sets, programs.
+    Poplar,
+    /// PopLibs.
+    Poplibs,
+    /// PopART's builder.
+    PopartBuilder,
+    /// The ONNX graph that PopART read.
+    Onnx,
+    /// PopART.
+    Popart,
+    /// PopTorch.
+    Poptorch,
+    /// PopXL.
+    Popxl,
+    /// TensorFlow or JAX, before XLA.
+    XlaOp,
+    /// An instruction of XLA.
+    HloInstruction,
+    /// XLA's Poplar backend.
+    PoplarDriver,
+    /// Another one, or none given.
+    Other,
+}
+
+impl SoftwareLayer {
+    pub(super) fn from_text(text: &[u8]) -> Self {
+        match text {
+            b"poplar" => SoftwareLayer::Poplar,
+            b"poplibs" => SoftwareLayer::Poplibs,
+            b"popartbuilder" => SoftwareLayer::PopartBuilder,
+            b"onnx" => SoftwareLayer::Onnx,
+            b"popart" => SoftwareLayer::Popart,
+            b"poptorch" => SoftwareLayer::Poptorch,
+            b"popxl" => SoftwareLayer::Popxl,
+            b"xla_op" => SoftwareLayer::XlaOp,
+            b"hloinstruction" => SoftwareLayer::HloInstruction,
+            b"poplar_driver" => SoftwareLayer::PoplarDriver,
+            _ => SoftwareLayer::Other,
+        }
+    }
+
+    pub(super) fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+/// The texts that are kept of a context, each only in the layers named here.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Field {
+    /// `api` of `poplibs` and `popxl`.
+    Api,
+    /// `opName` of `onnx`; `op_name` of `poptorch` and `xla_op`.
+    OpName,
+    /// `hlo_name` of `hloinstruction`.
+    HloName,
+    /// `opid` of `popart`, such as `ai.onnx.Add:6`.
+    Opid,
+    /// `instanceId` of `popart`.
+    InstanceId,
+    /// `tensorId` of `popart` and `popartbuilder`.
+    TensorId,
+    /// `inputs` of `popart`, `popxl` and `popartbuilder`, `input` of `onnx`:
+    /// a list of texts, joined by `/`.
+    Inputs,
+    /// `outlinedDebugContextIds` of `popart`, see
+    /// [`outlined_pairs`](super::DebugInfo::outlined_pairs).
+    OutlinedIds,
+    /// `replacedDebugContextIds` of `popart`.
+    ReplacedIds,
+    /// `type` of `popart`: of a tensor, such as `Variable` or `Const`.
+    TensorType,
+    /// `outputs` of `popart`, joined by `/`, where one of them is a gradient:
+    /// its name contains `Gradient___`.
+    Gradients,
+    /// `elementType` of `popart`: of a tensor, such as `FLOAT16`.
+    ElementType,
+    /// `__execution_context` among the `attributes` of `popart`.
+    ExecutionContext,
+    /// `recompute` among them, where it is `YES`.
+    Recompute,
+    /// `recomputetype` among them, where it is not `Checkpoint`.
+    RecomputeType,
+}
+
+/// A key of a context that is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ContextKey {
+    Id,
+    ParentId,
+    Name,
+    Layer,
+    Category,
+    Attributes,
+    Text(TextKey),
+}
+
+/// The keys that hold a text or a list of texts. Which of them is a [`Field`]
+/// is known only with the layer, which may come later in the map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TextKey {
+    Api,
+    OpNameCamel,
+    OpNameSnake,
+    HloName,
+    Opid,
+    InstanceId,
+    TensorId,
+    Inputs,
+    OutlinedIds,
+    ReplacedIds,
+    Type,
+    ElementType,
+    Outputs,
+    ExecutionContext,
+    Recompute,
+    RecomputeType,
+}
+
+/// What the names of gradients contain (checked against PopART's sources).
+pub(super) const GRADIENT: &[u8] = b"Gradient___";
+/// What tells of an operation that PopART runs it again in the backward pass.
+pub(super) const IS_RECOMPUTED: &[u8] = b"YES";
+/// The `recomputetype` that tells nothing: that of most operations.
+pub(super) const IS_CHECKPOINT: &[u8] = b"Checkpoint";
+
+/// The entries of `attributes` that are looked at.
+pub(super) fn attribute(name: &[u8]) -> Option<TextKey> {
+    match name {
+        b"__execution_context" => Some(TextKey::ExecutionContext),
+        b"recompute" => Some(TextKey::Recompute),
+        b"recomputetype" => Some(TextKey::RecomputeType),
+        _ => None,
+    }
+}
+
+impl TextKey {
+    pub(super) fn is_list(self) -> bool {
+        matches!(self, TextKey::Inputs | TextKey::Outputs)
+    }
+
+    /// What the key means in a context of this layer. No kept key means two
+    /// things within one layer, so the category is not needed.
+    pub(super) fn field(self, layer: SoftwareLayer) -> Option<Field> {
+        use SoftwareLayer::*;
+        let (field, layers): (Field, &[SoftwareLayer]) = match self {
+            TextKey::Api => (Field::Api, &[Poplibs, Popxl]),
+            TextKey::OpNameCamel => (Field::OpName, &[Onnx]),
+            TextKey::OpNameSnake => (Field::OpName, &[Poptorch, XlaOp]),
+            TextKey::HloName => (Field::HloName, &[HloInstruction]),
+            TextKey::Opid => (Field::Opid, &[Popart]),
+            TextKey::InstanceId => (Field::InstanceId, &[Popart]),
+            TextKey::TensorId => (Field::TensorId, &[Popart, PopartBuilder]),
+            TextKey::Inputs => (Field::Inputs, &[Popart, Popxl, PopartBuilder]),
+            TextKey::OutlinedIds => (Field::OutlinedIds, &[Popart]),
+            TextKey::ReplacedIds => (Field::ReplacedIds, &[Popart]),
+            TextKey::Type => (Field::TensorType, &[Popart]),
+            TextKey::ElementType => (Field::ElementType, &[Popart]),
+            TextKey::Outputs => (Field::Gradients, &[Popart]),
+            TextKey::ExecutionContext => (Field::ExecutionContext, &[Popart]),
+            TextKey::Recompute => (Field::Recompute, &[Popart]),
+            TextKey::RecomputeType => (Field::RecomputeType, &[Popart]),
+        };
+        layers.contains(&layer).then_some(field)
+    }
+}
+
+/// The longest key that is looked at.
+pub(super) const LONGEST_KEY: u64 = "replacedDebugContextIds".len() as u64;
+
+pub(super) fn key(text: &[u8]) -> Option<ContextKey> {
+    Some(match text {
+        b"id" => ContextKey::Id,
+        b"parentId" => ContextKey::ParentId,
+        b"name" => ContextKey::Name,
+        b"layer" => ContextKey::Layer,
+        b"category" => ContextKey::Category,
+        b"api" => ContextKey::Text(TextKey::Api),
+        b"opName" => ContextKey::Text(TextKey::OpNameCamel),
+        b"op_name" => ContextKey::Text(TextKey::OpNameSnake),
+        b"hlo_name" => ContextKey::Text(TextKey::HloName),
+        b"opid" => ContextKey::Text(TextKey::Opid),
+        b"instanceId" => ContextKey::Text(TextKey::InstanceId),
+        b"tensorId" => ContextKey::Text(TextKey::TensorId),
+        b"inputs" => ContextKey::Text(TextKey::Inputs),
+        b"outlinedDebugContextIds" => ContextKey::Text(TextKey::OutlinedIds),
+        b"replacedDebugContextIds" => ContextKey::Text(TextKey::ReplacedIds),
+        b"type" => ContextKey::Text(TextKey::Type),
+        b"elementType" => ContextKey::Text(TextKey::ElementType),
+        b"outputs" => ContextKey::Text(TextKey::Outputs),
+        b"attributes" => ContextKey::Attributes,
+        _ => return None,
+    })
+}

@@ -1,0 +1,105 @@
+//! Columns with what fills them: each is declared once, and every form takes those that it
+//! shows. Where a cell is a field of the row, its place in the JSON form is the path of that
+//! field, which the compiler knows.
+
+use super::Report;
+use super::table::{Cell, Column, Table};
+
+/// A column of a table whose rows are made of `T`.
+pub(super) struct Field<T> {
+    pub(super) column: Column,
+    /// From the row, the report, and the place of the row.
+    pub(super) cell: fn(&T, &Report, usize) -> Cell,
+}
+
+/// One column: when it is shown, its name, its kind, and the path of a field of the row or a
+/// function.
+macro_rules! field {
+    ($row:ty, $when:ident, $name:expr, $kind:ident, (.$first:ident $(.$more:ident)*)) => {
+        $crate::report::fields::Field::<$row> {
+            column: $crate::report::table::Column::new(
+                $name,
+                $crate::report::table::Kind::$kind,
+                concat!("/", stringify!($first) $(, "/", stringify!($more))*),
+            )
+            .shown($crate::report::table::When::$when),
+            cell: |row, _, _| $crate::report::table::Cell::from(&row.$first$(.$more)*),
+        }
+    };
+    ($row:ty, $when:ident, $name:expr, $kind:ident, (.$first:ident?.$more:ident)) => {
+        $crate::report::fields::Field::<$row> {
+            column: $crate::report::table::Column::new(
+                $name,
+                $crate::report::table::Kind::$kind,
+                concat!("/", stringify!($first), "/", stringify!($more)),
+            )
+            .shown($crate::report::table::When::$when),
+            cell: |row, _, _| {
+                $crate::report::table::Cell::from(row.$first.as_ref().map(|inner| &inner.$more))
+            },
+        }
+    };
+    ($row:ty, $when:ident, $name:expr, $kind:ident, ($cell:expr)) => {
+        $crate::report::fields::Field::<$row> {
+            column: $crate::report::table::Column::new(
+                $name,
+                $crate::report::table::Kind::$kind,
+                "",
+            )
+            .shown($crate::report::table::When::$when),
+            cell: $cell,
+        }
+    };
+}
+pub(super) use field;
+
+/// The columns of a table, in the order in which programs read them.
+macro_rules! fields {
+    ($row:ty; $($when:ident $name:literal $kind:ident $cell:tt,)*) => {
+        [$($crate::report::fields::field!($row, $when, $name, $kind, $cell)),*]
+    };
+}
+pub(super) use fields;
+
+/// The items of a list of the report, each with its place in the JSON form; none where a
+/// section is not there.
+macro_rules! items {
+    ($report:expr, $list:ident) => {
+        $crate::report::fields::placed(concat!("/", stringify!($list)), &$report.$list)
+    };
+    ($report:expr, $section:ident?.$list:ident) => {
+        $crate::report::fields::placed(
+            concat!("/", stringify!($section), "/", stringify!($list)),
+            $report.$section.iter().flat_map(|section| &section.$list),
+        )
+    };
+}
+pub(super) use items;
+
+/// Each item with the place of its list and its number after it.
+pub(super) fn placed<'a, T: 'a>(
+    list: &str,
+    items: impl IntoIterator<Item = &'a T>,
+) -> impl Iterator<Item = (String, &'a T)> {
+    let items = items.into_iter().enumerate();
+    items.map(move |(place, item)| (format!("{list}/{place}"), item))
+}
+
+impl Table {
+    /// A table with a row for each of `items`, which have their places in the JSON form.
+    pub(super) fn of<'a, T: 'a>(
+        name: &'static str,
+        fields: &[&[Field<T>]],
+        report: &Report,
+        items: impl Iterator<Item = (String, &'a T)>,
+    ) -> Self {
+        let fields = || fields.iter().copied().flatten();
+        let columns: Vec<Column> = fields().map(|field| field.column.clone()).collect();
+        let mut table = Self::of_layers(name, &columns, report.pseudo_layers);
+        for (place, (at, item)) in items.enumerate() {
+            let cells = fields().map(|field| (field.cell)(item, report, place));
+            table.row(at, cells.collect());
+        }
+        table
+    }
+}

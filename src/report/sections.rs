@@ -1,0 +1,333 @@
+//! The sections of a report: what each says, in which forms, and in which order. The
+//! terminal, Markdown, CSV and the page walk this one table; a new section is one line
+//! here.
+
+use super::fit::{sentences as of_fit, tables as fit_tables};
+use super::sentences::{self, Sentence, say};
+use super::table::{Form, Table};
+use super::{Report, plan, step, tables};
+
+/// A section.
+#[derive(Debug)]
+pub struct Section {
+    /// What it is called where a name must be one word.
+    pub id: &'static str,
+    /// Its heading.
+    pub title: &'static str,
+    /// With what a terminal shows it.
+    pub part: Part,
+    forms: &'static [Form],
+    blocks: fn(&Report, Form) -> Vec<Block>,
+}
+
+/// The parts of a run that a terminal shows, each when its time has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The split or the compilation, and its verdict.
+    Answer,
+    /// What proves it, for who wants to know more.
+    Proof,
+    /// Whole configurations.
+    Plan,
+    /// What takes the memory.
+    Explanation,
+    /// How much is explained, at the very end.
+    Coverage,
+    /// What no terminal shows.
+    Document,
+}
+
+/// A piece of a section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Block {
+    /// Whether it fits, `None` without a verdict, and what more there is to say of that.
+    /// Documents have it in their heading.
+    Verdict(Option<bool>, Option<Sentence>),
+    /// A line, one of several.
+    Line(Sentence),
+    /// A line that belongs to the one before it.
+    Under(Sentence),
+    /// A sentence that stands alone.
+    Paragraph(Sentence),
+    /// What the blocks after it are about, for documents.
+    Label(&'static str),
+    /// A table.
+    Table(Table),
+}
+
+use Part::{Answer, Coverage, Document, Explanation, Plan, Proof};
+
+const ALL: &[Form] = &[Form::Terminal, Form::Markdown, Form::Page, Form::Csv];
+const PEOPLE: &[Form] = &[Form::Terminal, Form::Markdown, Form::Page];
+const DOCUMENTS: &[Form] = &[Form::Markdown, Form::Page];
+const PROGRAMS_TOO: &[Form] = &[Form::Markdown, Form::Page, Form::Csv];
+const TERMINAL: &[Form] = &[Form::Terminal];
+const CSV: &[Form] = &[Form::Csv];
+
+/// All sections, in order.
+pub(super) static SECTIONS: [Section; 22] = [
+    Section::new("pipeline", "Pipeline", Answer, PEOPLE, pipeline),
+    Section::new("split", "Split", Answer, ALL, split),
+    Section::new("ipus", "IPUs", Answer, ALL, ipus),
+    Section::new("verdict", "Verdict", Answer, PEOPLE, verdict),
+    Section::new("categories", "Categories", Document, CSV, categories),
+    Section::new("step", "Step", Answer, PEOPLE, step_of),
+    Section::new("proof", "Proof", Proof, TERMINAL, proof),
+    Section::new("learnt", "Learnt", Answer, PEOPLE, learnt),
+    Section::new("tied-weights", "Tied weights", Answer, PEOPLE, tied_weights),
+    Section::new("given", "Beside the best", Answer, PEOPLE, given),
+    Section::new("refusal", "Why it does not fit", Answer, PEOPLE, refusal),
+    Section::new(
+        "constraints",
+        "Constraints",
+        Document,
+        DOCUMENTS,
+        constraints,
+    ),
+    Section::new("against", "Against the prediction", Answer, ALL, against),
+    Section::new("differences", "Differences", Answer, PEOPLE, differences),
+    Section::new("parts", "Parts", Document, PROGRAMS_TOO, parts),
+    Section::new("cuts", "Cuts", Document, DOCUMENTS, cuts),
+    Section::new("sweep", "Numbers of IPUs", Document, DOCUMENTS, sweep),
+    Section::new("plan", "Plan", Plan, PEOPLE, plan_of),
+    Section::new(
+        "explanation",
+        "Explanation",
+        Explanation,
+        TERMINAL,
+        explanation,
+    ),
+    Section::new("layers", "Layers", Document, PROGRAMS_TOO, layers),
+    Section::new("coverage", "Coverage", Coverage, PEOPLE, coverage),
+    Section::new("warnings", "Warnings", Document, DOCUMENTS, warnings),
+];
+
+impl Section {
+    const fn new(
+        id: &'static str,
+        title: &'static str,
+        part: Part,
+        forms: &'static [Form],
+        blocks: fn(&Report, Form) -> Vec<Block>,
+    ) -> Self {
+        Self {
+            id,
+            title,
+            part,
+            forms,
+            blocks,
+        }
+    }
+
+    /// What a form shows of it; nothing where the form or the report does not have it.
+    pub(super) fn blocks(&self, report: &Report, form: Form) -> Vec<Block> {
+        if !self.forms.contains(&form) {
+            return Vec::new();
+        }
+        let blocks = (self.blocks)(report, form).into_iter();
+        let blocks = blocks.map(|block| match block {
+            Block::Table(table) => Block::Table(table.shown_in(form)),
+            block => block,
+        });
+        // Documents say nothing where there is nothing.
+        let is_empty = |block: &Block| matches!(block, Block::Table(own) if own.rows.is_empty());
+        blocks
+            .filter(|block| !is_empty(block) || !DOCUMENTS.contains(&form))
+            .collect()
+    }
+}
+
+/// The tables that programs read, in order.
+pub fn tables_of(report: &Report) -> Vec<Table> {
+    let blocks = SECTIONS
+        .iter()
+        .flat_map(|own| own.blocks(report, Form::Csv));
+    let tables = blocks.filter_map(|block| match block {
+        Block::Table(table) => Some(table),
+        _ => None,
+    });
+    tables.collect()
+}
+
+fn lines(sentences: impl IntoIterator<Item = Sentence>) -> Vec<Block> {
+    sentences.into_iter().map(Block::Line).collect()
+}
+
+fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
+    is_there
+        .then(|| Block::Table(table()))
+        .into_iter()
+        .collect()
+}
+
+fn pipeline(report: &Report, _: Form) -> Vec<Block> {
+    let is_split = report.split.is_some();
+    lines(sentences::pipeline(report).into_iter().filter(|_| is_split))
+}
+
+fn split(report: &Report, _: Form) -> Vec<Block> {
+    table_if(report.split.is_some(), || tables::stages(report))
+}
+
+fn ipus(report: &Report, _: Form) -> Vec<Block> {
+    table_if(report.fit.is_some(), || fit_tables::ipus(report))
+}
+
+/// Does it fit, what is nearest to the limit or over it, and what no number of IPUs makes
+/// fit?
+fn verdict(report: &Report, _: Form) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if let Some(fit) = &report.fit {
+        let fits = report.has_verdict().then_some(fit.fits);
+        let sentence = fits.map(|_| say(of_fit::verdict(fit)));
+        blocks.push(Block::Verdict(fits, sentence));
+        blocks.extend(lines(of_fit::lines(fit)));
+    }
+    if let Some(split) = &report.split {
+        let fits = report.has_verdict().then_some(split.fits);
+        let sentence = sentences::split(report, split, fits);
+        blocks.push(Block::Verdict(fits, Some(sentence)));
+        let too_large = sentences::too_large(report).into_iter();
+        blocks.extend(too_large.filter(|_| fits == Some(false)).map(Block::Under));
+    }
+    blocks
+}
+
+fn categories(report: &Report, _: Form) -> Vec<Block> {
+    table_if(report.fit.is_some(), || fit_tables::categories(report))
+}
+
+fn step_of(report: &Report, _: Form) -> Vec<Block> {
+    lines(step::sentences(report))
+}
+
+fn proof(report: &Report, _: Form) -> Vec<Block> {
+    lines(report.proof.as_ref().and_then(sentences::proof))
+}
+
+fn learnt(report: &Report, _: Form) -> Vec<Block> {
+    lines(sentences::learnt(report))
+}
+
+fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
+    lines(sentences::tied_weights(report))
+}
+
+/// How a split that was given compares with the best. A terminal has said what it breaks.
+fn given(report: &Report, form: Form) -> Vec<Block> {
+    let broken = report.given.iter().flat_map(|own| &own.broken_constraints);
+    let breaks = sentences::names("it breaks: ", broken);
+    let breaks = breaks.filter(|_| form != Form::Terminal);
+    let both = sentences::given(report).into_iter().chain(breaks);
+    both.map(Block::Paragraph).collect()
+}
+
+/// Why nothing fits, but where the verdict has named what no number of IPUs makes fit; and
+/// what would help.
+fn refusal(report: &Report, _: Form) -> Vec<Block> {
+    let Some(refusal) = &report.refusal else {
+        return Vec::new();
+    };
+    let mut blocks = Vec::new();
+    let mut too_large = report.split.iter().flat_map(|split| &split.too_large);
+    if too_large.next().is_none() {
+        let obstacles = sentences::refusal(refusal);
+        blocks.push(Block::Paragraph(obstacles.proves));
+        let under = obstacles.ranges.into_iter().chain(obstacles.others);
+        blocks.extend(under.map(Block::Under));
+    }
+    blocks.extend(lines(sentences::help(report, refusal)));
+    blocks
+}
+
+fn constraints(report: &Report, _: Form) -> Vec<Block> {
+    let names = sentences::names("constraints: ", &report.constraints);
+    names.into_iter().map(Block::Paragraph).collect()
+}
+
+/// Of a pipeline that was cut elsewhere, what differs says nothing to people.
+fn says_something(report: &Report, form: Form) -> bool {
+    let against = report.fit.as_ref().and_then(|fit| fit.against.as_ref());
+    against.is_some_and(|own| form == Form::Csv || own.cut_elsewhere.is_none())
+}
+
+fn against(report: &Report, form: Form) -> Vec<Block> {
+    let against = report.fit.iter().flat_map(|fit| &fit.against);
+    let label = against.map(|_| Block::Label("Against the prediction"));
+    let table = table_if(says_something(report, form), || fit_tables::stages(report));
+    label.chain(table).collect()
+}
+
+fn differences(report: &Report, _: Form) -> Vec<Block> {
+    let against = report.fit.iter().flat_map(|fit| &fit.against);
+    lines(against.flat_map(of_fit::against))
+}
+
+fn parts(report: &Report, form: Form) -> Vec<Block> {
+    table_if(says_something(report, form), || fit_tables::parts(report))
+}
+
+fn cuts(report: &Report, _: Form) -> Vec<Block> {
+    vec![Block::Table(tables::cuts(report))]
+}
+
+fn sweep(report: &Report, _: Form) -> Vec<Block> {
+    vec![Block::Table(tables::sweep(report))]
+}
+
+/// A terminal has the table as a result.
+fn plan_of(report: &Report, form: Form) -> Vec<Block> {
+    let table = table_if(form != Form::Terminal, || plan::table(report));
+    let lines = lines(plan::sentences(report)).into_iter();
+    lines.chain(table).collect()
+}
+
+fn explanation(report: &Report, _: Form) -> Vec<Block> {
+    lines(sentences::explain(report))
+}
+
+/// Who reads Markdown wants to see the largest.
+fn layers(report: &Report, form: Form) -> Vec<Block> {
+    let layers = match form {
+        Form::Markdown => tables::largest_layers,
+        _ => tables::layers,
+    };
+    table_if(report.fit.is_none(), || layers(report))
+}
+
+fn coverage(report: &Report, _: Form) -> Vec<Block> {
+    let coverage = report.memory.coverage.iter().filter(|own| own.recorded > 0);
+    coverage
+        .map(|own| Block::Paragraph(sentences::coverage(own)))
+        .collect()
+}
+
+fn warnings(report: &Report, _: Form) -> Vec<Block> {
+    let warnings = report.warnings_for_people();
+    let label = (!warnings.is_empty()).then_some(Block::Label("Warnings"));
+    let warnings = warnings.into_iter().map(sentences::whole);
+    label.into_iter().chain(lines(warnings)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::testing;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn people_are_shown_columns_that_there_are() {
+        let reports = [testing::report(), testing::compiled()];
+        let forms = [Form::Terminal, Form::Markdown, Form::Page, Form::Csv];
+        let mut tables = BTreeSet::new();
+        for (report, form) in reports.iter().flat_map(|own| forms.map(|form| (own, form))) {
+            for block in SECTIONS.iter().flat_map(|own| own.blocks(report, form)) {
+                if let Block::Table(table) = block {
+                    assert!(!table.columns.is_empty(), "{}", table.name);
+                    tables.insert(table.name);
+                }
+            }
+        }
+        assert!(tables.len() >= 9, "{tables:?}");
+    }
+}

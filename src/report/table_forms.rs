@@ -1,0 +1,161 @@
+//! Tables as results: aligned, as JSON, or with a delimiter.
+
+use super::LayerNames;
+use super::table::{Cell, Column, Kind, Row, Table};
+use super::terminal::aligned;
+use crate::escape;
+use clap::ValueEnum;
+use serde_json::Value;
+use std::io::{self, Write};
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// Aligned on a terminal; elsewhere JSON for --solve and TSV for tables.
+    #[default]
+    Auto,
+    /// Aligned columns, for people.
+    Table,
+    /// Objects with the names of the columns.
+    Json,
+    /// Columns apart by tabs.
+    Tsv,
+    /// Columns apart by commas.
+    Csv,
+}
+
+impl Format {
+    /// What `auto` means where results go.
+    pub fn on(self, is_terminal: bool) -> Self {
+        match self {
+            Format::Auto if is_terminal => Format::Table,
+            own => own,
+        }
+    }
+}
+
+impl Table {
+    /// Writes all rows, without drawings: aligned, as JSON, or under a header, each in one
+    /// line.
+    ///
+    /// # Errors
+    /// When `out` cannot be written to.
+    pub fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
+        match format {
+            Format::Table => writeln!(out, "{}", aligned(self)),
+            Format::Json => self.write_json(out),
+            Format::Csv => self.write_delimited(b',', out),
+            Format::Auto | Format::Tsv => self.write_delimited(b'\t', out),
+        }
+    }
+
+    /// Each row as an object with the names of the columns.
+    fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+        let object = |row: &Row| -> serde_json::Map<String, Value> {
+            let cells = self.columns.iter().zip(&row.cells);
+            let cells = cells.filter(|(column, _)| column.kind != Kind::Bar);
+            let value =
+                |(column, cell): (&Column, &Cell)| (column.name.to_string(), self.value(cell));
+            cells.map(value).collect()
+        };
+        let rows: Vec<_> = self.rows.iter().map(object).collect();
+        writeln!(
+            out,
+            "{}",
+            escape::json(serde_json::to_string_pretty(&rows)?)
+        )
+    }
+
+    /// A cell for programs that read JSON.
+    fn value(&self, cell: &Cell) -> Value {
+        let names = |layers: &LayerNames| -> Value {
+            let names = self.pseudo_layers.names_of(layers).into_iter();
+            names.map(String::from).collect()
+        };
+        match cell {
+            Cell::Empty | Cell::Bar { .. } => Value::Null,
+            Cell::Bool(is) => Value::from(*is),
+            Cell::Number(number) => match i64::try_from(*number) {
+                Ok(number) => Value::from(number),
+                Err(_) => Value::from(number.to_string()),
+            },
+            Cell::Layers(layers) => names(layers),
+            Cell::Stages(stages) => stages.iter().map(names).collect(),
+            cell => Value::from(self.plain(cell)),
+        }
+    }
+
+    /// The header and all rows. Cells are quoted where they need it, by the rules of CSV in
+    /// either format.
+    fn write_delimited(&self, delimiter: u8, out: &mut impl Write) -> io::Result<()> {
+        let mut writer = csv::WriterBuilder::new()
+            .delimiter(delimiter)
+            .from_writer(out);
+        let columns = self.columns.iter().enumerate();
+        let columns = columns.filter(|(_, column)| column.kind != Kind::Bar);
+        let (places, header): (Vec<usize>, Vec<String>) = columns
+            .map(|(place, column)| (place, column.name.to_string()))
+            .unzip();
+        let plain = |row: &Row| {
+            places
+                .iter()
+                .map(|&place| self.plain(&row.cells[place]))
+                .collect()
+        };
+        for row in [header].into_iter().chain(self.rows.iter().map(plain)) {
+            let cells = row.iter().map(|text| escape::cell(text));
+            writer
+                .write_record(cells.map(String::into_bytes))
+                .map_err(without_wrapping)?;
+        }
+        writer.flush()
+    }
+}
+
+/// The library's own conversion hides the kind of an error, and a closed pipe
+/// is told by it.
+fn without_wrapping(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::table::cells;
+
+    fn written(table: &Table, format: Format) -> String {
+        let mut out = Vec::new();
+        table.write(format, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn cells_are_quoted_where_they_need_it_and_read_back() {
+        let columns = [Column::text("Name"), Column::new("Bytes", Kind::Bytes, "")];
+        let mut table = Table::new("test", &columns);
+        let names = ["a,b", "say \"x\"", "two\\nlines", ""];
+        for name in names {
+            table.row("", cells![name, 1u64]);
+        }
+        for (format, delimiter) in [(Format::Tsv, b'\t'), (Format::Csv, b',')] {
+            let text = written(&table, format);
+            let mut reader = csv::ReaderBuilder::new()
+                .delimiter(delimiter)
+                .from_reader(text.as_bytes());
+            let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+            let read: Vec<&str> = rows.iter().map(|row| &row[0]).collect();
+            assert_eq!(read, names);
+        }
+    }
+
+    #[test]
+    fn a_matrix_has_the_layers_on_both_sides() {
+        let layers = ["None".to_string(), "0".to_string()];
+        let table = Table::matrix("affinity", &layers, &[vec![1, 2], vec![3, 4]]);
+        let expected = "Layer\tNone\t0\nNone\t1\t2\n0\t3\t4\n";
+        assert_eq!(written(&table, Format::Tsv), expected);
+    }
+}
