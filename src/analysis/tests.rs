@@ -229,3 +229,31 @@ fn what_was_learnt_can_be_why_nothing_fits() {
         assert!(refusal.smallest_limit > Some(1 << 20));
     });
 }
+
+#[test]
+fn a_compilation_is_judged_in_a_few_calls() {
+    let folder = Path::new("fixtures/training-pipelined");
+    let contexts = |file: &str| ContextsOf {
+        file: Some(folder.join(file)),
+        is_named: false,
+        is_trusted: false,
+    };
+    let read = |contexts: &ContextsOf| {
+        let layers = |_: &_| LayerOptions::default();
+        Compilation::read(&folder.join("profile.pop"), contexts, layers, false).unwrap()
+    };
+    let compilation = read(&contexts("debug.cbor"));
+    let limit = compilation.profile.target.bytes_per_tile;
+    let fit = compilation.fit(vec![limit]).fit.unwrap();
+    assert!(fit.fits);
+    let peaks: Vec<u64> = fit.ipus.iter().map(|own| own.fullest_tile.bytes).collect();
+    assert_eq!(peaks, [243_878, 212_824, 238_451, 188_350]);
+    let second: Vec<Option<String>> = ["1", "2"].map(|name| Some(name.into())).into();
+    assert_eq!(fit.ipus[1].layers.as_ref(), Some(&second));
+    assert!(!compilation.fit(vec![peaks[0] - 1]).fit.unwrap().fits);
+    // Without contexts that can be read there are no layers, and a warning says why.
+    let without = read(&contexts("nowhere.cbor"));
+    let said = &without.warnings[0].1;
+    assert!(said.contains("layers on IPUs are left out"), "{said:?}");
+    assert_eq!(without.fit(vec![limit]).fit.unwrap().ipus[1].layers, None);
+}

@@ -1,13 +1,11 @@
 //! The report as tables for a spreadsheet.
 //!
-//! A line `# stages` and a row for each stage with all that is known of it in
-//! numbers, then a line `# layers` and a row for each layer. The first table is
-//! left out without a split. Of a compilation there are the tables that standard
-//! output has: `# fit`, `# fit-categories`, and what was predicted. All bytes are
-//! exact; the limit of a stage is that of its IPU. What was learnt is the last column
-//! where it is not 0 everywhere. Cells of what is not known are empty, such as cycles
-//! where the
-//! profile has none. `In`, `Out` and `None` are the pseudo-layers.
+//! Each table after a line with its name, `# stages`, with all that is known of it in
+//! numbers: stages, where there is a split, and layers; of a compilation those that
+//! standard output has. All bytes are exact; the limit of a stage is that of its IPU. What
+//! was learnt is the last column where it is not 0 everywhere. Cells of what is not known
+//! are empty, such as cycles where the profile has none. `In`, `Out` and `None` are the
+//! pseudo-layers.
 
 use super::sections::tables_of;
 use super::{Format, Report};
