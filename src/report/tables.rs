@@ -36,7 +36,7 @@ const STAGES: [Field<Stage>; 9] = fields![Stage;
 
 const STAGE_PARTS: [Field<Stage>; 7] = parts!(Stage, fullest_tile.parts);
 
-const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
+const MORE_OF_STAGES: [Field<Stage>; 15] = fields![Stage;
     Always "Peak step" Count (.fullest_tile.peak_step),
     Always "Median tile" Bytes (.tiles.median),
     Always "95th percentile tile" Bytes (.tiles.percentile_95),
@@ -47,7 +47,6 @@ const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
     ForPeople "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile.bytes, own.fullest_tile.limit)),
     NotZero "Pipeline stages after it" Count (.pipeline?.depth),
     NotZero "Copies" Count (.pipeline?.copies),
-    NotZero "Recomputed" Bytes (.fullest_tile.parts.recomputed),
     NotZero "Stash" Bytes (.fullest_tile.parts.stash),
     NotZero "Accumulators" Bytes (.fullest_tile.parts.accumulators),
     NotZero "Waiting" Bytes (.fullest_tile.parts.waiting),
@@ -55,12 +54,11 @@ const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
     NotZeroAnywhere "Learnt" Change (.fullest_tile.learnt),
 ];
 
-const STAGES_FOR_PEOPLE: [ForPeople; 14] = [
+const STAGES_FOR_PEOPLE: [ForPeople; 13] = [
     ("Stage", true),
     ("Layers", true),
     ("Fullest tile", true),
     ("Bytes there", true),
-    ("Recomputed", true),
     ("Stash", true),
     ("Accumulators", true),
     ("Waiting", true),
@@ -158,8 +156,8 @@ fn bar_of_layer(layer: &LayerMemory, report: &Report) -> Cell {
 }
 
 /// The parts of memory as a drawing has them: class of colour, name, and bytes.
-pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 12] {
-    const NAMES: [(&str, &str); 12] = [
+pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 11] {
+    const NAMES: [(&str, &str); 11] = [
         ("variables", "Variables"),
         ("vertex-code", "Vertex code"),
         ("vertex-state", "Vertex state"),
@@ -167,7 +165,6 @@ pub(super) fn bar(parts: &Parts) -> [(&'static str, &'static str, u64); 12] {
         ("control-code", "Control code"),
         ("overhead", "Overhead"),
         ("gaps", "Gaps"),
-        ("recomputed", "Recomputed"),
         ("stash", "Stash"),
         ("accumulators", "Accumulators"),
         ("waiting", "Waiting"),

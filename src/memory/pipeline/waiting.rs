@@ -33,9 +33,9 @@ pub(super) enum BackwardPass {
     None,
     /// At its own steps.
     Own,
-    /// In functions whose steps are listed where another place calls them, before the
-    /// gradients come that it takes.
-    Elsewhere,
+    /// With functions whose steps may be listed where another place calls them, when other
+    /// things wait.
+    InFunctions,
 }
 
 impl BackwardPass {
@@ -43,7 +43,7 @@ impl BackwardPass {
     pub(super) fn with(self, other: Self) -> Self {
         match (self, other) {
             (Self::None, other) => other,
-            (Self::Own, Self::Elsewhere) => other,
+            (Self::Own, Self::InFunctions) => other,
             (own, _) => own,
         }
     }
@@ -54,7 +54,7 @@ impl Flows {
     pub(super) fn backward_of(&self, place: u32) -> BackwardPass {
         match self.goes_back(place) {
             false => BackwardPass::None,
-            true if self.windows.calls_back(place) => BackwardPass::Elsewhere,
+            true if self.windows.is_in_functions(place) => BackwardPass::InFunctions,
             true => BackwardPass::Own,
         }
     }
@@ -75,11 +75,7 @@ impl Flows {
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
         }
-        let of_gradients = match backward {
-            BackwardPass::Elsewhere => gradient_in,
-            BackwardPass::None | BackwardPass::Own => 0,
-        };
-        let (forward, turn, backward) = match (self.pipeline.schedule, self.pipeline.recompute) {
+        let (forward, turn, in_backward) = match (self.pipeline.schedule, self.pipeline.recompute) {
             (Schedule::None, _) => (0, 0, 0),
             // Only a whole stage runs again while gradients wait for it.
             (Schedule::Sequential, _) => (gradient_in, 0, 0),
@@ -104,23 +100,32 @@ impl Flows {
             (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
             (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
         };
-        [forward, turn.max(forward), backward + of_gradients]
+        let phases = [forward, turn.max(forward), in_backward];
+        match backward {
+            BackwardPass::InFunctions => self.in_any_phase(own, phases),
+            BackwardPass::None | BackwardPass::Own => phases,
+        }
     }
 
-    /// The same where a later stage is on the same IPU, and has work between that of this
-    /// one: in every phase what waits in any.
-    pub(super) fn waiting_beside_out(&self, own: &Transfers, out: &Transfers) -> [u64; PHASES] {
-        let waits = |own: &Transfers| match self.pipeline.schedule {
-            _ if !self.is_training => 0,
+    /// The same where it is not known in which phase a step runs: in all what waits in any.
+    fn in_any_phase(&self, own: &Transfers, phases: [u64; PHASES]) -> [u64; PHASES] {
+        let waits = match self.pipeline.schedule {
+            _ if !self.has_phases() => 0,
             Schedule::None => 0,
-            Schedule::Sequential if self.pipeline.recompute != Recompute::Stage => 0,
             Schedule::Sequential => own.gradient_in,
             Schedule::Popart => own.leaves.max(own.gradient_in),
             Schedule::TfGrouped | Schedule::TfInterleaved => {
                 own.gradient_out + own.largest_kept.max(own.enters + own.leaves)
             }
         };
-        let of_own = self.waiting(own).into_iter().max().unwrap_or(0);
-        [of_own.max(waits(own)) + waits(out); PHASES]
+        [phases.into_iter().fold(waits, u64::max); PHASES]
+    }
+
+    /// The same where a later stage is on the same IPU, and has work between that of this
+    /// one.
+    pub(super) fn waiting_beside_out(&self, own: &Transfers, out: &Transfers) -> [u64; PHASES] {
+        let [of_out, ..] = self.in_any_phase(out, [0; PHASES]);
+        let of_own = self.in_any_phase(own, self.waiting(own));
+        of_own.map(|waiting| waiting + of_out)
     }
 }

@@ -206,7 +206,7 @@ fn stage_bars(split: &Split) -> Markup {
     }
 }
 
-const STAGE_COLUMNS: [&str; 22] = [
+const STAGE_COLUMNS: [&str; 21] = [
     "Stage",
     "Layers",
     "Fullest tile",
@@ -223,7 +223,6 @@ const STAGE_COLUMNS: [&str; 22] = [
     "Gaps",
     "Pipeline stages after it",
     "Copies",
-    "Recomputed",
     "Stash",
     "Accumulators",
     "Waiting",

@@ -10,8 +10,6 @@
 //!   the first of these has run again.
 //! * What waits over the first step of a segment's backward pass is live on all steps of
 //!   its forward pass.
-//! * What a function has for itself is live at all calls, also where its steps are listed
-//!   for one of them alone.
 //!
 //! Whether something is a checkpoint depends on the stage, but only on which of the places
 //! that use it are there: so each use is parted in two, which count in different places.
@@ -59,7 +57,7 @@ impl Segments {
         // Where steps of a place are listed elsewhere, those of the next one tell.
         let starts = |next: u32| windows.forward(next).map_or(0, |(first, _)| first);
         let runs = |place: u32, with: u32| {
-            let (first, last) = windows.forward(place)?;
+            let ((first, last), _) = known(place)?;
             let (_, (before, _)) = known(with)?;
             Some(Rerun {
                 place: with,
@@ -70,13 +68,13 @@ impl Segments {
         let own = (0..layers).filter_map(|place| runs(place, place));
         let of_in = (layers > 1).then(|| runs(0, 1)).flatten();
         let segment = |place: u32| {
-            let with = (place == 0 && layers > 1).then_some(1);
-            let own = [Some(place), with].into_iter().flatten();
+            let ends = (place == 0 && layers > 1).then_some(1);
+            let own = [Some(place), ends].into_iter().flatten();
             let own: Vec<_> = own.filter_map(known).collect();
             known(place)?;
             let last = own.iter().map(|((_, last), _)| last + 1).max()?;
             let first = own.iter().map(|(_, (first, _))| *first).min()?;
-            let next = with.unwrap_or(place) + 1;
+            let next = ends.unwrap_or(place) + 1;
             let ends = windows.backward(next).map_or(first, |(_, last)| last + 1);
             Some(Segment {
                 gap: (starts(next).max(last), first.min(ends)),
@@ -204,23 +202,16 @@ impl Reruns {
         let mut lives = Vec::new();
         let mut left = limits::ENTRIES;
         let mut of_use = |number: u32, own: &VariableUse| {
-            let flow = flows.of(number);
-            let ranges = model.classes.ranges(own.class);
-            let calls = flows.windows.calls(model, own.set, ranges);
-            if flow.is_none() && calls.is_empty() {
+            let Some(flow) = flows.of(number) else {
                 return Ok(None);
-            }
-            let own_flow = flow.map(|flow| &flows.list[flow as usize]);
-            let is_layered = own_flow.is_some_and(|flow| flow.is_layered(placement, own.set));
-            let key = (own.class, flow, is_layered, calls);
-            if let Some(&known) = known.get(&key) {
+            };
+            let own_flow = &flows.list[flow as usize];
+            let is_layered = own_flow.is_layered(placement, own.set);
+            if let Some(&known) = known.get(&(own.class, flow, is_layered)) {
                 return Ok(known);
             }
-            let mut found = match own_flow {
-                Some(flow) => segments.lives(flow, is_layered, ranges),
-                None => Lives::of(ranges.to_vec()),
-            };
-            found.always = joined([&found.always[..], &key.3].concat());
+            let ranges = model.classes.ranges(own.class);
+            let found = segments.lives(own_flow, is_layered, ranges);
             let is_new = found.always != ranges || !found.more.is_empty();
             let number = is_new.then_some(lives.len() as u32);
             if is_new {
@@ -229,10 +220,10 @@ impl Reruns {
                 let at = sets.intern(&flows.positions_of(found.others));
                 lives.push(LivesAgain {
                     always: found.always.into(),
-                    more: (at, without(&found.more, &key.3).into()),
+                    more: (at, found.more.into()),
                 });
             }
-            known.insert(key, number);
+            known.insert((own.class, flow, is_layered), number);
             Ok(number)
         };
         let uses = (0u32..).zip(model.variables.uses());

@@ -95,140 +95,59 @@ impl KnownFlows {
     }
 }
 
-/// The steps at which each place runs, by pass, as far as its operations run in one place
-/// alone or their calls do.
+/// The steps at which the operations of each place run, by pass, as far as they
+/// run in one place alone.
 #[derive(Debug, Default)]
 pub(in crate::memory::pipeline) struct PassWindows {
     forward: Vec<Option<(u32, u32)>>,
     backward: Vec<Option<(u32, u32)>>,
-    /// By place: has it any backward operation?
+    /// By place: has it any backward operation, and any in a function that is called more
+    /// than once?
     go_back: Vec<bool>,
-    /// By place: does its backward pass call a function whose steps are listed elsewhere?
-    call_back: Vec<bool>,
-    /// By operation group in a function: half-open steps of the calls for which its own
-    /// steps are not listed.
-    calls: FxHashMap<u32, Vec<(u32, u32)>>,
+    in_functions: Vec<bool>,
 }
 
 impl PassWindows {
     pub(super) fn new(model: &Model, placement: &Placement, by_pass: &PassPlaces) -> Self {
-        // Out may be a place more than there are positions.
-        let places = placement.positions.len() + 1;
-        let mut windows = Self {
-            forward: vec![None; places],
-            backward: vec![None; places],
-            go_back: vec![false; places],
-            call_back: vec![false; places],
-            calls: FxHashMap::default(),
-        };
         let mut runs = vec![0u32; model.operation_groups.len()];
         for operation in &model.operations {
             runs[operation.group as usize] += 1;
         }
-        let place_of = |number: usize| {
-            let (operation, own) = (&model.operations[number], &placement.operations[number]);
-            let group = &model.operation_groups[operation.group as usize];
-            let places = by_pass.sets.places(own.places);
-            let is_one = own.reason.is_own() && !group.only_streams();
-            let place = places.first().filter(|_| is_one && places.len() == 1);
-            (place.copied(), operation, group)
-        };
+        // Out may be a place more than there are positions.
+        let places = placement.positions.len() + 1;
+        let (mut forward, mut backward) = (vec![None; places], vec![None; places]);
+        let (mut go_back, mut in_functions) = (vec![false; places], vec![false; places]);
         for (number, operation) in model.operations.iter().enumerate() {
-            if matches!(operation.pass, Pass::Backward | Pass::Both) {
-                let places = by_pass.sets.places(placement.operations[number].places);
-                (places.iter()).for_each(|&place| windows.go_back[place as usize] = true);
+            let group = &model.operation_groups[operation.group as usize];
+            let own = &placement.operations[number];
+            if !own.reason.is_own() || group.only_streams() {
+                continue;
             }
-            let (Some(place), operation, group) = place_of(number) else {
+            let places = by_pass.sets.places(own.places);
+            for &place in places {
+                let place = place as usize;
+                go_back[place] |= matches!(operation.pass, Pass::Backward | Pass::Both);
+                in_functions[place] |= runs[operation.group as usize] > 1;
+            }
+            let (&[place], Some(window), 1) =
+                (places, group.window, runs[operation.group as usize])
+            else {
                 continue;
             };
-            if runs[operation.group as usize] > 1 {
-                continue;
-            }
-            let pass = match operation.pass {
-                Pass::Forward => &mut windows.forward,
-                Pass::Backward => &mut windows.backward,
+            let windows = match operation.pass {
+                Pass::Forward => &mut forward,
+                Pass::Backward => &mut backward,
                 Pass::Update | Pass::Both => continue,
             };
-            let known = &mut pass[place as usize];
-            *known = join(&[*known, group.window]);
+            let known = &mut windows[place as usize];
+            *known = join(&[*known, Some(window)]);
         }
-        let nodes = &model.flow.nodes;
-        for (index, node) in nodes.iter().enumerate() {
-            let next = nodes
-                .get(index + 1)
-                .map_or(model.steps(), |next| next.first);
-            let call = (node.first, next.saturating_sub(1).max(node.first));
-            for &number in &node.operations {
-                let (place, operation, group) = place_of(number as usize);
-                if runs[operation.group as usize] > 1 && !operation.is_update {
-                    let is_back = model
-                        .backward_start
-                        .is_some_and(|start| node.first >= start);
-                    windows.add_call((place, is_back), call, (operation.group, group.window));
-                }
-            }
+        Self {
+            forward,
+            backward,
+            go_back,
+            in_functions,
         }
-        windows
-    }
-
-    /// Adds a call at these steps (inclusive) of a function, as far as one operation group
-    /// is concerned, whose steps (inclusive) are listed there or elsewhere.
-    fn add_call(
-        &mut self,
-        (place, is_back): (Option<u32>, bool),
-        call: (u32, u32),
-        (group, listed): (u32, Option<(u32, u32)>),
-    ) {
-        let is_here = |listed: (u32, u32)| listed.0 <= call.1 && call.0 <= listed.1;
-        let is_elsewhere = listed.is_some_and(|listed| !is_here(listed));
-        if is_elsewhere {
-            self.calls
-                .entry(group)
-                .or_default()
-                .push((call.0, call.1 + 1));
-        }
-        let Some(place) = place else { return };
-        let pass = match is_back {
-            true => &mut self.backward,
-            false => &mut self.forward,
-        };
-        let known = &mut pass[place as usize];
-        *known = join(&[*known, Some(call)]);
-        self.call_back[place as usize] |= is_back && is_elsewhere;
-    }
-
-    /// The half-open steps of calls at which variables of a function are live although
-    /// nothing lists that: those whose live ranges are all in what is listed for another
-    /// call.
-    pub(in crate::memory::pipeline) fn calls(
-        &self,
-        model: &Model,
-        set: u32,
-        ranges: &[(u32, u32)],
-    ) -> Vec<(u32, u32)> {
-        if self.calls.is_empty() {
-            return Vec::new();
-        }
-        let groups = model.use_sets.groups(set);
-        let called: Vec<u32> = groups
-            .filter(|group| self.calls.contains_key(group))
-            .collect();
-        let listed = called
-            .iter()
-            .map(|&group| model.operation_groups[group as usize].window);
-        let listed = join(&listed.collect::<Vec<_>>());
-        let is_local = |(first, last): (u32, u32)| {
-            let mut ranges = ranges.iter();
-            ranges.all(|&(from, to)| first <= from && to <= last + 2)
-        };
-        if !listed.is_some_and(is_local) {
-            return Vec::new();
-        }
-        let calls = called.iter().filter_map(|group| self.calls.get(group));
-        let mut calls: Vec<_> = calls.flatten().copied().collect();
-        calls.sort_unstable();
-        calls.dedup();
-        calls
     }
 
     /// Has a place any backward operation? So has one that is not known.
@@ -237,10 +156,9 @@ impl PassWindows {
         own.is_none_or(|&own| own)
     }
 
-    /// Does the backward pass of a place call a function whose steps are listed for a call of
-    /// another place alone?
-    pub(in crate::memory::pipeline) fn calls_back(&self, place: u32) -> bool {
-        let own = self.call_back.get(place as usize);
+    /// Has a place any operation in a function that is called more than once?
+    pub(in crate::memory::pipeline) fn is_in_functions(&self, place: u32) -> bool {
+        let own = self.in_functions.get(place as usize);
         own.is_some_and(|&own| own)
     }
 

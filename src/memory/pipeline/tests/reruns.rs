@@ -36,6 +36,10 @@ impl<'a> Again<'a> {
         self.memory.flows.as_ref().expect("a pipeline")
     }
 
+    fn knows(&self, place: u32) -> bool {
+        self.places.contains(&place)
+    }
+
     /// Is it known when a place runs?
     fn is_known(&self, place: u32) -> bool {
         let windows = &self.flows().windows;
@@ -53,11 +57,11 @@ impl<'a> Again<'a> {
         known.map_or(u32::MAX..u32::MAX, |(first, last)| first..last + 1)
     }
 
-    /// Does a place run again on a step? Up to those of the next one, since some may be
-    /// listed elsewhere.
-    fn again(&self, place: u32, step: u32) -> bool {
+    /// The steps on which a place runs again: up to those of the next one, since some may
+    /// be listed elsewhere.
+    fn again(&self, place: u32) -> Steps {
         let own = self.forward(place);
-        (own.start..own.end.max(self.forward(place + 1).start)).contains(&step)
+        own.start..own.end.max(self.forward(place + 1).start)
     }
 
     /// The steps between both passes of a place, of In with the first layer.
@@ -86,18 +90,13 @@ impl<'a> Again<'a> {
         if counted != EVERYWHERE && !meets(memory.sets.places(counted), stage) {
             return false;
         }
-        let ranges = classes.ranges(class);
-        let calls = self.flows().windows.calls(memory.model, set, ranges);
-        let is_called = calls.iter().any(|&(from, to)| (from..to).contains(&step));
-        if is_called {
-            return true;
-        }
         let is_live = classes.is_live(class, step);
         let number = memory.uses.of_data(class, set);
         let Some(flow) = number.and_then(|number| self.flows().of(number)) else {
             return is_live;
         };
         let flow = &self.flows().list[flow as usize];
+        let ranges = classes.ranges(class);
         let maker = flow.forward.first().copied().filter(|_| !flow.is_streamed);
         match flow.life {
             Life::Forward => {
@@ -137,10 +136,9 @@ impl<'a> Again<'a> {
             let waits = ranges
                 .iter()
                 .any(|&(from, to)| from < before && before < to);
-            let has_in = self.flows().windows.forward(0).is_some();
-            let with_in = place == 1 && has_in && self.again(0, step);
+            let with_in = place == 1 && self.knows(0) && self.again(0).contains(&step);
             let is_own = Some(place) == without || (place == 0 && without == Some(1));
-            waits && !is_own && (with_in || self.again(place, step))
+            waits && !is_own && (with_in || self.again(place).contains(&step))
         })
     }
 

@@ -34,7 +34,6 @@ fn has_whole_weights(seed: u64) -> bool {
 }
 
 fn print(all: &[Errors]) {
-    super::dump("forms", all);
     let [mut under, mut over] = [(); 2].map(|()| Distribution::default());
     for (errors, stage) in stages(all) {
         let labels = [&errors.forms[..], &errors.labels[..1]].concat();

@@ -45,7 +45,7 @@ fn most_over(case: &Case) -> (f64, f64) {
         (_, Recompute::Layer) => (0.08, 0.20),
         (Schedule::TfInterleaved, Recompute::Stage) => (0.16, 0.30),
         (Schedule::TfInterleaved, _) => (0.09, 0.20),
-        (Schedule::Sequential, Recompute::Stage) => (0.06, 0.30),
+        (Schedule::Sequential, Recompute::Stage) => (0.04, 0.13),
         (Schedule::TfGrouped, _) => (0.09, 0.16),
         _ => (0.05, 0.13),
     }
@@ -57,30 +57,7 @@ fn all() -> Vec<Errors> {
     each(&seeds, of_seed).into_iter().flatten().collect()
 }
 
-fn dump(name: &str, all: &[Errors]) {
-    if let Ok(folder) = std::env::var("PIPES_DUMP") {
-        use std::fmt::Write as _;
-        let mut text = String::new();
-        for (e, s) in stages(all) {
-            let _ = writeln!(
-                text,
-                "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}",
-                e.labels[0],
-                s.under,
-                s.over,
-                s.added_under,
-                s.added_over,
-                e.forms.join(","),
-                s,
-                e.name
-            );
-        }
-        std::fs::write(format!("{folder}/{name}.tsv"), text).unwrap();
-    }
-}
-
 fn print(all: &[Errors]) {
-    dump("model", all);
     let [mut under, mut over, mut added_under, mut added_over] =
         [(); 4].map(|()| Distribution::default());
     for (errors, stage) in stages(all) {
