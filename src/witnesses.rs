@@ -263,10 +263,10 @@ pub(crate) fn worst(
     pairs: impl IntoIterator<Item = Pair>,
 ) -> Option<Contradiction> {
     let mut tiles = 0;
-    let differing = pairs.into_iter().filter(|own| own.difference() > 0);
+    let differing = pairs.into_iter().filter(|pair| pair.difference() > 0);
     let counted = differing.inspect(|_| tiles += 1);
     let worst =
-        counted.max_by_key(|own| (own.is_refused(), own.difference(), Reverse(own.tile)))?;
+        counted.max_by_key(|pair| (pair.is_refused(), pair.difference(), Reverse(pair.tile)))?;
     Some(Contradiction {
         witness,
         table: table.to_string(),
@@ -290,7 +290,7 @@ pub struct Incomplete(String);
 
 /// Is there a verdict on a file with these?
 pub fn are_refused(all: &[Contradiction]) -> bool {
-    all.iter().any(|own| own.refused)
+    all.iter().any(|contradiction| contradiction.refused)
 }
 
 /// What is to be said of a file with these, unless there is no verdict on it.
@@ -299,21 +299,21 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
 /// When there is none, and that is not allowed.
 pub fn judge(all: &[Contradiction], is_allowed: bool) -> Result<Vec<Warning>, Incomplete> {
     if are_refused(all) && !is_allowed {
-        let refused = all.iter().filter(|own| own.refused);
+        let refused = all.iter().filter(|contradiction| contradiction.refused);
         let texts: Vec<String> = refused.map(ToString::to_string).collect();
         return Err(Incomplete(texts.join("; ")));
     }
     Ok(all.iter().map(warning).collect())
 }
 
-fn warning(own: &Contradiction) -> Warning {
-    if own.refused {
+fn warning(contradiction: &Contradiction) -> Warning {
+    if contradiction.refused {
         return Warning::new(format!(
-            "the profile contradicts itself: {own}, so there is no verdict; {PROFILE_AGAIN}"
+            "the profile contradicts itself: {contradiction}, so there is no verdict; {PROFILE_AGAIN}"
         ));
     }
     Warning::new(format!(
-        "the profile does not quite agree with itself: {own}, so figures may be off by as much; \
+        "the profile does not quite agree with itself: {contradiction}, so figures may be off by as much; \
          record it again if that matters"
     ))
 }
@@ -340,10 +340,13 @@ mod tests {
     fn one_per_cent_is_tolerated_and_no_byte_more() {
         assert_eq!(found(&[pair(0, 7, 7)]), None);
         for (computed, refused) in [(990, false), (1010, false), (989, true), (1011, true)] {
-            let own = found(&[pair(0, 1000, computed)]).unwrap();
-            assert_eq!(own.refused, refused, "{own}");
-            assert_eq!(judge(std::slice::from_ref(&own), false).is_err(), refused);
-            assert_eq!(judge(&[own], true).unwrap().len(), 1);
+            let contradiction = found(&[pair(0, 1000, computed)]).unwrap();
+            assert_eq!(contradiction.refused, refused, "{contradiction}");
+            assert_eq!(
+                judge(std::slice::from_ref(&contradiction), false).is_err(),
+                refused
+            );
+            assert_eq!(judge(&[contradiction], true).unwrap().len(), 1);
         }
         let nothing = Pair {
             whole: 0,
@@ -354,16 +357,16 @@ mod tests {
 
     #[test]
     fn the_worst_tile_is_named_and_the_others_are_counted() {
-        let own = found(&[
+        let contradiction = found(&[
             pair(3, 1000, 1000),
             pair(5, 1000, 1001),
             pair(7, 1000, 400),
             pair(9, 0, 600),
         ]);
-        let own = own.unwrap();
-        assert_eq!((own.tile, own.tiles), (Some(7), 3));
+        let contradiction = contradiction.unwrap();
+        assert_eq!((contradiction.tile, contradiction.tiles), (Some(7), 3));
         assert_eq!(
-            own.to_string(),
+            contradiction.to_string(),
             "table `memory_by_tile`, tile 7: the total is 1,000, and all layers in one stage take \
              400 (off by 60.0 % of the fullest tile; 2 more tiles are off)"
         );
@@ -371,20 +374,21 @@ mod tests {
 
     #[test]
     fn what_no_real_profile_has_is_told_and_not_refused() {
-        let own = Pair {
+        let exact = Pair {
             is_certain: false,
             ..pair(0, 900, 0)
         };
-        assert!(!found(&[own]).unwrap().refused);
+        assert!(!found(&[exact]).unwrap().refused);
         // A tile where it is sure comes first.
-        let found = found(&[own, pair(1, 1000, 600)]).unwrap();
+        let found = found(&[exact, pair(1, 1000, 600)]).unwrap();
         assert_eq!((found.tile, found.refused), (Some(1), true));
     }
 
     #[test]
     fn some_that_run_may_do_without_code() {
-        let with_code =
-            |own| Contradiction::of_all(Witness::Code, "memory_by_vertex_type", [own, 10]);
+        let with_code = |recorded| {
+            Contradiction::of_all(Witness::Code, "memory_by_vertex_type", [recorded, 10])
+        };
         assert_eq!(with_code(10), None);
         assert!(!with_code(5).unwrap().refused);
         assert!(with_code(4).unwrap().refused);
@@ -392,11 +396,11 @@ mod tests {
 
     #[test]
     fn a_table_without_rows_is_refused() {
-        let own = Contradiction::of_all(Witness::Rows, "eq_class_step", [0, 41]).unwrap();
-        assert!(own.refused);
-        assert_eq!(own.tile, None);
+        let contradiction = Contradiction::of_all(Witness::Rows, "eq_class_step", [0, 41]).unwrap();
+        assert!(contradiction.refused);
+        assert_eq!(contradiction.tile, None);
         assert_eq!(
-            own.to_string(),
+            contradiction.to_string(),
             "table `eq_class_step`: its rows are 0, and those of other tables that need them 41 \
              (off by 100.0 % of all)"
         );

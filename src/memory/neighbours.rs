@@ -76,8 +76,8 @@ impl<const N: usize> NeighbourUses<N> {
         for (lane, (first, uses)) in tiles.enumerate() {
             if lane == 0 {
                 self.numbers
-                    .extend(uses.iter().map(|own| first + own.number));
-                let in_first = |own: &TileUse| in_lane(0, own.bytes);
+                    .extend(uses.iter().map(|tile_use| first + tile_use.number));
+                let in_first = |tile_use: &TileUse| in_lane(0, tile_use.bytes);
                 self.bytes.extend(uses.iter().map(in_first));
             } else {
                 self.take(start, lane, first, uses);
@@ -91,16 +91,16 @@ impl<const N: usize> NeighbourUses<N> {
     fn take(&mut self, start: usize, lane: usize, first: u32, uses: &[TileUse]) {
         let (numbers, bytes) = (&self.numbers[start..], &mut self.bytes[start..]);
         let mut at = 0;
-        for own in uses {
-            let number = first + own.number;
+        for tile_use in uses {
+            let number = first + tile_use.number;
             while numbers.get(at).is_some_and(|&known| known < number) {
                 at += 1;
             }
             if numbers.get(at) == Some(&number) {
-                bytes[at][lane] = own.bytes;
+                bytes[at][lane] = tile_use.bytes;
                 at += 1;
             } else {
-                self.missing.push((number, lane, own.bytes));
+                self.missing.push((number, lane, tile_use.bytes));
             }
         }
     }
@@ -141,7 +141,7 @@ impl<const N: usize> NeighbourUses<N> {
 
     /// The highest bytes of all uses of one tile.
     pub(super) fn most(&self) -> u64 {
-        let all = self.bytes.iter().map(|own| own.map(u64::from));
+        let all = self.bytes.iter().map(|lanes| lanes.map(u64::from));
         lanes::sum(all).into_iter().max().unwrap_or(0)
     }
 }
@@ -159,18 +159,18 @@ fn rows<const N: usize>(missing: &mut Vec<(u32, usize, u32)>) -> Vec<(u32, [u32;
     let mut rows: Vec<(u32, [u32; N])> = Vec::new();
     let (mut first, mut times) = (0, 0);
     let mut before = None;
-    for (own, lane, bytes) in missing.drain(..) {
+    for (missed, lane, bytes) in missing.drain(..) {
         match before {
-            Some((number, _)) if number != own => (first, times) = (rows.len(), 0),
+            Some((number, _)) if number != missed => (first, times) = (rows.len(), 0),
             Some((_, last)) if last != lane => times = 0,
             Some(_) => times += 1,
             None => {}
         }
         if first + times == rows.len() {
-            rows.push((own, [0; N]));
+            rows.push((missed, [0; N]));
         }
         rows[first + times].1[lane] = bytes;
-        before = Some((own, lane));
+        before = Some((missed, lane));
     }
     rows
 }
@@ -196,7 +196,7 @@ impl LiveRanges {
     pub(super) fn push(&mut self, ranges: Option<&[(u32, u32)]>) {
         let first = self.ranges.len() as u32;
         self.of_rows
-            .push((first, ranges.map(|own| own.len() as u32)));
+            .push((first, ranges.map(|range| range.len() as u32)));
         match ranges.unwrap_or_default() {
             // Most have one or two, for which to copy a list takes longer.
             &[range] => self.ranges.push(range),
@@ -236,8 +236,8 @@ mod tests {
 
     /// The uses of some tiles, in order: few, some of them several times.
     fn tiles() -> impl Strategy<Value = Vec<Vec<TileUse>>> {
-        let own = (0u32..15, 0u32..9);
-        let tile = prop::collection::vec(own, 0..12).prop_map(|mut uses| {
+        let numbered = (0u32..15, 0u32..9);
+        let tile = prop::collection::vec(numbered, 0..12).prop_map(|mut uses| {
             uses.sort_unstable();
             let of = |(number, bytes)| TileUse { number, bytes };
             uses.into_iter().map(of).collect()
@@ -249,14 +249,14 @@ mod tests {
         #[test]
         fn each_lane_has_what_its_tile_has(tiles in tiles()) {
             let mut uses = NeighbourUses::<4>::default();
-            uses.append(tiles.iter().map(|own| (7, &own[..])));
+            uses.append(tiles.iter().map(|numbered| (7, &numbered[..])));
             let numbers = uses.numbers();
             prop_assert!(numbers.is_sorted());
-            for (lane, own) in tiles.iter().enumerate() {
+            for (lane, of_tile) in tiles.iter().enumerate() {
                 let found = uses.with_bytes().map(|(number, bytes)| (number, bytes[lane]));
-                let expected = own.iter().map(|own| (7 + own.number, own.bytes));
+                let expected = of_tile.iter().map(|of_tile| (7 + of_tile.number, of_tile.bytes));
                 let of = |all: Vec<(u32, u32)>| {
-                    let mut all: Vec<_> = all.into_iter().filter(|own| own.1 > 0).collect();
+                    let mut all: Vec<_> = all.into_iter().filter(|of_tile| of_tile.1 > 0).collect();
                     all.sort_unstable();
                     all
                 };
@@ -264,10 +264,10 @@ mod tests {
             }
             // As many rows of a use as the tile has that has it the maximum number of times.
             for number in numbers {
-                let rows = numbers.iter().filter(|own| *own == number).count();
-                let times = tiles.iter().map(|own| {
-                    let own = own.iter().filter(|own| 7 + own.number == *number);
-                    own.count()
+                let rows = numbers.iter().filter(|of_tile| *of_tile == number).count();
+                let times = tiles.iter().map(|of_tile| {
+                    let of_tile = of_tile.iter().filter(|of_tile| 7 + of_tile.number == *number);
+                    of_tile.count()
                 });
                 prop_assert_eq!(Some(rows), times.max());
             }

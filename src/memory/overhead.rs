@@ -134,12 +134,12 @@ impl Overhead {
     pub(super) fn code_on<const N: usize>(
         &self,
         tiles: Range<u32>,
-        own: &[[u64; N]; 4],
+        code: &[[u64; N]; 4],
     ) -> [u64; N] {
         let mut needed = [0; N];
         for (lane, tile) in tiles.enumerate() {
             let tile = tile as usize;
-            let capped = self.capped(tile, own.map(|own| own[lane]));
+            let capped = self.capped(tile, code.map(|code| code[lane]));
             needed[lane] = self.fixed(tile) + capped.iter().sum::<u64>();
         }
         needed
@@ -167,8 +167,8 @@ impl Overhead {
 
     /// What a stage needs of each kind of code on `tile` when its operations
     /// explain `own`: no more than the profile has, where code is shared.
-    pub(super) fn capped(&self, tile: usize, own: [u64; 4]) -> [u64; 4] {
-        std::array::from_fn(|kind| own[kind].min(self.recorded[tile][kind]))
+    pub(super) fn capped(&self, tile: usize, code: [u64; 4]) -> [u64; 4] {
+        std::array::from_fn(|kind| code[kind].min(self.recorded[tile][kind]))
     }
 }
 
@@ -182,8 +182,8 @@ pub(super) fn explained(
 ) -> Vec<[u64; 4]> {
     let parts = equal_parts(tiles.len(), rayon::current_num_threads());
     let on = |part: Range<usize>| {
-        let own = tiles.start + part.start as u32..tiles.start + part.end as u32;
-        explained_on(model, rules, own, &is_wanted)
+        let tiles_of_part = tiles.start + part.start as u32..tiles.start + part.end as u32;
+        explained_on(model, rules, tiles_of_part, &is_wanted)
     };
     parts.into_par_iter().flat_map_iter(on).collect()
 }
@@ -253,12 +253,12 @@ mod tests {
         fn shares_of_gaps_grow_and_can_be_taken_away(bytes in 0u64..90, of in 0u64..300) {
             let gaps = Gaps { bytes, of };
             prop_assert_eq!(gaps.share(of), bytes);
-            let with = |own: u64| own + gaps.share(own);
-            for own in 0..400 {
-                prop_assert!(gaps.share(own) <= gaps.share(own + 1));
-                let most = gaps.without(with(own));
-                prop_assert!(with(most) <= with(own) && with(most + 1) > with(own));
-                prop_assert!(own <= most);
+            let with = |bytes: u64| bytes + gaps.share(bytes);
+            for bytes in 0..400 {
+                prop_assert!(gaps.share(bytes) <= gaps.share(bytes + 1));
+                let most = gaps.without(with(bytes));
+                prop_assert!(with(most) <= with(bytes) && with(most + 1) > with(bytes));
+                prop_assert!(bytes <= most);
             }
         }
     }

@@ -31,31 +31,34 @@ fn vertex_code(profile: &Profile) -> Option<Contradiction> {
         ..
     } = &profile.programs;
     let mut runs = vec![false; vertex_types.len()];
-    for (vertex_type, _) in compute_sets.iter().flat_map(|own| &own.vertices) {
+    for (vertex_type, _) in compute_sets
+        .iter()
+        .flat_map(|compute_set| &compute_set.vertices)
+    {
         runs[*vertex_type as usize] = true;
     }
     let running = vertex_types.iter().zip(runs).filter(|(_, runs)| *runs);
-    let have_code = running.map(|(own, _)| own.code.total() > 0);
+    let have_code = running.map(|(vertex_type, _)| vertex_type.code.total() > 0);
     of_code("memory_by_vertex_type", have_code)
 }
 
 /// Compute sets with vertices have memory for these, where the profile says so of any.
 fn vertex_memory(profile: &Profile) -> Option<Contradiction> {
     let sets = profile.programs.compute_sets.iter();
-    let with_vertices = sets.filter(|own| !own.vertices.is_empty());
-    let bytes = with_vertices.map(|own| own.memory.as_ref().map(TileBytes::total));
+    let with_vertices = sets.filter(|compute_set| !compute_set.vertices.is_empty());
+    let bytes = with_vertices.map(|compute_set| compute_set.memory.as_ref().map(TileBytes::total));
     let bytes: Vec<Option<u64>> = bytes.collect();
     if bytes.iter().all(Option::is_none) {
         return None;
     }
-    let have_memory = bytes.into_iter().map(|own| own.unwrap_or(0) > 0);
+    let have_memory = bytes.into_iter().map(|bytes| bytes.unwrap_or(0) > 0);
     of_code("memory_by_compute_set", have_memory)
 }
 
 /// Exchanges have code.
 fn exchange_code(profile: &Profile) -> Option<Contradiction> {
     let programs = profile.programs.all.iter();
-    let have_code = programs.filter_map(|own| match &own.kind {
+    let have_code = programs.filter_map(|program| match &program.kind {
         ProgramKind::DoExchange(code) => Some(code.total() > 0),
         _ => None,
     });
@@ -89,9 +92,10 @@ fn code_of(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
         _ => CODE_OF_NONE.max(fullest / TOLERATED),
     };
     let categories = recorded.categories.iter();
-    let own = categories.filter(|own| CodeKind::of_category(&own.name) == Some(kind));
+    let category =
+        categories.filter(|category| CodeKind::of_category(&category.name) == Some(kind));
     let tiles = recorded.tiles.len();
-    let recorded = added_up(own.map(|own| &own.bytes), tiles);
+    let recorded = added_up(category.map(|category| &category.bytes), tiles);
     let computed = added_up(listed(profile, kind)?, tiles);
     let pairs = (0u32..).zip(recorded.into_iter().zip(computed));
     let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
@@ -117,20 +121,30 @@ fn code_of(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
 fn listed<'a>(profile: &'a Profile, kind: CodeKind) -> Option<Vec<&'a TileBytes>> {
     let programs = &profile.programs;
     Some(match kind {
-        CodeKind::VertexCode => programs.vertex_types.iter().map(|own| &own.code).collect(),
+        CodeKind::VertexCode => programs
+            .vertex_types
+            .iter()
+            .map(|vertex_type| &vertex_type.code)
+            .collect(),
         CodeKind::VertexState => {
             let sets = programs.compute_sets.iter();
-            let known: Vec<_> = sets.filter_map(|own| own.memory.as_ref()).collect();
+            let known: Vec<_> = sets
+                .filter_map(|compute_set| compute_set.memory.as_ref())
+                .collect();
             return Some(known).filter(|known| !known.is_empty());
         }
         CodeKind::ExchangeCode => {
-            let code = |own: &'a Program| match &own.kind {
+            let code = |program: &'a Program| match &program.kind {
                 ProgramKind::DoExchange(code) => Some(code),
                 _ => None,
             };
             programs.all.iter().filter_map(code).collect()
         }
-        CodeKind::ControlCode => programs.all.iter().map(|own| &own.control_code).collect(),
+        CodeKind::ControlCode => programs
+            .all
+            .iter()
+            .map(|program| &program.control_code)
+            .collect(),
     })
 }
 
@@ -147,8 +161,8 @@ fn added_up<'a>(parts: impl IntoIterator<Item = &'a TileBytes>, tiles: usize) ->
 fn steps(profile: &Profile) -> Option<Contradiction> {
     let programs = &profile.programs.all;
     let mut children = FxHashSet::default();
-    for (program, own) in (0u32..).zip(programs) {
-        children.extend(own.children.iter().map(|&child| (program, child)));
+    for (program, parent) in (0u32..).zip(programs) {
+        children.extend(parent.children.iter().map(|&child| (program, child)));
     }
     let mut numbers = [0; 2];
     for step in &profile.steps {
@@ -166,14 +180,17 @@ fn steps(profile: &Profile) -> Option<Contradiction> {
 fn roots(profile: &Profile) -> Option<Contradiction> {
     let programs = &profile.programs;
     let mut is_root = vec![false; programs.all.len()];
-    let bodies = programs.all.iter().filter_map(|own| match own.kind {
-        ProgramKind::Call(body) => Some(body),
-        _ => None,
-    });
+    let bodies = programs
+        .all
+        .iter()
+        .filter_map(|program| match program.kind {
+            ProgramKind::Call(body) => Some(body),
+            _ => None,
+        });
     for program in bodies.chain(programs.roots.iter().copied()) {
         is_root[program as usize] = true;
     }
-    let first = profile.steps.iter().filter(|own| own.parent.is_none());
+    let first = profile.steps.iter().filter(|step| step.parent.is_none());
     let mut numbers = [0; 2];
     for step in first {
         numbers[0] += u64::from(is_root[step.program as usize]);
@@ -202,12 +219,14 @@ fn contexts(profile: &Profile) -> Option<Contradiction> {
 /// file lists one of several replicas is not known.
 fn vertices(profile: &Profile) -> Option<Contradiction> {
     let sets = &profile.programs.compute_sets;
-    if profile.target.num_replicas > 1 || sets.iter().any(|own| own.counted.is_none()) {
+    if profile.target.num_replicas > 1
+        || sets.iter().any(|compute_set| compute_set.counted.is_none())
+    {
         return None;
     }
-    let listed = sets.iter().flat_map(|own| &own.vertices);
+    let listed = sets.iter().flat_map(|compute_set| &compute_set.vertices);
     let listed = listed.map(|(_, by_tile)| by_tile.total());
-    let counted = sets.iter().filter_map(|own| own.counted);
+    let counted = sets.iter().filter_map(|compute_set| compute_set.counted);
     let numbers = [
         listed.fold(0, u64::saturating_add),
         counted.fold(0, u64::saturating_add),

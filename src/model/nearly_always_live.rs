@@ -23,10 +23,10 @@ pub(super) fn warning(
     let by_class = 0..classes.len() as u32;
     let by_class: Vec<_> = by_class.map(|class| missed.of_class(class)).collect();
     let (mut bytes, mut all) = (0u64, 0u64);
-    for own in data.uses() {
-        all = all.saturating_add(own.bytes);
-        if by_class[own.class as usize].is_some() {
-            bytes = bytes.saturating_add(own.bytes);
+    for data_use in data.uses() {
+        all = all.saturating_add(data_use.bytes);
+        if by_class[data_use.class as usize].is_some() {
+            bytes = bytes.saturating_add(data_use.bytes);
         }
     }
     if bytes == 0 || bytes.saturating_mul(MIN_SHARE) < all {
@@ -60,12 +60,12 @@ struct MissedByAll {
 }
 
 impl MissedByAll {
-    fn add(&mut self, own: &MissedSteps, steps: u32) {
+    fn add(&mut self, missed: &MissedSteps, steps: u32) {
         self.variables += 1;
-        self.at_ends += usize::from(own.first == 0 || own.last + 1 == steps);
-        self.max_count = self.max_count.max(own.count);
-        let (first, last) = self.ends.unwrap_or((own.first, own.last));
-        self.ends = Some((first.min(own.first), last.max(own.last)));
+        self.at_ends += usize::from(missed.first == 0 || missed.last + 1 == steps);
+        self.max_count = self.max_count.max(missed.count);
+        let (first, last) = self.ends.unwrap_or((missed.first, missed.last));
+        self.ends = Some((first.min(missed.first), last.max(missed.last)));
     }
 }
 
@@ -150,13 +150,13 @@ mod tests {
 
     /// Ten steps: copies at the first two, the fifth and the last two.
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
-        let own = ranges.iter().map(|&(from, to)| (0, from, to));
+        let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let missed = Missed {
-            classes: &LiveClasses::new(vec![false], own.collect(), 10),
+            classes: &LiveClasses::new(vec![false], spans.collect(), 10),
             copies_before: vec![0, 1, 2, 2, 2, 3, 3, 3, 3, 4, 5],
         };
-        let own = missed.of_class(0)?;
-        Some((own.count, own.first, own.last))
+        let of_class = missed.of_class(0)?;
+        Some((of_class.count, of_class.first, of_class.last))
     }
 
     #[test]
@@ -178,8 +178,8 @@ mod tests {
             first,
             last,
         };
-        for own in [missed(3, 4), missed(8, 9), missed(0, 1)] {
-            all.add(&own, 10);
+        for class in [missed(3, 4), missed(8, 9), missed(0, 1)] {
+            all.add(&class, 10);
         }
         let text = sentence(12_345, &all, 10, true);
         for part in [

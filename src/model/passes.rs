@@ -42,7 +42,10 @@ pub(super) fn find(
     windows: &[Option<(u32, u32)>],
     operations: &mut [Operation],
 ) -> Option<u32> {
-    let is_of_main_graph = found.operations.iter().map(|own| own.path == NO_PATH);
+    let is_of_main_graph = found
+        .operations
+        .iter()
+        .map(|operation| operation.path == NO_PATH);
     let all = operations.iter().zip(is_of_main_graph).zip(windows);
     let first_steps = all.filter_map(|((operation, is_of_main_graph), window)| {
         let (first, _) = (*window)?;
@@ -75,19 +78,19 @@ mod tests {
 
     #[test]
     fn steps_tell_the_pass_where_no_update_is_named() {
-        let own = testing::operation(0, "", "");
+        let operation = testing::operation(0, "", "");
         let update = Operation {
             is_update: true,
-            ..own.clone()
+            ..operation.clone()
         };
         let backward = Operation {
             is_backward: true,
-            ..own.clone()
+            ..operation.clone()
         };
-        assert_eq!(pass(&own, Some((0, 4)), 5), Pass::Forward);
-        assert_eq!(pass(&own, Some((5, 5)), 5), Pass::Backward);
-        assert_eq!(pass(&own, Some((4, 5)), 5), Pass::Both);
-        assert_eq!(pass(&own, None, 5), Pass::Forward);
+        assert_eq!(pass(&operation, Some((0, 4)), 5), Pass::Forward);
+        assert_eq!(pass(&operation, Some((5, 5)), 5), Pass::Backward);
+        assert_eq!(pass(&operation, Some((4, 5)), 5), Pass::Both);
+        assert_eq!(pass(&operation, None, 5), Pass::Forward);
         assert_eq!(pass(&backward, None, 5), Pass::Backward);
         assert_eq!(pass(&update, Some((7, 7)), 5), Pass::Update);
     }
@@ -103,7 +106,7 @@ mod tests {
         let inference = fixture("popart-bert-inference");
         assert_eq!(inference.backward_start, None);
         let mut operations = inference.operations.iter();
-        assert!(operations.all(|own| own.pass == Pass::Forward));
+        assert!(operations.all(|operation| operation.pass == Pass::Forward));
         for name in ["poptorch-bert-training", "tensorflow-cnn"] {
             let training = fixture(name);
             let backward_start = training.backward_start.expect(name);
@@ -113,10 +116,16 @@ mod tests {
             );
             for pass in [Pass::Forward, Pass::Backward, Pass::Update] {
                 let mut operations = training.operations.iter();
-                assert!(operations.any(|own| own.pass == pass), "{name}: {pass}");
+                assert!(
+                    operations.any(|operation| operation.pass == pass),
+                    "{name}: {pass}"
+                );
             }
-            let mut named = training.operations.iter().filter(|own| own.is_backward);
-            let is_after = |own: &Operation| own.pass == Pass::Backward;
+            let mut named = training
+                .operations
+                .iter()
+                .filter(|operation| operation.is_backward);
+            let is_after = |operation: &Operation| operation.pass == Pass::Backward;
             assert!(named.all(is_after), "{name}");
         }
     }

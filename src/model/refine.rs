@@ -62,19 +62,19 @@ fn apart(set_of: &mut [u32], sets: &mut UseSets, label: impl Fn(usize) -> u32 + 
     let apart: Vec<u32> = variables.map(|(variable, _)| variable as u32).collect();
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     for variable in apart {
-        let own = label(variable as usize);
+        let label_of = label(variable as usize);
         let set = &mut set_of[variable as usize];
         *set = *known
-            .entry((*set, own))
-            .or_insert_with(|| sets.push_alike(*set, own, 0));
+            .entry((*set, label_of))
+            .or_insert_with(|| sets.push_alike(*set, label_of, 0));
     }
 }
 
 /// By set: the label of all its variables, [`UNSEEN`] or [`SEVERAL`].
 fn labels_of_sets(set_of: &[u32], sets: usize, label: &(impl Fn(usize) -> u32 + Sync)) -> Vec<u32> {
-    let note = |known: &mut u32, own: u32| match *known {
-        UNSEEN => *known = own,
-        label if label != own => *known = SEVERAL,
+    let note = |known: &mut u32, new_label: u32| match *known {
+        UNSEEN => *known = new_label,
+        label if label != new_label => *known = SEVERAL,
         _ => {}
     };
     let of_part = |variables: Range<usize>| {
@@ -87,8 +87,8 @@ fn labels_of_sets(set_of: &[u32], sets: usize, label: &(impl Fn(usize) -> u32 + 
     let join = |mut all: Vec<u32>, part: Vec<u32>| {
         let pairs = all.iter_mut().zip(part);
         pairs
-            .filter(|&(_, own)| own != UNSEEN)
-            .for_each(|(known, own)| note(known, own));
+            .filter(|&(_, new_label)| new_label != UNSEEN)
+            .for_each(|(known, new_label)| note(known, new_label));
         all
     };
     let labels = by_parts(set_of.len(), rayon::current_num_threads(), of_part, join);
@@ -117,8 +117,8 @@ fn partners(
 ) -> Vec<Pair> {
     let mut users = vec![0u8; sets.len()];
     for (set, smaller, group) in sets.iter() {
-        let own = u8::from(computes[group as usize]);
-        users[set as usize] = users[smaller as usize].saturating_add(own);
+        let computing = u8::from(computes[group as usize]);
+        users[set as usize] = users[smaller as usize].saturating_add(computing);
     }
     let pairing = Pairing {
         profile,
@@ -133,7 +133,7 @@ fn partners(
     pairs.dedup();
     // What has different partners in several compute sets, such as a norm, has none.
     let by_variable = pairs.chunk_by(|a, b| a.0 == b.0);
-    let only = by_variable.filter_map(|own| <[Pair; 1]>::try_from(own).ok());
+    let only = by_variable.filter_map(|pairs| <[Pair; 1]>::try_from(pairs).ok());
     only.flatten().collect()
 }
 
@@ -164,18 +164,18 @@ impl Pairing<'_> {
     /// itself.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<Pair> {
         let sets = self.use_set_index.of_program(self.profile, program);
-        let (others, own): (Vec<u32>, Vec<u32>) =
+        let (others, unshared): (Vec<u32>, Vec<u32>) =
             sets.into_iter().partition(|&set| self.is_shared(set));
         let partner = others.iter().copied();
         let partner = partner.min_by_key(|&set| (self.users[set as usize], set));
-        let Some(partner) = partner.filter(|_| !own.is_empty()) else {
+        let Some(partner) = partner.filter(|_| !unshared.is_empty()) else {
             return Vec::new();
         };
         if others.len() >= MIN_PARTNERS {
             self.pair(program)
         } else if compute_sets >= MIN_COMPUTE_SETS {
-            let own = self.used(program).filter(|&v| !self.has_shared_set(v));
-            own.map(|variable| (variable, partner)).collect()
+            let variables = self.used(program).filter(|&v| !self.has_shared_set(v));
+            variables.map(|variable| (variable, partner)).collect()
         } else {
             Vec::new()
         }
@@ -211,7 +211,7 @@ impl Pairing<'_> {
     /// Pairs the variables of each tile, those of one size in turn. State and
     /// temporaries take turns apart from each other.
     fn pair(&self, program: u32) -> Vec<Pair> {
-        let (mut others, mut own): (Vec<u32>, Vec<u32>) =
+        let (mut others, mut unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
         if others.iter().any(|&variable| self.lasts(variable)) {
             others.retain(|&variable| self.lasts(variable));
@@ -219,16 +219,19 @@ impl Pairing<'_> {
         let with_set = |&variable: &u32| (self.place(variable), self.set_of[variable as usize]);
         let mut others: Vec<(TileAndBytes, u32)> = others.iter().map(with_set).collect();
         others.sort_unstable();
-        own.sort_unstable();
-        let (state, temporaries): (Vec<u32>, Vec<u32>) =
-            own.into_iter().partition(|&variable| self.lasts(variable));
+        unshared.sort_unstable();
+        let (state, temporaries): (Vec<u32>, Vec<u32>) = unshared
+            .into_iter()
+            .partition(|&variable| self.lasts(variable));
         let mut pairs = Vec::new();
-        for own in [state, temporaries] {
-            let places: Vec<TileAndBytes> =
-                own.iter().map(|&variable| self.place(variable)).collect();
+        for unshared in [state, temporaries] {
+            let places: Vec<TileAndBytes> = unshared
+                .iter()
+                .map(|&variable| self.place(variable))
+                .collect();
             let partners = partners_of(&places, &others);
             let mut next: FxHashMap<TileAndBytes, usize> = FxHashMap::default();
-            for ((variable, place), partners) in own.into_iter().zip(places).zip(partners) {
+            for ((variable, place), partners) in unshared.into_iter().zip(places).zip(partners) {
                 if !partners.is_empty() {
                     let turn = next.entry(place).or_default();
                     pairs.push((variable, partners[*turn % partners.len()].1));
@@ -267,18 +270,18 @@ fn partners_of<'a>(
         partners
     };
     let mut by_width = WIDTHS.map(of_width);
-    by_width.sort_by_cached_key(|found| found.iter().filter(|own| own.is_empty()).count());
+    by_width.sort_by_cached_key(|found| found.iter().filter(|pairs| pairs.is_empty()).count());
     let first = |index: usize| {
         let mut found = by_width.iter().map(|found| found[index]);
-        found.find(|own| !own.is_empty()).unwrap_or_default()
+        found.find(|pairs| !pairs.is_empty()).unwrap_or_default()
     };
     (0..places.len()).map(first).collect()
 }
 
 /// Those of `others`, which are in order, on a tile.
 fn on_tile(others: &[(TileAndBytes, u32)], tile: u16) -> &[(TileAndBytes, u32)] {
-    let rest = &others[others.partition_point(|&((own, _), _)| own < tile)..];
-    &rest[..rest.partition_point(|&((own, _), _)| own == tile)]
+    let rest = &others[others.partition_point(|&((of_tile, _), _)| of_tile < tile)..];
+    &rest[..rest.partition_point(|&((of_tile, _), _)| of_tile == tile)]
 }
 
 /// Those of `others`, which are in order and of one tile, that have as many

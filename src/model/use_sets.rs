@@ -136,8 +136,8 @@ pub(super) fn find(profile: &Profile, groups: &[FoundGroup]) -> Result<Users, Mo
     let mut uses = 0;
     let mut lists = Vec::with_capacity(groups.len());
     for found in groups {
-        let own = lists_of(profile, &found.programs);
-        let members = members_of(profile, &own);
+        let used_lists = lists_of(profile, &found.programs);
+        let members = members_of(profile, &used_lists);
         uses += members.iter().map(|list| list.len()).sum::<usize>();
         if uses > most_uses {
             return Err(ModelError::TooManyUses {
@@ -145,7 +145,7 @@ pub(super) fn find(profile: &Profile, groups: &[FoundGroup]) -> Result<Users, Mo
                 most: most_uses,
             });
         }
-        lists.push(own);
+        lists.push(used_lists);
     }
     let used = Used {
         groups: groups.len() as u32,
@@ -176,16 +176,16 @@ fn of_variables<'a>(
     let mut set_of = filled(NO_USERS, count);
     let parts = equal_parts(count, parts);
     let of_parts = split_by(&mut set_of, parts.iter().map(Range::len));
-    let found = parts.into_par_iter().zip(of_parts).map(|(part, own)| {
-        let found = SetsOfPart::find(part, own, used, most)?;
-        Some((found, own))
+    let found = parts.into_par_iter().zip(of_parts).map(|(part, lists)| {
+        let found = SetsOfPart::find(part, lists, used, most)?;
+        Some((found, lists))
     });
     let (found, of_parts): (Vec<_>, Vec<_>) =
         found.collect::<Option<Vec<_>>>()?.into_iter().unzip();
     let (sets, numbers) = joined(&found);
     let of_parts = of_parts.into_par_iter().zip(&numbers);
-    of_parts.for_each(|(own, numbers)| {
-        for set in own {
+    of_parts.for_each(|(lists, numbers)| {
+        for set in lists {
             *set = numbers[*set as usize];
         }
     });
@@ -228,8 +228,8 @@ impl SetsOfPart {
             }
             for list in (used.lists)(group) {
                 for (number, &variable) in list.iter().enumerate() {
-                    let own = (variable as usize).wrapping_sub(part.start);
-                    if let Some(set) = set_of.get_mut(own) {
+                    let place = (variable as usize).wrapping_sub(part.start);
+                    if let Some(set) = set_of.get_mut(place) {
                         *set = sets.with(*set, group, uses_before + number);
                     }
                 }
@@ -242,10 +242,10 @@ impl SetsOfPart {
     /// The set with `group` in it, which no set has a later one than.
     #[inline]
     fn with(&mut self, set: u32, group: u32, uses_before: usize) -> u32 {
-        let own = (set as usize)
+        let of_set = (set as usize)
             .checked_sub(1)
-            .map(|own| self.found[own].group);
-        if own == Some(group) {
+            .map(|of_set| self.found[of_set].group);
+        if of_set == Some(group) {
             return set;
         }
         let (noted, larger) = self.grown[set as usize];
@@ -267,7 +267,7 @@ impl SetsOfPart {
 /// The sets of all parts, each once, and by part the numbers that its sets have there.
 fn joined(parts: &[SetsOfPart]) -> (UseSets, Vec<Vec<u32>>) {
     let all = parts.iter().enumerate();
-    let all = all.flat_map(|(part, own)| own.found.iter().map(move |set| (part, set)));
+    let all = all.flat_map(|(part, sets)| sets.found.iter().map(move |set| (part, set)));
     let mut all: Vec<(usize, &FoundSet)> = all.collect();
     all.sort_unstable_by_key(|(_, set)| set.uses_before);
     let mut sets = UseSets::default();
@@ -306,13 +306,13 @@ mod tests {
             for (variable, &set) in set_of.iter().enumerate() {
                 let mut groups: Vec<u32> = sets.groups(set).collect();
                 groups.reverse();
-                let uses = |group: &u32| used[*group as usize].iter().flatten().any(|&own| own as usize == variable);
+                let uses = |group: &u32| used[*group as usize].iter().flatten().any(|&used_variable| used_variable as usize == variable);
                 let expected: Vec<u32> = (0..used.len() as u32).filter(uses).collect();
                 prop_assert_eq!(groups, expected);
             }
             // Numbers are in the order of the first use, and no set comes twice.
             let nodes: Vec<_> = sets.iter().map(|(_, smaller, group)| (smaller, group)).collect();
-            prop_assert!(nodes.iter().is_sorted_by_key(|own| own.1));
+            prop_assert!(nodes.iter().is_sorted_by_key(|node| node.1));
             let mut distinct = nodes.clone();
             distinct.sort_unstable();
             distinct.dedup();

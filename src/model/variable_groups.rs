@@ -93,7 +93,7 @@ impl VariableGroups {
         uses.sort_unstable();
         uses.dedup();
         let numbered = |group: &VariableGroup| TileUse {
-            number: uses.partition_point(|&own| own < key(group)) as u32,
+            number: uses.partition_point(|&numbered| numbered < key(group)) as u32,
             bytes: group.bytes,
         };
         let groups = groups.iter().map(numbered).collect();
@@ -125,7 +125,8 @@ impl VariableGroups {
     /// Those that some operation uses.
     pub(super) fn used(&self) -> Self {
         let tiles = 0..self.tiles();
-        let groups = tiles.flat_map(|tile| self.on_tile(tile).map(move |own| (tile as u16, own)));
+        let groups =
+            tiles.flat_map(|tile| self.on_tile(tile).map(move |group| (tile as u16, group)));
         Self::new(
             self.tiles(),
             groups.filter(|(_, group)| group.set != NO_USERS),
@@ -140,7 +141,7 @@ impl VariableGroups {
 
     /// The number of the use with this class and use set; `None` if no variable has it.
     pub fn number(&self, class: u32, set: u32) -> Option<u32> {
-        let key = |own: &VariableUse| (own.class, own.set);
+        let key = |numbered: &VariableUse| (numbered.class, numbered.set);
         let found = self.uses.binary_search_by_key(&(class, set), key);
         found.ok().map(|number| number as u32)
     }
@@ -229,7 +230,7 @@ impl SumsOfGroups {
 
     fn join(mut self, part: Self) -> Self {
         let counts = self.counts.iter_mut().zip(part.counts);
-        counts.for_each(|(sum, own)| *sum += own);
+        counts.for_each(|(sum, more)| *sum += more);
         Self {
             counts: self.counts,
             bytes: self.bytes.join(part.bytes),
@@ -253,19 +254,21 @@ fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
     let sum_up = |tiles: Range<usize>| {
         let mut sums = vec![0u64; uses];
         for tile in starts[tiles.start..=tiles.end].windows(2) {
-            let own = &groups[tile[0] as usize..tile[1] as usize];
-            if !own.is_sorted_by_key(|own| own.number) {
+            let on_tile = &groups[tile[0] as usize..tile[1] as usize];
+            if !on_tile.is_sorted_by_key(|on_tile| on_tile.number) {
                 return None;
             }
-            for own in own {
-                *sums.get_mut(own.number as usize)? += u64::from(own.bytes);
+            for on_tile in on_tile {
+                *sums.get_mut(on_tile.number as usize)? += u64::from(on_tile.bytes);
             }
         }
         Some(sums)
     };
     let add = |all: Option<Vec<u64>>, part: Option<Vec<u64>>| {
         let (mut all, part) = all.zip(part)?;
-        all.iter_mut().zip(part).for_each(|(sum, own)| *sum += own);
+        all.iter_mut()
+            .zip(part)
+            .for_each(|(sum, more)| *sum += more);
         Some(all)
     };
     let found = by_parts(starts.len() - 1, parts(groups.len(), uses), sum_up, add);
@@ -282,7 +285,7 @@ fn by_tile(
 ) -> Vec<TileUse> {
     let mut sorted = filled(TileUse::default(), starts[starts.len() - 1] as usize);
     let parts = parts_of_tiles(starts, &mut sorted);
-    parts.into_par_iter().for_each(|(tiles, own)| {
+    parts.into_par_iter().for_each(|(tiles, part)| {
         let first = starts[tiles.start];
         let mut next = starts[tiles.clone()].to_vec();
         for position in 0..count {
@@ -291,7 +294,7 @@ fn by_tile(
                 && let Some(group) = group(position)
             {
                 let place = &mut next[tile - tiles.start];
-                own[(*place - first) as usize] = group;
+                part[(*place - first) as usize] = group;
                 *place += 1;
             }
         }
@@ -306,7 +309,9 @@ fn parts_of_tiles<'a>(
     groups: &'a mut [TileUse],
 ) -> Vec<(Range<usize>, &'a mut [TileUse])> {
     let parts = equal_parts(starts.len() - 1, rayon::current_num_threads());
-    let lengths = parts.iter().map(|own| starts[own.end] - starts[own.start]);
+    let lengths = parts
+        .iter()
+        .map(|part| starts[part.end] - starts[part.start]);
     let groups = split_by(groups, lengths.map(|length| length as usize));
     parts.into_iter().zip(groups).collect()
 }
@@ -318,7 +323,7 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     let kept: Vec<usize> = tiles
         .into_par_iter()
         .map(|tile| {
-            tile.sort_unstable_by_key(|own| own.number);
+            tile.sort_unstable_by_key(|group| group.number);
             join_neighbours(tile)
         })
         .collect();
@@ -340,13 +345,13 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
 fn join_neighbours(tile: &mut [TileUse]) -> usize {
     let mut kept = 0usize;
     for position in 0..tile.len() {
-        let own = tile[position];
+        let group = tile[position];
         let last = tile[..kept].last_mut();
-        let last = last.filter(|last| last.number == own.number);
-        match last.and_then(|last| Some((last.bytes.checked_add(own.bytes)?, last))) {
+        let last = last.filter(|last| last.number == group.number);
+        match last.and_then(|last| Some((last.bytes.checked_add(group.bytes)?, last))) {
             Some((bytes, last)) => last.bytes = bytes,
             None => {
-                tile[kept] = own;
+                tile[kept] = group;
                 kept += 1;
             }
         }
@@ -375,15 +380,15 @@ mod tests {
                 *all.entry((class, set)).or_default() += u64::from(bytes);
                 *by_tile.entry((tile.into(), class, set)).or_default() += bytes;
             }
-            let uses = found.uses().iter().map(|own| ((own.class, own.set), own.bytes));
+            let uses = found.uses().iter().map(|group| ((group.class, group.set), group.bytes));
             prop_assert!(uses.eq(all));
             let on_tiles = (0..9).flat_map(|tile| {
-                let own = found.on_tile(tile);
-                own.map(move |own| ((tile, own.class, own.set), own.bytes))
+                let group = found.on_tile(tile);
+                group.map(move |group| ((tile, group.class, group.set), group.bytes))
             });
             prop_assert!(on_tiles.eq(by_tile));
-            for (number, own) in (0u32..).zip(found.uses()) {
-                prop_assert_eq!(found.number(own.class, own.set), Some(number));
+            for (number, group) in (0u32..).zip(found.uses()) {
+                prop_assert_eq!(found.number(group.class, group.set), Some(number));
             }
             prop_assert_eq!(found.number(9, 0), None);
             let counts: Vec<u32> = (0..9).map(|tile| found.on_tile(tile).count() as u32).collect();
@@ -401,7 +406,7 @@ mod tests {
         };
         let groups = [u32::MAX, 1, 2].map(|bytes| (0, group(bytes)));
         let found = VariableGroups::new(1, groups.into_iter());
-        let bytes: u64 = found.on_tile(0).map(|own| u64::from(own.bytes)).sum();
+        let bytes: u64 = found.on_tile(0).map(|group| u64::from(group.bytes)).sum();
         assert_eq!(
             (found.on_tile(0).count(), bytes),
             (2, u64::from(u32::MAX) + 3)

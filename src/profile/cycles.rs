@@ -171,8 +171,8 @@ pub(super) fn read_cycles_by_ipu(
         let Some(ipu) = row.signed(1)?.and_then(|ipu| u64::try_from(ipu).ok()) else {
             return Ok(());
         };
-        let own = of_ipu(&mut cycles, &row, 1, ipu)?;
-        *own = own.saturating_add(row.unsigned(2)?);
+        let sum = of_ipu(&mut cycles, &row, 1, ipu)?;
+        *sum = sum.saturating_add(row.unsigned(2)?);
         rows += 1;
         Ok(())
     })?;

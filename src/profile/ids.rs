@@ -181,8 +181,8 @@ pub(super) fn of_ipu<'a, T>(
     ipu: u64,
 ) -> Result<&'a mut T, ProfileError> {
     let count = ipus.len();
-    let own = usize::try_from(ipu).ok().and_then(|ipu| ipus.get_mut(ipu));
-    own.ok_or_else(|| {
+    let found = usize::try_from(ipu).ok().and_then(|ipu| ipus.get_mut(ipu));
+    found.ok_or_else(|| {
         let problem = format!("there is no IPU {ipu}: the profile has {count}, counted from 0");
         row.problem(column, problem)
     })

@@ -81,15 +81,15 @@ impl LiveClasses {
         let mut merged: Vec<(u32, u32)> = Vec::new();
         let mut rest = &ranges[..];
         for (class, &always) in (0u32..).zip(&always_live) {
-            let own = rest.iter().take_while(|range| range.0 == class).count();
+            let count = rest.iter().take_while(|range| range.0 == class).count();
             let first = merged.len();
             if always && steps > 0 {
                 merged.push((0, steps));
             }
-            for &(_, from, to) in rest[..own].iter().filter(|_| !always) {
+            for &(_, from, to) in rest[..count].iter().filter(|_| !always) {
                 push_range(&mut merged, first, (from, to));
             }
-            rest = &rest[own..];
+            rest = &rest[count..];
             starts.push(merged.len() as u32);
         }
         Self {
@@ -199,9 +199,9 @@ impl<'de> Deserialize<'de> for LiveClasses {
         let (steps, classes) = <(u32, Vec<OfClass>)>::deserialize(deserializer)?;
         let always_live = classes.iter().map(Option::is_none).collect();
         let mut ranges = Vec::new();
-        for (class, own) in (0u32..).zip(classes) {
-            let own = own.into_iter().flatten();
-            ranges.extend(own.map(|(from, to)| (class, from, to)));
+        for (class, lists) in (0u32..).zip(classes) {
+            let lists = lists.into_iter().flatten();
+            ranges.extend(lists.map(|(from, to)| (class, from, to)));
         }
         Ok(Self::new(always_live, ranges, steps))
     }

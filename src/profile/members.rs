@@ -41,8 +41,8 @@ pub(super) fn read_regions(
     };
     let parts = database.scan_chunks(TABLE, columns, || &visit)?;
     let sum = |of: fn(&RegionRows) -> u64| parts.iter().map(of).sum();
-    let numbers = [sum(|own| own.within), sum(|own| own.located)];
-    let lists = parts.into_iter().map(|own| own.lists).collect();
+    let numbers = [sum(|part| part.within), sum(|part| part.located)];
+    let lists = parts.into_iter().map(|part| part.lists).collect();
     let found = Contradiction::of_all(Witness::WithinVariables, TABLE, numbers);
     Ok((ListsBuilder::join(lists).finish(), found))
 }
@@ -122,14 +122,14 @@ impl<'a> ComputeSets<'a> {
             self.check(row, so_far, lists.len() - before)?;
         }
         // Other threads may have added theirs in the meantime.
-        let own = lists.len() - before;
-        self.check(row, self.members.fetch_add(own, Ordering::Relaxed), own)
+        let added = lists.len() - before;
+        self.check(row, self.members.fetch_add(added, Ordering::Relaxed), added)
     }
 
     /// A few bytes can name all variables, in each row again.
-    fn check(&self, row: &Cells<'_>, so_far: usize, own: usize) -> Result<(), ProfileError> {
+    fn check(&self, row: &Cells<'_>, so_far: usize, added: usize) -> Result<(), ProfileError> {
         let most = self.most;
-        if so_far.saturating_add(own) <= most {
+        if so_far.saturating_add(added) <= most {
             return Ok(());
         }
         let problem = format!(

@@ -71,7 +71,7 @@ const MAX_CATEGORIES: usize = u8::MAX as usize;
 impl Recorded {
     /// The total of the fullest tile; `None` when the profile lacks the table.
     pub fn fullest(&self) -> Option<u64> {
-        self.tiles.iter().map(|own| own.total).max()
+        self.tiles.iter().map(|tile| tile.total).max()
     }
 
     /// What was recorded, and where that contradicts itself.
@@ -79,13 +79,13 @@ impl Recorded {
         database: &Database,
         target: &Target,
     ) -> Result<(Self, Vec<Contradiction>), ProfileError> {
-        let own = Self {
+        let recorded = Self {
             tiles: read_tiles(database, target)?,
             categories: read_categories(database, target)?,
         };
         let regions = read_regions(database, target)?;
-        let contradictions = own.contradictions(target, regions.as_deref());
-        Ok((own, contradictions))
+        let contradictions = recorded.contradictions(target, regions.as_deref());
+        Ok((recorded, contradictions))
     }
 
     /// Where what was recorded of a tile contradicts itself, or is not there.
@@ -100,28 +100,28 @@ impl Recorded {
         found.push(self.worst(
             (Witness::LiveInTotal, TILES),
             regions,
-            tiles().map(|own| {
-                let live = own.always_live.saturating_add(own.not_always_live);
-                (own.total, live.max(own.total))
+            tiles().map(|tile| {
+                let live = tile.always_live.saturating_add(tile.not_always_live);
+                (tile.total, live.max(tile.total))
             }),
         ));
         found.push(self.worst(
             (Witness::Gaps, TILES),
             regions,
-            tiles().map(|own| {
-                let with_gaps = own.with_gaps.unwrap_or(own.total);
-                (with_gaps, own.total.max(with_gaps))
+            tiles().map(|tile| {
+                let with_gaps = tile.with_gaps.unwrap_or(tile.total);
+                (with_gaps, tile.total.max(with_gaps))
             }),
         ));
         if let Some(regions) = regions {
             let sums = tiles()
                 .zip(regions)
-                .map(|(own, regions)| (own.total, regions.all));
+                .map(|(tile, regions)| (tile.total, regions.all));
             found.push(self.worst((Witness::Regions, TILES), Some(regions), sums));
         }
         let apart = tiles()
             .zip(self.apart())
-            .map(|(own, apart)| (apart, own.total.min(apart)));
+            .map(|(tile, apart)| (apart, tile.total.min(apart)));
         found.push(self.worst((Witness::Apart, CATEGORIES), regions, apart));
         found.into_iter().flatten().collect()
     }
@@ -137,15 +137,15 @@ impl Recorded {
         // Where bytes beyond the memory of a tile are counted is known of no real profile.
         let counts_them = matches!(witness, Witness::Regions | Witness::Apart);
         let overflows = |tile: usize| {
-            let own = regions.and_then(|regions| regions.get(tile));
-            own.is_some_and(|own| own.overflowed > 0)
+            let region = regions.and_then(|regions| regions.get(tile));
+            region.is_some_and(|region| region.overflowed > 0)
         };
         let tiles = self.tiles.iter().enumerate().zip(numbers);
-        let pairs = tiles.map(|((tile, own), (recorded, computed))| Pair {
+        let pairs = tiles.map(|((tile, recorded_tile), (recorded, computed))| Pair {
             tile: tile as u32,
             recorded,
             computed,
-            whole: own.total,
+            whole: recorded_tile.total,
             is_certain: !(counts_them && overflows(tile)),
         });
         worst(witness, table, pairs)
@@ -154,9 +154,9 @@ impl Recorded {
     /// By tile, the bytes of all categories that share no address.
     fn apart(&self) -> Vec<u64> {
         let mut apart = vec![0u64; self.tiles.len()];
-        for own in &self.categories {
-            own.bytes.change(&mut apart, u64::saturating_add);
-            own.overlapped.change(&mut apart, u64::saturating_sub);
+        for category in &self.categories {
+            category.bytes.change(&mut apart, u64::saturating_add);
+            category.overlapped.change(&mut apart, u64::saturating_sub);
         }
         apart
     }
@@ -232,13 +232,13 @@ pub(super) fn read_regions(
     let mut regions = vec![Regions::default(); target.num_tiles as usize];
     database.scan(TILES, columns, |row| {
         let part = |column| row.small(column).map(u64::from);
-        let own = Regions {
+        let found = Regions {
             all: part(1)? + part(2)? + part(3)?,
             overflowed: part(3)?.max(part(4)?),
         };
         let tile = usize::try_from(row.unsigned(0)?).ok();
         if let Some(tile) = tile.and_then(|tile| regions.get_mut(tile)) {
-            *tile = own;
+            *tile = found;
         }
         Ok(())
     })?;

@@ -92,8 +92,8 @@ pub(super) fn missing(
 ) -> Result<Vec<Contradiction>, ProfileError> {
     let of_programs = PROGRAMS.iter().filter(|_| with_programs);
     let mut found = Vec::new();
-    for own in LIVENESS.iter().chain(of_programs) {
-        found.extend(own.find(database)?);
+    for reference in LIVENESS.iter().chain(of_programs) {
+        found.extend(reference.find(database)?);
     }
     Ok(found)
 }

@@ -133,8 +133,8 @@ impl Target {
         database: &Database,
     ) -> Result<Option<Warning>, ProfileError> {
         let replicas = self.num_replicas;
-        let (own, all) = (u64::from(self.tiles_per_ipu), u64::from(self.num_tiles));
-        let is_one_ipu_each = all == own || Some(all) == own.checked_mul(replicas);
+        let (of_ipu, all) = (u64::from(self.tiles_per_ipu), u64::from(self.num_tiles));
+        let is_one_ipu_each = all == of_ipu || Some(all) == of_ipu.checked_mul(replicas);
         if replicas <= 1 || !is_one_ipu_each {
             return Ok(None);
         }
@@ -143,7 +143,7 @@ impl Target {
         } else {
             0
         };
-        if listed != own {
+        if listed != of_ipu {
             return Err(ProfileError::Replicas { replicas, listed });
         }
         *self = Self {

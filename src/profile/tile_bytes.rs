@@ -164,8 +164,8 @@ impl TileBytes {
     /// one of each. Tiles that `numbers` does not have stay out.
     pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
         for run in self.runs() {
-            let own = numbers.get_mut(run.from as usize..run.to as usize);
-            for number in own.into_iter().flatten() {
+            let of_run = numbers.get_mut(run.from as usize..run.to as usize);
+            for number in of_run.into_iter().flatten() {
                 *number = change(*number, run.value.into());
             }
         }
@@ -173,14 +173,14 @@ impl TileBytes {
 
     /// The sum over some tiles.
     pub fn total_of(&self, tiles: Range<u32>) -> u64 {
-        let own = |run: &TileRun| {
+        let bytes_of = |run: &TileRun| {
             let count = run
                 .to
                 .min(tiles.end)
                 .saturating_sub(run.from.max(tiles.start));
             u64::from(count) * u64::from(run.value)
         };
-        self.runs.iter().map(own).sum()
+        self.runs.iter().map(bytes_of).sum()
     }
 
     /// The sum over all tiles.

@@ -86,8 +86,8 @@ impl ListsBuilder {
         let mut members = Vec::with_capacity(parts.len());
         let mut before = 0;
         for part in parts {
-            let own = part.stretches.into_iter();
-            stretches.extend(own.map(|(id, start)| (id, start + before)));
+            let starts = part.stretches.into_iter();
+            stretches.extend(starts.map(|(id, start)| (id, start + before)));
             before += part.members.len() as u32;
             members.push(part.members);
         }

@@ -25,17 +25,17 @@ impl VariableTotals {
             classes: vec![0; classes.len()],
         };
         let of_part = |part: Range<usize>| {
-            let mut own = none();
+            let mut sums = none();
             for position in part {
                 let bytes = u64::from(variables.bytes[position]);
                 let category = usize::from(variables.categories[position]);
-                own.categories[category][usize::from(variables.tiles[position])] += bytes;
+                sums.categories[category][usize::from(variables.tiles[position])] += bytes;
                 let class = variables.classes[position] as usize;
-                if let Some(sum) = own.classes.get_mut(class) {
+                if let Some(sum) = sums.classes.get_mut(class) {
                     *sum += bytes;
                 }
             }
-            own
+            sums
         };
         let threads = rayon::current_num_threads();
         by_parts(variables.len(), threads, of_part, Self::plus).unwrap_or_else(none)
@@ -43,11 +43,11 @@ impl VariableTotals {
 
     fn plus(mut self, other: Self) -> Self {
         let tiles = self.categories.iter_mut().flatten();
-        for (sum, own) in tiles.zip(other.categories.iter().flatten()) {
-            *sum += own;
+        for (sum, more) in tiles.zip(other.categories.iter().flatten()) {
+            *sum += more;
         }
-        for (sum, own) in self.classes.iter_mut().zip(other.classes) {
-            *sum += own;
+        for (sum, more) in self.classes.iter_mut().zip(other.classes) {
+            *sum += more;
         }
         self
     }
@@ -63,23 +63,29 @@ impl VariableTotals {
         if recorded.categories.is_empty() {
             return None;
         }
-        let of = |name: &str| recorded.categories.iter().find(|own| own.name == name);
+        let of = |name: &str| {
+            recorded
+                .categories
+                .iter()
+                .find(|category| category.name == name)
+        };
         let without_variables = vec![0; recorded.tiles.len()];
-        let others = recorded.categories.iter().map(|own| &own.name);
+        let others = recorded.categories.iter().map(|category| &category.name);
         let others = others.filter(|name| !names.contains(name));
         let sums = names.iter().zip(&self.categories);
         let all = sums.chain(others.map(|name| (name, &without_variables)));
         let found = all.filter_map(|(name, sums)| {
-            let bytes = of(name).map(|own| &own.bytes);
+            let bytes = of(name).map(|category| &category.bytes);
             let pairs = (0u32..).zip(sums).map(|(tile, &computed)| Pair {
                 tile,
-                recorded: bytes.map_or(0, |own| own.get(tile).into()),
+                recorded: bytes.map_or(0, |of_category| of_category.get(tile).into()),
                 computed,
                 whole: fullest,
                 is_certain: true,
             });
             let row = format!("category `{name}`");
-            worst(Witness::Categories, CATEGORIES, pairs).map(|own| own.in_row(row))
+            worst(Witness::Categories, CATEGORIES, pairs)
+                .map(|contradiction| contradiction.in_row(row))
         });
         found.max_by_key(Contradiction::difference)
     }
@@ -104,7 +110,7 @@ impl VariableTotals {
         };
         let found = Contradiction::of_part(Witness::LiveBySteps, LIVE_BY_STEP, numbers, highest);
         let row = format!("step {}", steps[step as usize].id);
-        Ok(found.map(|own| own.in_row(row)))
+        Ok(found.map(|contradiction| contradiction.in_row(row)))
     }
 
     /// By step, ascending: the bytes that begin to be live there, less those that end.
@@ -131,7 +137,7 @@ fn recorded_deltas(database: &Database, steps: &[Step]) -> Result<Deltas, Profil
     if !database.has_table(LIVE_BY_STEP) {
         return Ok(of_all);
     }
-    let ids: Vec<u64> = steps.iter().map(|own| own.id).collect();
+    let ids: Vec<u64> = steps.iter().map(|step| step.id).collect();
     scan_deltas(database, &ids, |_, ipu, delta| {
         match ipu {
             Some(0) => of_first.push(delta),
@@ -154,7 +160,7 @@ fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u
     let mut steps: Vec<u32> = [recorded, computed]
         .concat()
         .iter()
-        .map(|own| own.0)
+        .map(|change| change.0)
         .collect();
     steps.sort_unstable();
     steps.dedup();
@@ -170,7 +176,7 @@ fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u
                 *rest = after;
             }
         }
-        let numbers = live.map(|own| own.max(0).unsigned_abs());
+        let numbers = live.map(|bytes| bytes.max(0).unsigned_abs());
         highest = highest.max(numbers[0]).max(numbers[1]);
         let is_further = found
             .is_none_or(|(_, found)| found[0].abs_diff(found[1]) < numbers[0].abs_diff(numbers[1]));
@@ -187,11 +193,11 @@ mod tests {
 
     #[test]
     fn sums_over_steps_are_compared_at_every_step() {
-        let own = [(0, 10), (2, 5), (7, -15)];
-        assert_eq!(furthest(&own, &own), Some((0, [10, 10], 15)));
+        let changes = [(0, 10), (2, 5), (7, -15)];
+        assert_eq!(furthest(&changes, &changes), Some((0, [10, 10], 15)));
         // Alike at the end, and in between one begins a step late.
         assert_eq!(
-            furthest(&own, &[(0, 10), (3, 5), (7, -15)]),
+            furthest(&changes, &[(0, 10), (3, 5), (7, -15)]),
             Some((2, [15, 10], 15))
         );
         // Below nothing is nothing.

@@ -126,8 +126,8 @@ impl Variables {
         for part in &mut parts {
             var_ids.append(take(&mut part.var_ids));
             let numbers = labels.take(take(&mut part.labels));
-            let own = part.label_of.iter_mut();
-            own.for_each(|label| *label = numbers[*label as usize]);
+            let labels = part.label_of.iter_mut();
+            labels.for_each(|label| *label = numbers[*label as usize]);
         }
         let tiles = parts.iter_mut().map(|part| take(&mut part.tiles)).collect();
         let bytes = parts.iter_mut().map(|part| take(&mut part.bytes)).collect();
@@ -148,7 +148,7 @@ impl Variables {
         );
         let (ids, var_ids) = var_ids.index(TABLE, "var_id")?;
         let (labels, contradiction) = labels.read(database)?;
-        let own = Self {
+        let lists = Self {
             ids,
             var_ids,
             tiles,
@@ -159,7 +159,7 @@ impl Variables {
             label_of,
             labels,
         };
-        Ok((own, contradiction))
+        Ok((lists, contradiction))
     }
 
     /// How many there are.

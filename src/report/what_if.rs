@@ -142,14 +142,18 @@ impl WhatIf {
             boundaries,
             ..self.shape()
         };
-        let best: Vec<&[u32]> = self.best.iter().map(|own| &own.ends[..]).collect();
+        let best: Vec<&[u32]> = self
+            .best
+            .iter()
+            .map(|best_split| &best_split.ends[..])
+            .collect();
         let fits = |boundaries| shape(boundaries).numbers() <= most;
         let boundaries = chosen(all, split, &best, fits)?;
         let bytes = Self::bytes_between(&boundaries, shape(boundaries.len()), bytes_of)?;
         let inner = boundaries.get(1..boundaries.len().checked_sub(1)?)?;
         let cut_bytes: Option<Vec<u64>> = inner.iter().map(|&at| cut_bytes_of(at)).collect();
         let mut best = self.best;
-        best.retain(|own| is_between(&boundaries, &own.ends));
+        best.retain(|best_split| is_between(&boundaries, &best_split.ends));
         Some(Self {
             bytes,
             cut_bytes: cut_bytes?,
@@ -173,8 +177,8 @@ impl WhatIf {
             let place = self.boundaries.binary_search(&at).ok()?.checked_sub(1)?;
             self.cut_bytes.get(place).copied()
         };
-        let own = self.clone();
-        own.between(&self.boundaries, split, most, bytes_of, cut_bytes_of)
+        let all = self.clone();
+        all.between(&self.boundaries, split, most, bytes_of, cut_bytes_of)
     }
 }
 
@@ -199,7 +203,7 @@ fn chosen(
         return Some(boundaries.to_vec());
     }
     let mut kept: BTreeSet<u32> = [0].into_iter().chain(split.iter().copied()).collect();
-    let own = kept.clone();
+    let of_split = kept.clone();
     kept.extend(best.iter().copied().flatten());
     let near = |cuts: &BTreeSet<u32>, distance: u32| -> Vec<u32> {
         let is_near = |&&at: &&u32| {
@@ -210,9 +214,9 @@ fn chosen(
     };
     let within = |cuts: &BTreeSet<u32>| {
         let mut by_distance = (0..=FAR).rev().map(|distance| near(cuts, distance));
-        by_distance.find(|own| fits(own.len()))
+        by_distance.find(|of_split| fits(of_split.len()))
     };
-    within(&kept).or_else(|| within(&own))
+    within(&kept).or_else(|| within(&of_split))
 }
 
 #[cfg(test)]
@@ -222,7 +226,7 @@ mod tests {
     /// `positions` positions of 10, 11, ... bytes, and 100 for each stage after.
     fn what_if(positions: u32, max_stages: u32, by_stages_after: bool) -> WhatIf {
         let boundaries: Vec<u32> = (0..=positions).collect();
-        let mut own = WhatIf {
+        let mut made = WhatIf {
             max_stages,
             by_stages_after,
             cut_bytes: (1..positions).map(u64::from).collect(),
@@ -234,13 +238,13 @@ mod tests {
             boundaries,
             ..WhatIf::default()
         };
-        own.bytes = WhatIf::bytes_between(&own.boundaries, own.shape(), bytes_of).unwrap();
-        own
+        made.bytes = WhatIf::bytes_between(&made.boundaries, made.shape(), bytes_of).unwrap();
+        made
     }
 
     fn bytes_of(start: u32, end: u32, after: usize) -> Option<u64> {
-        let own: u64 = (start..end).map(|at| 10 + u64::from(at)).sum();
-        Some(own + 100 * after as u64)
+        let made: u64 = (start..end).map(|at| 10 + u64::from(at)).sum();
+        Some(made + 100 * after as u64)
     }
 
     #[test]
@@ -252,9 +256,9 @@ mod tests {
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {
-            let own = what_if(positions, stages, by_stages_after);
-            assert_eq!(own.bytes.len(), numbers, "{positions} {stages}");
-            assert_eq!(own.shape().numbers(), numbers, "{positions} {stages}");
+            let made = what_if(positions, stages, by_stages_after);
+            assert_eq!(made.bytes.len(), numbers, "{positions} {stages}");
+            assert_eq!(made.shape().numbers(), numbers, "{positions} {stages}");
         }
         assert_eq!(what_if(3, 3, true).bytes[..4], [110, 210, 121, 33]);
     }

@@ -30,17 +30,17 @@ pub(super) fn all(model: &Model) -> Checked {
     ensure(model.use_sets.is_sound(groups, labels), || {
         "a use set does not consist of a smaller one and a later group".into()
     })?;
-    each("use", model.variables.uses(), |own| known.is_use(own))?;
+    each("use", model.variables.uses(), |use_of| known.is_use(use_of))?;
     let of_code = model.code_variables.uses();
-    each("use of code", of_code, |own| known.is_use(own))?;
-    each("operation", &model.operations, |own| {
-        known.is_group(own.group)?;
-        known.is_call(own.call)
+    each("use of code", of_code, |use_of| known.is_use(use_of))?;
+    each("operation", &model.operations, |operation| {
+        known.is_group(operation.group)?;
+        known.is_call(operation.call)
     })?;
-    each("group", &model.operation_groups, |own| known.group(own))?;
+    each("group", &model.operation_groups, |group| known.group(group))?;
     known.flow(&model.flow)?;
-    each("program", &model.programs, |own| {
-        own.group.map_or(Ok(()), |group| known.is_group(group))
+    each("program", &model.programs, |program| {
+        program.group.map_or(Ok(()), |group| known.is_group(group))
     })?;
     known.by_tile()?;
     let peak = model.memory_peak.as_ref();
@@ -65,14 +65,14 @@ fn target(model: &Model) -> Checked {
         .map(|&backward_start| is_below(backward_start, model.steps() as usize, "step"));
     backward_start.try_for_each(|checked| checked)?;
     let variables = [&model.variables, &model.code_variables];
-    let are_on_tiles = variables.iter().all(|own| own.tiles() == tiles);
+    let are_on_tiles = variables.iter().all(|list| list.tiles() == tiles);
     ensure(are_on_tiles, || {
         "variables are not on as many tiles as there are".into()
     })?;
     model
         .cycles
         .as_ref()
-        .map_or(Ok(()), |own| cycles(own, model))
+        .map_or(Ok(()), |cycle_counts| cycles(cycle_counts, model))
 }
 
 fn cycles(cycles: &OperationCycles, model: &Model) -> Checked {
@@ -160,7 +160,7 @@ impl Referents<'_> {
     /// What the whole model has by tile.
     fn by_tile(&self) -> Checked {
         let categories = self.0.recorded.categories.iter();
-        let categories = categories.flat_map(|own| [&own.bytes, &own.overlapped]);
+        let categories = categories.flat_map(|category| [&category.bytes, &category.overlapped]);
         let code = self.0.vertex_code.iter().chain(&self.0.recorded_code);
         self.on_tiles(code.chain(categories))
     }
@@ -169,19 +169,22 @@ impl Referents<'_> {
         is_below(peak.tile, self.0.target.num_tiles as usize, "tile")?;
         // Without a step, the first one stands for none.
         is_below(peak.step, self.0.steps().max(1) as usize, "step")?;
-        each("live variable", &peak.variables, |own| self.is_set(own.set))
+        each("live variable", &peak.variables, |variable| {
+            self.is_set(variable.set)
+        })
     }
 
     fn on_tiles<'a>(&self, mut all: impl Iterator<Item = &'a TileBytes>) -> Checked {
-        ensure(all.all(|own| own.end() <= self.0.target.num_tiles), || {
-            "values by tile go on beyond the last tile".into()
-        })
+        ensure(
+            all.all(|bytes| bytes.end() <= self.0.target.num_tiles),
+            || "values by tile go on beyond the last tile".into(),
+        )
     }
 
     /// Do edges lead to later nodes, in the order of where they begin?
     fn flow(&self, flow: &Flow) -> Checked {
-        each("node", &flow.nodes, |own| {
-            let operations = own.operations.iter();
+        each("node", &flow.nodes, |node| {
+            let operations = node.operations.iter();
             operations
                 .copied()
                 .try_for_each(|one| self.is_operation(one))
@@ -197,13 +200,17 @@ impl Referents<'_> {
             ensure(follows, || "an edge does not lead to later nodes".into())?;
             is_below(last, flow.nodes.len(), "node")
         };
-        each("edge", &flow.edges, |own| nodes(own.from, &own.to))?;
-        let in_order = flow.edges.is_sorted_by_key(|own| own.from);
+        each("edge", &flow.edges, |edge| nodes(edge.from, &edge.to))?;
+        let in_order = flow.edges.is_sorted_by_key(|edge| edge.from);
         ensure(in_order, || "the edges are not in order".into())?;
-        each("parameter", &flow.parameters, |own: &(u32, Box<[u32]>)| {
-            self.is_set(own.0)?;
-            nodes(NO_NODE, &own.1)
-        })
+        each(
+            "parameter",
+            &flow.parameters,
+            |parameter: &(u32, Box<[u32]>)| {
+                self.is_set(parameter.0)?;
+                nodes(NO_NODE, &parameter.1)
+            },
+        )
     }
 
     fn is_operation(&self, operation: u32) -> Checked {
@@ -221,9 +228,9 @@ impl Referents<'_> {
         is_below(call, self.0.calls.len(), "call")
     }
 
-    fn is_use(&self, own: &VariableUse) -> Checked {
-        is_below(own.class, self.0.classes.len(), "class")?;
-        self.is_set(own.set)
+    fn is_use(&self, variable_use: &VariableUse) -> Checked {
+        is_below(variable_use.class, self.0.classes.len(), "class")?;
+        self.is_set(variable_use.set)
     }
 
     fn is_set(&self, set: u32) -> Checked {

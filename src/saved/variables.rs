@@ -45,7 +45,7 @@ pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Packed<'static>>, 
         uses: variables
             .uses()
             .iter()
-            .map(|own| (own.class, own.set))
+            .map(|group| (group.class, group.set))
             .collect(),
         counts: tiles
             .map(|tile| variables.uses_on_tile(tile).len() as u32)
@@ -99,9 +99,9 @@ pub(super) fn read(uses: &Packed<'_>, groups: &[Packed<'_>]) -> Result<VariableG
     let lengths = spans.iter().map(|counts| total(counts));
     let of_parts = split_by(&mut all, lengths);
     let parts = groups.par_iter().zip(spans).zip(of_parts);
-    parts.try_for_each_init(Vec::new, |buffer, ((part, counts), own)| {
+    parts.try_for_each_init(Vec::new, |buffer, ((part, counts), place)| {
         part.unpack(buffer)?;
-        let read = read_span(buffer, counts, head.uses.len(), own);
+        let read = read_span(buffer, counts, head.uses.len(), place);
         read.map_err(|problem| part.content.problem(problem))
     })?;
     VariableGroups::from_numbered(&head.uses, &head.counts, all)
@@ -127,13 +127,13 @@ impl Uses {
         let mut rest = &self.counts[..];
         let spans = self.tiles.iter().zip(parts).map(|(&tiles, part)| {
             let split = rest.split_at_checked(tiles as usize);
-            let (own, behind) = split.ok_or("a part reaches beyond the last tile")?;
+            let (first, behind) = split.ok_or("a part reaches beyond the last tile")?;
             rest = behind;
-            let needed = own.iter().map(|&count| u64::from(count) * 2).sum::<u64>();
+            let needed = first.iter().map(|&count| u64::from(count) * 2).sum::<u64>();
             if needed > part.unpacked() as u64 {
                 return Err("a part is too short for its groups");
             }
-            Ok(own)
+            Ok(first)
         });
         let spans = spans.collect::<Result<_, _>>()?;
         if rest.is_empty() {
@@ -159,9 +159,9 @@ fn read_span(
         })
         .ok_or("it is too short for its columns")?;
     let (mut places, mut bytes) = (Varints::new(columns.0), Varints::new(columns.1));
-    for own in split_by(groups, counts.iter().map(|&count| count as usize)) {
+    for of_tile in split_by(groups, counts.iter().map(|&count| count as usize)) {
         let mut place = 0u64;
-        for group in own {
+        for group in of_tile {
             place = place.saturating_add(number(&mut places)?);
             if place >= uses as u64 {
                 return Err("a group has a use that is not there");

@@ -150,7 +150,9 @@ impl<'a> CheckedProblem<'a> {
             Objective::CutBytes => u128::from(self.problem.bytes_over_cut(range.end)),
             Objective::Cycles => {
                 let times = self.problem.times;
-                times.and_then(|own| own.cycles(range, after)).unwrap_or(0)
+                times
+                    .and_then(|times| times.cycles(range, after))
+                    .unwrap_or(0)
             }
             Objective::EarliestCuts => 0,
         }

@@ -179,12 +179,12 @@ fn between(
     before: Pinned<'_>,
     pin: Pinned<'_>,
 ) -> Option<Conflict> {
-    let own = pin.constraint?;
+    let pinned = pin.constraint?;
     let same_place = before.constraint.is_some() && before.position == pin.position;
     if pin.ipu < before.ipu || (same_place && pin.ipu > before.ipu) {
         return Some(conflict(
             ConflictKind::Backwards,
-            own,
+            pinned,
             before.constraint,
             vec![],
         ));
@@ -201,14 +201,14 @@ fn between(
             others.splice(0..0, forbidding(constraints, behind));
         }
         let mut others = others.into_iter();
-        return Some(conflict(kind, own, others.next(), others.collect()));
+        return Some(conflict(kind, pinned, others.next(), others.collect()));
     }
     too_many(
         constraints,
         cuts,
         behind,
         needed,
-        [Some(own), before.constraint],
+        [Some(pinned), before.constraint],
     )
 }
 

@@ -200,11 +200,13 @@ pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<CutRu
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
-        if !found.iter().any(|own| own.forbids(position)) {
-            let forbids = constraints.iter().filter(|own| own.forbids(position));
-            let reach = |own: &&Constraint| {
-                let last = own.forbidden().map(|forbidden| *forbidden.end());
-                (own.weight().is_none(), last)
+        if !found.iter().any(|constraint| constraint.forbids(position)) {
+            let forbids = constraints
+                .iter()
+                .filter(|constraint| constraint.forbids(position));
+            let reach = |constraint: &&Constraint| {
+                let last = constraint.forbidden().map(|forbidden| *forbidden.end());
+                (constraint.weight().is_none(), last)
             };
             // Of several that reach as far, the first.
             found.extend(forbids.rev().max_by_key(reach));
@@ -212,11 +214,13 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
     }
     // A later one may make an earlier one needless.
     for place in (0..found.len()).rev() {
-        let own = found.remove(place);
+        let constraint = found.remove(place);
         let by_others = |position| found.iter().any(|other| other.forbids(position));
-        let mut forbidden = positions.clone().filter(|&position| own.forbids(position));
+        let mut forbidden = positions
+            .clone()
+            .filter(|&position| constraint.forbids(position));
         if !forbidden.all(by_others) {
-            found.insert(place, own);
+            found.insert(place, constraint);
         }
     }
     found

@@ -221,12 +221,12 @@ impl<'a> StagePass<'a> {
         best
     }
 
-    fn joined(&self, own: &Key, rest: &Key) -> Key {
+    fn joined(&self, stage: &Key, rest: &Key) -> Key {
         let mut both = *rest;
-        for (n, (both, own)) in both.iter_mut().zip(own).enumerate() {
+        for (n, (both, stage)) in both.iter_mut().zip(stage).enumerate() {
             *both = match self.bottleneck {
-                Some(bottleneck) if bottleneck == n => (*own).max(*both),
-                _ => own + *both,
+                Some(bottleneck) if bottleneck == n => (*stage).max(*both),
+                _ => stage + *both,
             };
         }
         both

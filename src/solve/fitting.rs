@@ -124,12 +124,12 @@ mod tests {
             };
             let numbers: Vec<usize> = (1..=case.ipus).collect();
             let found = fitting(&problem, &numbers).unwrap();
-            for own in &found {
-                prop_assert!(checked.allows(&own.plan));
-                prop_assert_eq!(own.score, Score::of(&problem, &own.plan).unwrap());
+            for solution in &found {
+                prop_assert!(checked.allows(&solution.plan));
+                prop_assert_eq!(solution.score, Score::of(&problem, &solution.plan).unwrap());
             }
             let of_number = |stages: usize| {
-                found.iter().filter(|own| own.plan.stages().len() == stages).count()
+                found.iter().filter(|solution| solution.plan.stages().len() == stages).count()
             };
             if numbers.iter().any(|&stages| of_number(stages) == MAX_OF_NUMBER) {
                 return Ok(());
@@ -141,7 +141,7 @@ mod tests {
                 if checked.allows(&plan) {
                     let score = Score::of(&problem, &plan).unwrap();
                     let mut found = found.iter();
-                    prop_assert!(found.any(|own| is_no_worse(&own.score, &score)), "{:?}", plan);
+                    prop_assert!(found.any(|solution| is_no_worse(&solution.score, &score)), "{:?}", plan);
                 }
             }
         }

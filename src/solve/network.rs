@@ -112,7 +112,7 @@ impl<'q> Network<'q> {
 
     /// By level.
     pub(super) fn levels(&self) -> impl Iterator<Item = Level> {
-        self.levels.iter().map(|own| own.level)
+        self.levels.iter().map(|entry| entry.level)
     }
 
     /// The node where all positions are placed: the last.
@@ -125,8 +125,8 @@ impl<'q> Network<'q> {
     pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = Edge<'_>> {
         let layers = self.checked.layers();
         let levels = self.levels.iter().enumerate();
-        levels.flat_map(move |(number, own)| {
-            let open = own.open.iter().zip(&*own.ranges);
+        levels.flat_map(move |(number, entry)| {
+            let open = entry.open.iter().zip(&*entry.ranges);
             let open = open.filter(|(open, _)| **open);
             open.map(move |(_, stage_range)| {
                 let node = |number: usize, boundary: usize| match boundary {
@@ -138,7 +138,7 @@ impl<'q> Network<'q> {
                 Edge {
                     from: node(number, stage_range.range.start),
                     to: node(number + 1, stage_range.range.end),
-                    level: own.level,
+                    level: entry.level,
                     stage_range,
                 }
             })
@@ -148,7 +148,7 @@ impl<'q> Network<'q> {
     /// Closes the edges that `keep`, one entry for each open edge, is false
     /// for.
     pub(super) fn retain(&mut self, keep: impl IntoIterator<Item = bool>) {
-        let open = self.levels.iter_mut().flat_map(|own| &mut own.open);
+        let open = self.levels.iter_mut().flat_map(|entry| &mut entry.open);
         let open = open.filter(|open| **open);
         for (open, keep) in open.zip(keep) {
             *open = keep;

@@ -178,15 +178,18 @@ fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
 fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     const TILES: usize = 3;
     let scale = prop_oneof![Just(1_u64), Just(4), Just(1 << 12), Just(1 << 30)];
-    let own = vec(vec(0..40_u64, TILES), layers);
+    let unshared = vec(vec(0..40_u64, TILES), layers);
     let shared = vec((0..TILES, vec(any::<bool>(), layers), 0..60_u64), 0..6);
-    (scale, own, shared).prop_map(move |(scale, own, shared)| {
+    (scale, unshared, shared).prop_map(move |(scale, unshared, shared)| {
         let on_tile = |tile: usize, range: Range<usize>| {
-            let own: u64 = own[range.clone()].iter().map(|tiles| tiles[tile]).sum();
+            let unshared: u64 = unshared[range.clone()]
+                .iter()
+                .map(|tiles| tiles[tile])
+                .sum();
             let held = shared
                 .iter()
                 .filter(|(at, users, _)| *at == tile && users[range.clone()].contains(&true));
-            (own + held.map(|(_, _, bytes)| bytes).sum::<u64>()) * scale
+            (unshared + held.map(|(_, _, bytes)| bytes).sum::<u64>()) * scale
         };
         let peak = |range: Range<usize>| (0..TILES).map(|tile| on_tile(tile, range.clone())).max();
         (0..layers)

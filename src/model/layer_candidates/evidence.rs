@@ -17,7 +17,9 @@ pub(super) struct Names<'a> {
 impl<'a> Names<'a> {
     /// Tensors, and what the framework did not name, have no layer of their own.
     pub(super) fn new(operations: &'a [Operation], bytes: &'a [u64]) -> Self {
-        let is_named = |own: &Operation| !own.is_tensor && !own.is_anonymous && has_name(&own.name);
+        let is_named = |operation: &Operation| {
+            !operation.is_tensor && !operation.is_anonymous && has_name(&operation.name)
+        };
         Self {
             operations,
             bytes,
@@ -63,8 +65,8 @@ pub struct Covered {
 }
 
 /// A part of a whole, from 0 to 1; 0 of nothing.
-pub(super) fn part(own: f64, all: f64) -> f64 {
-    if all > 0.0 { own / all } else { 0.0 }
+pub(super) fn part(some: f64, all: f64) -> f64 {
+    if all > 0.0 { some / all } else { 0.0 }
 }
 
 /// A name that fills a pattern.
@@ -87,9 +89,9 @@ impl<'a> Evidence<'a> {
     pub(super) fn new(pattern: NumberPattern<'a>, filled: Vec<Filled<'a>>) -> Self {
         let mut numbers: FxHashMap<Filling<'a>, u32> = FxHashMap::default();
         let mut fillings = Vec::new();
-        let layers = filled.iter().map(|own| {
-            *numbers.entry(own.filling).or_insert_with(|| {
-                fillings.push(own.filling);
+        let layers = filled.iter().map(|entry| {
+            *numbers.entry(entry.filling).or_insert_with(|| {
+                fillings.push(entry.filling);
                 fillings.len() as u32 - 1
             })
         });
@@ -109,7 +111,10 @@ impl<'a> Evidence<'a> {
             parts.len()
         };
         let all = self.fillings.len();
-        let (words, firsts) = (distinct(|own| own.word), distinct(|own| own.first));
+        let (words, firsts) = (
+            distinct(|filling| filling.word),
+            distinct(|filling| filling.first),
+        );
         match (self.pattern.after_word, self.pattern.between) {
             (Some(_), _) => words > 1 && firsts < all,
             (_, Some(between)) => {
@@ -155,10 +160,10 @@ impl<'a> Evidence<'a> {
 
     /// The part of operations and bytes that gets a layer.
     fn coverage(&self, names: &Names<'_>, all: Covered) -> f64 {
-        let covered: FxHashSet<usize> = self.filled.iter().map(|own| own.operation).collect();
-        let own = names.covered(|operation| covered.contains(&operation));
-        let operations = part(own.operations as f64, all.operations as f64);
-        let bytes = part(own.bytes as f64, all.bytes as f64);
+        let covered: FxHashSet<usize> = self.filled.iter().map(|entry| entry.operation).collect();
+        let found = names.covered(|operation| covered.contains(&operation));
+        let operations = part(found.operations as f64, all.operations as f64);
+        let bytes = part(found.bytes as f64, all.bytes as f64);
         (operations + bytes) / 2.0
     }
 
@@ -166,9 +171,9 @@ impl<'a> Evidence<'a> {
     fn contiguity(&self, names: &Names<'_>) -> f64 {
         let (mut layers, mut runs) = (0, 0);
         for pass in [Pass::Forward, Pass::Backward, Pass::Update] {
-            let own = self.of_pass(names, pass);
-            runs += own.chunk_by(|a, b| a == b).count();
-            layers += own.into_iter().collect::<FxHashSet<u32>>().len();
+            let layers_of_pass = self.of_pass(names, pass);
+            runs += layers_of_pass.chunk_by(|a, b| a == b).count();
+            layers += layers_of_pass.into_iter().collect::<FxHashSet<u32>>().len();
         }
         (layers as f64 / runs.max(1) as f64).sqrt()
     }
@@ -177,11 +182,11 @@ impl<'a> Evidence<'a> {
     fn of_pass(&self, names: &Names<'_>, pass: Pass) -> Vec<u32> {
         let of_pass = |operation: usize| match names.operations[operation].pass {
             Pass::Both => pass == Pass::Forward,
-            own => own == pass,
+            wanted => wanted == pass,
         };
         let all = self.filled.iter().zip(&self.layers);
-        let own = all.filter(|(own, _)| of_pass(own.operation));
-        own.map(|(_, &layer)| layer).collect()
+        let entry = all.filter(|(entry, _)| of_pass(entry.operation));
+        entry.map(|(_, &layer)| layer).collect()
     }
 
     /// Their numbers grow in the forward pass.
@@ -223,9 +228,9 @@ impl<'a> Evidence<'a> {
 
     /// Layers repeat each other: an operation of one has its like in the others.
     fn likeness(&self, names: &Names<'_>) -> f64 {
-        let shapes = self.filled.iter().map(|own| {
-            let name = &names.operations[own.operation].name;
-            shape(name, own.filling.word)
+        let shapes = self.filled.iter().map(|entry| {
+            let name = &names.operations[entry.operation].name;
+            shape(name, entry.filling.word)
         });
         let shapes: Vec<u64> = shapes.collect();
         let pairs: FxHashSet<(u64, u32)> = shapes
@@ -269,8 +274,8 @@ fn shape(name: &str, word: &str) -> u64 {
     for part in [before, after] {
         let words = part
             .split(|c: char| c.is_ascii_digit())
-            .filter(|own| !own.is_empty());
-        words.for_each(|own| own.hash(&mut hasher));
+            .filter(|word| !word.is_empty());
+        words.for_each(|word| word.hash(&mut hasher));
     }
     hasher.finish()
 }

@@ -53,14 +53,14 @@ impl LayerCandidate {
         let all = names.covered(|_| true);
         let mut judged: Vec<(f64, Evidence<'_>)> = evidence(&names)
             .into_iter()
-            .map(|own| (own.score(&names, all), own))
+            .map(|evidence| (evidence.score(&names, all), evidence))
             .collect();
         judged.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         let mut known = FxHashSet::default();
         // What finds equal layers by another name is no other candidate.
-        judged.retain(|(_, own)| known.insert(own.partition()));
+        judged.retain(|(_, evidence)| known.insert(evidence.partition()));
         let tried = judged.iter().take(MAX_TRIED);
-        let found = tried.filter_map(|(_, own)| candidate(own, &names, all, options));
+        let found = tried.filter_map(|(_, evidence)| candidate(evidence, &names, all, options));
         found.take(MAX_CANDIDATES).collect()
     }
 
@@ -78,8 +78,8 @@ impl LayerCandidate {
 fn evidence<'a>(names: &Names<'a>) -> Vec<Evidence<'a>> {
     let chosen = varying(names);
     let mut filled: FxHashMap<NumberPattern<'a>, Vec<Filled<'a>>> = FxHashMap::default();
-    for (operation, own) in names.named() {
-        for (pattern, filling) in patterns::of_name(&own.name) {
+    for (operation, operation_of) in names.named() {
+        for (pattern, filling) in patterns::of_name(&operation_of.name) {
             if chosen.contains(&pattern) {
                 let entry = Filled { operation, filling };
                 filled.entry(pattern).or_default().push(entry);
@@ -88,11 +88,13 @@ fn evidence<'a>(names: &Names<'a>) -> Vec<Evidence<'a>> {
     }
     let all = filled.into_iter();
     let mut all: Vec<Evidence<'a>> = all
-        .map(|(pattern, own)| Evidence::new(pattern, own))
+        .map(|(pattern, evidence)| Evidence::new(pattern, evidence))
         .collect();
-    all.retain(|own| (2..=limits::LAYERS).contains(&own.fillings.len()) && own.is_refined());
+    all.retain(|evidence| {
+        (2..=limits::LAYERS).contains(&evidence.fillings.len()) && evidence.is_refined()
+    });
     // Of equals the plainest comes first.
-    all.sort_by_key(|own| own.pattern.rank());
+    all.sort_by_key(|evidence| evidence.pattern.rank());
     all
 }
 
@@ -101,14 +103,17 @@ fn varying<'a>(names: &Names<'a>) -> FxHashSet<NumberPattern<'a>> {
     // How many operations fill each, what the first of them does, and whether another
     // fills it otherwise.
     let mut seen: FxHashMap<NumberPattern<'a>, (usize, Filling<'a>, bool)> = FxHashMap::default();
-    for (_, own) in names.named() {
-        for (pattern, filling) in patterns::of_name(&own.name) {
+    for (_, operation_of) in names.named() {
+        for (pattern, filling) in patterns::of_name(&operation_of.name) {
             let (count, first, varies) = seen.entry(pattern).or_insert((0, filling, false));
             *count += 1;
             *varies |= *first != filling;
         }
     }
-    let mut varying: Vec<_> = seen.into_iter().filter(|(_, own)| own.2).collect();
+    let mut varying: Vec<_> = seen
+        .into_iter()
+        .filter(|(_, seen_values)| seen_values.2)
+        .collect();
     // A map has no order of its own.
     varying.sort_by_key(|(pattern, (count, ..))| (std::cmp::Reverse(*count), pattern.rank()));
     let chosen = varying.into_iter().take(MAX_JUDGED);
@@ -132,18 +137,18 @@ fn candidate(
         evidence.agrees(&layering).then_some((regex, layering))
     });
     let (regex, layering) = found?;
-    let own = names.covered(|operation| layering.layers[operation] != NO_LAYER);
+    let found = names.covered(|operation| layering.layers[operation] != NO_LAYER);
     let sample = |layer: u32| {
         let mut entries = evidence.filled.iter();
-        let first = entries.find(|own| layering.layers[own.operation] == layer);
-        first.map_or(Box::default(), |own| {
-            names.operations[own.operation].name.clone()
+        let first = entries.find(|found| layering.layers[found.operation] == layer);
+        first.map_or(Box::default(), |found| {
+            names.operations[found.operation].name.clone()
         })
     };
     let layers = layering.len() - 1;
     Some(LayerCandidate {
         layers,
-        covered: own,
+        covered: found,
         all,
         samples: [sample(1), sample(layers as u32)],
         regex,
@@ -154,9 +159,9 @@ impl Evidence<'_> {
     /// Does a regex give every operation that fills the pattern a layer by its name,
     /// and tell as many layers apart as the pattern does?
     fn agrees(&self, layering: &Layering) -> bool {
-        let layer = |own: &Filled<'_>| {
-            let layer = layering.layers[own.operation];
-            let by_name = layering.notes[own.operation] == Note::Name;
+        let layer = |entry: &Filled<'_>| {
+            let layer = layering.layers[entry.operation];
+            let by_name = layering.notes[entry.operation] == Note::Name;
             (by_name && layer != NO_LAYER).then_some(layer)
         };
         let layers: Option<FxHashSet<u32>> = self.filled.iter().map(layer).collect();
@@ -166,7 +171,7 @@ impl Evidence<'_> {
     /// Which operations have the same layer: equal for patterns that tell the same
     /// layers apart.
     fn partition(&self) -> Vec<(usize, u32)> {
-        let operations = self.filled.iter().map(|own| own.operation);
+        let operations = self.filled.iter().map(|entry| entry.operation);
         operations.zip(self.layers.iter().copied()).collect()
     }
 }

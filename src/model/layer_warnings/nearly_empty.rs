@@ -26,7 +26,10 @@ pub(super) fn nearly_empty(names: &[String], bytes: &[UsedBytes]) -> Option<Warn
         layer.own.saturating_mul(DOUBTFUL.own) < median.own
             && layer.all.saturating_mul(DOUBTFUL.all) < median.all
     };
-    let doubtful = names.iter().zip(bytes).filter(|(_, own)| is_doubtful(own));
+    let doubtful = names
+        .iter()
+        .zip(bytes)
+        .filter(|(_, used)| is_doubtful(used));
     let doubtful: Vec<String> = doubtful
         .map(|(name, layer)| format!("{name} ({})", grouped(layer.own)))
         .collect();
@@ -59,7 +62,7 @@ mod tests {
     fn warning(own: &[u64]) -> Option<String> {
         let layers = own.iter().map(|&own| UsedBytes { own, all: own });
         let found = nearly_empty(&names(own.len()), &layers.collect::<Vec<_>>());
-        found.map(|own| own.to_string())
+        found.map(|warning| warning.to_string())
     }
 
     fn names(count: usize) -> Vec<String> {

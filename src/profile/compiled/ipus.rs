@@ -29,30 +29,32 @@ impl Ipus {
         if listed == 0 {
             return Err(ProfileError::NoRow { table: TILES });
         }
-        let own = u64::from(target.tiles_per_ipu);
+        let of_ipu = u64::from(target.tiles_per_ipu);
         let all = u64::from(target.num_tiles);
-        if !all.is_multiple_of(own) {
-            let problem = format!("{all} tiles are no whole number of IPUs of {own} tiles each");
+        if !all.is_multiple_of(of_ipu) {
+            let problem = format!("{all} tiles are no whole number of IPUs of {of_ipu} tiles each");
             return Err(ProfileError::cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        let of_one_replica = all.is_multiple_of(replicas * own).then(|| all / replicas);
+        let of_one_replica = all
+            .is_multiple_of(replicas * of_ipu)
+            .then(|| all / replicas);
         let is_known = listed == all || Some(listed) == of_one_replica;
-        if !is_known || !listed.is_multiple_of(own) {
+        if !is_known || !listed.is_multiple_of(of_ipu) {
             return Err(ProfileError::ListedTiles {
                 listed,
                 all,
-                of_ipu: own,
+                of_ipu,
                 replicas,
             });
         }
-        let ipus = listed / own;
+        let ipus = listed / of_ipu;
         let stated = target.num_ipus;
         if ![1, replicas]
             .iter()
             .any(|by| stated == ipus * by || stated * by == ipus)
         {
-            let problem = format!("{all} tiles of {own} each IPU are no {stated} IPUs");
+            let problem = format!("{all} tiles of {of_ipu} each IPU are no {stated} IPUs");
             return Err(ProfileError::cell(TABLE, "num_ipus", stated, problem));
         }
         let found = Self {
@@ -85,8 +87,8 @@ impl Ipus {
 
     /// The fullest tile of an IPU, numbered through; the first of several.
     pub fn fullest_tile(&self, tiles: &[RecordedTile], ipu: u32) -> u32 {
-        let own = self.tiles(ipu).rev();
-        let fullest = own.max_by_key(|&tile| tiles[tile].total);
+        let range = self.tiles(ipu).rev();
+        let fullest = range.max_by_key(|&tile| tiles[tile].total);
         fullest.unwrap_or(0) as u32
     }
 }
@@ -104,7 +106,7 @@ fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u3
     }
     let listed = match of_replica {
         0 => None,
-        own if own <= ipus && ipus.is_multiple_of(own) => Some(ipus / own),
+        replicas if replicas <= ipus && ipus.is_multiple_of(replicas) => Some(ipus / replicas),
         _ => None,
     };
     let is_known = |listed: &u64| [1, target.num_replicas.max(1)].contains(listed);

@@ -178,8 +178,8 @@ fn check_peaks(
     tiles: &[RecordedTile],
 ) -> Result<(), String> {
     for (curve, ipu) in curves.iter().zip(0u32..) {
-        let own = tiles[ipus.tiles(ipu)].iter();
-        let most: u64 = own.map(|tile| tile.not_always_live).sum();
+        let of_ipu = tiles[ipus.tiles(ipu)].iter();
+        let most: u64 = of_ipu.map(|tile| tile.not_always_live).sum();
         if let Some((step, bytes)) = curve.iter().find(|point| point.1 > most) {
             return Err(format!(
                 "{bytes} bytes are live at step {step} on IPU {ipu}, and its tiles have no more \

@@ -96,7 +96,7 @@ impl CompiledProfile {
         let regions = read_regions(&database, &target)?;
         let overflowed = regions.map_or_else(
             || vec![0; tiles.len()],
-            |regions| regions.iter().map(|own| own.overflowed).collect(),
+            |regions| regions.iter().map(|region| region.overflowed).collect(),
         );
         contradictions.extend(references::missing(&database, false)?);
         let steps = if live::is_there(&database) || variable_sums::are_there(&database)? {

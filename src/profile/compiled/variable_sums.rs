@@ -191,12 +191,12 @@ impl Scan<'_> {
         let mut all = Sums::new(self.ipus);
         for part in parts {
             all.count += part.count;
-            for (all, own) in all.always.iter_mut().zip(part.always) {
-                *all += own;
+            for (all, more) in all.always.iter_mut().zip(part.always) {
+                *all += more;
             }
             let named = all.named.iter_mut().flatten();
-            for (all, own) in named.zip(part.named.into_iter().flatten()) {
-                *all += own;
+            for (all, more) in named.zip(part.named.into_iter().flatten()) {
+                *all += more;
             }
             all.chosen.extend(part.chosen);
         }
@@ -255,18 +255,18 @@ impl Classes {
             let class = row.unsigned(0)?;
             if wanted.contains(&class) {
                 let span = span(&row)?;
-                let own = ranges.entry(class).or_default();
-                own.push((span.start, span.end));
+                let of_class = ranges.entry(class).or_default();
+                of_class.push((span.start, span.end));
             }
             Ok(())
         })?;
-        for own in ranges.values_mut() {
-            own.sort_unstable();
-            let mut joined = Vec::with_capacity(own.len());
-            for &range in &*own {
+        for of_class in ranges.values_mut() {
+            of_class.sort_unstable();
+            let mut joined = Vec::with_capacity(of_class.len());
+            for &range in &*of_class {
                 push_range(&mut joined, 0, range);
             }
-            *own = joined;
+            *of_class = joined;
         }
         Ok(ranges)
     }
@@ -292,9 +292,10 @@ impl Classes {
             }
         }
         let is_live = |row: &&ChosenVariable| {
-            let own = ranges.get(&row.class).into_iter().flatten();
-            let mut own = own.filter(|range| at.is_some_and(|at| (range.0..range.1).contains(&at)));
-            self.is_always(row.class) || own.next().is_some()
+            let live = ranges.get(&row.class).into_iter().flatten();
+            let mut live =
+                live.filter(|range| at.is_some_and(|at| (range.0..range.1).contains(&at)));
+            self.is_always(row.class) || live.next().is_some()
         };
         let mut sums: FxHashMap<(u8, Option<PipelineName>), u64> = FxHashMap::default();
         for row in rows.iter().filter(is_live) {
@@ -304,7 +305,7 @@ impl Classes {
         let mut live: Vec<_> = sums
             .map(|((category, name), bytes)| (category, name, bytes))
             .collect();
-        live.sort_unstable_by_key(|&(category, name, _)| (category, name.map(|own| own as u8)));
+        live.sort_unstable_by_key(|&(category, name, _)| (category, name.map(|kind| kind as u8)));
         let step = at.map(|at| steps.partition_point(|&id| id < at) as u32);
         (most as u64, LiveOnTile { step, live })
     }
@@ -318,7 +319,7 @@ fn contradictions(
     tiles: &[RecordedTile],
     chosen: &[u32],
 ) -> Vec<Contradiction> {
-    let whole = tiles.iter().map(|own| own.total).max().unwrap_or(0);
+    let whole = tiles.iter().map(|tile| tile.total).max().unwrap_or(0);
     let pair = |tile: u32, recorded, computed| Pair {
         tile,
         recorded,
@@ -327,7 +328,7 @@ fn contradictions(
         is_certain: true,
     };
     let all = (0u32..).zip(tiles).zip(always);
-    let all = all.map(|((tile, own), &found)| pair(tile, own.always_live, found));
+    let all = all.map(|((tile, recorded), &found)| pair(tile, recorded.always_live, found));
     let peaks = chosen.iter().zip(peaks);
     let peaks =
         peaks.map(|(&tile, &found)| pair(tile, tiles[tile as usize].not_always_live, found));

@@ -70,13 +70,13 @@ impl<'a> StoredRows<'a> {
         let count = CHUNKS_OF_THREAD * rayon::current_num_threads();
         let size = leaves.len().div_ceil(count).max(SMALLEST_CHUNK);
         let read = |leaves: &[u32]| {
-            let mut own = Chunk {
+            let mut chunk_rows = Chunk {
                 rows: self,
                 leaves,
                 rowids: None,
             };
-            let filled = chunk(&mut own)?;
-            Some((filled, own.rowids))
+            let filled = chunk(&mut chunk_rows)?;
+            Some((filled, chunk_rows.rowids))
         };
         // Each for itself: a thread would take many in turn, and others wait for the last.
         let chunks = leaves.par_chunks(size).with_max_len(1);

@@ -142,22 +142,22 @@ impl<'r> Record<'r> {
             start,
             is_rowid,
         } = self.fields[column];
-        let own = |length: usize| &self.payload[start..start + length];
+        let value_bytes = |length: usize| &self.payload[start..start + length];
         match kind {
             0 if is_rowid => ValueRef::Integer(self.rowid),
             0 => ValueRef::Null,
             1..=6 => {
                 let length = SHORT[kind as usize].unwrap_or(0);
-                ValueRef::Integer(integer(own(length.into())))
+                ValueRef::Integer(integer(value_bytes(length.into())))
             }
-            7 => match f64::from_bits(integer(own(8)) as u64) {
+            7 => match f64::from_bits(integer(value_bytes(8)) as u64) {
                 // As SQLite has it.
                 number if number.is_nan() => ValueRef::Null,
                 number => ValueRef::Real(number),
             },
             8 | 9 => ValueRef::Integer(kind as i64 - 8),
-            _ if kind % 2 == 0 => ValueRef::Blob(own((kind as usize - 12) / 2)),
-            _ => ValueRef::Text(own((kind as usize - 13) / 2)),
+            _ if kind % 2 == 0 => ValueRef::Blob(value_bytes((kind as usize - 12) / 2)),
+            _ => ValueRef::Text(value_bytes((kind as usize - 13) / 2)),
         }
     }
 }

@@ -247,7 +247,7 @@ fn declaration() -> impl Strategy<Value = String> {
             format!("size_bytes {second}"),
         ];
         columns.extend(more.into_iter().map(String::from));
-        columns.dedup_by_key(|own| own.to_lowercase());
+        columns.dedup_by_key(|name| name.to_lowercase());
         let end = if key.starts_with(", PRIMARY") {
             end
         } else {

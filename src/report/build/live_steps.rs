@@ -64,13 +64,13 @@ impl Whole<'_> {
         let found = LiveSteps {
             tile: self.tile,
             programs: runs.clone().map(program).collect(),
-            operations: runs.map(|own| self.operation(own?)).collect(),
+            operations: runs.map(|program| self.operation(program?)).collect(),
             not_always_live: steps.iter().map(moving).collect(),
             variables: (chosen.listed.iter().zip(names))
-                .map(|(own, name)| VariableAtSteps {
+                .map(|(variable, name)| VariableAtSteps {
                     name,
-                    category: lookup.category_of(own).into(),
-                    ..self.variable(own, chosen)
+                    category: lookup.category_of(variable).into(),
+                    ..self.variable(variable, chosen)
                 })
                 .collect(),
             steps: steps.clone(),
@@ -80,15 +80,15 @@ impl Whole<'_> {
     }
 
     /// A variable without its name and category.
-    fn variable(&self, own: &TileVariable, chosen: &ChosenSteps) -> VariableAtSteps {
+    fn variable(&self, variable: &TileVariable, chosen: &ChosenSteps) -> VariableAtSteps {
         let steps = &chosen.steps;
-        let layers = self.memory.layers_of(own.set).iter();
+        let layers = self.memory.layers_of(variable.set).iter();
         let layers = layers.map(|&layer| layer as usize);
-        let spans = chosen.spans.of(own).iter();
+        let spans = chosen.spans.of(variable).iter();
         VariableAtSteps {
-            bytes: own.bytes,
+            bytes: variable.bytes,
             layers: layer_names(self.positions, layers),
-            is_always_live: self.model.classes.is_always_live(own.class),
+            is_always_live: self.model.classes.is_always_live(variable.class),
             live: spans
                 .map(|&(from, to)| (steps[from], steps[to - 1]))
                 .collect(),
@@ -97,8 +97,8 @@ impl Whole<'_> {
     }
 
     /// The operation that a program belongs to, by name.
-    fn operation(&self, own: &StepProgram) -> Option<String> {
-        let operation = self.model.operations.get(own.operation? as usize)?;
+    fn operation(&self, program: &StepProgram) -> Option<String> {
+        let operation = self.model.operations.get(program.operation? as usize)?;
         Some(operation.name.to_string())
     }
 
@@ -127,8 +127,8 @@ impl Whole<'_> {
     /// At most this number of steps, ascending: first those that everyone asks for, then the turns of the
     /// curve.
     fn steps(&self, most: usize) -> Vec<u32> {
-        let own = &self.curves.on_tile;
-        let mut chosen: BTreeSet<u32> = [own, &self.curves.all_tiles]
+        let on_tile = &self.curves.on_tile;
+        let mut chosen: BTreeSet<u32> = [on_tile, &self.curves.all_tiles]
             .into_iter()
             .chain(self.stages.iter().flatten().map(|stage| &stage.on_tile))
             .flat_map(|curve| [curve.peak().1, curve.window.0, curve.window.1])
@@ -145,15 +145,15 @@ impl Whole<'_> {
         let spans = spans.iter().step_by(every);
         chosen.extend(spans.flat_map(|span| [span.from, span.to]));
         let left = most.saturating_sub(chosen.len());
-        let turns = thin(&own.points, left)
+        let turns = thin(&on_tile.points, left)
             .into_iter()
-            .map(|place| own.points[place].0);
+            .map(|place| on_tile.points[place].0);
         for step in turns {
             if chosen.len() < most {
                 chosen.insert(step);
             }
         }
-        let (first, last) = own.window;
+        let (first, last) = on_tile.window;
         let inside = chosen
             .into_iter()
             .filter(|step| (first..=last).contains(step));
@@ -183,7 +183,9 @@ impl Whole<'_> {
             }
             is_large
         };
-        let live = variables.iter().filter(|own| !spans.of(own).is_empty());
+        let live = variables
+            .iter()
+            .filter(|variable| !spans.of(variable).is_empty());
         live.filter(is_listed).copied().collect()
     }
 
@@ -200,15 +202,15 @@ impl Whole<'_> {
         let mut layers = vec![none(); self.positions.len()];
         let (mut all, mut counts, mut everywhere) = (none(), none(), none());
         for variable in &chosen.variables {
-            let own = spans.of(variable);
-            all.add(own, variable.bytes);
-            counts.add(own, 1);
-            categories[usize::from(variable.category)].add(own, variable.bytes);
+            let live_spans = spans.of(variable);
+            all.add(live_spans, variable.bytes);
+            counts.add(live_spans, 1);
+            categories[usize::from(variable.category)].add(live_spans, variable.bytes);
             match self.memory.layers_of(variable.set) {
-                [] => everywhere.add(own, variable.bytes),
+                [] => everywhere.add(live_spans, variable.bytes),
                 places => places
                     .iter()
-                    .for_each(|&layer| layers[layer as usize].add(own, variable.bytes)),
+                    .for_each(|&layer| layers[layer as usize].add(live_spans, variable.bytes)),
             }
         }
         let category = |(name, sums): (&String, BytesBySteps)| CategoryAtSteps {
@@ -217,9 +219,9 @@ impl Whole<'_> {
         };
         let categories = lookup.category_names().iter().zip(categories).map(category);
         let mut categories: Vec<_> = categories
-            .filter(|own| own.bytes.iter().any(|&own| own > 0))
+            .filter(|category| category.bytes.iter().any(|&category| category > 0))
             .collect();
-        categories.sort_by_key(|own| Reverse(own.bytes.iter().max().copied()));
+        categories.sort_by_key(|category| Reverse(category.bytes.iter().max().copied()));
         let layer = |(position, sums): (usize, BytesBySteps)| LayerAtSteps {
             name: layer_name(self.positions, position),
             bytes: sums.by_step(),
@@ -236,11 +238,11 @@ impl Whole<'_> {
 }
 
 /// What a step runs, in one line.
-fn program(own: Option<&StepProgram>) -> String {
-    match own {
+fn program(program: Option<&StepProgram>) -> String {
+    match program {
         None => String::new(),
-        Some(own) if own.name.is_empty() => own.kind.to_string(),
-        Some(own) => format!("{} {}", own.kind, own.name),
+        Some(program) if program.name.is_empty() => program.kind.to_string(),
+        Some(program) => format!("{} {}", program.kind, program.name),
     }
 }
 
@@ -266,8 +268,8 @@ impl Spans {
     fn new(classes: &LiveClasses, steps: &[u32], variables: &[TileVariable]) -> Self {
         let mut by_class = FxHashMap::default();
         for variable in variables {
-            let own = || spans(classes.ranges(variable.class), steps);
-            by_class.entry(variable.class).or_insert_with(own);
+            let new_spans = || spans(classes.ranges(variable.class), steps);
+            by_class.entry(variable.class).or_insert_with(new_spans);
         }
         Self {
             steps: steps.len(),
@@ -284,7 +286,7 @@ impl Spans {
 
 /// Ranges of steps as ranges of places in `steps`; those with none between become one.
 fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
-    let place = |step: u32| steps.partition_point(|&own| own < step);
+    let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
     let mut spans: Vec<(usize, usize)> = Vec::new();
     for &(from, to) in ranges {
         let (from, to) = (place(from), place(to));

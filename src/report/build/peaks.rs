@@ -67,7 +67,8 @@ impl Peaks {
         }
         if let Some(found) = search.filter(|_| detail >= Detail::Full) {
             let stages = found.stages.iter().zip(&found.memory);
-            let stages = stages.map(|(range, own)| (range.clone(), own, own.max_tile() as u32));
+            let stages = stages
+                .map(|(range, computed)| (range.clone(), computed, computed.max_tile() as u32));
             peaks.stages = memory.curves(&stages.collect::<Vec<_>>());
         }
         peaks
@@ -93,9 +94,9 @@ impl Peaks {
         }];
         let stages = search.map_or(&[][..], |found| &found.stages);
         let computed = search.map_or(&[][..], |found| &found.memory);
-        places.extend(computed.iter().map(|own| LivePlace {
-            tile: own.max_tile() as u32,
-            step: own.peak_step().unwrap_or(0),
+        places.extend(computed.iter().map(|stage| LivePlace {
+            tile: stage.max_tile() as u32,
+            step: stage.peak_step().unwrap_or(0),
         }));
         let is_live = |place: usize, kind: (u32, u32), category: &str| {
             let step = places[place].step;
@@ -112,14 +113,14 @@ impl Peaks {
         self.live = found.next();
         let of_stages = found.zip(computed);
         self.live_in_stages = of_stages
-            .map(|(live, own)| own.peak_step().map(|_| live))
+            .map(|(live, stage)| stage.peak_step().map(|_| live))
             .collect();
         let placed = PlacedStage::of_split(stages);
         if placed
             .iter()
-            .any(|own| memory.copies(own).is_some_and(|(copies, _)| copies > 0))
+            .any(|stage| memory.copies(stage).is_some_and(|(copies, _)| copies > 0))
         {
-            let tiles = computed.iter().map(|own| own.max_tile() as u32);
+            let tiles = computed.iter().map(|stage| stage.max_tile() as u32);
             let tiles: Vec<u32> = tiles.collect();
             self.stashed = lookup.largest(&tiles, MAX_STASHED, |stage, class, set| {
                 memory.is_stashed(&placed[stage], class, set)
@@ -150,8 +151,8 @@ impl Peaks {
         self,
         inputs: &Inputs<'_>,
     ) -> (Option<Liveness>, Vec<StageSections>) {
-        let live = |own: &Option<(LivePlace, LiveVariables)>| {
-            let (place, live) = own.as_ref()?;
+        let live = |found: &Option<(LivePlace, LiveVariables)>| {
+            let (place, live) = found.as_ref()?;
             Some(inputs.peak_variables(*place, live))
         };
         let whole = self.whole.as_ref().map(|(tile, curves)| Liveness {
@@ -167,11 +168,11 @@ impl Peaks {
         let points = (MAX_STAGE_POINTS / (2 * count.max(1))).clamp(4, MAX_POINTS);
         let stage = |number: usize| {
             let curves = self.stages.get(number).and_then(Option::as_ref);
-            let own = self.live_in_stages.get(number);
+            let in_stage = self.live_in_stages.get(number);
             StageSections {
-                all_tiles_curve: curves.map(|own| Curve::new(&own.all_tiles, points)),
-                fullest_tile_curve: curves.map(|own| Curve::new(&own.on_tile, points)),
-                peak_variables: own.and_then(live),
+                all_tiles_curve: curves.map(|in_stage| Curve::new(&in_stage.all_tiles, points)),
+                fullest_tile_curve: curves.map(|in_stage| Curve::new(&in_stage.on_tile, points)),
+                peak_variables: in_stage.and_then(live),
                 stashed: {
                     let stashed = self.stashed.get(number).into_iter().flatten();
                     stashed.map(|variable| inputs.stashed(variable)).collect()

@@ -34,31 +34,31 @@ impl TileMap {
         let all = 0..u32::try_from(tiles.len()).ok().filter(|&tiles| tiles > 0)?;
         let mut used: Vec<_> = categories
             .iter()
-            .map(|own| (own.bytes.total(), own))
+            .map(|category| (category.bytes.total(), category))
             .collect();
         used.retain(|&(total, _)| total > 0);
         used.sort_by_key(|&(total, _)| Reverse(total));
-        let by_tile = |own: &RecordedCategory| {
-            let bytes = all.clone().map(|tile| own.bytes.get(tile).into());
-            let overlapped = all.clone().map(|tile| own.overlapped.get(tile).into());
+        let by_tile = |category: &RecordedCategory| {
+            let bytes = all.clone().map(|tile| category.bytes.get(tile).into());
+            let overlapped = all.clone().map(|tile| category.overlapped.get(tile).into());
             TileCategory {
-                name: own.name.clone(),
+                name: category.name.clone(),
                 bytes: bytes.collect(),
-                overlapped: if own.overlapped.end() > 0 {
+                overlapped: if category.overlapped.end() > 0 {
                     overlapped.collect()
                 } else {
                     Vec::new()
                 },
             }
         };
-        let lists = |own: &RecordedCategory| if own.overlapped.end() > 0 { 2 } else { 1 };
+        let lists = |category: &RecordedCategory| if category.overlapped.end() > 0 { 2 } else { 1 };
         let mut room = most;
-        let kept = used.iter().take_while(|(_, own)| {
-            let left = room.checked_sub(tiles.len() * lists(own));
+        let kept = used.iter().take_while(|(_, category)| {
+            let left = room.checked_sub(tiles.len() * lists(category));
             room = left.unwrap_or(0);
             left.is_some()
         });
-        let kept: Vec<TileCategory> = kept.map(|(_, own)| by_tile(own)).collect();
+        let kept: Vec<TileCategory> = kept.map(|(_, category)| by_tile(category)).collect();
         Some(Self {
             left_out: (used.len() - kept.len()) as u32,
             categories: kept,
@@ -90,15 +90,17 @@ impl TileVariables {
         found: &[Vec<TileVariable>],
         mut names: impl Iterator<Item = String>,
     ) -> Self {
-        let variable = |(own, name): (&TileVariable, String)| {
+        let variable = |(variable_at, name): (&TileVariable, String)| {
             let kind = VariableKind {
                 name,
-                category: lookup.category_of(own).into(),
-                always_live: classes.is_always_live(own.class),
+                category: lookup.category_of(variable_at).into(),
+                always_live: classes.is_always_live(variable_at.class),
             };
-            (kind, own.bytes)
+            (kind, variable_at.bytes)
         };
-        let of_tile = |own: &Vec<TileVariable>| own.iter().zip(&mut names).map(variable).collect();
+        let of_tile = |variables: &Vec<TileVariable>| {
+            variables.iter().zip(&mut names).map(variable).collect()
+        };
         Self::new(tiles, found.iter().map(of_tile).collect())
     }
 
@@ -116,7 +118,7 @@ impl TileVariables {
         };
         let largest = found.into_iter();
         let largest = largest
-            .map(|own| own.into_iter().map(&mut place).collect())
+            .map(|of_tile| of_tile.into_iter().map(&mut place).collect())
             .collect();
         Self {
             most: MAX_VARIABLES as u32,
@@ -157,7 +159,11 @@ mod tests {
         ];
         let map = |most| TileMap::with_most(&tiles, &categories, None, most).unwrap();
         let whole = map(9);
-        let names: Vec<&str> = whole.categories.iter().map(|own| &*own.name).collect();
+        let names: Vec<&str> = whole
+            .categories
+            .iter()
+            .map(|category| &*category.name)
+            .collect();
         assert_eq!((names, whole.left_out), (vec!["large", "small"], 0));
         assert_eq!(whole.categories[0].bytes, [9, 0, 7]);
         assert_eq!(whole.categories[0].overlapped, [0, 0, 6]);
@@ -182,9 +188,9 @@ mod tests {
             vec![variable("a", true), variable("b", true)],
             vec![variable("b", false), variable("a", true)],
         ];
-        let own = TileVariables::new(vec![1, 0], found);
-        assert_eq!(own.kinds.len(), 3);
-        assert_eq!(own.largest, [[(0, 8), (1, 8)], [(2, 8), (0, 8)]]);
+        let variables = TileVariables::new(vec![1, 0], found);
+        assert_eq!(variables.kinds.len(), 3);
+        assert_eq!(variables.largest, [[(0, 8), (1, 8)], [(2, 8), (0, 8)]]);
     }
 
     #[test]

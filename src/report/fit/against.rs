@@ -116,7 +116,8 @@ impl Against {
         let facts = prediction.pipeline.as_ref();
         let told = Told {
             stash: fit.has_names,
-            accumulators: fit.has_names && facts.is_some_and(|own| !own.recorded_accumulation),
+            accumulators: fit.has_names
+                && facts.is_some_and(|pipeline| !pipeline.recorded_accumulation),
         };
         let stages = pairs
             .iter()
@@ -137,7 +138,7 @@ impl Against {
 
     /// The stage that has least free of its limit; the first of several.
     pub fn nearest_to_limit(&self) -> Option<&StageAgainst> {
-        self.stages.iter().min_by_key(|own| own.free)
+        self.stages.iter().min_by_key(|stage| stage.free)
     }
 }
 
@@ -190,7 +191,9 @@ impl StageAgainst {
     pub fn code_difference(&self) -> i64 {
         let named = TileParts::NAMES.into_iter().zip(self.part_differences());
         let code = named.filter(|(name, _)| TileParts::is_code(name));
-        code.fold(0, |sum, (_, own)| i64::saturating_add(sum, own))
+        code.fold(0, |sum, (_, difference)| {
+            i64::saturating_add(sum, difference)
+        })
     }
 
     /// The part that is off by most bytes, either way; the first of several. `None`
@@ -211,10 +214,10 @@ fn is_named(stages: &[Stage], ipus: &[IpuFit]) -> bool {
 
 /// How many layers of a stage run on an IPU.
 fn common(stage: &Stage, ipu: &IpuFit) -> usize {
-    let own = named_layers(ipu);
+    let layers = named_layers(ipu);
     stage
         .named_layers()
-        .filter(|layer| own.contains(layer))
+        .filter(|layer| layers.contains(layer))
         .count()
 }
 
@@ -229,11 +232,11 @@ fn named_layers(ipu: &IpuFit) -> Vec<&str> {
 fn pairs(stages: &[Stage], ipus: &[IpuFit]) -> Vec<(usize, usize)> {
     let mut ipu_of: Vec<Option<usize>> = vec![None; stages.len()];
     let mut is_free = vec![true; ipus.len()];
-    for (stage, own) in ipu_of.iter_mut().enumerate() {
+    for (stage, chosen) in ipu_of.iter_mut().enumerate() {
         let free = (0..ipus.len()).rev().filter(|&ipu| is_free[ipu]);
         let best = free.max_by_key(|&ipu| common(&stages[stage], &ipus[ipu]));
-        *own = best.filter(|&ipu| common(&stages[stage], &ipus[ipu]) > 0);
-        if let Some(ipu) = *own {
+        *chosen = best.filter(|&ipu| common(&stages[stage], &ipus[ipu]) > 0);
+        if let Some(ipu) = *chosen {
             is_free[ipu] = false;
         }
     }
@@ -265,6 +268,6 @@ fn cut_elsewhere(
     (other_count.is_some() || !stages.is_empty()).then(|| CutElsewhere {
         ipus: other_count,
         stages,
-        recorded: ipus.iter().filter_map(|own| own.layers.clone()).collect(),
+        recorded: ipus.iter().filter_map(|ipu| ipu.layers.clone()).collect(),
     })
 }

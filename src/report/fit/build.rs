@@ -73,15 +73,15 @@ impl FitInputs<'_> {
         } = self.profile;
         let all: Vec<IpuFit> = (0..ipus.count).map(|ipu| self.ipu(ipu)).collect();
         Fit {
-            fits: all.iter().all(|own| own.fits),
+            fits: all.iter().all(|ipu| ipu.fits),
             limit: self.limits.iter().copied().max().unwrap_or(0),
             limits: (self.limits.len() > 1).then(|| self.limits.clone()),
             tiles_per_ipu: ipus.tiles_per_ipu,
             replicas: ipus.replicas,
             listed_replicas: ipus.listed_replicas,
-            variables: variables.as_ref().map(|own| own.count),
-            has_names: variables.as_ref().is_some_and(|own| own.has_names),
-            steps: live.as_ref().map(|own| own.steps),
+            variables: variables.as_ref().map(|sums| sums.count),
+            has_names: variables.as_ref().is_some_and(|sums| sums.has_names),
+            steps: live.as_ref().map(|live| live.steps),
             ipus: all,
             against: None,
         }
@@ -89,8 +89,8 @@ impl FitInputs<'_> {
 
     /// Bytes that a tile of this IPU may take.
     fn limit(&self, ipu: u32) -> u64 {
-        let own = self.limits.get(ipu as usize).or(self.limits.first());
-        own.copied().unwrap_or(0)
+        let limit = self.limits.get(ipu as usize).or(self.limits.first());
+        limit.copied().unwrap_or(0)
     }
 
     /// Is a tile over? What has overflowed is, unless it may take more than there is.
@@ -113,9 +113,9 @@ impl FitInputs<'_> {
         let over = range.clone().filter(|&tile| self.is_over(tile, limit));
         let tiles_over = over.count() as u32;
         let layers = self.layers.map(|layers| layers.names_on(ipu));
-        let layers = layers.map(|names| names.into_iter().map(|own| Some(own.into())).collect());
+        let layers = layers.map(|names| names.into_iter().map(|name| Some(name.into())).collect());
         let variables = self.profile.variables.as_ref();
-        let named = variables.filter(|own| own.has_names);
+        let named = variables.filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
         IpuFit {
             ipu,
@@ -127,31 +127,35 @@ impl FitInputs<'_> {
             tiles: Fullness::of(totals(), limit),
             categories: self.categories(ipu, fullest_tile.tile),
             fullest_tile,
-            named: named.map(|own| NamedBytes::new(own.named[ipu as usize])),
+            named: named.map(|sums| NamedBytes::new(sums.named[ipu as usize])),
             curve: self.curve(ipu),
-            cycles: self.profile.cycles.as_ref().map(|own| own[ipu as usize]),
+            cycles: self
+                .profile
+                .cycles
+                .as_ref()
+                .map(|cycles| cycles[ipu as usize]),
         }
     }
 
     fn fullest_tile(&self, ipu: u32, limit: u64) -> RecordedTileFacts {
         let profile = self.profile;
         let tile = profile.ipus.fullest_tile(&profile.tiles, ipu);
-        let own = &profile.tiles[tile as usize];
+        let recorded = &profile.tiles[tile as usize];
         let live = profile.variables.as_ref();
         let live = live.map(|sums| (sums, &sums.tiles[ipu as usize]));
         RecordedTileFacts {
             tile,
             tile_of_ipu: tile % profile.ipus.tiles_per_ipu,
-            bytes: own.total,
+            bytes: recorded.total,
             limit,
-            free: free_bytes(limit, own.total),
-            with_gaps: own.with_gaps,
+            free: free_bytes(limit, recorded.total),
+            with_gaps: recorded.with_gaps,
             overflowed: profile.overflowed[tile as usize],
-            always_live: own.always_live,
-            not_always_live: own.not_always_live,
+            always_live: recorded.always_live,
+            not_always_live: recorded.not_always_live,
             peak_step: live.and_then(|(_, live)| live.step),
             parts: match live {
-                Some((sums, live)) => parts_of_variables(own.total, sums, live),
+                Some((sums, live)) => parts_of_variables(recorded.total, sums, live),
                 None => self.parts_of_categories(tile),
             },
         }
@@ -160,23 +164,25 @@ impl FitInputs<'_> {
     /// The parts of a tile without lowered variables: code from its categories, and
     /// all the rest as variables.
     fn parts_of_categories(&self, tile: u32) -> TileParts {
-        let own = &self.profile.tiles[tile as usize];
+        let recorded = &self.profile.tiles[tile as usize];
         let mut parts = TileParts::default();
-        for own in &self.profile.categories {
-            parts.add(&own.name, None, own.bytes.get(tile).into());
+        for category in &self.profile.categories {
+            parts.add(&category.name, None, category.bytes.get(tile).into());
         }
-        parts.gaps = own.beyond_variables();
+        parts.gaps = recorded.beyond_variables();
         let rest = parts.total() - parts.variables;
-        parts.variables = own.total.saturating_sub(rest);
+        parts.variables = recorded.total.saturating_sub(rest);
         parts
     }
 
     fn categories(&self, ipu: u32, fullest: u32) -> Vec<CategoryBytes> {
         let range = self.profile.ipus.tiles(ipu);
-        let category = |own: &RecordedCategory| CategoryBytes {
-            name: own.name.clone(),
-            all_tiles: own.bytes.total_of(range.start as u32..range.end as u32),
-            fullest_tile: Some(own.bytes.get(fullest).into()),
+        let category = |category: &RecordedCategory| CategoryBytes {
+            name: category.name.clone(),
+            all_tiles: category
+                .bytes
+                .total_of(range.start as u32..range.end as u32),
+            fullest_tile: Some(category.bytes.get(fullest).into()),
         };
         self.profile.categories.iter().map(category).collect()
     }

@@ -38,9 +38,9 @@ pub(in crate::report) fn lines(fit: &Fit) -> Vec<Sentence> {
     lines
 }
 
-fn over(own: &IpuFit) -> Sentence {
-    let tile = &own.fullest_tile;
-    let line = say(format!("IPU {} does not fit: tile ", own.ipu))
+fn over(ipu: &IpuFit) -> Sentence {
+    let tile = &ipu.fullest_tile;
+    let line = say(format!("IPU {} does not fit: tile ", ipu.ipu))
         .count(tile.tile)
         .text(" has ")
         .amount(tile.bytes);
@@ -51,23 +51,23 @@ fn over(own: &IpuFit) -> Sentence {
     let line = line
         .bytes(tile.limit)
         .text("; ")
-        .count(own.tiles_over)
-        .text(if own.tiles_over == 1 {
+        .count(ipu.tiles_over)
+        .text(if ipu.tiles_over == 1 {
             " tile is over"
         } else {
             " tiles are over"
         });
-    if own.overflowed == 0 {
+    if ipu.overflowed == 0 {
         return line;
     }
     let line = line.text(", with ");
-    let line = line.amount(own.overflowed);
+    let line = line.amount(ipu.overflowed);
     line.text(" beyond the memory of their tiles")
 }
 
-fn nearest(own: &IpuFit) -> Sentence {
-    let tile = &own.fullest_tile;
-    say(format!("IPU {} is nearest to the limit: tile ", own.ipu))
+fn nearest(ipu: &IpuFit) -> Sentence {
+    let tile = &ipu.fullest_tile;
+    say(format!("IPU {} is nearest to the limit: tile ", ipu.ipu))
         .count(tile.tile)
         .text(" has ")
         .amount(tile.bytes)
@@ -104,17 +104,17 @@ pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
 }
 
 /// What of a stage is off.
-fn stage(own: &StageAgainst) -> Sentence {
-    let line = say(format!("stage {} on IPU {}: ", own.stage, own.ipu));
-    let line = match own.difference {
+fn stage(stage: &StageAgainst) -> Sentence {
+    let line = say(format!("stage {} on IPU {}: ", stage.stage, stage.ipu));
+    let line = match stage.difference {
         0 => return line.text("as predicted"),
         difference => more_or_less(line, difference),
     };
     let line = line.text(format!(
         " than predicted ({})",
-        signed_share(own.difference, own.predicted)
+        signed_share(stage.difference, stage.predicted)
     ));
-    match own.worst_part() {
+    match stage.worst_part() {
         Some((part, difference)) => {
             more_or_less(line.text(format!(", most of all {part}: ")), difference)
         }

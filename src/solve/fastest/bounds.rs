@@ -86,14 +86,14 @@ impl Bounds {
             let Some(rest) = self.rests[self.place(stage + 1, end)] else {
                 continue;
             };
-            let own = times.parts(&range, self.stages - 1 - stage);
-            let Some((own, _)) =
-                own.filter(|_| peak(checked, (stage, self.stages), &range).is_some())
+            let parts = times.parts(&range, self.stages - 1 - stage);
+            let Some((parts, _)) =
+                parts.filter(|_| peak(checked, (stage, self.stages), &range).is_some())
             else {
                 continue;
             };
             let first = [(true, false), (false, true), (true, true)];
-            let first = first.map(|(forward, backward)| own.active(forward, backward));
+            let first = first.map(|(forward, backward)| parts.active(forward, backward));
             let busiest = [0, 1, 2].map(|kind| first[kind].max(rest.busiest[kind]));
             let best = found.get_or_insert(Rest { busiest, first });
             if busiest[2] < best.busiest[2] || self.ends[place] == 0 {

@@ -106,13 +106,13 @@ pub(super) fn fastest_within(
             at_least = at_least.or(Some(search.at_least));
         }
     }
-    let own = Rate {
+    let rate = Rate {
         cycles: best.step.cycles,
         micro_batches: best.step.micro_batches,
     };
-    let bound = at_least.filter(|&bound| compare(bound, own).is_lt());
+    let bound = at_least.filter(|&bound| compare(bound, rate).is_lt());
     let proof = StepProof {
-        at_least: bound.map_or(own.cycles, |bound| bound.of(own.micro_batches)),
+        at_least: bound.map_or(rate.cycles, |bound| bound.of(rate.micro_batches)),
         is_optimal: bound.is_none() && is_small,
     };
     let plan = Plan::new(best.stages, checked.layers())?;
@@ -261,14 +261,14 @@ impl<'a> StageSearch<'a> {
     /// The stages so far with one more.
     fn with(&self, begun: &Begun, range: Range<usize>, peak: u64) -> Option<Begun> {
         let stage = begun.stages.len();
-        let (own, out) = self.times.parts(&range, self.stages - 1 - stage)?;
+        let (parts, out) = self.times.parts(&range, self.stages - 1 - stage)?;
         let mut next = begun.clone();
         for (busiest, kind) in next.busiest.iter_mut().zip(&self.kinds) {
             let of_out = |out: Passes| {
                 let last = kind.forward.len() - 1;
                 out.active(kind.forward[last], kind.backward[last])
             };
-            let active = own.active(kind.forward[stage], kind.backward[stage]);
+            let active = parts.active(kind.forward[stage], kind.backward[stage]);
             *busiest = (*busiest).max(active + out.map_or(0, of_out));
         }
         let (before, after) = (
@@ -279,7 +279,7 @@ impl<'a> StageSearch<'a> {
             .sent
             .max(before[0] + after[1])
             .max(before[1] + after[0]);
-        let update = own.update + out.map_or(0, |out| out.update);
+        let update = parts.update + out.map_or(0, |out| out.update);
         next.update = next.update.max(update);
         next.peak = next.peak.max(peak);
         next.stages.push(range);
@@ -310,7 +310,7 @@ impl<'a> StageSearch<'a> {
     }
 
     fn may_be_better(&self, begun: &Begun) -> bool {
-        let own = Rate {
+        let rate = Rate {
             cycles: self.bound(begun),
             micro_batches: self.micro_batches,
         };
@@ -318,7 +318,7 @@ impl<'a> StageSearch<'a> {
             cycles: self.best.step.cycles,
             micro_batches: self.best.step.micro_batches,
         };
-        match compare(own, best) {
+        match compare(rate, best) {
             std::cmp::Ordering::Less => true,
             std::cmp::Ordering::Equal => begun.peak < self.best.peak,
             std::cmp::Ordering::Greater => false,

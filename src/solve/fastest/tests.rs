@@ -33,7 +33,7 @@ impl Timed {
             backward: passes[0].backward / 3,
             ..PassCycles::default()
         };
-        let by_layer: Vec<u64> = passes.iter().map(|own| own.total()).collect();
+        let by_layer: Vec<u64> = passes.iter().map(|pass| pass.total()).collect();
         let cycles = CyclesByLayer {
             source: CycleSource::Estimated,
             exchange_by_layer: vec![0; layers],
@@ -159,17 +159,17 @@ proptest! {
         let (Some(found), Some((step, peak))) = (found, best) else {
             return Ok(());
         };
-        let own = found.score.step.unwrap();
-        prop_assert_eq!((own.cycles, own.micro_batches), (step.cycles, step.micro_batches));
+        let step_of = found.score.step.unwrap();
+        prop_assert_eq!((step_of.cycles, step_of.micro_batches), (step.cycles, step.micro_batches));
         prop_assert_eq!(found.score.peak, peak);
         let proof = found.step.unwrap();
-        prop_assert_eq!(proof, StepProof { at_least: own.cycles, is_optimal: true });
+        prop_assert_eq!(proof, StepProof { at_least: step_of.cycles, is_optimal: true });
 
         // With a few stages tried, what is said to be the least holds.
         let some = fastest_within(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
-        prop_assert!(some.proof.at_least <= own.cycles);
-        prop_assert!(!some.proof.is_optimal || some.proof.at_least == own.cycles);
+        prop_assert!(some.proof.at_least <= step_of.cycles);
+        prop_assert!(!some.proof.is_optimal || some.proof.at_least == step_of.cycles);
         let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();
         let from_peak = fastest_within(&checked, &start.plan, few).unwrap();
         let its = Candidate::new(&checked, from_peak.plan.stages().to_vec()).unwrap().step;
