@@ -41,7 +41,7 @@ use scripts::{SCRIPT, SCRIPT_HASH};
 const STYLE: &str = include_str!("style.css");
 
 /// The SHA-256 of the style, which a test compares.
-const STYLE_HASH: &str = "bO7tIPpCBG/XlodvB/v0oNr1EjNOhN7v03ywpVpKr0I=";
+const STYLE_HASH: &str = "aE2WjIOGXU+nO2jf2zU5el2fMiOCXlR5oY5PCRZPhhM=";
 
 /// How large a page becomes at most by the numbers for the script.
 const MAX_PAGE: usize = 2_400_000;
