@@ -9,7 +9,7 @@ mod plan;
 pub(super) use live_changes::LiveChanges;
 pub use parts::Parts;
 
-use super::pipeline::PlacedStage;
+use super::pipeline::{PHASES, PlacedStage};
 use super::{MemoryModel, Rules};
 use crate::model::EVERYWHERE;
 use peaks::StagePeak;
@@ -22,9 +22,11 @@ use std::ops::Range;
 pub struct StageMemory {
     /// By tile: its bytes. Variables are those of the tile's own peak step.
     pub tiles: Vec<Parts>,
-    /// By tile: the first step at which its variables are most; `None` when
+    /// By tile: the first step at which all its bytes are most; `None` when
     /// the stage has no steps.
     pub peak_steps: Vec<Option<u32>>,
+    /// By tile and phase: what waits for other stages there.
+    pub(super) waiting: Vec<[u64; PHASES]>,
     /// Bytes on the fullest tile when the pipeline restores what it stashed as late
     /// as it can, which its compiler is free to do; `None` where that makes no
     /// difference. With what was learnt.
@@ -172,23 +174,42 @@ impl MemoryModel<'_> {
     ) -> (StageMemory, Option<u64>) {
         let placed = &plan.stages[stage];
         let mut tiles = self.code_of(&placed.positions, plan.with_overhead);
+        let mut steps = Vec::with_capacity(tiles.len());
         let (mut late, mut beside) = (0, 0);
         for (tile, (parts, peaks)) in tiles.iter_mut().zip(peaks).enumerate() {
             let peak = &peaks[stage];
-            let code = parts.total();
-            parts.variables = peak.variables;
-            if plan.with_overhead {
-                parts.overhead += peak.overhead;
-                parts.gaps = self.overhead.gaps(tile, parts.total());
-            }
-            let second = match plan.second {
-                Second::Other => code + peak.second + self.overhead.gaps(tile, code + peak.second),
-                Second::None | Second::Late => parts.total(),
-            };
-            beside = beside.max(second + peak.beside);
+            let code = *parts;
             // Gaps are those of the one-IPU compilation.
-            parts.add(&Parts::of_additions(peak.additions));
-            late = late.max(parts.total() - (peak.variables + peak.overhead) + peak.second);
+            let gaps = |bytes| match plan.with_overhead {
+                true => self.overhead.gaps(tile, bytes),
+                false => 0,
+            };
+            let (most, most_second) = peak.most();
+            let mut highest = None;
+            for (phase, own) in peak.phases.iter().enumerate().filter(|own| plan.has(own.0)) {
+                let mut all = code;
+                all.variables = own.variables;
+                if plan.with_overhead {
+                    all.overhead += own.overhead;
+                    all.gaps = gaps(code.total() + most);
+                }
+                all.add(&Parts::of_additions(&peak.additions, phase));
+                let own_second = all.total() - own.variables + own.second;
+                let own_second = own_second - (all.overhead - code.overhead);
+                late = late.max(own_second);
+                if plan.second == Second::Other {
+                    let bytes = code.total() + own.second + gaps(code.total() + most_second);
+                    beside = beside.max(bytes + peak.beside[phase]);
+                } else {
+                    let layers = all.total() - Parts::of_additions(&peak.additions, phase).total();
+                    beside = beside.max(layers + peak.beside[phase]);
+                }
+                if highest.is_none_or(|(bytes, _)| all.total() > bytes) {
+                    highest = Some((all.total(), own.step));
+                    *parts = all;
+                }
+            }
+            steps.push(highest.map(|(_, step)| step));
         }
         let has_late = plan.second == Second::Late && self.keeps_activations(placed);
         let learnt = match plan.wanted {
@@ -196,7 +217,8 @@ impl MemoryModel<'_> {
             Wanted::Layers => 0,
         };
         let has_steps = plan.has_steps(stage);
-        let step = |peaks: &Vec<StagePeak>| has_steps.then_some(peaks[stage].step);
+        let step = |step: Option<u32>| step.filter(|_| has_steps);
+        let waiting = |peaks: &Vec<StagePeak>| peaks[stage].additions.waiting;
         let with_learnt = |(other, _): &(&MemoryModel<'_>, _)| {
             beside.saturating_add_signed(other.learnt_of(placed))
         };
@@ -204,7 +226,8 @@ impl MemoryModel<'_> {
             late_restores: has_late.then(|| late.saturating_add_signed(learnt)),
             learnt,
             tiles,
-            peak_steps: peaks.iter().map(step).collect(),
+            peak_steps: steps.into_iter().map(step).collect(),
+            waiting: peaks.iter().map(waiting).collect(),
         };
         (memory, plan.other.as_ref().map(with_learnt))
     }
