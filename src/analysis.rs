@@ -22,7 +22,7 @@ use crate::report::{
     Calibration, Detail, Files, Inputs, PageVariables, Peaks, Provenance, Report, printable,
 };
 use crate::saved;
-use crate::search::{SearchRequest, SearchResult, search};
+use crate::search::{SearchRequest, SearchResult, search_states};
 use crate::trust::check_debug;
 use crate::witnesses::judge;
 use anyhow::{Context, Result};
@@ -243,7 +243,7 @@ impl Layers<'_> {
         });
         let memory = memory.learning(learnt.transpose()?);
         let highest = request.highest_limit();
-        let found = search(&memory, &self.placement, request)?;
+        let (memory, found) = search_states(&memory, &self.placement, request, &Progress::new())?;
         self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())
     }
 

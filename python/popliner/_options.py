@@ -90,9 +90,9 @@ class SplitOptions(_OfBoth, total=False):
     Amounts of memory (``mem_per_tile``, ``reserve``) are in bytes on each tile, and
     ``reserve`` also in per cent (``"5%"``); ``pin`` and ``layers_per_ipu`` count IPUs
     and layers. Layers are given by name, ``"In"`` and ``"Out"`` among them.
-    ``max_step_ms`` is in milliseconds, ``ipu_link_bandwidth`` in GB (1,000,000,000
-    bytes) a second; ``micro_batch`` counts samples, ``micro_batches`` and ``replicas``
-    count what they say.
+    ``max_step_ms`` is in milliseconds, ``ipu_link_bandwidth`` and
+    ``streaming_bandwidth`` in GB (1,000,000,000 bytes) a second; ``micro_batch`` counts
+    samples, ``micro_batches`` and ``replicas`` count what they say.
     """
 
     num_ipus: Union[None, int, Literal["auto"]]
@@ -106,11 +106,17 @@ class SplitOptions(_OfBoth, total=False):
     ]
     recompute: Optional[Literal["auto", "none", "stage", "layer"]]
     accumulator: Optional[Literal["as-weight", "float16", "float32"]]
+    optimizer_state: Optional[
+        Literal["auto", "on-chip", "off-chip", "sharded", "sharded-off-chip"]
+    ]
+    accumulators: Optional[Literal["on-chip", "off-chip"]]
+    stash: Optional[Literal["on-chip", "off-chip"]]
     # The time of a step.
     micro_batches: Optional[int]
     micro_batch: Optional[int]
     replicas: Optional[int]
     ipu_link_bandwidth: Union[None, int, float]
+    streaming_bandwidth: Union[None, int, float]
     max_step_ms: Union[None, int, float]
     # The search.
     solver: Optional[Literal["ilp", "greedy"]]

@@ -20,6 +20,7 @@ from ._values import (
     Refusal,
     Stage,
     StageAgainst,
+    Step,
     Sweep,
     SweepRow,
 )
@@ -100,6 +101,8 @@ class SplitReport(Report):
     - ``too_large``: the layers that are alone over the limit
     - ``unplaced``: names of layers that the search gave up on
     - ``refusal``: why nothing fits
+    - ``step``: what a step takes with its number of micro-batches, where the profile has
+      cycles
     - ``sweep``: the best split for each number of IPUs, with ``sweep=True``
     - ``plan``: the whole configurations that fit, with ``plan=True``
     """
@@ -111,6 +114,7 @@ class SplitReport(Report):
     too_large: Tuple[LayerMemory, ...]
     unplaced: Layers
     refusal: Optional[Refusal] = None
+    step: Optional[Step] = None
     sweep: Optional[Sweep] = None
     plan: Optional[Plan] = None
 

@@ -36,6 +36,7 @@ class Parts:
     - ``accumulators``: sums of gradients
     - ``waiting``: tensors that wait for another stage
     - ``passing``: tensors on their way to another stage
+    - ``state``: state of the optimizer that is elsewhere between two updates
     """
 
     variables: Bytes
@@ -49,6 +50,7 @@ class Parts:
     accumulators: Bytes = 0
     waiting: Bytes = 0
     passing: Bytes = 0
+    state: Bytes = 0
 
     def __repr__(self) -> str:
         return _forms.parts(self)
@@ -232,6 +234,11 @@ class PlanRow:
     - ``efficiency``: the part of the step that a pipeline which is always full would
       take, from 0 to 1
     - ``samples_per_second``: samples of all replicas in a second, with ``micro_batch``
+    - ``state``: where the state of the optimizer is, in the words of ``optimizer_state``
+    - ``streamed_bytes``: bytes that a step of one replica loads from elsewhere and
+      stores there
+    - ``lacks_time``: whether the time for these, or for gathering state from replicas,
+      is missing
     """
 
     ipus: int
@@ -250,6 +257,9 @@ class PlanRow:
     milliseconds: Optional[float] = None
     efficiency: Optional[float] = None
     samples_per_second: Optional[float] = None
+    state: str = "on-chip"
+    streamed_bytes: Optional[Bytes] = None
+    lacks_time: bool = False
 
     def __repr__(self) -> str:
         pipeline = f"{_forms.ipus(self.ipus)}, {self.schedule}, recompute {self.recompute}"
@@ -269,6 +279,41 @@ class Plan:
     max_ipus: int
     ipus_tried: Tuple[int, ...]
     rows: Tuple[PlanRow, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: all micro-batches through all stages, and the update of the weights.
+
+    - ``micro_batches``: how many micro-batches the step has
+    - ``cycles``: all its cycles
+    - ``steady_cycles``: cycles that one more micro-batch takes while every stage has work
+    - ``ramp_cycles``: cycles of filling and draining the pipeline beyond that
+    - ``update_cycles``: cycles of the update
+    - ``efficiency``: the part of the step that a pipeline which is always full would
+      take, from 0 to 1
+    - ``slowest_stage``: the number of the stage with the most cycles, from 0
+    - ``is_within``: whether it takes no more than ``max_step_ms``
+    - ``copy_cycles``: cycles of copies between IPUs, where the clock is known
+    - ``milliseconds``: the time of the step in milliseconds, where the clock is known
+    - ``samples_per_second``: samples of all replicas in a second, with ``micro_batch``
+    - ``streamed_bytes``: bytes that are loaded from elsewhere and stored there
+    - ``streaming_is_counted``: whether the time for these is among ``cycles``
+    """
+
+    micro_batches: int
+    cycles: int
+    steady_cycles: int
+    ramp_cycles: int
+    update_cycles: int
+    efficiency: float
+    slowest_stage: int
+    is_within: bool
+    copy_cycles: Optional[int] = None
+    milliseconds: Optional[float] = None
+    samples_per_second: Optional[float] = None
+    streamed_bytes: Optional[Bytes] = None
+    streaming_is_counted: Optional[bool] = None
 
 
 @dataclass(frozen=True)

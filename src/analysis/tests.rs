@@ -3,6 +3,7 @@ use crate::memory::{Learnt, PlacedStage};
 use crate::report::terminal::{self, TextStyle};
 use crate::report::{Part, RefusalReason, Stage, Units, html, markdown, write_csv};
 use crate::search::IpuCount;
+use crate::search::search;
 use crate::solve::Plan;
 use std::fs;
 use std::ops::Range;

@@ -25,7 +25,7 @@ use crate::message::Warning;
 use crate::parallel;
 use crate::progress::{Progress, Unit};
 use crate::report::{Detail, printable};
-use crate::search::{SearchError, SearchRequest, SearchResult, search_with};
+use crate::search::{SearchError, SearchRequest, SearchResult, search_states};
 use crate::solve::{Limits, SolveError, lp};
 use anyhow::{Context, Result};
 use cli::Command;
@@ -185,12 +185,16 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let memory = memory.with_context(|| shown(&options.profile))?;
     let positions = &layers.placement.positions;
     let learnt = request::learnt(options, calibration, (model, positions), pipeline)?;
-    let memory = ManuallyDrop::new(memory.learning(learnt));
+    let memory = memory.learning(learnt);
     if let Some(warning) = request.as_ref().and_then(|_| memory.recording_warning()) {
         messages.warning(None, &warning);
     }
     let found = request.map(|request| find(options, request, &layers, &memory, messages));
-    let found = found.transpose()?;
+    let (memory, found) = match found.transpose()? {
+        Some((memory, found)) => (memory, Some(found)),
+        None => (memory, None),
+    };
+    let memory = ManuallyDrop::new(memory);
     let lp = integer_program(options, &layers, found.as_ref())?;
     let of_updates = found
         .as_ref()
@@ -251,15 +255,16 @@ fn refuse_idle(options: &Options, messages: Messages) -> Result<()> {
     }
 }
 
-/// Answers the request.
-fn find(
+/// Answers the request, with the model whose state of the optimizer is where the answer has
+/// it.
+fn find<'a>(
     options: &Options,
     request: SearchRequest,
     layers: &Layers<'_>,
-    memory: &MemoryModel<'_>,
+    memory: &MemoryModel<'a>,
     messages: Messages,
-) -> Result<SearchResult> {
-    let work = |progress: &Progress| search_with(memory, &layers.placement, request, progress);
+) -> Result<(MemoryModel<'a>, SearchResult)> {
+    let work = |progress: &Progress| search_states(memory, &layers.placement, request, progress);
     messages.while_showing(work).map_err(|error| match error {
         // Constraints or weights that contradict each other are wrong usage.
         SearchError::Solve(

@@ -4,7 +4,7 @@ use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
 use super::{Options, layers, refused, usage};
 use crate::analysis::{Layers, shown};
-use crate::memory::{Accumulator, Learnt, Pipeline, Schedule};
+use crate::memory::{Accumulator, Learnt, Pipeline, Schedule, StatePlace, Storage};
 use crate::model::{Model, NoCycles, Positions, Rules};
 use crate::report::Calibration;
 use crate::search::{IpuCount, SearchRequest, Solver};
@@ -78,6 +78,9 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
             ),
             (asked.recompute.is_some(), "--recompute"),
             (asked.accumulator != Accumulator::default(), "--accumulator"),
+            (options.optimizer_state.is_some(), "--optimizer-state"),
+            (asked.accumulators != Storage::OnChip, "--accumulators"),
+            (asked.stash != Storage::OnChip, "--stash"),
         ];
         return match asked.into_iter().find(|&(is_asked, _)| is_asked) {
             Some((_, option)) => Err(usage(format!(
@@ -90,7 +93,36 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
     if !options.wants_search() {
         return Ok(Pipeline::default());
     }
-    Ok(asked.choose(model))
+    let chosen = asked.choose(model);
+    // A plan has as many replicas as there are IPUs for.
+    let chosen = match options.plan && chosen.state.is_sharded() {
+        true => chosen.with_state(StatePlace::OnChip, 1),
+        false => chosen,
+    };
+    refuse_impossible(chosen)?;
+    Ok(chosen)
+}
+
+/// Refuses what no framework can do.
+fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
+    let Pipeline {
+        schedule, state, ..
+    } = pipeline;
+    if state.is_sharded() && pipeline.replicas < 2 {
+        return Err(usage(format!(
+            "--optimizer-state {state}: one replica has all of the state; give --replicas with 2 or \
+             more, or take off-chip"
+        )));
+    }
+    let is_tensorflow = matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved);
+    if pipeline.stash == Storage::OffChip && !is_tensorflow {
+        return Err(usage(format!(
+            "--stash off-chip: the pipeline with schedule {schedule} keeps its stash on the chip, and \
+             only those of TensorFlow (tf-grouped, tf-interleaved) can have it elsewhere; leave it \
+             out"
+        )));
+    }
+    Ok(())
 }
 
 /// What was learnt from a compilation, for the stages of a model with these layers.

@@ -26,6 +26,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod update;
 mod uses;
 
 pub use crate::model::Rules;
@@ -36,15 +37,19 @@ pub use layer_spans::LayerSpan;
 pub use learnt::Learnt;
 pub use one_stage::contradiction;
 pub use overhead::Overhead;
-pub use pipeline::{Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule};
-pub use stage::{Parts, StageMemory};
+pub use pipeline::{
+    Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace, Storage,
+};
+pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
+pub use update::Streamed;
 
 use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces};
 use code::CodeItem;
 use pipeline::{Flows, LivesAgain, PHASES, Reruns};
 use std::ops::Range;
 use std::sync::Arc;
+use update::UpdatePhase;
 use uses::CountedUses;
 
 /// A model with its places, ready to compute the memory of stages.
@@ -59,6 +64,9 @@ pub struct MemoryModel<'a> {
     overhead: Arc<Overhead>,
     /// What a pipeline adds; `None` without one.
     flows: Option<Flows>,
+    pipeline: Pipeline,
+    /// What is away in the passes; `None` where nothing is.
+    update: Option<Arc<UpdatePhase>>,
     /// What is added to each stage; `None` when nothing was learnt.
     learnt: Option<Arc<Learnt>>,
     /// By position: first and last step of its operations, inclusive.
@@ -90,6 +98,8 @@ impl<'a> MemoryModel<'a> {
             code: code.into(),
             overhead: overhead.into(),
             flows: None,
+            pipeline: Pipeline::default(),
+            update: None,
             learnt: None,
             windows: windows(model, placement),
             uses: CountedUses::new(model, placement),
@@ -104,7 +114,12 @@ impl<'a> MemoryModel<'a> {
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Result<Self, TooManyPlaces> {
         let (model, placement) = (self.model, self.placement);
         let mut own = self.clone();
-        if !pipeline.is_on() || self.rules != Rules::Full {
+        own.pipeline = match self.rules {
+            Rules::Classic => Pipeline::default(),
+            Rules::Full => pipeline.in_effect(),
+        };
+        own.update = UpdatePhase::new(model, placement, own.pipeline)?.map(Arc::new);
+        if !own.pipeline.is_on() {
             own.flows = None;
             return Ok(own);
         }
@@ -139,9 +154,7 @@ impl<'a> MemoryModel<'a> {
 
     /// The pipeline that stages are part of.
     pub fn pipeline(&self) -> Pipeline {
-        self.flows
-            .as_ref()
-            .map_or(Pipeline::default(), |flows| flows.pipeline())
+        self.pipeline
     }
 
     /// How many more copies of what it stashes a stage keeps, and the forward
@@ -201,6 +214,9 @@ impl<'a> MemoryModel<'a> {
         number: u32,
         mut visit: impl FnMut(PlaceSet, Option<&'b [(u32, u32)]>),
     ) {
+        if self.is_away(number) {
+            return;
+        }
         let counted = self.uses.known(number).counted;
         let Some(again) = self.again(number) else {
             return visit(counted, self.live_ranges(number));
@@ -238,6 +254,17 @@ impl<'a> MemoryModel<'a> {
 
     fn all_steps(&self) -> Option<(u32, u32)> {
         Some((0, self.model.steps().checked_sub(1)?))
+    }
+
+    /// What the variables of a use of data are called, by its label or else its set.
+    fn label_of_use(&self, number: u32) -> u32 {
+        let set = self.model.variables.uses().get(number as usize);
+        let set = set.map_or(0, |own| own.set);
+        let sets = &self.model.use_sets;
+        match sets.label(set) {
+            0 => u32::MAX - set,
+            label => label,
+        }
     }
 
     /// Where a variable with this use set counts.

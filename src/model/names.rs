@@ -270,7 +270,7 @@ fn components(name: &str) -> impl Iterator<Item = &str> {
 }
 
 /// `ai.onnx.Add:6` is of type `Add`.
-fn op_type(opid: &str) -> &str {
+pub(super) fn op_type(opid: &str) -> &str {
     let without_version = opid.split(':').next().unwrap_or(opid);
     without_version
         .rsplit('.')

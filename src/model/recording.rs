@@ -1,6 +1,7 @@
 //! How the profile was recorded, as far as a pipeline depends on it (docs/model.md,
 //! "Passes").
 
+use super::names::op_type;
 use super::operations::Found;
 use super::walk::NO_CALL as NO_PATH;
 use super::{Label, Operation, Pass};
@@ -67,6 +68,10 @@ pub struct Recording {
     pub recomputes: bool,
     /// Are there operations that mark checkpoints for that?
     pub has_checkpoints: bool,
+    /// Are tensors loaded from memory outside the IPUs, as the state of the optimizer is?
+    pub loads_state: bool,
+    /// Are tensors gathered from several replicas?
+    pub gathers_state: bool,
 }
 
 /// What names PopART and TensorFlow give to what sums up gradients.
@@ -74,6 +79,11 @@ const POPART_ACCUMULATOR: &str = "Accum___";
 const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
 /// The part of the program that runs once for all micro-batches.
 const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
+/// The operation of PopART that loads from memory outside the IPUs, and what its tensors, and
+/// those of a gather from replicas, end with.
+const REMOTE_LOAD: &str = "RemoteLoad";
+const LOADED_END: &str = "__l0";
+const GATHERED_END: &str = "__g0";
 /// What the name of an operation begins with that marks a checkpoint.
 const CHECKPOINT: &str = "Checkpoint";
 
@@ -93,6 +103,11 @@ impl Recording {
             let name = label.weight_name();
             name.starts_with(POPART_ACCUMULATOR) || name.ends_with(TENSORFLOW_ACCUMULATOR)
         };
+        let ends = |end| {
+            labels
+                .iter()
+                .any(|label| label.weight_name().ends_with(end))
+        };
         // What the compiler makes may stand anywhere.
         let runs_twice =
             |own: &Operation| own.pass == Pass::Both && !own.is_nested && !own.is_anonymous;
@@ -104,6 +119,9 @@ impl Recording {
             recomputes: texts(Field::Recompute).next().is_some()
                 || operations.iter().any(runs_twice),
             has_checkpoints: operations.iter().any(marks),
+            loads_state: texts(Field::Opid).any(|opid| op_type(opid).starts_with(REMOTE_LOAD))
+                || ends(LOADED_END),
+            gathers_state: ends(GATHERED_END),
         }
     }
 }

@@ -76,7 +76,9 @@ pub use layer_list::layer_list;
 pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use markdown::text as markdown;
-pub use pipeline::{PipelineAlternative, PipelineFacts, StagePipeline, StashedVariable};
+pub use pipeline::{
+    PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate, StashedVariable,
+};
 pub use plan::{PlanFacts, PlanRow, table as plan_table};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{

@@ -1,13 +1,13 @@
 //! The pipeline that stages are weighed for, and what others would need.
 
 use super::LayerNames;
-use crate::memory::{Accumulator, Pipeline, Recompute, Schedule};
+use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace, Storage};
 use crate::model::Framework;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The pipeline, what it was chosen by, and what others would need.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineFacts {
     /// The order in which stages work on micro-batches; `none` weighs them as
     /// parts of the one-IPU compilation.
@@ -16,6 +16,32 @@ pub struct PipelineFacts {
     pub recompute: Recompute,
     /// The elements of what sums up gradients.
     pub accumulator: Accumulator,
+    /// Where the state of the optimizer is between two updates.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state: StatePlace,
+    /// Where accumulators are between two micro-batches.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub accumulators: Storage,
+    /// Where copies for the micro-batches that are under way are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stash: Storage,
+    /// How many replicas there are where the state is not on the chip; else absent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub replicas: u64,
+    /// Was the place of the state chosen as the first where the model fits?
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state_is_first_fit: bool,
+    /// Bytes of the state that is not on the chip, over all tiles of all stages, without what
+    /// replicas share; absent where all is on the chip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_bytes: Option<u64>,
+    /// Was the profile recorded with tensors that are loaded from outside the IPUs, as state of
+    /// the optimizer is? Then it has them only while they are used.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub recorded_state_off_chip: bool,
+    /// The same with tensors that are gathered from several replicas.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub recorded_state_sharded: bool,
     /// Was the schedule left to the framework of the model?
     pub schedule_by_default: bool,
     /// The same for recomputation.
@@ -39,8 +65,13 @@ pub struct PipelineFacts {
     pub alternatives: Vec<PipelineAlternative>,
 }
 
+/// Is it left out of JSON?
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// The best split in another pipeline.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineAlternative {
     /// Its schedule.
     pub schedule: Schedule,
@@ -56,6 +87,19 @@ pub struct PipelineAlternative {
     pub change: i64,
     /// The layers of each stage of that split.
     pub stages: Vec<LayerNames>,
+    /// Where the state of the optimizer is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state: StatePlace,
+    /// The time of a step of that split, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub milliseconds: Option<f64>,
+    /// The micro-batches of that step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batches: Option<u64>,
+    /// Bytes that it loads from outside the IPUs and stores there, whose time is not among
+    /// that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streamed_bytes: Option<u64>,
 }
 
 impl PipelineFacts {
@@ -65,6 +109,10 @@ impl PipelineFacts {
             schedule: self.schedule,
             recompute: self.recompute,
             accumulator: self.accumulator,
+            state: self.state,
+            accumulators: self.accumulators,
+            stash: self.stash,
+            replicas: self.replicas,
         }
     }
 
@@ -88,6 +136,31 @@ pub struct StagePipeline {
     /// copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stashed: Vec<StashedVariable>,
+    /// The update, where the state of the optimizer is not on the chip in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<StageUpdate>,
+}
+
+/// What a stage takes in the update of the weight that takes the most, on the tile where that
+/// is most in all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StageUpdate {
+    /// The tile.
+    pub tile: u32,
+    /// All its bytes then, with landing pads for all state of the weight.
+    pub bytes: u64,
+    /// The same with a pad for one tensor of state at a time, which the compiler may get by
+    /// with.
+    pub at_least: u64,
+    /// The bytes on the fullest tile in the passes, without the state.
+    pub in_passes: u64,
+    /// What of `bytes` is there for this update: state that is loaded, pads, what is gathered
+    /// and what the update makes.
+    pub taken: u64,
+    /// The weights that it updates, as far as they have names.
+    pub weights: Vec<String>,
+    /// Does the update take more than the passes?
+    pub decides: bool,
 }
 
 /// A variable of which a stage keeps copies.

@@ -6,7 +6,7 @@ use super::step::three_digits;
 use super::table::{Cell, ForPeople, Table};
 use super::text::ipus;
 use super::{LayerNames, Report};
-use crate::memory::{Pipeline, Recompute, Schedule};
+use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::wording::listed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,19 @@ pub struct PlanRow {
     pub schedule: Schedule,
     /// What is recomputed.
     pub recompute: Recompute,
+    /// Where the state of the optimizer is; where it is shared out, by as many replicas as
+    /// there are IPUs for.
+    #[serde(default)]
+    pub state: StatePlace,
+    /// Bytes that a step of one replica loads from memory outside the IPUs and stores there;
+    /// `null` where all is on the chip, or without cycles.
+    #[serde(default)]
+    pub streamed_bytes: Option<u64>,
+    /// Are there things whose time is not known and not among the cycles: state that is
+    /// loaded without `--streaming-bandwidth`, or gathered from replicas? Such rows come after
+    /// the others, which they are not compared with.
+    #[serde(default)]
+    pub lacks_time: bool,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
     /// The stage that leaves the least free of its limit.
@@ -73,7 +86,7 @@ pub struct PlanRow {
     pub command: String,
 }
 
-const PLAN: [Field<PlanRow>; 14] = fields![PlanRow;
+const PLAN: [Field<PlanRow>; 16] = fields![PlanRow;
     Always "IPUs" Count (.ipus),
     Always "Replicas" Count (.replicas),
     Always "Schedule" Text (|own, _, _| own.schedule.to_string().into()),
@@ -88,9 +101,11 @@ const PLAN: [Field<PlanRow>; 14] = fields![PlanRow;
     Always "In time" Text (.is_within),
     Always "Layers of each stage" Layers (.stages),
     Always "Command" Text (.command),
+    Always "Optimizer state" Text (|own, _, _| own.state.to_string().into()),
+    Always "Streamed" Bytes (.streamed_bytes),
 ];
 
-const PLAN_FOR_PEOPLE: [ForPeople; 13] = [
+const PLAN_FOR_PEOPLE: [ForPeople; 15] = [
     ("IPUs", true),
     ("Replicas", false),
     ("Schedule", true),
@@ -104,12 +119,23 @@ const PLAN_FOR_PEOPLE: [ForPeople; 13] = [
     ("Samples a second", false),
     ("In time", false),
     ("Layers of each stage", true),
+    ("Optimizer state", true),
+    ("Streamed", true),
 ];
+
+/// How many of these, at the end, are about state that is elsewhere.
+const OF_STATE: usize = 2;
 
 /// A row for each configuration.
 pub fn table(report: &Report) -> Table {
+    let mut rows = report.plan.iter().flat_map(|plan| &plan.rows);
+    let is_elsewhere = rows.any(|row| row.state != StatePlace::OnChip);
+    let for_people = match is_elsewhere {
+        true => &PLAN_FOR_PEOPLE[..],
+        false => &PLAN_FOR_PEOPLE[..PLAN_FOR_PEOPLE.len() - OF_STATE],
+    };
     Table {
-        for_people: &PLAN_FOR_PEOPLE,
+        for_people,
         ..Table::of("plan", &[&PLAN], report, items!(report, plan?.rows))
     }
 }
@@ -138,7 +164,33 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
              \"profiler.includeCycleEstimates\":\"true\", or run the model",
         ));
     }
+    lines.extend(apart(plan));
     lines
+}
+
+/// Which rows are not compared with the others, and why.
+fn apart(plan: &PlanFacts) -> Option<Sentence> {
+    let rows = || plan.rows.iter().filter(|own| own.lacks_time);
+    let count = rows().count();
+    let is_sharded = rows().any(|own| own.state.is_sharded());
+    let is_streamed = rows().any(|own| own.streamed_bytes.is_some());
+    let mut why = Vec::new();
+    if is_streamed {
+        why.push("loading and storing state, for which --streaming-bandwidth is needed");
+    }
+    if is_sharded {
+        why.push("gathering state from replicas");
+    }
+    (count > 0 && !why.is_empty()).then(|| {
+        say(format!(
+            "the last {}, not compared with others: not counted is the time of {}",
+            match count {
+                1 => "row has optimizer state elsewhere".to_string(),
+                count => format!("{count} rows have optimizer state elsewhere"),
+            },
+            why.join(", and that of ")
+        ))
+    })
 }
 
 /// The stage with the most memory, the slowest one, and what a step takes.
@@ -185,11 +237,14 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
         .pipelines_tried
         .iter()
         .map(|own| own.recompute.to_string());
+    let states = plan.pipelines_tried.iter();
+    let states = states.map(|own| own.state.to_string());
     Some(say(format!(
-        "tried: {numbers} IPUs, schedule {}, recompute {}; not tried: optimizer state off-chip or \
-         sharded, accumulators off-chip, checkpoints of single layers, other micro-batches",
+        "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: other places for \
+         accumulators and stash, checkpoints of single layers, other micro-batches",
         schedules.join(", "),
-        distinct(recomputations).join(", ")
+        distinct(recomputations).join(", "),
+        distinct(states).join(", ")
     )))
 }
 

@@ -71,7 +71,7 @@ pub struct LayerMemory {
 }
 
 /// Cycles of layers and stages, as far as the profile knows them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
     /// Where the cycles come from.
     pub source: ExecutionSource,
@@ -105,12 +105,15 @@ pub enum ExecutionSource {
 }
 
 /// The cycles of one layer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerCycles {
     /// The layer.
     pub name: Option<String>,
     /// Its cycles.
     pub cycles: u64,
+    /// Their time, where the profile has the clock of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub milliseconds: Option<f64>,
     /// The part of them that exchanges between tiles take, the rest being of compute
     /// sets; left out in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +124,7 @@ pub struct LayerCycles {
 }
 
 /// The cycles of one stage.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageCycles {
     /// The stage.
     pub stage: u32,
@@ -131,6 +134,9 @@ pub struct StageCycles {
     /// update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batch_cycles: Option<u64>,
+    /// Their time, where the profile has the clock of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batch_milliseconds: Option<f64>,
     /// The part of them that exchanges between tiles take, the rest being of compute
     /// sets; left out in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]

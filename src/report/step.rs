@@ -31,6 +31,13 @@ pub struct StepFacts {
     /// Those of copies between IPUs; `null` where the clock is not known, and then
     /// `cycles` has none.
     pub copy_cycles: Option<u64>,
+    /// Bytes that are loaded from memory outside the IPUs and stored there in the step, on all
+    /// IPUs of a replica; absent where all is on the chip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streamed_bytes: Option<u64>,
+    /// Is the time for them among `cycles`? Not without a bandwidth (`--streaming-bandwidth`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streaming_is_counted: Option<bool>,
     /// The stage that takes the most cycles for a micro-batch; the first of several.
     pub slowest_stage: u32,
     /// The part of the step that a pipeline which is always full would take.
@@ -71,6 +78,7 @@ impl StepFacts {
             (None, Some(best)) => best.step,
             _ => None,
         };
+        let streamed = Some(narrow(step.streamed)).filter(|&own| own > 0);
         Some(Self {
             micro_batches: step.micro_batches,
             micro_batches_by_default: options.micro_batches.is_none(),
@@ -81,6 +89,9 @@ impl StepFacts {
             ramp_cycles: narrow(step.ramps),
             update_cycles: narrow(step.update),
             copy_cycles: step.copies.map(narrow),
+            streamed_bytes: streamed,
+            streaming_is_counted: streamed
+                .map(|_| options.streaming_bandwidth.is_some() && clock.is_some()),
             slowest_stage: slowest(times, stages) as u32,
             efficiency: efficiency(&step),
             milliseconds: seconds.map(|own| own * 1e3),
@@ -141,6 +152,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     let mut lines = vec![time(step)];
     let stages = report.split.as_ref().map_or(0, |split| split.stages.len());
     lines.extend((stages > 1).then(|| made_up_of(step)));
+    lines.extend(streaming(step));
     if let Some(least) = step.at_least_cycles.filter(|&least| least < step.cycles) {
         lines.push(
             say("not all splits could be tried: no step takes less than ")
@@ -201,6 +213,22 @@ fn made_up_of(step: &StepFacts) -> Sentence {
         0 => line,
         update => line.text(format!(", the update {}", share(update))),
     }
+}
+
+/// What is loaded from elsewhere, and whether its time is counted.
+fn streaming(step: &StepFacts) -> Option<Sentence> {
+    let bytes = step.streamed_bytes?;
+    let line = match step.streaming_is_counted {
+        Some(true) => say("with the time to load and store "),
+        _ => say("plus the time to load and store "),
+    };
+    let line = line.amount(bytes).text(" outside the IPUs");
+    Some(match step.streaming_is_counted {
+        Some(true) => line,
+        _ => line
+            .text(", which is not known: give ")
+            .code("--streaming-bandwidth"),
+    })
 }
 
 /// Three significant digits at least, and no more than three decimals.

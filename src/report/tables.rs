@@ -36,7 +36,7 @@ const STAGES: [Field<Stage>; 9] = fields![Stage;
 
 const STAGE_PARTS: [Field<Stage>; 7] = parts!(Stage, fullest_tile.parts);
 
-const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
+const MORE_OF_STAGES: [Field<Stage>; 17] = fields![Stage;
     Always "Peak step" Count (.fullest_tile.peak_step),
     Always "Median tile" Bytes (.tiles.median),
     Always "95th percentile tile" Bytes (.tiles.percentile_95),
@@ -51,11 +51,12 @@ const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
     OnePercent "Accumulators" Bytes (.fullest_tile.parts.accumulators),
     OnePercent "Waiting" Bytes (.fullest_tile.parts.waiting),
     OnePercent "Passing through" Bytes (.fullest_tile.parts.passing),
+    NotZeroAnywhere "Optimizer state" Bytes (.fullest_tile.parts.state),
     NotZeroAnywhere "Learnt" Change (.fullest_tile.learnt),
     ForPeople "Time" Count (|own, report, _| stage_time(own, report).into()),
 ];
 
-const STAGES_FOR_PEOPLE: [ForPeople; 11] = [
+const STAGES_FOR_PEOPLE: [ForPeople; 12] = [
     ("Stage", true),
     ("Layers", true),
     ("Peak memory", true),
@@ -65,6 +66,7 @@ const STAGES_FOR_PEOPLE: [ForPeople; 11] = [
     ("Accumulators", true),
     ("Waiting", true),
     ("Passing through", true),
+    ("Optimizer state", true),
     ("Learnt", true),
     ("Median tile", false),
 ];

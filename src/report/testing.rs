@@ -1,7 +1,7 @@
 //! A small report for tests of the forms.
 
 use super::*;
-use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule};
+use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::{Framework, PassCycles};
 use std::ops::Range;
 
@@ -74,6 +74,7 @@ fn stage(
                 bytes: 100,
                 layers: vec![Some("0".into()), Some("1".into())],
             }],
+            update: None,
         }),
         peak_variables: Some(variables(stage, bytes)),
     }
@@ -129,7 +130,9 @@ fn pipeline() -> PipelineFacts {
             fullest_tile_bytes: 500_000,
             change: -800_024,
             stages: vec![vec![None, Some("0".into())], vec![Some("1".into())]],
+            ..PipelineAlternative::default()
         }],
+        ..PipelineFacts::default()
     }
 }
 
@@ -481,6 +484,9 @@ fn plan() -> PlanFacts {
         replicas: 4 / ipus,
         schedule: Schedule::Popart,
         recompute: Recompute::Stage,
+        state: StatePlace::OnChip,
+        streamed_bytes: None,
+        lacks_time: false,
         fullest_tile_bytes: 400_000 / u64::from(ipus),
         limit: 638_976,
         free: 38_976,
@@ -518,6 +524,8 @@ fn step() -> StepFacts {
         ramp_cycles: 830,
         update_cycles: 100,
         copy_cycles: Some(300),
+        streamed_bytes: None,
+        streaming_is_counted: None,
         slowest_stage: 1,
         efficiency: 0.59,
         milliseconds: Some(0.003),
@@ -532,6 +540,7 @@ fn execution() -> Execution {
     let layer = |name: Option<&str>, cycles, exchange| LayerCycles {
         name: name.map(String::from),
         cycles,
+        milliseconds: None,
         exchange: Some(exchange),
         passes: Some(PassCycles {
             forward: cycles - cycles / 4,
@@ -543,6 +552,7 @@ fn execution() -> Execution {
         stage,
         cycles,
         micro_batch_cycles: Some(cycles + cycles / 2),
+        micro_batch_milliseconds: None,
         exchange: Some(exchange),
         passes: Some(PassCycles {
             forward: cycles / 2,
@@ -587,7 +597,10 @@ pub(super) fn hostile(name: &str) -> Report {
         let own = value.pointer_mut(pipeline).unwrap();
         own["schedule"] = "popart".into();
         own["recompute"] = "stage".into();
+        own["state"] = "on-chip".into();
     }
+    value["plan"]["pipelines_tried"][0]["accumulators"] = "on-chip".into();
+    value["plan"]["pipelines_tried"][0]["stash"] = "on-chip".into();
     value["pipeline"]["accumulator"] = "as-weight".into();
     value["plan"]["pipelines_tried"][0]["accumulator"] = "as-weight".into();
     value["pipeline"]["framework"] = "popart".into();

@@ -1,7 +1,7 @@
 //! What other pipelines would need (`--recompute`, `--schedule`).
 
 use super::{CostedRequest, MOST_STAGES, SearchError, rough};
-use crate::memory::{Learnt, MemoryModel, Pipeline, RangeCosts, Recompute};
+use crate::memory::{Learnt, MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
 use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
 use crate::time::StageTimes;
@@ -104,14 +104,22 @@ pub(super) fn compute_costs(
     Ok(())
 }
 
-/// Answers `costed` in each of `others`, whose costs are known.
+/// Answers `costed` in each of `others`, whose costs are known. Where nothing fits, what
+/// differs in the same as one that fits is left out.
 pub(super) fn find(
     others: Vec<OtherPipeline<'_>>,
     costed: &CostedRequest,
+    (own, is_refused): (Pipeline, bool),
     progress: &Progress,
 ) -> Result<Vec<Alternative>, SearchError> {
-    let mut found = Vec::new();
+    let mut found: Vec<Alternative> = Vec::new();
+    let knob = |other: Pipeline| (other.state != own.state, other.schedule != own.schedule);
     for mut other in others {
+        let fitting = found.iter().filter(|before| is_refused && before.fits);
+        let mut fitting = fitting.map(|before| knob(before.pipeline));
+        if fitting.any(|before| before == knob(other.pipeline())) {
+            continue;
+        }
         let solution = other.solve(costed, progress)?;
         found.extend(solution.map(|(fits, solution)| Alternative {
             pipeline: other.memory.pipeline(),
@@ -136,12 +144,30 @@ pub(super) fn others<'a>(
         }
         Ok(other)
     };
-    memory
-        .pipeline()
-        .alternatives()
-        .into_iter()
-        .map(other)
-        .collect()
+    let own = memory.pipeline();
+    let states = other_states(costed, memory)?.into_iter();
+    let states = states.map(|state| own.with_state(state, costed.request.pipeline.replicas));
+    states.chain(own.alternatives()).map(other).collect()
+}
+
+/// Where the state of the optimizer may be instead: nowhere else if it is not on the chip, or
+/// all places were tried.
+fn other_states(
+    costed: &CostedRequest,
+    memory: &MemoryModel<'_>,
+) -> Result<Vec<StatePlace>, SearchError> {
+    let asked = costed.request.pipeline;
+    let is_on_chip = memory.pipeline().state == StatePlace::OnChip;
+    if !is_on_chip || asked.tries_states || !memory.is_training() || !memory.pipeline().is_on() {
+        return Ok(Vec::new());
+    }
+    if memory.streamed()?.state.iter().all(|&own| own == 0) {
+        return Ok(Vec::new());
+    }
+    Ok(match asked.replicas {
+        0 | 1 => vec![StatePlace::OffChip],
+        _ => vec![StatePlace::Sharded, StatePlace::OffChip],
+    })
 }
 
 /// The model of a pipeline that computes nothing again; `None` where nothing is.
@@ -158,7 +184,7 @@ pub(super) fn without_recomputation<'a>(
 }
 
 /// The model in another pipeline, of which no stage was compiled.
-fn in_other<'a>(
+pub(super) fn in_other<'a>(
     memory: &MemoryModel<'a>,
     pipeline: Pipeline,
 ) -> Result<MemoryModel<'a>, SearchError> {

@@ -3,12 +3,14 @@
 
 use super::alternatives::{OtherPipeline, compute_costs};
 use super::{CostedRequest, SearchError, free_bytes};
-use crate::memory::{MemoryModel, Pipeline, Recompute};
+use crate::memory::{MemoryModel, Pipeline, Recompute, StatePlace};
 use crate::model::Framework;
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, Fitting, Goal, Problem};
 use crate::time::StageTimes;
 
+/// How many numbers of ranges are kept at a time, of 8 bytes each.
+const MAX_NUMBERS: usize = 1 << 25;
 /// How many configurations of one number of IPUs are kept.
 const MAX_OF_NUMBER: usize = 8;
 
@@ -39,50 +41,83 @@ pub(super) fn front(
     progress: &Progress,
 ) -> Result<Front, SearchError> {
     let ipus = costed.ipus;
-    let pipelines = pipelines(costed, memory);
+    let numbers = numbers(memory.framework(), ipus);
+    let pipelines = pipelines(costed, memory, (&numbers, ipus))?;
     // The same for all: what fills and drains a pipeline is shared by as many.
     let of_pipeline = |&own: &Pipeline| Some(costed.times.as_ref()?.in_pipeline(own));
     let most = pipelines.iter().filter_map(of_pipeline);
     let micro_batches = most.map(|own| own.micro_batches(ipus)).max();
-    let limit = costed.request.highest_limit();
-    let others = pipelines
-        .iter()
-        .map(|&own| OtherPipeline::new(memory, own, limit));
-    let mut others: Vec<OtherPipeline<'_>> = others.collect::<Result<_, _>>()?;
-    compute_costs(&mut others, costed, progress)?;
-    let numbers = numbers(memory.framework(), ipus);
-    let task = progress.begin("trying configurations", Unit::Rows, others.len() as u64);
     let mut found = Vec::new();
-    for other in &others {
-        let times = of_pipeline(&other.pipeline()).map(|own| own.with(micro_batches));
-        let problem = Problem {
-            costs: other.costs(),
-            times: times.as_ref(),
-            ipus: ipus.min(costed.cut_bytes.len() + 1),
-            limits: solve::Limits::new(&costed.request.limits).first(ipus),
-            goal: if times.is_some() {
-                Goal::Time
-            } else {
-                Goal::Peak
-            },
-            ..costed.problem()
-        };
-        let splits = solve::fitting(&problem, &numbers)?;
-        found.extend(splits.into_iter().map(|split| Configuration {
-            pipeline: other.pipeline(),
-            replicas: ipus / split.plan.stages().len().max(1),
-            times: times.clone(),
-            fullest_stage: fullest_stage(&problem, &split),
-            split,
-        }));
-        task.add(1);
+    for some in pipelines.chunks(at_once(costed)) {
+        let limit = costed.request.highest_limit();
+        let others = some
+            .iter()
+            .map(|&own| OtherPipeline::new(memory, own, limit));
+        let mut others: Vec<OtherPipeline<'_>> = others.collect::<Result<_, _>>()?;
+        compute_costs(&mut others, costed, progress)?;
+        let task = progress.begin("trying configurations", Unit::Rows, others.len() as u64);
+        for other in &others {
+            let times = of_pipeline(&other.pipeline()).map(|own| own.with(micro_batches));
+            found.extend(of_costs(costed, other, times, (&numbers, ipus))?);
+            task.add(1);
+        }
     }
+    // Those whose time is not known in full stand apart, behind the others.
+    let is_apart = |own: &Configuration| own.lacks_time(costed.request.step.streaming_bandwidth);
+    let (apart, known): (Vec<_>, Vec<_>) = found.into_iter().partition(is_apart);
+    let mut configurations = best_of(known);
+    configurations.extend(best_of(apart));
     Ok(Front {
-        configurations: best_of(found),
+        configurations,
         ipus,
         numbers,
         pipelines,
     })
+}
+
+/// How many pipelines are computed in one pass over the tiles: as many as there is room for.
+fn at_once(costed: &CostedRequest) -> usize {
+    let positions = costed.cut_bytes.len() + 1;
+    let stages = costed.ipus.max(super::MOST_STAGES).min(positions);
+    let numbers = positions
+        .saturating_mul(positions)
+        .saturating_mul(stages + 1);
+    (MAX_NUMBERS / numbers.max(1)).max(1)
+}
+
+/// The configurations of one pipeline.
+fn of_costs(
+    costed: &CostedRequest,
+    other: &OtherPipeline<'_>,
+    times: Option<StageTimes>,
+    (numbers, ipus): (&[usize], usize),
+) -> Result<Vec<Configuration>, SearchError> {
+    let pipeline = other.pipeline();
+    let problem = Problem {
+        costs: other.costs(),
+        times: times.as_ref(),
+        ipus: ipus.min(costed.cut_bytes.len() + 1),
+        limits: solve::Limits::new(&costed.request.limits).first(ipus),
+        goal: match times {
+            Some(_) => Goal::Time,
+            None => Goal::Peak,
+        },
+        ..costed.problem()
+    };
+    // State is shared out by as many replicas as there are IPUs for.
+    let replicas = |stages: usize| (ipus / stages.max(1)) as u64;
+    let is_possible =
+        |stages: &usize| !pipeline.state.is_sharded() || replicas(*stages) == pipeline.replicas;
+    let numbers: Vec<usize> = numbers.iter().copied().filter(is_possible).collect();
+    let splits = solve::fitting(&problem, &numbers)?.into_iter();
+    let configuration = |split: Fitting| Configuration {
+        pipeline,
+        replicas: ipus / split.plan.stages().len().max(1),
+        times: times.clone(),
+        fullest_stage: fullest_stage(&problem, &split),
+        split,
+    };
+    Ok(splits.map(configuration).collect())
 }
 
 /// The stage that leaves the least free of its limit; the first of several.
@@ -111,7 +146,14 @@ pub struct Front {
 
 /// The pipelines that a user may choose: those of the framework, but what was requested
 /// stays.
-fn pipelines(costed: &CostedRequest, memory: &MemoryModel<'_>) -> Vec<Pipeline> {
+///
+/// # Errors
+/// When layers share variables in more ways than those of any real model.
+fn pipelines(
+    costed: &CostedRequest,
+    memory: &MemoryModel<'_>,
+    (numbers, ipus): (&[usize], usize),
+) -> Result<Vec<Pipeline>, SearchError> {
     let own = memory.pipeline();
     let wanted = costed.request.pipeline;
     let mut all = vec![own];
@@ -128,13 +170,47 @@ fn pipelines(costed: &CostedRequest, memory: &MemoryModel<'_>) -> Vec<Pipeline> 
             && (!keeps_recomputation || other.recompute == own.recompute)
     };
     all.retain(is_wanted);
+    let states = states(costed, memory, (numbers, ipus))?;
     let mut distinct: Vec<Pipeline> = Vec::new();
-    for pipeline in all {
-        if !distinct.contains(&pipeline) {
-            distinct.push(pipeline);
+    for &(state, replicas) in &states {
+        for pipeline in all.iter().map(|own| own.with_state(state, replicas)) {
+            if !distinct.contains(&pipeline) {
+                distinct.push(pipeline);
+            }
         }
     }
-    distinct
+    Ok(distinct)
+}
+
+/// Where the state of the optimizer may be, with how many replicas.
+fn states(
+    costed: &CostedRequest,
+    memory: &MemoryModel<'_>,
+    (numbers, ipus): (&[usize], usize),
+) -> Result<Vec<(StatePlace, u64)>, SearchError> {
+    let asked = costed.request.pipeline;
+    let all = [
+        StatePlace::OnChip,
+        StatePlace::OffChip,
+        StatePlace::Sharded,
+        StatePlace::ShardedOffChip,
+    ];
+    let has_state = memory.is_training() && memory.streamed()?.state.iter().any(|&own| own > 0);
+    let is_wanted = |state: &StatePlace| match asked.state {
+        Some(wanted) => *state == wanted,
+        None => has_state || *state == StatePlace::OnChip,
+    };
+    let mut replicas: Vec<u64> = numbers.iter().map(|&own| (ipus / own) as u64).collect();
+    replicas.dedup();
+    replicas.retain(|&own| own > 1);
+    let mut found = Vec::new();
+    for state in all.into_iter().filter(is_wanted) {
+        match state.is_sharded() {
+            true => found.extend(replicas.iter().map(|&own| (state, own))),
+            false => found.push((state, asked.replicas)),
+        }
+    }
+    Ok(found)
 }
 
 /// The numbers of IPUs that there may be: PopTorch takes powers of 2.
@@ -180,6 +256,13 @@ impl Configuration {
     /// How many IPUs one replica has.
     pub fn ipus(&self) -> usize {
         self.split.plan.stages().len()
+    }
+
+    /// Does its step leave out time that is not known: that of state which is loaded from
+    /// elsewhere without a known bandwidth, or gathered from replicas?
+    pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
+        let state = self.pipeline.state;
+        state.is_sharded() || state.is_off_chip() && streaming_bandwidth.is_none()
     }
 
     /// Cycles and micro-batches of a step; none without cycles.

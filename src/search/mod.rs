@@ -9,12 +9,14 @@ mod alternatives;
 mod front;
 mod request;
 mod rough;
+mod states;
 mod ties;
 
 pub use alternatives::Alternative;
 use alternatives::OtherPipeline;
 pub use front::{Configuration, Front};
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
+pub(crate) use states::search_states;
 
 use crate::memory::{MemoryModel, RangeCosts, StageMemory};
 use crate::message::REPORT_THIS;
@@ -175,7 +177,7 @@ pub(crate) fn search_with(
     request: SearchRequest,
     progress: &Progress,
 ) -> Result<SearchResult, SearchError> {
-    let mut costed = CostedRequest::new(memory, placement, request);
+    let mut costed = CostedRequest::new(memory, placement, request)?;
     let limit = costed.first_limit(memory)?;
     let mut others = Vec::new();
     if costed.is_refused_at(limit) {
@@ -189,7 +191,9 @@ pub(crate) fn search_with(
         others = alternatives::others(&costed, memory)?;
         alternatives::compute_costs(&mut others, &costed, progress)?;
     }
-    let alternatives = alternatives::find(others, &costed, progress)?;
+    let is_refused = matches!(outcome, Outcome::Infeasible(_));
+    let own = (memory.pipeline(), is_refused);
+    let alternatives = alternatives::find(others, &costed, own, progress)?;
     let plan = costed
         .request
         .plan
@@ -211,34 +215,45 @@ fn stage_times(
     memory: &MemoryModel<'_>,
     placement: &Placement,
     request: &SearchRequest,
-) -> Option<StageTimes> {
-    Some(StageTimes::new(
-        request.cycles.as_ref()?,
+) -> Result<Option<StageTimes>, SearchError> {
+    let Some(cycles) = &request.cycles else {
+        return Ok(None);
+    };
+    let times = StageTimes::new(
+        cycles,
         &placement.positions,
         (memory.pipeline(), memory.is_training()),
         memory.cut_bytes_by_pass(),
         request.step,
-    ))
+    );
+    Ok(Some(match memory.is_training() {
+        true => times.streaming(&memory.streamed()?),
+        false => times,
+    }))
 }
 
 impl CostedRequest {
     /// A question whose costs are still to be computed.
-    fn new(memory: &MemoryModel<'_>, placement: &Placement, mut request: SearchRequest) -> Self {
+    fn new(
+        memory: &MemoryModel<'_>,
+        placement: &Placement,
+        mut request: SearchRequest,
+    ) -> Result<Self, SearchError> {
         request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS;
         let mut constraints = request.constraints.clone();
         if request.solver == Solver::Ilp {
             constraints.extend(ties::constraints(placement));
         }
         let ipus = request.ipus.highest();
-        Self {
+        Ok(Self {
             ipus,
             constraints,
             costs: RangeCosts::default(),
             costs_up_to: 0,
             cut_bytes: memory.cut_bytes(),
-            times: stage_times(memory, placement, &request).map(|own| own.for_stages(ipus)),
+            times: stage_times(memory, placement, &request)?.map(|own| own.for_stages(ipus)),
             request,
-        }
+        })
     }
 
     /// How many bytes ranges of positions may need that are computed first: more than

@@ -13,11 +13,12 @@ pub use step::StepTime;
 
 pub(crate) use slots::{SlotKind, Slots};
 
-use crate::memory::{Pipeline, Recompute, Schedule};
+use crate::memory::{Pipeline, Recompute, Schedule, Storage, Streamed};
 use crate::model::{CyclesByLayer, PassCycles, Positions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What a step depends on beside the cycles of the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,9 @@ pub struct StepOptions {
     pub micro_batch: Option<u64>,
     /// How many replicas run side by side.
     pub replicas: u64,
+    /// Bytes that an IPU loads in a second from memory outside the IPUs, and stores there,
+    /// if that is known.
+    pub streaming_bandwidth: Option<u64>,
     /// What a step may take.
     pub max_nanoseconds: Option<u64>,
 }
@@ -42,6 +46,7 @@ impl Default for StepOptions {
             link_bandwidth: 29_000_000_000,
             micro_batch: None,
             replicas: 1,
+            streaming_bandwidth: None,
             max_nanoseconds: None,
         }
     }
@@ -64,6 +69,9 @@ pub struct StageTimes {
     /// Bytes over a cut after each position but the last, in the forward and in the
     /// backward pass.
     cut_bytes: Vec<[u64; 2]>,
+    /// What stages stream if it is elsewhere: state of the optimizer and accumulators of all
+    /// positions before each, and what ranges stash.
+    streamed: Streams,
     /// For how many stages the schedule must have micro-batches enough.
     most_stages: usize,
 }
@@ -88,6 +96,42 @@ pub(crate) fn narrow(cycles: u128) -> u64 {
     u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
+/// What stages stream, in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Streams {
+    state_before: Vec<u128>,
+    accumulators_before: Vec<u128>,
+    stash: Arc<[Vec<Vec<u64>>]>,
+}
+
+impl Streams {
+    fn new(streamed: &Streamed) -> Self {
+        let before = |all: &[u64]| {
+            let mut sums = vec![0u128];
+            for &own in all {
+                sums.push(sums[sums.len() - 1] + u128::from(own));
+            }
+            sums
+        };
+        Self {
+            state_before: before(&streamed.state),
+            accumulators_before: before(&streamed.accumulators),
+            stash: streamed.stash.as_slice().into(),
+        }
+    }
+}
+
+/// The bytes that a stage loads and stores.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct StreamedBytes {
+    /// For the update.
+    update: u128,
+    /// In the forward pass of a micro-batch.
+    forward: u128,
+    /// In its backward pass.
+    backward: u128,
+}
+
 /// The cycles of a stage in one micro-batch; those of the update in a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passes {
@@ -97,12 +141,14 @@ pub struct Passes {
     pub backward: u128,
     /// Of forward operations that run again before it.
     pub recomputed: u128,
-    /// Of updates of weights.
+    /// Of updates of weights, and of streaming state for them.
     pub update: u128,
+    /// Of streaming what is elsewhere, in the forward and in the backward pass.
+    pub streaming: [u128; 2],
 }
 
 impl Passes {
-    /// Those of a micro-batch: all but the update.
+    /// Those of a micro-batch: all but the update and streaming.
     pub fn of_micro_batch(self) -> u128 {
         self.forward + self.backward + self.recomputed
     }
@@ -139,11 +185,13 @@ impl StageTimes {
                 backward: out.backward.into(),
                 recomputed: 0,
                 update: out.update.into(),
+                streaming: [0; 2],
             }),
             has_out: positions.out().is_some(),
             options,
             clock_hertz: cycles.clock_hertz,
             cut_bytes,
+            streamed: Streams::default(),
             most_stages: 1,
         }
     }
@@ -183,6 +231,74 @@ impl StageTimes {
             most_stages: most_stages.max(1).min(self.positions().max(1)),
             ..self
         }
+    }
+
+    /// The same where stages may stream these bytes.
+    pub fn streaming(self, streamed: &Streamed) -> Self {
+        Self {
+            streamed: Streams::new(streamed),
+            ..self
+        }
+    }
+
+    /// What a stage loads and stores in this pipeline.
+    fn streams(&self, range: &Range<usize>) -> StreamedBytes {
+        let Pipeline {
+            state,
+            accumulators,
+            stash,
+            replicas,
+            recompute,
+            ..
+        } = self.pipeline;
+        let own = &self.streamed;
+        let sum = |before: &[u128]| {
+            let both = before.get(range.end).zip(before.get(range.start));
+            both.map_or(0, |(end, start)| end.saturating_sub(*start))
+        };
+        let parts = match state.is_sharded() {
+            true => u128::from(replicas.max(1)),
+            false => 1,
+        };
+        let state_bytes = match state.is_off_chip() {
+            true => sum(&own.state_before).div_ceil(parts),
+            false => 0,
+        };
+        let kept = own.stash.get(recompute as usize);
+        let kept = kept.and_then(|kept| kept.get(range.start)?.get(range.len().checked_sub(1)?));
+        let kept = match stash {
+            Storage::OffChip => kept.map_or(0, |&bytes| u128::from(bytes)),
+            Storage::OnChip => 0,
+        };
+        let summed = match accumulators {
+            Storage::OffChip => 2 * sum(&own.accumulators_before),
+            Storage::OnChip => 0,
+        };
+        StreamedBytes {
+            update: 2 * state_bytes,
+            forward: kept,
+            backward: kept + summed,
+        }
+    }
+
+    /// The bytes that a step loads and stores on all IPUs of a replica.
+    fn streamed_in_step(&self, stages: &[Range<usize>], micro_batches: u64) -> u128 {
+        let of_stages = stages.iter().map(|range| {
+            let own = self.streams(range);
+            let through = (own.forward + own.backward).saturating_mul(micro_batches.into());
+            own.update.saturating_add(through)
+        });
+        of_stages.fold(0, u128::saturating_add)
+    }
+
+    /// The cycles of so many bytes that are loaded or stored; none where it is not known how
+    /// long that takes.
+    fn streaming_cycles(&self, bytes: u128) -> u128 {
+        let known = self.options.streaming_bandwidth.zip(self.clock_hertz);
+        known.map_or(0, |(bandwidth, clock)| {
+            let cycles = bytes.saturating_mul(clock.into());
+            cycles.div_ceil(u128::from(bandwidth.max(1)))
+        })
     }
 
     /// The same model in another pipeline.
@@ -235,9 +351,11 @@ impl StageTimes {
         let out_after = self.out_in_first.filter(|_| after > 0 || range.start > 0);
         let out_here = out_after.filter(|_| range.start == 0);
         let again = forward.saturating_sub(out_here.map_or(0, |out| out.forward));
+        let streams = self.streams(range);
         Some(Passes {
             forward,
             backward,
+            streaming: [streams.forward, streams.backward].map(|own| self.streaming_cycles(own)),
             recomputed: match self.pipeline.recompute {
                 _ if !self.is_training => 0,
                 Recompute::None => 0,
@@ -246,7 +364,7 @@ impl StageTimes {
                 // What follows the last checkpoint, the end of the last layer, is kept.
                 Recompute::Layer => again.saturating_sub(self.forward_of_out(range)),
             },
-            update,
+            update: update.saturating_add(self.streaming_cycles(streams.update)),
         })
     }
 
@@ -395,6 +513,10 @@ impl StageTimes {
             &of_pipeline,
             (micro_batches, copy, update),
         )
+        .map(|own| StepTime {
+            streamed: self.streamed_in_step(stages, micro_batches),
+            ..own
+        })
     }
 
     /// The cycles of the update: PopART updates the weights of one IPU after the other,

@@ -20,6 +20,9 @@ pub struct StepTime {
     pub copies: Option<u128>,
     /// Those of the update.
     pub update: u128,
+    /// The bytes that are loaded from memory outside the IPUs, and stored there. What that
+    /// takes is among the cycles where the bandwidth is known.
+    pub streamed: u128,
 }
 
 impl StepTime {
@@ -42,6 +45,7 @@ impl StepTime {
             ramps: work.saturating_sub(through),
             copies,
             update,
+            streamed: 0,
         })
     }
 
@@ -83,12 +87,17 @@ impl SlotKind {
 impl Passes {
     /// Those of the passes that are active.
     pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
-        let forward = if forward { self.forward } else { 0 };
-        let backward = if backward {
-            self.backward + self.recomputed
+        let [load, store] = self.streaming;
+        let forward = if forward {
+            self.forward.saturating_add(load)
         } else {
             0
         };
-        forward + backward
+        let backward = if backward {
+            (self.backward + self.recomputed).saturating_add(store)
+        } else {
+            0
+        };
+        forward.saturating_add(backward)
     }
 }

@@ -27,6 +27,7 @@ COMPANY = {
     "split": {
         "format": ["--sweep"],
         "module": ["--emit=keras"],
+        "streaming_bandwidth": ["--plan"],
         "module_in": ["--emit=keras"],
         "module_out": ["--emit=keras"],
         "tiles": ["--memory-totals"],

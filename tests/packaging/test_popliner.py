@@ -70,6 +70,11 @@ class Split(unittest.TestCase):
         fullest = max(stage.fullest_tile.bytes for stage in alone.stages)
         self.assertEqual((alone.fits, fullest), (True, best.fullest_tile_bytes))
         self.assertIsNone(alone.plan)
+        self.assertEqual((alone.step.cycles, alone.step.micro_batches), (best.cycles, best.micro_batches))
+        self.assertIsNone(alone.step.streamed_bytes)
+        away = popliner.split(profile, num_ipus=4, optimizer_state="off-chip")
+        self.assertGreater(away.step.streamed_bytes, 0)
+        self.assertGreater(max(stage.fullest_tile.parts.state for stage in away.stages), 0)
 
     def test_a_model_that_does_not_fit_is_an_answer(self):
         report = popliner.split(FIXTURES / "impossible", num_ipus=4)
@@ -248,7 +253,7 @@ class Schema(unittest.TestCase):
 
     #: What the module calls otherwise.
     OTHER_NAMES = {"RecordedTile": "RecordedTileFacts", "Relaxation": "RelaxationFacts",
-                   "Plan": "PlanFacts"}
+                   "Plan": "PlanFacts", "Step": "StepFacts"}
     #: Made of several parts of the document.
     OF_DOCUMENT = {"Report", "SplitReport", "FitReport"}
     OF_RUN = {"json", "output", "messages", "exit_code", "_page"}

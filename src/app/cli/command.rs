@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 /// The options that say what is split and what a split must keep. The limits and the
 /// number of IPUs are not among them: they go with a split.
-const QUESTION: [&str; 26] = [
+const QUESTION: [&str; 30] = [
     "profile",
     "debug",
     "trust_debug_info",
@@ -17,10 +17,14 @@ const QUESTION: [&str; 26] = [
     "schedule",
     "recompute",
     "accumulator",
+    "optimizer_state",
+    "accumulators",
+    "stash",
     "micro_batches",
     "micro_batch",
     "replicas",
     "ipu_link_bandwidth",
+    "streaming_bandwidth",
     "max_step_ms",
     "memory_model",
     "objective",

@@ -48,6 +48,9 @@ pub(super) const OF_SPLITS: &[&str] = &[
     "schedule",
     "recompute",
     "accumulator",
+    "optimizer_state",
+    "accumulators",
+    "stash",
     "calibration",
     "solver",
     "pin",
@@ -81,8 +84,24 @@ pub const EFFECTS: &[Effect] = &[
         on: &[SHOWN_SPLITS, &["sweep"]],
     },
     Effect {
-        options: &["micro_batch", "replicas", "max_step_ms"],
+        options: &["streaming_bandwidth"],
+        on: &[&["optimizer_state", "accumulators", "stash", "plan"]],
+    },
+    Effect {
+        options: &["micro_batch", "max_step_ms"],
         on: &[SHOWN_SPLITS],
+    },
+    // A plan has as many replicas as there are IPUs for.
+    Effect {
+        options: &["replicas"],
+        on: &[&[
+            "solve",
+            "emit",
+            "explain",
+            "check_splits",
+            "layers_per_ipu",
+            "compare",
+        ]],
     },
     Effect {
         options: &["mem_per_tile", "reserve"],

@@ -13,7 +13,7 @@ pub use search::{
 };
 pub use values::{Generate, OrAuto, Tiles, or_auto};
 
-use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule};
+use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule, StatePlace, Storage};
 use crate::message::BadValue;
 use crate::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless, OutOn,
@@ -311,6 +311,32 @@ pub struct Options {
     )]
     pub accumulator: Accumulator,
 
+    /// Where the state of the optimizer is between two updates: on the chip, off-chip in the
+    /// host's memory, shared out among replicas (sharded), or both; auto takes the first that
+    /// fits of on-chip, sharded, off-chip and sharded-off-chip [default: on-chip, and --plan
+    /// tries all]
+    #[arg(long, value_name = "STATE", help_heading = "Pipeline", value_parser = or_auto::<StatePlace>())]
+    pub optimizer_state: Option<OrAuto<StatePlace>>,
+
+    /// Where accumulators of gradients are between two micro-batches
+    #[arg(
+        long,
+        value_name = "WHERE",
+        default_value = "on-chip",
+        help_heading = "Pipeline"
+    )]
+    pub accumulators: Storage,
+
+    /// Where copies for the micro-batches under way are; off-chip only in TensorFlow's
+    /// schedules
+    #[arg(
+        long,
+        value_name = "WHERE",
+        default_value = "on-chip",
+        help_heading = "Pipeline"
+    )]
+    pub stash: Storage,
+
     /// The micro-batches of a step: gradient accumulation in training. By default the
     /// fewest that the schedule allows, since a profile does not tell its own
     #[arg(long, value_name = "G", help_heading = "Time", value_parser = clap::value_parser!(u64).range(1..=MAX_BATCHES))]
@@ -328,6 +354,11 @@ pub struct Options {
     /// (1,000,000,000 bytes)
     #[arg(long, value_name = "GB", default_value = "29", help_heading = "Time")]
     pub ipu_link_bandwidth: Bandwidth,
+
+    /// What an IPU loads in a second from memory outside the IPUs, and stores there, in GB.
+    /// There is no usual number: without it, the bytes are shown, and no time for them
+    #[arg(long, value_name = "GB", help_heading = "Time")]
+    pub streaming_bandwidth: Option<Bandwidth>,
 
     /// What a step may take, in milliseconds; the exit code is 1 where the split takes
     /// longer
@@ -601,6 +632,11 @@ impl Options {
             schedule: self.schedule.given(),
             recompute: self.recompute.given(),
             accumulator: self.accumulator,
+            state: self.optimizer_state.and_then(OrAuto::given),
+            tries_states: self.optimizer_state == Some(OrAuto::Auto),
+            accumulators: self.accumulators,
+            stash: self.stash,
+            replicas: self.replicas,
         }
     }
 
@@ -611,6 +647,7 @@ impl Options {
             link_bandwidth: self.ipu_link_bandwidth.0,
             micro_batch: self.micro_batch,
             replicas: self.replicas,
+            streaming_bandwidth: self.streaming_bandwidth.map(|own| own.0),
             max_nanoseconds: self.max_step_ms.map(|most| most.nanoseconds()),
         }
     }
@@ -622,6 +659,7 @@ impl Options {
             (self.objective.needs_cycles(), &*objective),
             (self.micro_batches.is_some(), "--micro-batches"),
             (self.micro_batch.is_some(), "--micro-batch"),
+            (self.streaming_bandwidth.is_some(), "--streaming-bandwidth"),
             (self.max_step_ms.is_some(), "--max-step-ms"),
         ];
         let first = asked.into_iter().find(|(is_asked, _)| *is_asked);

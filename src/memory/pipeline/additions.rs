@@ -15,6 +15,8 @@ pub(in crate::memory) struct Additions {
     pub(in crate::memory) stash: u64,
     /// What sums up gradients.
     pub(in crate::memory) accumulators: u64,
+    /// State of the optimizer that is elsewhere between two updates.
+    pub(in crate::memory) state: u64,
     /// By phase: tensors that wait for another stage.
     pub(in crate::memory) waiting: [u64; PHASES],
     /// Tensors on their way to another stage.
@@ -22,6 +24,16 @@ pub(in crate::memory) struct Additions {
 }
 
 impl Additions {
+    /// Those in the update, which takes `state` beside what stays on the chip.
+    pub(in crate::memory) fn in_update(&self, state: u64) -> Self {
+        Self {
+            stash: self.stash,
+            accumulators: self.accumulators,
+            state: self.state + state,
+            ..Self::default()
+        }
+    }
+
     /// By phase: all that a stage needs beside what it needs at least.
     pub(in crate::memory) fn beside_least(&self) -> [u64; PHASES] {
         self.waiting
@@ -102,7 +114,10 @@ impl Flows {
         tiles: &TileFlows<N>,
     ) -> [Additions; N] {
         let PlacedStage { positions, after } = &stage.stage;
-        let counts = |set| set == EVERYWHERE || meets(memory.sets.places(set), positions);
+        let counts = |set| {
+            let counts = set == EVERYWHERE || meets(memory.sets.places(set), positions);
+            counts && self.has_accumulators()
+        };
         let accumulators = tiles.accumulators.iter().filter(|&&(set, _)| counts(set));
         let accumulators = lanes::sum(accumulators.map(|&(_, bytes)| bytes));
         let least = |lane: usize| Additions {

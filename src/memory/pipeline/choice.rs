@@ -1,7 +1,7 @@
 //! Which pipeline stages are part of (docs/model.md, "Pipelines"), and which others a
 //! user may try.
 
-use super::{Accumulator, Pipeline, Recompute, Schedule};
+use super::{Accumulator, Pipeline, Recompute, Schedule, StatePlace, Storage};
 use crate::model::{Framework, Model};
 
 /// What was requested of a pipeline; `None` leaves it to the framework of the
@@ -14,6 +14,16 @@ pub struct PipelineOptions {
     pub recompute: Option<Recompute>,
     /// The elements of accumulators.
     pub accumulator: Accumulator,
+    /// Where the state of the optimizer is; by default on the chip.
+    pub state: Option<StatePlace>,
+    /// Are other places for it to be tried where it does not fit there?
+    pub tries_states: bool,
+    /// Where accumulators are.
+    pub accumulators: Storage,
+    /// Where the stash is.
+    pub stash: Storage,
+    /// How many replicas may share the state out.
+    pub replicas: u64,
 }
 
 impl PipelineOptions {
@@ -40,15 +50,60 @@ impl PipelineOptions {
             schedule,
             recompute,
             accumulator: self.accumulator,
+            state: StatePlace::OnChip,
+            accumulators: self.accumulators,
+            stash: self.stash,
+            replicas: 0,
         }
+        .with_state(self.state.unwrap_or_default(), self.replicas)
+    }
+
+    /// The places for the state of the optimizer that are tried in turn, the first that fits
+    /// being taken: those that cost no time come first.
+    pub fn states(self) -> Vec<StatePlace> {
+        if !self.tries_states {
+            return vec![self.state.unwrap_or_default()];
+        }
+        let all = [
+            StatePlace::OnChip,
+            StatePlace::Sharded,
+            StatePlace::OffChip,
+            StatePlace::ShardedOffChip,
+        ];
+        let is_possible = |own: &StatePlace| self.replicas > 1 || !own.is_sharded();
+        all.into_iter().filter(is_possible).collect()
+    }
+}
+
+impl StatePlace {
+    /// Has each replica a share of the state?
+    pub fn is_sharded(self) -> bool {
+        matches!(self, StatePlace::Sharded | StatePlace::ShardedOffChip)
+    }
+
+    /// Is the state outside the IPUs?
+    pub fn is_off_chip(self) -> bool {
+        matches!(self, StatePlace::OffChip | StatePlace::ShardedOffChip)
     }
 }
 
 impl Pipeline {
-    /// What a user would try when it does not fit, in this order: other
+    /// The same with state elsewhere, which this number of replicas may share out.
+    pub fn with_state(self, state: StatePlace, replicas: u64) -> Self {
+        Self {
+            state,
+            replicas: match state {
+                StatePlace::OnChip => 0,
+                _ => replicas.max(1),
+            },
+            ..self
+        }
+    }
+
+    /// What a user would try when it does not fit, what costs the least time first: other
     /// recomputation, then other schedules of the same framework.
     pub fn alternatives(self) -> Vec<Self> {
-        let recompute = [Recompute::Stage, Recompute::Layer, Recompute::None];
+        let recompute = [Recompute::Layer, Recompute::Stage, Recompute::None];
         let recompute = recompute
             .into_iter()
             .filter(|&other| other != self.recompute);
@@ -68,9 +123,11 @@ impl Pipeline {
     pub fn options_from(self, other: Self) -> String {
         let schedule = format!("--schedule {}", self.schedule);
         let recompute = format!("--recompute {}", self.recompute);
+        let state = format!("--optimizer-state {}", self.state);
         let changed = [
             (self.schedule != other.schedule).then_some(schedule),
             (self.recompute != other.recompute).then_some(recompute),
+            (self.state != other.state).then_some(state),
         ];
         let changed: Vec<String> = changed.into_iter().flatten().collect();
         changed.join(" ")

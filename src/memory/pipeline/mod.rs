@@ -128,6 +128,36 @@ impl Accumulator {
     }
 }
 
+/// Where the state of the optimizer is between two updates.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatePlace {
+    /// Beside the weights.
+    #[default]
+    OnChip,
+    /// In memory outside the IPUs.
+    OffChip,
+    /// Each replica has a share of it.
+    Sharded,
+    /// Each replica has a share of it outside the IPUs.
+    ShardedOffChip,
+}
+
+/// Where something is while it is not used.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Storage {
+    /// On the IPU.
+    #[default]
+    OnChip,
+    /// In memory outside the IPUs.
+    OffChip,
+}
+
 macro_rules! shown_as_option {
     ($($name:ident),*) => {$(
         impl fmt::Display for $name {
@@ -141,7 +171,7 @@ macro_rules! shown_as_option {
         }
     )*};
 }
-shown_as_option!(Schedule, Recompute, Accumulator);
+shown_as_option!(Schedule, Recompute, Accumulator, StatePlace, Storage);
 
 /// The pipeline that stages are part of. The default is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -152,12 +182,37 @@ pub struct Pipeline {
     pub recompute: Recompute,
     /// The elements of accumulators.
     pub accumulator: Accumulator,
+    /// Where the state of the optimizer is.
+    #[serde(default)]
+    pub state: StatePlace,
+    /// Where accumulators are.
+    #[serde(default)]
+    pub accumulators: Storage,
+    /// Where copies for the micro-batches that are under way are.
+    #[serde(default)]
+    pub stash: Storage,
+    /// How many replicas there are where state is elsewhere; else 0.
+    #[serde(default)]
+    pub replicas: u64,
 }
 
 impl Pipeline {
     /// Is there a pipeline at all?
     pub fn is_on(self) -> bool {
         self.schedule != Schedule::None
+    }
+
+    /// The same as far as it acts where there may be none.
+    pub(super) fn in_effect(self) -> Self {
+        match self.is_on() {
+            true => self,
+            false => Self {
+                state: self.state,
+                accumulators: self.accumulators,
+                replicas: self.replicas,
+                ..Self::default()
+            },
+        }
     }
 }
 

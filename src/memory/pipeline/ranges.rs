@@ -326,7 +326,8 @@ impl<const N: usize> RangeAdditions<N> {
             }
             self.keep(flows, flow, tiles);
         }
-        for &(set, bytes) in &tiles.accumulators {
+        let accumulators = tiles.accumulators.iter();
+        for &(set, bytes) in accumulators.filter(|_| flows.has_accumulators()) {
             let everywhere = [0];
             let places = match set {
                 EVERYWHERE => &everywhere[..],
@@ -446,7 +447,20 @@ impl<const N: usize> RangeAdditions<N> {
         std::array::from_fn(|lane| self.sum(Quantity::Accumulators, lane))
     }
 
-    /// By phase: what it needs beside that with `depth` forward pipeline stages after it.
+    /// One copy of what the range stashes.
+    pub(in crate::memory) fn stashed(&self) -> [u64; N] {
+        std::array::from_fn(|lane| self.sum(Quantity::Stash, lane))
+    }
+
+    /// What of it, beside the least, is there in the update too.
+    pub(in crate::memory) fn kept(&self, flows: &Flows, depth: usize, is_whole: bool) -> [u64; N] {
+        match self.whole.is_some() && is_whole {
+            true => [0; N],
+            false => std::array::from_fn(|lane| self.copies_on(flows, depth, lane)),
+        }
+    }
+
+    /// By phase: what it needs beside the least with `depth` forward pipeline stages after it.
     pub(in crate::memory) fn beside(
         &self,
         flows: &Flows,
@@ -461,7 +475,6 @@ impl<const N: usize> RangeAdditions<N> {
     }
 
     fn beside_on(&self, flows: &Flows, depth: usize, lane: usize) -> [u64; PHASES] {
-        let stash = flows.copies(depth) * self.sum(Quantity::Stash, lane);
         let own = Transfers {
             enters: self.sum(Quantity::Enters, lane),
             leaves: self.sum(Quantity::Leaves, lane),
@@ -471,14 +484,20 @@ impl<const N: usize> RangeAdditions<N> {
             backward: self.backward,
         };
         let out = self.out.as_ref().filter(|_| self.start == 0);
-        let (waiting, for_out) = match out {
-            None => (flows.waiting(&own), 0),
-            Some(out) => {
-                let for_out = (depth as u64 + 1) * self.sum(Quantity::ForOut, lane);
-                (flows.waiting_beside_out(&own, &out[lane]), for_out)
-            }
+        let waiting = match out {
+            None => flows.waiting(&own),
+            Some(out) => flows.waiting_beside_out(&own, &out[lane]),
         };
-        let fixed = stash + for_out + self.sum(Quantity::Fixed, lane);
+        let fixed = self.copies_on(flows, depth, lane) + self.sum(Quantity::Fixed, lane);
         waiting.map(|waiting| fixed + waiting)
+    }
+
+    /// All copies for the micro-batches that are under way.
+    fn copies_on(&self, flows: &Flows, depth: usize, lane: usize) -> u64 {
+        let of_out = match self.start == 0 {
+            true => (depth as u64 + 1) * self.sum(Quantity::ForOut, lane),
+            false => 0,
+        };
+        flows.copies(depth) * self.sum(Quantity::Stash, lane) + of_out
     }
 }

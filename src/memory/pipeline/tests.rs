@@ -17,6 +17,12 @@ const SCHEDULES: [Schedule; 4] = [
     Schedule::TfInterleaved,
     Schedule::Sequential,
 ];
+const STATES: [StatePlace; 4] = [
+    StatePlace::OnChip,
+    StatePlace::OffChip,
+    StatePlace::Sharded,
+    StatePlace::ShardedOffChip,
+];
 const RECOMPUTES: [Recompute; 3] = [Recompute::None, Recompute::Stage, Recompute::Layer];
 
 const PASSES: [Pass; 4] = [Pass::Forward, Pass::Backward, Pass::Update, Pass::Both];
@@ -24,11 +30,20 @@ const PASSES: [Pass; 4] = [Pass::Forward, Pass::Backward, Pass::Update, Pass::Bo
 fn any_pipeline() -> impl Strategy<Value = Pipeline> {
     let schedule = proptest::sample::select(&SCHEDULES);
     let recompute = proptest::sample::select(&RECOMPUTES);
-    (schedule, recompute).prop_map(|(schedule, recompute)| Pipeline {
-        schedule,
-        recompute,
-        accumulator: Accumulator::AsWeight,
-    })
+    let state = proptest::sample::select(&STATES);
+    let storage = || proptest::sample::select(&[Storage::OnChip, Storage::OffChip]);
+    let elsewhere = (state, storage(), storage(), 1u64..4);
+    (schedule, recompute, elsewhere).prop_map(
+        |(schedule, recompute, (state, accumulators, stash, replicas))| Pipeline {
+            schedule,
+            recompute,
+            accumulator: Accumulator::AsWeight,
+            state,
+            accumulators,
+            stash,
+            replicas,
+        },
+    )
 }
 
 /// A model whose operations are in any pass, of training or inference.
@@ -103,7 +118,9 @@ proptest! {
                 let alone = memory.stages(std::slice::from_ref(&range));
                 prop_assert_eq!(costs.least(range.clone()), Some(alone[0].max_tile_bytes()));
                 prop_assert!(costs.least(range.clone()) >= none.least(range.clone())
-                    || pipeline.recompute == Recompute::Layer);
+                    || pipeline.recompute == Recompute::Layer
+                    || pipeline.state != StatePlace::OnChip
+                    || pipeline.accumulators != Storage::OnChip);
                 let mut before = 0;
                 for after in after(&range, layers) {
                     let stage = PlacedStage { positions: range.clone(), after: Some(after) };
@@ -201,6 +218,7 @@ fn published_configurations_stash_what_the_rules_say() {
         schedule: Schedule::Popart,
         recompute: Recompute::Layer,
         accumulator: Accumulator::AsWeight,
+        ..Pipeline::default()
     };
     // BERT-Large and BERT-base with embedding and head on the first IPU, in MiB.
     assert_eq!(stash(&[3, 7, 7, 7], 2, pipeline), [36, 98, 70, 42]);

@@ -31,9 +31,29 @@ pub struct StageMemory {
     /// as it can, which its compiler is free to do; `None` where that makes no
     /// difference. With what was learnt.
     pub late_restores: Option<u64>,
+    /// By tile: what it takes in the update, where the state of the optimizer is elsewhere in
+    /// between; empty where it is not.
+    pub updates: Vec<UpdateOnTile>,
     /// What was learnt that the stage needs beyond `tiles`, in bytes on each tile;
     /// below 0 where it needs less.
     pub learnt: i64,
+}
+
+/// A tile in the update that takes the most there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UpdateOnTile {
+    /// All bytes of the tile then, with a landing pad for all state of the weight.
+    pub bytes: u64,
+    /// The same with a pad for one tensor of state at a time.
+    pub at_least: u64,
+    /// All bytes of the tile in the passes, where they are most.
+    pub in_passes: u64,
+    /// What of `bytes` the update takes beside what is always there: state that is loaded,
+    /// pads, what is gathered, and what it makes.
+    pub taken: u64,
+    /// Which update that is, for [`MemoryModel::weights_of_update`]; `None` where no state is
+    /// elsewhere.
+    pub update: Option<u32>,
 }
 
 impl StageMemory {
@@ -71,6 +91,18 @@ impl StageMemory {
         }
         sums
     }
+}
+
+/// One tile of a stage.
+#[derive(Debug, Clone, Copy, Default)]
+struct StageOnTile {
+    parts: Parts,
+    step: u32,
+    /// All bytes if the pipeline restores late what it stashed.
+    late: u64,
+    /// All bytes in the other pipeline.
+    beside: u64,
+    update: Option<UpdateOnTile>,
 }
 
 /// How many bytes the peaks by tile and the parts by flow take of stages that are computed
@@ -175,49 +207,22 @@ impl MemoryModel<'_> {
         let placed = &plan.stages[stage];
         let mut tiles = self.code_of(&placed.positions, plan.with_overhead);
         let mut steps = Vec::with_capacity(tiles.len());
+        let mut updates = Vec::new();
         let (mut late, mut beside) = (0, 0);
         for (tile, (parts, peaks)) in tiles.iter_mut().zip(peaks).enumerate() {
             let peak = &peaks[stage];
-            let code = *parts;
-            // Gaps are those of the one-IPU compilation.
-            let gaps = |bytes| match plan.with_overhead {
-                true => self.overhead.gaps(tile, bytes),
-                false => 0,
-            };
-            let (most, most_second) = peak.most();
-            let mut highest = None;
-            for (phase, own) in peak.phases.iter().enumerate().filter(|own| plan.has(own.0)) {
-                let mut all = code;
-                all.variables = own.variables;
-                if plan.with_overhead {
-                    all.overhead += own.overhead;
-                    all.gaps = gaps(code.total() + most);
-                }
-                all.add(&Parts::of_additions(&peak.additions, phase));
-                let own_second = all.total() - own.variables + own.second;
-                let own_second = own_second - (all.overhead - code.overhead);
-                late = late.max(own_second);
-                if plan.second == Second::Other {
-                    let bytes = code.total() + own.second + gaps(code.total() + most_second);
-                    beside = beside.max(bytes + peak.beside[phase]);
-                } else {
-                    let layers = all.total() - Parts::of_additions(&peak.additions, phase).total();
-                    beside = beside.max(layers + peak.beside[phase]);
-                }
-                if highest.is_none_or(|(bytes, _)| all.total() > bytes) {
-                    highest = Some((all.total(), own.step));
-                    *parts = all;
-                }
-            }
-            steps.push(highest.map(|(_, step)| step));
+            let on_tile = self.on_tile((tile, *parts), peak, plan);
+            late = late.max(on_tile.late);
+            beside = beside.max(on_tile.beside);
+            updates.extend(on_tile.update);
+            steps.push(plan.has_steps(stage).then_some(on_tile.step));
+            *parts = on_tile.parts;
         }
         let has_late = plan.second == Second::Late && self.keeps_activations(placed);
         let learnt = match plan.wanted {
             Wanted::All => self.learnt_of(placed),
             Wanted::Layers => 0,
         };
-        let has_steps = plan.has_steps(stage);
-        let step = |step: Option<u32>| step.filter(|_| has_steps);
         let waiting = |peaks: &Vec<StagePeak>| peaks[stage].additions.waiting;
         let with_learnt = |(other, _): &(&MemoryModel<'_>, _)| {
             beside.saturating_add_signed(other.learnt_of(placed))
@@ -226,10 +231,89 @@ impl MemoryModel<'_> {
             late_restores: has_late.then(|| late.saturating_add_signed(learnt)),
             learnt,
             tiles,
-            peak_steps: steps.into_iter().map(step).collect(),
+            updates,
+            peak_steps: steps,
             waiting: peaks.iter().map(waiting).collect(),
         };
         (memory, plan.other.as_ref().map(with_learnt))
+    }
+
+    /// A tile whose code this is, with what its peaks add.
+    fn on_tile(
+        &self,
+        (tile, code): (usize, Parts),
+        peak: &StagePeak,
+        plan: &StagesToCompute<'_>,
+    ) -> StageOnTile {
+        let mut found = self.in_passes((tile, code), peak, plan);
+        let Some(update) = &peak.update else {
+            return found;
+        };
+        let taken = update.updating.taken;
+        let live = (update.variables, update.overhead);
+        let gaps = self.gaps_on(tile, code.total() + live.0 + live.1, plan);
+        let layers = of_layers(code, live, gaps, plan);
+        let mut parts = layers;
+        parts.add(&Parts::of_additions(&peak.additions.in_update(taken), 0));
+        let bytes = parts.total();
+        found.update = Some(UpdateOnTile {
+            bytes,
+            at_least: bytes - taken + update.updating.taken_at_least,
+            in_passes: found.parts.total(),
+            taken,
+            update: update.updating.update.map(|own| own.0),
+        });
+        found.late = found.late.max(bytes);
+        found.beside = found.beside.max(layers.total() + taken + update.beside);
+        if bytes > found.parts.total() {
+            found.parts = parts;
+            found.step = update.updating.update.map_or(found.step, |own| own.1);
+        }
+        found
+    }
+
+    /// The same in the phase of the passes that takes the most: the first of several.
+    fn in_passes(
+        &self,
+        (tile, code): (usize, Parts),
+        peak: &StagePeak,
+        plan: &StagesToCompute<'_>,
+    ) -> StageOnTile {
+        let (most, most_second) = peak.most();
+        let gaps = |live: u64| self.gaps_on(tile, code.total() + live, plan);
+        let mut found: Option<StageOnTile> = None;
+        let (mut late, mut beside) = (0, 0);
+        for (phase, own) in peak.phases.iter().enumerate().filter(|own| plan.has(own.0)) {
+            let layers = of_layers(code, (own.variables, own.overhead), gaps(most), plan);
+            let mut parts = layers;
+            parts.add(&Parts::of_additions(&peak.additions, phase));
+            late = late.max(parts.total() - own.live() + own.second);
+            let layers = match plan.second {
+                Second::Other => code.total() + own.second + gaps(most_second),
+                Second::None | Second::Late => layers.total(),
+            };
+            beside = beside.max(layers + peak.beside[phase]);
+            if found.is_none_or(|found| parts.total() > found.parts.total()) {
+                found = Some(StageOnTile {
+                    parts,
+                    step: own.step,
+                    ..StageOnTile::default()
+                });
+            }
+        }
+        StageOnTile {
+            late,
+            beside,
+            ..found.unwrap_or_default()
+        }
+    }
+
+    /// Gaps on a tile with these bytes, which are those of the one-IPU compilation.
+    fn gaps_on(&self, tile: usize, bytes: u64, plan: &StagesToCompute<'_>) -> u64 {
+        match plan.with_overhead {
+            true => self.overhead.gaps(tile, bytes),
+            false => 0,
+        }
     }
 
     /// Does the pipeline make activations again layer by layer?
@@ -290,6 +374,25 @@ impl MemoryModel<'_> {
             parts
         };
         tiles.map(parts).collect()
+    }
+}
+
+/// Layers with this code and these live variables: their own, and those of every stage.
+fn of_layers(
+    code: Parts,
+    (variables, overhead): (u64, u64),
+    gaps: u64,
+    plan: &StagesToCompute<'_>,
+) -> Parts {
+    let overhead = match plan.with_overhead {
+        true => overhead,
+        false => 0,
+    };
+    Parts {
+        variables,
+        overhead: code.overhead + overhead,
+        gaps,
+        ..code
     }
 }
 

@@ -30,6 +30,10 @@ pub struct Parts {
     /// What sums up gradients over the micro-batches of a pipeline.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub accumulators: u64,
+    /// State of the optimizer that is elsewhere between two updates: what a replica keeps
+    /// of it, and in the update what is loaded and gathered, and what it makes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub state: u64,
     /// Tensors that wait for another stage.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
@@ -45,7 +49,7 @@ fn is_zero(bytes: &u64) -> bool {
 
 impl Parts {
     /// What the parts are called, in the order of [`Parts::bytes`].
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 12] = [
         "variables",
         "vertex code",
         "vertex state",
@@ -57,10 +61,11 @@ impl Parts {
         "accumulators",
         "waiting",
         "passing through",
+        "optimizer state",
     ];
 
     /// The bytes of each part.
-    pub fn bytes(&self) -> [u64; 11] {
+    pub fn bytes(&self) -> [u64; 12] {
         [
             self.variables,
             self.vertex_code,
@@ -73,6 +78,7 @@ impl Parts {
             self.accumulators,
             self.waiting,
             self.passing,
+            self.state,
         ]
     }
 
@@ -83,7 +89,7 @@ impl Parts {
 
     /// What a pipeline adds to the layers themselves.
     pub fn of_pipeline(&self) -> u64 {
-        self.stash + self.accumulators + self.waiting + self.passing
+        self.stash + self.accumulators + self.state + self.waiting + self.passing
     }
 
     /// Bytes by [`CodeKind`](crate::model::CodeKind), without variables.
@@ -104,6 +110,7 @@ impl Parts {
         Self {
             stash: additions.stash,
             accumulators: additions.accumulators,
+            state: additions.state,
             waiting: additions.waiting[phase],
             passing: additions.passing,
             ..Self::default()
@@ -121,6 +128,7 @@ impl Parts {
         self.gaps += other.gaps;
         self.stash += other.stash;
         self.accumulators += other.accumulators;
+        self.state += other.state;
         self.waiting += other.waiting;
         self.passing += other.passing;
     }

@@ -3,11 +3,12 @@
 
 use super::LiveChanges;
 use super::live_sums::{Highest, LiveSums};
-use super::plan::{Second, StageRow, StagesToCompute};
+use super::plan::{Second, StageRow, StagesToCompute, Wanted};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{Bytes, LANES, add_up};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
 use crate::memory::pipeline::{Additions, PHASES, TileFlows};
+use crate::memory::update::{TileUpdates, Updating};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -20,6 +21,10 @@ pub(super) struct StagePeak {
     pub(super) additions: Additions,
     /// By phase: all that the other pipeline adds.
     pub(super) beside: [u64; PHASES],
+    /// What of that is there in the update too.
+    pub(super) beside_in_update: u64,
+    /// The update, if it is a phase of its own.
+    pub(super) update: Option<UpdatePeak>,
 }
 
 /// The step of a phase at which most is live: the first of several.
@@ -49,6 +54,18 @@ impl StagePeak {
     }
 }
 
+/// A stage and tile in the update that takes the most.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct UpdatePeak {
+    /// Bytes of the stage's own variables that are always live, and parameters.
+    pub(super) variables: u64,
+    /// The same of those that every stage has.
+    pub(super) overhead: u64,
+    pub(super) updating: Updating,
+    /// All that the other pipeline adds in it.
+    pub(super) beside: u64,
+}
+
 type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<i64, 1>>;
 
 /// What is on some tiles. Bytes are by lane.
@@ -66,6 +83,7 @@ struct StageScratch<B, const N: usize> {
     /// Those of what every stage has.
     always_common: [u64; N],
     flows: TileFlows<N>,
+    updates: TileUpdates<N>,
 }
 
 impl<B: Bytes, const N: usize> Default for StageScratch<B, N> {
@@ -79,6 +97,7 @@ impl<B: Bytes, const N: usize> Default for StageScratch<B, N> {
             always: Vec::new(),
             always_common: [0; N],
             flows: TileFlows::default(),
+            updates: TileUpdates::default(),
         }
     }
 }
@@ -143,6 +162,7 @@ impl MemoryModel<'_> {
             scratch.show(stage, plan, &mut peaks);
         }
         self.add_pipeline(plan, scratch, &mut peaks);
+        self.add_update(plan, scratch, &mut peaks);
         Some(peaks)
     }
 
@@ -195,6 +215,38 @@ impl MemoryModel<'_> {
             let additions = flows.additions(other, stage, &scratch.flows);
             for (peaks, own) in peaks.iter_mut().zip(additions) {
                 peaks[number].beside = own.beside_least().map(|bytes| bytes + own.accumulators);
+                peaks[number].beside_in_update = own.stash + own.accumulators;
+            }
+        }
+    }
+}
+
+impl MemoryModel<'_> {
+    /// Adds what the update takes of each stage, where something is elsewhere in between.
+    fn add_update<B: Bytes, const N: usize>(
+        &self,
+        plan: &StagesToCompute<'_>,
+        scratch: &mut StageScratch<B, N>,
+        peaks: &mut [Vec<StagePeak>],
+    ) {
+        let Some(phase) = self.update.as_ref().filter(|_| plan.wanted == Wanted::All) else {
+            return;
+        };
+        scratch.updates.load(self, phase, &scratch.uses);
+        for (number, stage) in plan.stages.iter().enumerate() {
+            let found = scratch.updates.in_stage(self, phase, &stage.positions);
+            for (lane, (peaks, updating)) in peaks.iter_mut().zip(found).enumerate() {
+                let own = &mut peaks[number];
+                own.additions.state += updating.shares;
+                own.additions.accumulators += updating.loaded;
+                let always = updating.shares + updating.loaded;
+                own.beside = own.beside.map(|bytes| bytes + always);
+                own.update = self.update_apart().map(|_| UpdatePeak {
+                    variables: scratch.always[number][lane] + updating.holes,
+                    overhead: scratch.always_common[lane] + updating.common_holes,
+                    updating,
+                    beside: own.beside_in_update + always,
+                });
             }
         }
     }

@@ -158,6 +158,10 @@ impl<'a> StagesToCompute<'a> {
         (of_use, number): (u32, u32),
         mut visit: impl FnMut(StageRow, Option<&'b [(u32, u32)]>),
     ) {
+        // A layer by itself has its state.
+        if self.wanted == Wanted::All && memory.is_away(number) {
+            return;
+        }
         let flows = memory.flows.as_ref();
         let late = flows.filter(|_| self.second == Second::Late);
         let row = StageRow {

@@ -145,6 +145,7 @@ impl MemoryModel<'_> {
             next: AtomicUsize::new(0),
             are_apart: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            alike: alike(&pipelines),
             pipelines,
         };
         rayon::broadcast(|_| sweep.work(task));
@@ -188,6 +189,20 @@ struct RangeSweep<'a> {
     /// Was there a tile with too much on it?
     failed: AtomicBool,
     pipelines: Vec<PipelineSweep<'a>>,
+    /// Which of these are swept together: a list for each time, by pipeline.
+    alike: Vec<Vec<bool>>,
+}
+
+/// Which pipelines are swept together: those where the same variables count.
+fn alike(pipelines: &[PipelineSweep<'_>]) -> Vec<Vec<bool>> {
+    let mut found: Vec<Vec<bool>> = Vec::new();
+    for (number, own) in pipelines.iter().enumerate() {
+        if !found.iter().any(|alike| alike[number]) {
+            let alike = pipelines.iter().map(|other| own.counts_as(other));
+            found.push(alike.collect());
+        }
+    }
+    found
 }
 
 type SweepScratches = Widths<SweepScratch<i32, LANES>, SweepScratch<i32, 1>, SweepScratch<i64, 1>>;
@@ -290,10 +305,10 @@ impl RangeSweep<'_> {
             ..
         } = scratch;
         code.load(self.model, &self.code, tiles.clone())?;
-        for is_again in [false, true] {
-            let own = self.pipelines.iter().zip(&mut *pipelines);
-            let own = own.filter(|(own, _)| own.recomputes_layers() == is_again);
-            let mut own: Vec<_> = own.collect();
+        for alike in &self.alike {
+            let own = self.pipelines.iter().zip(&mut *pipelines).zip(alike);
+            let own = own.filter(|(_, is_alike)| **is_alike);
+            let mut own: Vec<_> = own.map(|(own, _)| own).collect();
             let Some((first, _)) = own.first() else {
                 continue;
             };
@@ -326,7 +341,7 @@ impl RangeSweep<'_> {
             tile_flows.load(self.model, flows, uses);
         }
         for (own, scratch) in self.pipelines.iter().zip(pipelines) {
-            own.load(tile_flows, scratch);
+            own.load((tile_flows, uses), scratch);
         }
     }
 }
@@ -426,6 +441,9 @@ fn ranges_from<B: Bytes, const N: usize>(
         let mut totals = code_bytes;
         if let Some(window) = window {
             add_up(&mut totals, &fixed);
+            for (pipeline, scratch) in pipelines.iter_mut() {
+                pipeline.take_update((start, last), (tiles(), &totals), scratch);
+            }
             let known = model.overhead.without_gaps_on(tiles(), &known);
             let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
             let highest = entered.blocks.highest(window, left.map(B::at_most));

@@ -2,7 +2,9 @@
 
 use super::peaks::RangePeakTable;
 use crate::memory::lanes;
+use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::{PHASES, Patterns, RangeAdditions, TileFlows};
+use crate::memory::update::{RangeUpdates, TileUpdates};
 use crate::memory::{MemoryModel, RangeCosts};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,6 +36,10 @@ pub(super) struct PipelineScratch<const N: usize> {
     columns: Vec<[u64; N]>,
     /// The same by phase.
     phases: [Vec<[u64; N]>; PHASES],
+    /// What of that is there in the update too.
+    kept: Vec<[u64; N]>,
+    tile_updates: TileUpdates<N>,
+    updates: RangeUpdates<N>,
 }
 
 impl<const N: usize> Default for PipelineScratch<N> {
@@ -44,6 +50,9 @@ impl<const N: usize> Default for PipelineScratch<N> {
             least: [0; N],
             columns: Vec::new(),
             phases: Default::default(),
+            kept: Vec::new(),
+            tile_updates: TileUpdates::default(),
+            updates: RangeUpdates::default(),
         }
     }
 }
@@ -66,17 +75,27 @@ impl<'a> PipelineSweep<'a> {
         }
     }
 
-    pub(super) fn recomputes_layers(&self) -> bool {
-        let flows = self.model.flows.as_ref();
-        flows.is_some_and(|flows| flows.recomputes_layers())
+    /// Do the same variables count in the passes, at the same steps?
+    pub(super) fn counts_as(&self, other: &Self) -> bool {
+        let (own, other) = (self.model, other.model);
+        own.recomputes_layers() == other.recomputes_layers() && own.is_away_as(other)
     }
 
     /// Takes what is added on some tiles with these flows.
     pub(super) fn load<const N: usize>(
         &self,
-        tiles: &TileFlows<N>,
+        (tiles, uses): (&TileFlows<N>, &NeighbourUses<N>),
         scratch: &mut PipelineScratch<N>,
     ) {
+        if let Some(phase) = &self.model.update {
+            let PipelineScratch {
+                tile_updates,
+                updates,
+                ..
+            } = scratch;
+            tile_updates.load(self.model, phase, uses);
+            updates.load(self.model, phase, tile_updates);
+        }
         if let (Some(flows), Some(patterns)) = (&self.model.flows, &self.patterns) {
             scratch.additions.load(self.model, flows, patterns, tiles);
         }
@@ -88,6 +107,9 @@ impl<'a> PipelineSweep<'a> {
         scratch.least = [0; N];
         if self.patterns.is_some() {
             scratch.additions.begin(start);
+        }
+        if self.model.update.is_some() {
+            scratch.updates.begin(start);
         }
     }
 
@@ -104,11 +126,17 @@ impl<'a> PipelineSweep<'a> {
         if !scratch.is_on {
             return None;
         }
+        scratch.least = [0; N];
+        if let Some(phase) = &self.model.update {
+            scratch.updates.add(phase, last);
+            scratch.least = scratch.updates.always();
+        }
         if let Some(flows) = &self.model.flows {
             let PipelineScratch {
                 additions,
                 columns,
                 phases,
+                kept,
                 ..
             } = scratch;
             additions.add(last);
@@ -116,10 +144,11 @@ impl<'a> PipelineSweep<'a> {
             let is_last = range.end == self.model.layers();
             // Only the last stage has none after it.
             let stages = if is_last { 1 } else { self.stages };
+            let depths = || (0..stages).map(|after| flows.depth(&range, after));
             columns.clear();
             phases.iter_mut().for_each(Vec::clear);
-            for after in 0..stages {
-                let own = additions.beside(flows, flows.depth(&range, after), is_whole);
+            for depth in depths() {
+                let own = additions.beside(flows, depth, is_whole);
                 let mut most = own[0];
                 own.iter().for_each(|own| lanes::raise(&mut most, own));
                 columns.push(most);
@@ -128,7 +157,11 @@ impl<'a> PipelineSweep<'a> {
                     .zip(own)
                     .for_each(|(all, own)| all.push(own));
             }
-            scratch.least = additions.least();
+            kept.clear();
+            if self.model.update_apart().is_some() {
+                kept.extend(depths().map(|depth| additions.kept(flows, depth, is_whole)));
+            }
+            lanes::add_up(&mut scratch.least, &additions.least());
         }
         let peaks = self.peaks.of(start, last);
         Some(peaks.lowest(&scratch.least, &scratch.columns))
@@ -152,7 +185,37 @@ impl<'a> PipelineSweep<'a> {
             false => &scratch.columns[..],
         };
         self.peaks.of(start, last).raise(&least, columns);
-        if lanes::highest(&least) > self.limit {
+        self.stop_beyond_limit((start, last), &least, scratch);
+    }
+
+    /// Takes by lane what tiles need of a range in the update, whose code and whose
+    /// variables that are live on every step are `fixed`.
+    pub(super) fn take_update<const N: usize>(
+        &self,
+        (start, last): (usize, usize),
+        (tiles, fixed): (Range<u32>, &[u64; N]),
+        scratch: &mut PipelineScratch<N>,
+    ) {
+        if !scratch.is_on || self.model.update_apart().is_none() {
+            return;
+        }
+        let mut least = *fixed;
+        lanes::add_up(&mut least, scratch.updates.holes());
+        self.model.overhead.add_gaps_on(tiles, &mut least);
+        lanes::add_up(&mut least, scratch.updates.taken());
+        lanes::add_up(&mut least, &scratch.least);
+        self.peaks.of(start, last).raise(&least, &scratch.kept);
+        self.stop_beyond_limit((start, last), &least, scratch);
+    }
+
+    /// Ends the range if a tile needs too much of it at least.
+    fn stop_beyond_limit<const N: usize>(
+        &self,
+        (start, last): (usize, usize),
+        least: &[u64; N],
+        scratch: &mut PipelineScratch<N>,
+    ) {
+        if lanes::highest(least) > self.limit {
             self.ends[start].fetch_min(last, Ordering::Relaxed);
             scratch.is_on = false;
         }

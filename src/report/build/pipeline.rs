@@ -1,9 +1,11 @@
 //! The pipeline, and what others would need.
 
 use super::Inputs;
-use crate::memory::PlacedStage;
-use crate::report::{PipelineAlternative, PipelineFacts, StagePipeline};
+use crate::memory::{PlacedStage, StageMemory, StatePlace};
+use crate::report::step::nanoseconds;
+use crate::report::{PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate};
 use crate::search::{Alternative, SearchResult, Solver, free_bytes};
+use crate::time::narrow;
 
 impl Inputs<'_> {
     /// The pipeline that the stages were weighed for; `None` where none could be
@@ -24,6 +26,14 @@ impl Inputs<'_> {
             schedule: pipeline.schedule,
             recompute: pipeline.recompute,
             accumulator: pipeline.accumulator,
+            state: pipeline.state,
+            accumulators: pipeline.accumulators,
+            stash: pipeline.stash,
+            replicas: pipeline.replicas,
+            state_is_first_fit: request.pipeline.tries_states && !request.plan && found.fits(),
+            state_bytes: self.state_bytes(),
+            recorded_state_off_chip: recording.loads_state,
+            recorded_state_sharded: recording.gathers_state,
             schedule_by_default: request.pipeline.schedule.is_none(),
             recompute_by_default: request.pipeline.recompute.is_none(),
             framework: recording.framework,
@@ -32,13 +42,53 @@ impl Inputs<'_> {
             recorded_recomputation: recording.recomputes,
             without_recomputation: found.without_recomputation,
             alternatives: alternatives
-                .map(|own| self.alternative(own, now.unwrap_or(0)))
+                .map(|own| self.alternative(found, own, now.unwrap_or(0)))
                 .collect(),
         })
     }
 
-    fn alternative(&self, own: &Alternative, now: u64) -> PipelineAlternative {
+    /// Bytes of the state that is not on the chip.
+    fn state_bytes(&self) -> Option<u64> {
+        if self.memory.pipeline().state == StatePlace::OnChip {
+            return None;
+        }
+        let streamed = self.memory.streamed().ok()?;
+        Some(streamed.state.into_iter().fold(0, u64::saturating_add))
+    }
+
+    /// What a stage takes in the update.
+    fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
+        let tiles = memory.updates.iter().enumerate().rev();
+        let (tile, most) = tiles.max_by_key(|(_, own)| own.bytes)?;
+        let in_passes = memory.updates.iter().map(|own| own.in_passes).max();
+        let learnt = |bytes: u64| bytes.saturating_add_signed(memory.learnt);
+        let in_passes = learnt(in_passes.unwrap_or(0));
+        let weights = most.update.map(|own| self.memory.weights_of_update(own));
+        let weights = weights.unwrap_or_default().into_iter();
+        Some(StageUpdate {
+            tile: tile as u32,
+            bytes: learnt(most.bytes),
+            at_least: learnt(most.at_least),
+            in_passes,
+            taken: most.taken,
+            weights: weights.map(str::to_string).collect(),
+            decides: learnt(most.bytes) > in_passes,
+        })
+    }
+
+    fn alternative(
+        &self,
+        found: &SearchResult,
+        own: &Alternative,
+        now: u64,
+    ) -> PipelineAlternative {
         let bytes = own.solution.score.peak;
+        let step = own.solution.score.step;
+        let times = found.costed.times.as_ref();
+        let clock = times.and_then(|times| times.clock_hertz());
+        let time = step.zip(clock);
+        let bandwidth = found.costed.request.step.streaming_bandwidth;
+        let streamed = step.map(|step| narrow(step.streamed));
         PipelineAlternative {
             schedule: own.pipeline.schedule,
             recompute: own.pipeline.recompute,
@@ -47,6 +97,10 @@ impl Inputs<'_> {
             fullest_tile_bytes: bytes,
             change: free_bytes(bytes, now),
             stages: self.stages_of(&own.solution.plan),
+            state: own.pipeline.state,
+            milliseconds: time.map(|(step, clock)| nanoseconds(step.cycles, clock) as f64 / 1e6),
+            micro_batches: time.map(|(step, _)| step.micro_batches),
+            streamed_bytes: streamed.filter(|&own| own > 0 && bandwidth.is_none()),
         }
     }
 
@@ -54,14 +108,17 @@ impl Inputs<'_> {
     pub(super) fn stage_pipeline(
         &self,
         stage: &PlacedStage,
-        late_restores: Option<u64>,
+        memory: &StageMemory,
     ) -> Option<StagePipeline> {
-        let (copies, depth) = self.memory.copies(stage)?;
+        let update = self.stage_update(memory);
+        let copies = self.memory.copies(stage);
+        let (copies, depth) = copies.or_else(|| update.as_ref().map(|_| (0, 0)))?;
         Some(StagePipeline {
             depth: u32::try_from(depth).unwrap_or(u32::MAX),
             copies,
-            late_restores,
+            late_restores: memory.late_restores,
             stashed: Vec::new(),
+            update,
         })
     }
 }

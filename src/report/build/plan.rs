@@ -41,6 +41,12 @@ impl Inputs<'_> {
             replicas: own.replicas as u32,
             schedule: own.pipeline.schedule,
             recompute: own.pipeline.recompute,
+            state: own.pipeline.state,
+            streamed_bytes: score
+                .step
+                .map(|step| narrow(step.streamed))
+                .filter(|&own| own > 0),
+            lacks_time: own.lacks_time(options.streaming_bandwidth),
             fullest_tile_bytes: score.peak,
             fullest_stage: own.fullest_stage as u32,
             slowest_stage: own

@@ -82,7 +82,12 @@ impl Inputs<'_> {
     /// Cycles of layers, and of stages as the sum of their layers'.
     pub(super) fn execution(&self) -> Option<Execution> {
         let cycles = self.model.layer_cycles(self.placement)?;
+        let milliseconds = |own: u64| {
+            let clock = cycles.clock_hertz.filter(|&clock| clock > 0)?;
+            Some(own as f64 * 1e3 / clock as f64)
+        };
         let layers = (0..cycles.by_layer.len()).map(|position| LayerCycles {
+            milliseconds: milliseconds(cycles.by_layer[position]),
             name: self.name(position),
             cycles: cycles.by_layer[position],
             exchange: Some(cycles.exchange_by_layer[position]),
@@ -94,10 +99,12 @@ impl Inputs<'_> {
         let stages = stages.map(|(stage, range)| {
             let after = self.stages().len() - 1 - stage;
             let passes = times.and_then(|times| times.stage(range, after));
+            let of_micro_batch = passes.map(|own| narrow(own.of_micro_batch()));
             StageCycles {
                 stage: stage as u32,
                 cycles: of_range(&cycles.by_layer, range.clone()),
-                micro_batch_cycles: passes.map(|own| narrow(own.of_micro_batch())),
+                micro_batch_cycles: of_micro_batch,
+                micro_batch_milliseconds: of_micro_batch.and_then(milliseconds),
                 exchange: Some(of_range(&cycles.exchange_by_layer, range.clone())),
                 passes: passes.map(|own| PassCycles {
                     forward: narrow(own.forward),

@@ -54,7 +54,7 @@ impl Inputs<'_> {
         sections: StageSections,
     ) -> Stage {
         let range = &placed.positions;
-        let pipeline = self.stage_pipeline(placed, memory.late_restores);
+        let pipeline = self.stage_pipeline(placed, memory);
         let positions = &self.placement.positions;
         let parts = memory.sums();
         Stage {

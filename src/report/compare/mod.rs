@@ -10,8 +10,7 @@ mod tests;
 
 pub use read::{CompareError, read};
 
-use super::Report;
-use super::{LayerMemory, Split};
+use super::{LayerMemory, Report};
 use crate::message::Warning;
 use crate::model::PseudoLayers;
 
@@ -84,6 +83,8 @@ pub struct Verdict {
     pub stages: usize,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile: u64,
+    /// The micro-batches and the cycles of a step, where cycles are known.
+    pub step: Option<(u64, u64)>,
 }
 
 impl Comparison {
@@ -93,8 +94,8 @@ impl Comparison {
         Self {
             layers: layers(earlier, later),
             stages: stages(earlier, later),
-            before: earlier.split.as_ref().map(Verdict::of),
-            now: later.split.as_ref().map(Verdict::of),
+            before: Verdict::of(earlier),
+            now: Verdict::of(later),
             warnings: warnings(earlier, later),
         }
     }
@@ -129,15 +130,19 @@ impl LayerChange {
 }
 
 impl Verdict {
-    fn of(split: &Split) -> Self {
+    /// `None` without a split.
+    fn of(report: &Report) -> Option<Self> {
+        let split = report.split.as_ref()?;
         let stages = split.stages.iter();
-        Self {
+        let step = report.step.as_ref();
+        Some(Self {
             fits: split.fits,
             limit: split.limit,
             max_stages: split.max_stages,
             stages: split.stages.len(),
             fullest_tile: stages.map(|s| s.fullest_tile.bytes).max().unwrap_or(0),
-        }
+            step: step.map(|own| (own.micro_batches, own.cycles)),
+        })
     }
 }
 

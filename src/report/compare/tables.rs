@@ -17,10 +17,21 @@ impl Comparison {
     fn verdict_table(&self) -> Table {
         let columns = ["Of the split", "Before", "Now"].map(Column::text);
         let mut table = Table::new("compare-verdict", &columns);
-        let names = ["Fits", "Limit", "IPUs", "Stages", "Peak memory"];
+        let names = [
+            "Fits",
+            "Limit",
+            "IPUs",
+            "Stages",
+            "Peak memory",
+            "Micro-batches of a step",
+            "Cycles of a step",
+        ];
         let cells = [&self.before, &self.now].map(|verdict| verdict.as_ref().map(cells));
-        let [before, now] = cells.map(|cells| cells.unwrap_or([const { Cell::Empty }; 5]));
-        for ((name, before), now) in names.into_iter().zip(before).zip(now) {
+        let [before, now] = cells.map(|cells| cells.unwrap_or([const { Cell::Empty }; 7]));
+        let rows = names.into_iter().zip(before.into_iter().zip(now));
+        let steps = [self.before, self.now].map(|verdict| verdict.and_then(|own| own.step));
+        let shown = if steps == [None, None] { 5 } else { 7 };
+        for (name, (before, now)) in rows.take(shown) {
             table.row("", cells![name, before, now]);
         }
         table
@@ -107,13 +118,15 @@ impl Comparison {
 }
 
 /// A verdict, cell by cell.
-fn cells(verdict: &Verdict) -> [Cell; 5] {
+fn cells(verdict: &Verdict) -> [Cell; 7] {
     [
         verdict.fits.into(),
         verdict.limit.into(),
         verdict.max_stages.into(),
         verdict.stages.into(),
         verdict.fullest_tile.into(),
+        verdict.step.map(|(batches, _)| batches).into(),
+        verdict.step.map(|(_, cycles)| cycles).into(),
     ]
 }
 

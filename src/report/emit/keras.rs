@@ -4,7 +4,7 @@
 
 use super::{Modules, Notes, Pipeline};
 use crate::escape::quoted;
-use crate::memory::{Recompute, Schedule};
+use crate::memory::{Recompute, Schedule, Storage};
 use std::fmt::Write;
 
 /// Gives each Keras layer of an existing model its stage.
@@ -110,7 +110,28 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
             "    pipeline_schedule=ipu.ops.pipelining_ops.PipelineSchedule.{schedule},"
         );
     }
+    let elsewhere = [
+        (own.state.is_off_chip(), "offload_weight_update_variables"),
+        (
+            own.state.is_sharded(),
+            "replicated_optimizer_state_sharding",
+        ),
+        (
+            own.accumulators == Storage::OffChip,
+            "offload_gradient_accumulation_buffers",
+        ),
+        (own.stash == Storage::OffChip, "offload_activations"),
+    ];
+    for (_, option) in elsewhere.into_iter().filter(|&(is_so, _)| is_so) {
+        let _ = writeln!(text, "    {option}=True,");
+    }
     text.push_str(")\n");
+    if own.state.is_sharded() {
+        notes.add(format!(
+            "State is shared out by {} replicas: select as many times the IPUs of one.",
+            own.replicas
+        ));
+    }
     let recomputes = if own.recompute == Recompute::None {
         "False"
     } else {

@@ -5,7 +5,7 @@
 //! runs after them. `--layers-per-ipu` reads the same.
 
 use super::{EmitError, Notes, Pipeline};
-use crate::memory::Recompute;
+use crate::memory::{Recompute, StatePlace};
 use crate::model::PseudoLayers;
 
 pub(super) fn emit(pipeline: Pipeline<'_>, notes: &mut Notes) -> Result<String, EmitError> {
@@ -57,9 +57,20 @@ fn training(pipeline: Pipeline<'_>) -> String {
     };
     let least = own.schedule.least_accumulation(pipeline.forward_stages());
     let every_layer = own.recompute == Recompute::Layer;
-    format!(
+    let mut text = format!(
         "gradient_accumulation_steps: {least}\nrecompute_checkpoint_every_layer: {every_layer}\n"
-    )
+    );
+    if own.state != StatePlace::OnChip {
+        let is_off = own.state.is_off_chip();
+        text += &format!("optimizer_state_offchip: {is_off}\n");
+    }
+    if own.state.is_sharded() {
+        text += &format!(
+            "replicated_tensor_sharding: true\nreplication_factor: {}\n",
+            own.replicas
+        );
+    }
+    text
 }
 
 /// The number of a layer whose name is nothing else.

@@ -3,7 +3,7 @@
 //! hand. Pipelining on one IPU is an error there.
 
 use super::{ModuleName, Modules, Notes, Pipeline, printable};
-use crate::memory::Recompute;
+use crate::memory::{Recompute, Storage};
 use crate::model::PseudoLayers;
 use std::fmt::Write;
 
@@ -60,6 +60,33 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
         text,
         "session_options.autoRecomputation = popart.RecomputationType.{recompute}"
     );
+    for (settings, is_off, is_shared) in [
+        (
+            "optimizerState",
+            own.state.is_off_chip(),
+            own.state.is_sharded(),
+        ),
+        ("accumulator", own.accumulators == Storage::OffChip, false),
+    ] {
+        let location = format!("session_options.{settings}TensorLocationSettings.location");
+        if is_off {
+            let _ = writeln!(text, "{location}.storage = popart.TensorStorage.OffChip");
+        }
+        if is_shared {
+            let _ = writeln!(
+                text,
+                "{location}.replicatedTensorSharding = popart.ReplicatedTensorSharding.On"
+            );
+        }
+    }
+    if own.state.is_sharded() {
+        let _ = writeln!(
+            text,
+            "session_options.enableReplicatedGraphs = True\n\
+             session_options.replicatedGraphCount = {}",
+            own.replicas
+        );
+    }
     if own.recompute == Recompute::Layer {
         notes.add(
             "Each layer was weighed as recomputed by itself: pass its output through \

@@ -3,7 +3,7 @@
 //! A module can begin one block only.
 
 use super::{EmitError, Modules, Notes, Pipeline, Start, printable};
-use crate::memory::Recompute;
+use crate::memory::{Recompute, Storage};
 use std::fmt::Write;
 
 pub(super) fn emit(
@@ -65,6 +65,7 @@ pub(super) fn emit(
     }
     notes.batches(pipeline, "deviceIterations", "gradientAccumulation");
     recompute(pipeline, notes);
+    locations(pipeline, notes);
     if !stages.is_power_of_two() {
         notes.add(format!(
             "PopTorch takes 1, 2, 4, 8, ... IPUs: for {stages} set autoRoundNumIPUs(True) in the \
@@ -72,6 +73,39 @@ pub(super) fn emit(
         ));
     }
     Ok(text)
+}
+
+/// Where state of the optimizer and accumulators were weighed to be.
+fn locations(pipeline: Pipeline<'_>, notes: &mut Notes) {
+    let Some(own) = pipeline.training() else {
+        return;
+    };
+    let mut settings = String::new();
+    if own.state.is_off_chip() {
+        settings += ".useOnChipStorage(False)";
+    }
+    if own.state.is_sharded() {
+        settings += ".useReplicatedTensorSharding(True)";
+    }
+    if !settings.is_empty() {
+        notes.add(format!(
+            "Weighed with optimizer state {}: set \
+             options.TensorLocations.setOptimizerLocation(poptorch.TensorLocationSettings(){settings}).",
+            own.state
+        ));
+    }
+    if own.state.is_sharded() {
+        notes.add(format!(
+            "State is shared out by {} replicas: options.replicationFactor({}).",
+            own.replicas, own.replicas
+        ));
+    }
+    if own.accumulators == Storage::OffChip {
+        notes.add(
+            "Weighed with accumulators off-chip: set options.TensorLocations.setAccumulatorLocation(\
+             poptorch.TensorLocationSettings().useOnChipStorage(False)).",
+        );
+    }
 }
 
 /// What recomputation the stages were weighed for.

@@ -176,11 +176,7 @@ impl Calibration {
             version: CALIBRATION_VERSION,
             popliner: env!("CARGO_PKG_VERSION").to_string(),
             model: Some(CalibratedModel::predicted(prediction)),
-            pipeline: Pipeline {
-                schedule: facts.schedule,
-                recompute: facts.recompute,
-                accumulator: facts.accumulator,
-            },
+            pipeline: facts.pipeline(),
             ipus: against.stages.iter().map(CalibratedIpu::new).collect(),
         })
     }

@@ -71,6 +71,23 @@ fn learnt(parts: Sentence, bytes: i64) -> Sentence {
 
 /// How many copies of what a stage keeps.
 fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
+    let mut lines = of_copies(stage, pseudo_layers);
+    let update = stage.pipeline.as_ref().and_then(|own| own.update.as_ref());
+    lines.extend(update.map(|own| {
+        let line = say(format!("  in the update tile {} has at most ", own.tile)).amount(own.bytes);
+        let line = match own.at_least < own.bytes {
+            true => line
+                .text(", and with a landing pad for one tensor of state at a time ")
+                .amount(own.at_least),
+            false => line,
+        };
+        line.text("; in the passes the fullest tile has ")
+            .amount(own.in_passes)
+    }));
+    lines
+}
+
+fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let Some(own) = stage.pipeline.as_ref().filter(|own| own.copies > 0) else {
         return Vec::new();
     };

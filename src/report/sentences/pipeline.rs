@@ -1,9 +1,10 @@
 //! The pipeline that stages are weighed for, and what others would need.
 
 use super::{Sentence, say};
-use crate::memory::{Accumulator, Recompute, Schedule};
+use crate::memory::{Accumulator, Recompute, Schedule, StatePlace, Storage};
 use crate::model::Framework;
-use crate::report::{PipelineAlternative, PipelineFacts, Report};
+use crate::report::step::three_digits;
+use crate::report::{PipelineAlternative, PipelineFacts, Report, StageUpdate};
 
 /// What was chosen and why, and how the profile was recorded.
 pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
@@ -13,7 +14,64 @@ pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
     let mut lines = vec![chosen(facts)];
     lines.extend(recorded(facts));
     lines.extend(by_default(facts));
+    lines.extend(no_state(facts));
+    let fullest = report.split.as_ref().and_then(|split| split.fullest());
+    lines.extend(fullest.and_then(|stage| {
+        let update = stage.pipeline.as_ref()?.update.as_ref()?;
+        update.decides.then(|| deciding(stage.stage, update))
+    }));
     lines
+}
+
+/// What is not on the chip all the time.
+fn elsewhere(facts: &PipelineFacts) -> String {
+    let mut text = String::new();
+    if facts.state != StatePlace::OnChip {
+        text += &format!(", optimizer state {}", facts.state);
+    }
+    if facts.state.is_sharded() {
+        text += &format!(" over {} replicas", facts.replicas);
+    }
+    for (what, place) in [("accumulators", facts.accumulators), ("stash", facts.stash)] {
+        if place == Storage::OffChip {
+            text += &format!(", {what} off-chip");
+        }
+    }
+    text
+}
+
+/// That there is no state which could be elsewhere.
+fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
+    let is_none = facts.state_bytes == Some(0);
+    is_none.then(|| {
+        say(format!(
+            "the profile has no state of an optimizer, so that it is {} changes nothing but that \
+             updates and passes count apart",
+            facts.state
+        ))
+    })
+}
+
+/// That the update of a weight defeats what state elsewhere brings.
+fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
+    let line = say(format!("stage {stage} takes the most in the update"));
+    let line = match update.weights.as_slice() {
+        [] => line,
+        [one] => line.text(" of ").name(one),
+        [first, ..] => line
+            .text(format!(
+                " of {} weights at once, such as ",
+                update.weights.len()
+            ))
+            .name(first),
+    };
+    line.text(": ")
+        .amount(update.bytes)
+        .text(format!(" on tile {}, of which ", update.tile))
+        .amount(update.taken)
+        .text(" come for it; in the passes ")
+        .amount(update.in_passes)
+        .text(" are enough. Split into N parts (serialised), it would take an Nth of that")
 }
 
 fn chosen(facts: &PipelineFacts) -> Sentence {
@@ -26,7 +84,8 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
                 "pipelines of {framework} are written by hand, and what they keep is not known"
             ),
         };
-        let line = say(format!("pipeline: schedule none, since {why}"));
+        let elsewhere = elsewhere(facts);
+        let line = say(format!("pipeline: schedule none{elsewhere}, since {why}"));
         return match facts.schedule_by_default && facts.is_training {
             true => line.text("; see ").code("--schedule"),
             false => line,
@@ -35,6 +94,10 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
     let what = match facts.is_training {
         true => format!(", recompute {}", facts.recompute),
         false => String::new(),
+    };
+    let found = match facts.state_is_first_fit {
+        true => "; the state in the first place of --optimizer-state auto that fits",
+        false => "",
     };
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
         (false, false) => "as requested".to_string(),
@@ -49,8 +112,9 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
         (true, Accumulator::Float32) => ", accumulators of 32 bits",
     };
     say(format!(
-        "pipeline: schedule {}{what}{accumulators} ({why})",
-        facts.schedule
+        "pipeline: schedule {}{what}{accumulators}{} ({why}{found})",
+        facts.schedule,
+        elsewhere(facts)
     ))
 }
 
@@ -65,6 +129,14 @@ fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
         with(facts.recorded_accumulation),
         with(facts.recorded_recomputation)
     ));
+    let line = match (facts.recorded_state_off_chip, facts.recorded_state_sharded) {
+        (false, false) => line,
+        (true, false) => line.text(", and with tensors that are loaded from outside the IPUs"),
+        (false, true) => line.text(", and with tensors that are gathered from replicas"),
+        (true, true) => line.text(
+            ", and with tensors that are loaded from outside the IPUs and gathered from replicas",
+        ),
+    };
     let accumulation = "accumulators are added for the weights that are updated, beside \
                         gradients that may be kept until the update";
     let recomputation = "it has only what recomputation keeps";
@@ -106,7 +178,7 @@ fn alternative(own: &PipelineAlternative) -> Sentence {
     } else {
         "it does not fit"
     };
-    say("with ")
+    let line = say("with ")
         .code(&*own.options)
         .text(format!(" {verdict}: the best split "))
         .stages(&own.stages)
@@ -114,5 +186,25 @@ fn alternative(own: &PipelineAlternative) -> Sentence {
         .amount(own.fullest_tile_bytes)
         .text(format!(" ({sign}"))
         .bytes(own.change.unsigned_abs())
-        .text(") on its fullest tile")
+        .text(") on its fullest tile");
+    with_time(line, own)
+}
+
+/// Goes on with what a step takes then, where it fits.
+fn with_time(line: Sentence, own: &PipelineAlternative) -> Sentence {
+    let time = own.milliseconds.zip(own.micro_batches);
+    let Some((milliseconds, batches)) = time.filter(|_| own.fits) else {
+        return line;
+    };
+    let line = line.text(format!(
+        ", and a step of {batches} micro-batches takes {} ms",
+        three_digits(milliseconds)
+    ));
+    match own.streamed_bytes {
+        Some(bytes) => line
+            .text(" and the time to load and store ")
+            .amount(bytes)
+            .text(" outside the IPUs"),
+        None => line,
+    }
 }

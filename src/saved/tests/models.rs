@@ -84,6 +84,8 @@ pub(super) fn full() -> Model {
             accumulates: true,
             recomputes: false,
             has_checkpoints: true,
+            loads_state: true,
+            gathers_state: false,
         },
         recorded: Recorded {
             tiles: (0..4).map(recorded).collect(),

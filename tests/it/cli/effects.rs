@@ -97,6 +97,8 @@ impl Files {
             "num_ipus" => "5",
             "schedule" | "recompute" => "none",
             "accumulator" => "float32",
+            "optimizer_state" | "accumulators" | "stash" => "off-chip",
+            "streaming_bandwidth" => "0.5",
             "solver" => "greedy",
             "objective" => "fewest",
             "micro_batches" => "30",
@@ -151,6 +153,7 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
     let fixture = match (option, result) {
         (_, "fit") => COMPILED,
         ("untie" | "accumulator", _) => TIED,
+        ("stash", _) => "tensorflow-cnn",
         _ => MODEL,
     };
     let given = |id| files.given(fixture, id);

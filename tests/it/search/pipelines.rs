@@ -20,7 +20,7 @@ const PIPELINES: [(Schedule, Recompute); 5] = [
 ];
 
 /// All splits into at most so many stages.
-fn splits(positions: usize) -> impl Iterator<Item = Vec<Range<usize>>> {
+pub fn splits(positions: usize) -> impl Iterator<Item = Vec<Range<usize>>> {
     let all = (0_u32..1 << (positions - 1)).filter(|bits| bits.count_ones() < IPUS as u32);
     all.map(move |bits| {
         let is_cut = |cut: &usize| bits >> (cut - 1) & 1 == 1;
@@ -62,6 +62,7 @@ fn each_schedule_has_the_best_of_all_splits() {
             schedule,
             recompute,
             accumulator: Accumulator::AsWeight,
+            ..Pipeline::default()
         });
         let lowest = lowest(&memory.expect("few sets"));
         let chosen = [

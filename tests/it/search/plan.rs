@@ -76,16 +76,55 @@ fn no_configuration_is_better_than_another_in_everything() {
                 ipus,
                 bytes,
                 u128::from(cycles) * 1_000_000 / u128::from(batches),
+                row["lacks_time"] == true,
             )
         };
         let facts: Vec<_> = rows(&plan).iter().map(facts).collect();
         for (place, own) in facts.iter().enumerate() {
             for (_, other) in facts.iter().enumerate().filter(|(at, _)| *at != place) {
+                let is_alike = own.3 == other.3;
                 let is_better = own.0 <= other.0 && own.1 <= other.1 && own.2 < other.2;
+                let is_better = is_better && is_alike;
                 assert!(!is_better, "{fixture}: {own:?} {other:?}");
             }
         }
     }
+}
+
+#[test]
+fn rows_whose_time_is_known_in_full_come_first() {
+    let state = |row: &Value| row["state"].as_str().expect("a place").to_string();
+    for (more, is_known) in [(&[][..], false), (&["--streaming-bandwidth=10"], true)] {
+        let (_, plan) = plan("training-pipeline", more);
+        let lacks: Vec<bool> = rows(&plan)
+            .iter()
+            .map(|row| row["lacks_time"] == true)
+            .collect();
+        assert!(lacks.is_sorted() && lacks.contains(&true) && lacks.contains(&false));
+        let off: Vec<_> = rows(&plan)
+            .iter()
+            .filter(|row| state(row) == "off-chip")
+            .collect();
+        assert!(
+            !off.is_empty()
+                && off
+                    .iter()
+                    .all(|row| row["streamed_bytes"].as_u64() > Some(0))
+        );
+        assert!(
+            off.iter()
+                .all(|row| (row["lacks_time"] == false) == is_known)
+        );
+    }
+    let (_, on_chip) = plan("training-pipeline", &["--optimizer-state=on-chip"]);
+    assert!(rows(&on_chip).iter().all(|row| state(row) == "on-chip"));
+    let (_, sharded) = plan("training-pipeline", &["--optimizer-state=sharded"]);
+    let rows = rows(&sharded).iter();
+    assert!(rows.clone().count() > 0);
+    assert!(
+        rows.clone()
+            .all(|row| state(row) == "sharded" && row["replicas"].as_u64() > Some(1))
+    );
 }
 
 #[test]

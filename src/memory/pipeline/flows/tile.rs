@@ -1,6 +1,6 @@
 //! The bytes of flows on neighbouring tiles.
 
-use super::{Flows, Lasting, UseInPipeline};
+use super::Flows;
 use crate::memory::MemoryModel;
 use crate::memory::lanes;
 use crate::memory::neighbours::NeighbourUses;
@@ -59,13 +59,23 @@ impl<const N: usize> TileFlows<N> {
         self.met.clear();
         self.accumulators.clear();
         for (number, bytes) in uses.with_bytes() {
-            match flows.of_use(number) {
-                UseInPipeline::Flow(flow) => self.add(flow, &bytes.map(u64::from)),
-                UseInPipeline::Lasting(Lasting::Accumulated(size)) => {
-                    let of_weight = bytes.map(|bytes| flows.accumulator_bytes(size, bytes));
-                    self.accumulate(memory.uses.known(number).counted, of_weight);
-                }
-                UseInPipeline::Lasting(_) | UseInPipeline::Other => {}
+            if let Some(flow) = flows.of(number) {
+                self.add(flow, &bytes.map(u64::from));
+            } else if let Some(of_weight) = flows.accumulators_of(number, bytes) {
+                self.accumulate(memory.uses.known(number).counted, of_weight);
+            }
+        }
+    }
+
+    /// Takes the variables of all tiles as if they were on one. Accumulators are left out.
+    pub(in crate::memory) fn load_all(&mut self, memory: &MemoryModel<'_>, flows: &Flows) {
+        self.bytes.clear();
+        self.bytes.resize(flows.list.len(), FlowBytes::NONE);
+        self.met.clear();
+        self.accumulators.clear();
+        for (number, own) in (0u32..).zip(memory.uses.all()) {
+            if let Some(flow) = flows.of(number) {
+                self.add(flow, &[own.bytes; N]);
             }
         }
     }

@@ -173,6 +173,7 @@ fn layer_by_layer<'a>(model: &'a Model, placement: &'a Placement) -> MemoryModel
         schedule: Schedule::Sequential,
         recompute: Recompute::Layer,
         accumulator: Accumulator::AsWeight,
+        ..Pipeline::default()
     };
     memory(model, placement)
         .in_pipeline(pipeline)

@@ -23,6 +23,7 @@ const PARTS = [
   ['overhead', 'overhead', 'Overhead'], ['gaps', 'gaps', 'Gaps'],
   ['stash', 'stash', 'Stash'], ['accumulators', 'accumulators', 'Accumulators'],
   ['waiting', 'waiting', 'Waiting'], ['passing', 'passing', 'Passing through'],
+  ['state', 'state', 'Optimizer state'],
 ];
 
 /** @param {any} parts */

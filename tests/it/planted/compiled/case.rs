@@ -199,6 +199,7 @@ fn predict(
             schedule: Some(pipeline.schedule),
             recompute: Some(pipeline.recompute),
             accumulator: pipeline.accumulator,
+            ..PipelineOptions::default()
         },
         ..SearchRequest::default()
     };

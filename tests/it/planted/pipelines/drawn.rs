@@ -76,6 +76,7 @@ impl Case {
                 Recompute::Layer => memory::Recompute::Layer,
             },
             accumulator: memory::Accumulator::AsWeight,
+            ..memory::Pipeline::default()
         }
     }
 

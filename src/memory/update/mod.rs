@@ -1,0 +1,200 @@
+//! The update of the weights as a phase of its own, where the state of the optimizer is
+//! away between two updates (docs/model.md, "Optimizer state elsewhere").
+//!
+//! The passes run without the state and without what only updates make. Then the state of
+//! one weight after the other comes: what its update takes (`tile`) is beside what is
+//! always live. For all ranges of layers at once it is told in `ranges`.
+
+mod parts;
+mod ranges;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod tile;
+
+pub(super) use ranges::RangeUpdates;
+pub use streams::Streamed;
+pub(super) use tile::{TileUpdates, Updating};
+
+use super::MemoryModel;
+use crate::limits;
+use crate::memory::{Pipeline, StatePlace, Storage};
+use crate::model::{Model, PassPlaces, Placement, TooManyPlaces};
+use parts::{Part, Updates};
+use std::sync::Arc;
+
+/// What counts in the update, and what is away in the passes.
+#[derive(Debug, Clone)]
+pub(in crate::memory) struct UpdatePhase {
+    place: StatePlace,
+    replicas: u64,
+    /// Are accumulators loaded in each micro-batch?
+    loads_accumulators: bool,
+    /// By number of the use.
+    of_uses: Arc<[InUpdate]>,
+    /// The updates of each use of variables, one after the other.
+    updates: Arc<[u32]>,
+    /// Has the profile gradients of several micro-batches? Else what sums them up is taken to
+    /// be as large as the weights.
+    has_gradients: bool,
+    /// By update: is state of it shared out among replicas?
+    is_shared_out: Arc<[bool]>,
+    /// By update, the half-open range of its steps.
+    steps: Arc<[(u32, u32)]>,
+}
+
+/// What the variables of a use are in the update.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::memory) struct InUpdate {
+    part: Option<Part>,
+    /// Are they in no pass?
+    is_away: bool,
+    /// Are they parameters that some steps do without? In the update they are all there.
+    has_holes: bool,
+    /// Where their updates are in the list, and how many.
+    updates: (u32, u32),
+}
+
+impl UpdatePhase {
+    /// What is away in `pipeline`; `None` where that is nothing.
+    ///
+    /// # Errors
+    /// When updates share variables in more ways than those of any real model.
+    pub(in crate::memory) fn new(
+        model: &Model,
+        placement: &Placement,
+        pipeline: Pipeline,
+    ) -> Result<Option<Self>, TooManyPlaces> {
+        let moves_state = pipeline.state != StatePlace::OnChip;
+        let loads_accumulators = pipeline.accumulators == Storage::OffChip;
+        if model.backward_start.is_none() || !(moves_state || loads_accumulators) {
+            return Ok(None);
+        }
+        let by_pass = PassPlaces::new(model, placement);
+        by_pass.sets.check()?;
+        let found = Updates::new(model, &by_pass, pipeline)?;
+        let mut left = limits::ENTRIES;
+        let mut updates = Vec::new();
+        let mut of_uses = Vec::new();
+        let mut is_shared_out = vec![false; found.steps.len()];
+        for own in model.variables.uses() {
+            let part = found.part_of(model, own);
+            let is_parameter = model.classes.lasts(own.class);
+            let first = updates.len() as u32;
+            if part.is_some_and(|part| part != Part::Accumulator) {
+                updates.extend(found.updates_of(own.set));
+            }
+            let count = updates.len() as u32 - first;
+            if matches!(part, Some(Part::State(own)) if own.is_shared_out) {
+                for &update in &updates[first as usize..] {
+                    is_shared_out[update as usize] = true;
+                }
+            }
+            left = left.checked_sub(count as usize).ok_or(TooManyPlaces)?;
+            of_uses.push(InUpdate {
+                part,
+                is_away: match part {
+                    Some(Part::State(_) | Part::Temporary) => moves_state,
+                    Some(Part::Accumulator) => loads_accumulators,
+                    Some(Part::Weight | Part::Gradient) | None => false,
+                },
+                has_holes: is_parameter && !model.classes.is_always_live(own.class),
+                updates: (first, count),
+            });
+        }
+        Ok(Some(Self {
+            place: pipeline.state,
+            replicas: pipeline.replicas.max(1),
+            loads_accumulators,
+            of_uses: of_uses.into(),
+            updates: updates.into(),
+            is_shared_out: is_shared_out.into(),
+            has_gradients: model.recording.accumulates,
+            steps: found.steps.into(),
+        }))
+    }
+
+    /// Are the variables of a use in no pass?
+    #[inline]
+    pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
+        let own = self.of_uses.get(number as usize);
+        own.is_some_and(|own| own.is_away)
+    }
+
+    /// Are the same variables in no pass?
+    pub(in crate::memory) fn is_away_as(&self, other: &Self) -> bool {
+        let both = self.of_uses.iter().zip(&*other.of_uses);
+        self.of_uses.len() == other.of_uses.len()
+            && both.fold(true, |is_so, (own, other)| {
+                is_so & (own.is_away == other.is_away)
+            })
+    }
+
+    /// Is the update a phase of its own?
+    pub(in crate::memory) fn is_apart(&self) -> bool {
+        self.place != StatePlace::OnChip
+    }
+
+    /// Is the state loaded from memory outside the IPUs?
+    fn is_off_chip(&self) -> bool {
+        self.place.is_off_chip()
+    }
+
+    /// The bytes of one replica's share of state.
+    fn share(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.replicas)
+    }
+
+    /// What the variables of a use are, and the updates that they are part of.
+    fn of(&self, number: u32) -> (InUpdate, &[u32]) {
+        let own = self.of_uses.get(number as usize).copied();
+        let own = own.unwrap_or_default();
+        let (first, count) = own.updates;
+        let updates = &self.updates[first as usize..][..count as usize];
+        (own, updates)
+    }
+}
+
+impl MemoryModel<'_> {
+    /// Are the variables of a use in no pass?
+    #[inline]
+    pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
+        let update = self.update.as_ref();
+        update.is_some_and(|update| update.is_away(number))
+    }
+
+    /// Are the same variables in no pass of another pipeline?
+    pub(in crate::memory) fn is_away_as(&self, other: &MemoryModel<'_>) -> bool {
+        match (&self.update, &other.update) {
+            (None, None) => true,
+            (Some(own), Some(other)) => own.is_away_as(other),
+            _ => false,
+        }
+    }
+
+    /// The names of the weights of an update, or where it has none, of its state.
+    pub fn weights_of_update(&self, update: u32) -> Vec<&str> {
+        let Some(phase) = &self.update else {
+            return Vec::new();
+        };
+        let (mut weights, mut state) = (Vec::new(), Vec::new());
+        for (number, own) in (0u32..).zip(self.model.variables.uses()) {
+            let (part, updates) = phase.of(number);
+            let names = match part.part {
+                Some(Part::Weight) => &mut weights,
+                Some(Part::State(_)) => &mut state,
+                _ => continue,
+            };
+            let name = self.model.label_of(own.set).weight_name();
+            if updates.contains(&update) && !name.is_empty() && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if weights.is_empty() { state } else { weights }
+    }
+
+    /// The update as a phase of its own, if it is one.
+    pub(in crate::memory) fn update_apart(&self) -> Option<&UpdatePhase> {
+        self.update.as_deref().filter(|update| update.is_apart())
+    }
+}

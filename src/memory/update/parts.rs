@@ -1,0 +1,302 @@
+//! Which variables are the state of the optimizer, and which updates belong together.
+
+use crate::limits;
+use crate::memory::{Pipeline, Storage};
+use crate::model::{
+    Framework, Label, Model, NO_USERS, PassPlaces, TensorKind, TooManyPlaces, VariableUse,
+};
+
+/// The marks of state in front of the name of its weight, in PopART.
+const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
+/// Momentum and gradients in one: state where gradients are not summed up.
+const MOMENTUM_MARK: &str = "Accl___";
+const ACCUMULATOR_MARK: &str = "Accum___";
+/// The end of an accumulator's name in TensorFlow.
+const ACCUMULATOR_END: &str = "/Accumulator";
+/// PopART leaves a scalar where it is.
+const FEWEST_ELEMENTS: u64 = 2;
+/// It does not share out tensors with fewer elements.
+const FEWEST_SHARED_ELEMENTS: u64 = 8192;
+/// TensorFlow leaves variables with fewer bytes than this for each replica.
+const FEWEST_BYTES: u64 = 128;
+/// Bytes of an element where no context says it.
+const ELEMENT: u64 = 4;
+
+/// What the variables of a use are in the update of a weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// State of the optimizer.
+    State(Placed),
+    /// What only updates make and use.
+    Temporary,
+    /// A weight.
+    Weight,
+    /// What sums up its gradients.
+    Gradient,
+    /// The same, where it is loaded for each micro-batch.
+    Accumulator,
+}
+
+/// Where state is between two updates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Placed {
+    pub(super) is_shared_out: bool,
+}
+
+/// All updates of a model: operations that update one weight are one update, and so are
+/// those that use the same state.
+#[derive(Debug)]
+pub(super) struct Updates {
+    pipeline: Pipeline,
+    /// By use set.
+    kinds: Vec<SetKind>,
+    /// By use set, the bytes of the tensor that its variables belong to.
+    tensor_bytes: Vec<u64>,
+    /// By operation group, its update; [`NO_UPDATE`] for none.
+    of_group: Vec<u32>,
+    /// By use set, the groups of updates that use it.
+    groups: Vec<Box<[u32]>>,
+    /// By update, the half-open range of its steps.
+    pub(super) steps: Vec<(u32, u32)>,
+}
+
+const NO_UPDATE: u32 = u32::MAX;
+
+/// What the variables of a use set are, whether or not they last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct SetKind {
+    is_state: bool,
+    is_weight: bool,
+    is_accumulator: bool,
+    /// Do only updates use it?
+    is_of_updates: bool,
+}
+
+impl Updates {
+    pub(super) fn new(
+        model: &Model,
+        by_pass: &PassPlaces,
+        pipeline: Pipeline,
+    ) -> Result<Self, TooManyPlaces> {
+        let is_update = update_groups(model);
+        let groups = groups_of_updates(model, &is_update)?;
+        let kinds = kinds(model, by_pass, (&is_update, &groups));
+        let mut found = Self {
+            pipeline,
+            tensor_bytes: tensor_bytes(model),
+            of_group: vec![NO_UPDATE; is_update.len()],
+            kinds,
+            groups,
+            steps: Vec::new(),
+        };
+        found.join(model, &is_update);
+        Ok(found)
+    }
+
+    /// What the variables of a use are.
+    pub(super) fn part_of(&self, model: &Model, own: &VariableUse) -> Option<Part> {
+        let kind = self.kinds[own.set as usize];
+        let is_parameter = model.classes.lasts(own.class);
+        if !is_parameter {
+            return kind.is_of_updates.then_some(Part::Temporary);
+        }
+        let loads = self.pipeline.accumulators == Storage::OffChip;
+        match kind {
+            SetKind { is_state: true, .. } => self.placed(model, own.set).map(Part::State),
+            SetKind {
+                is_accumulator: true,
+                ..
+            } if loads => Some(Part::Accumulator),
+            SetKind {
+                is_accumulator: true,
+                ..
+            } => Some(Part::Gradient),
+            SetKind {
+                is_weight: true, ..
+            } => Some(Part::Weight),
+            _ => None,
+        }
+    }
+
+    /// Where a tensor of state goes; `None` if it stays on the chip.
+    fn placed(&self, model: &Model, set: u32) -> Option<Placed> {
+        let bytes = self.tensor_bytes[set as usize];
+        let elements = self.elements(model, set);
+        let is_tensorflow = model.recording.framework == Framework::Tensorflow;
+        let replicas = self.pipeline.replicas.max(1);
+        let is_large = match is_tensorflow {
+            true => bytes >= FEWEST_BYTES.saturating_mul(replicas),
+            false => elements >= FEWEST_ELEMENTS,
+        };
+        let may_share = match is_tensorflow {
+            true => is_large,
+            false => elements >= FEWEST_SHARED_ELEMENTS,
+        };
+        let place = self.pipeline.state;
+        let is_shared_out = may_share && place.is_sharded() && replicas > 1;
+        let is_off = is_large && place.is_off_chip();
+        (is_shared_out || is_off).then_some(Placed { is_shared_out })
+    }
+
+    /// The elements of the tensor that these variables belong to.
+    fn elements(&self, model: &Model, set: u32) -> u64 {
+        let element = model.label_of(set).element_bytes.map_or(ELEMENT, u64::from);
+        self.tensor_bytes[set as usize] / element.max(1)
+    }
+
+    /// The updates that use these variables.
+    pub(super) fn updates_of(&self, set: u32) -> Vec<u32> {
+        let groups = self.groups[set as usize].iter();
+        let mut updates: Vec<u32> = groups.map(|&group| self.of_group[group as usize]).collect();
+        updates.sort_unstable();
+        updates.dedup();
+        updates
+    }
+
+    /// Numbers the updates.
+    fn join(&mut self, model: &Model, is_update: &[bool]) {
+        let mut joined = Joined::new(is_update.len());
+        for (set, groups) in self.groups.iter().enumerate() {
+            let kind = self.kinds[set];
+            // Scalars are shared by all, such as a learning rate.
+            let is_scalar = self.elements(model, set as u32) < FEWEST_ELEMENTS;
+            if is_scalar || !(kind.is_state || kind.is_weight) {
+                continue;
+            }
+            for pair in groups.windows(2) {
+                joined.join(pair[0], pair[1]);
+            }
+        }
+        let mut numbers = vec![NO_UPDATE; is_update.len()];
+        for (group, _) in is_update.iter().enumerate().filter(|&(_, &is)| is) {
+            let first = joined.first(group as u32) as usize;
+            let window = model.operation_groups[group].window;
+            let (from, to) = window.map_or((0, 0), |(first, last)| (first, last + 1));
+            if numbers[first] == NO_UPDATE {
+                numbers[first] = self.steps.len() as u32;
+                self.steps.push((from, to));
+            }
+            let steps = &mut self.steps[numbers[first] as usize];
+            if from < to {
+                *steps = match *steps {
+                    (a, b) if a == b => (from, to),
+                    (a, b) => (a.min(from), b.max(to)),
+                };
+            }
+            self.of_group[group] = numbers[first];
+        }
+    }
+}
+
+/// By operation group: is it of an operation that updates weights?
+fn update_groups(model: &Model) -> Vec<bool> {
+    let mut is_update = vec![false; model.operation_groups.len()];
+    for operation in &model.operations {
+        is_update[operation.group as usize] |= operation.is_update;
+    }
+    is_update
+}
+
+/// By use set: the groups of updates among its groups, ascending.
+fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>>, TooManyPlaces> {
+    let mut left = limits::ENTRIES;
+    let mut groups: Vec<Box<[u32]>> = vec![Box::default(); model.use_sets.len()];
+    for (set, smaller, group) in model.use_sets.iter() {
+        let mut own = groups[smaller as usize].to_vec();
+        own.extend(Some(group).filter(|&group| is_update[group as usize]));
+        left = left.checked_sub(own.len()).ok_or(TooManyPlaces)?;
+        groups[set as usize] = own.into();
+    }
+    Ok(groups)
+}
+
+fn kinds(
+    model: &Model,
+    by_pass: &PassPlaces,
+    (is_update, groups): (&[bool], &[Box<[u32]>]),
+) -> Vec<SetKind> {
+    // What only copies to the host says nothing of what a variable is.
+    let mut of_updates = vec![true; model.use_sets.len()];
+    for (set, smaller, group) in model.use_sets.iter() {
+        let own = &model.operation_groups[group as usize];
+        let is_so = is_update[group as usize] || own.only_streams();
+        of_updates[set as usize] = of_updates[smaller as usize] && is_so;
+    }
+    let has_names = matches!(
+        model.recording.framework,
+        Framework::Popart | Framework::Poptorch | Framework::Popxl
+    );
+    let of_set = |set: u32| {
+        let label = model.label_of(set);
+        let is_updated = !groups[set as usize].is_empty();
+        let is_of_updates = set != NO_USERS && is_updated && of_updates[set as usize];
+        let is_accumulator = is_accumulator(label);
+        let (forward, _) = by_pass.places(set);
+        let is_state = match has_names {
+            true => is_updated && has_mark(label, model.recording.accumulates),
+            false => is_of_updates && !is_accumulator && label.kind != TensorKind::Constant,
+        };
+        SetKind {
+            is_state,
+            is_accumulator,
+            is_weight: is_updated && !is_state && !is_accumulator && !forward.is_empty(),
+            is_of_updates,
+        }
+    };
+    (0..model.use_sets.len() as u32).map(of_set).collect()
+}
+
+fn is_accumulator(label: &Label) -> bool {
+    let name = label.weight_name();
+    name.starts_with(ACCUMULATOR_MARK) || name.ends_with(ACCUMULATOR_END)
+}
+
+fn has_mark(label: &Label, accumulates: bool) -> bool {
+    let name = label.weight_name();
+    STATE_MARKS.iter().any(|mark| name.starts_with(mark))
+        || (!accumulates && name.starts_with(MOMENTUM_MARK))
+}
+
+/// By use set: the bytes of all variables with its label, or without one, with that set.
+fn tensor_bytes(model: &Model) -> Vec<u64> {
+    let mut of_label = vec![0u64; model.labels.len()];
+    let mut of_set = vec![0u64; model.use_sets.len()];
+    for own in model.variables.uses() {
+        if model.classes.lasts(own.class) {
+            let set = own.set as usize;
+            let label = model.use_sets.label(own.set) as usize;
+            of_set[set] = of_set[set].saturating_add(own.bytes);
+            of_label[label] = of_label[label].saturating_add(own.bytes);
+        }
+    }
+    let of = |set: u32| match model.use_sets.label(set) {
+        0 => of_set[set as usize],
+        label => of_label[label as usize],
+    };
+    (0..model.use_sets.len() as u32).map(of).collect()
+}
+
+/// Groups that belong together, each with one before it.
+struct Joined(Vec<u32>);
+
+impl Joined {
+    fn new(count: usize) -> Self {
+        Self((0..count as u32).collect())
+    }
+
+    /// The first group that a group belongs to.
+    fn first(&mut self, group: u32) -> u32 {
+        let mut own = group;
+        while self.0[own as usize] != own {
+            let next = self.0[self.0[own as usize] as usize];
+            self.0[own as usize] = next;
+            own = next;
+        }
+        own
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.first(a), self.first(b));
+        self.0[a.max(b) as usize] = a.min(b);
+    }
+}

@@ -1,0 +1,214 @@
+//! What updates take on some tiles in every range of layers.
+
+use super::UpdatePhase;
+use super::tile::{Amounts, Entry, Placing, TileUpdates};
+use crate::memory::MemoryModel;
+use crate::memory::lanes::{self, add_up};
+use crate::model::{EVERYWHERE, PlaceSet};
+
+/// What counts in the range that grows, by lane; its memory is used again for the next.
+#[derive(Debug)]
+pub(in crate::memory) struct RangeUpdates<const N: usize> {
+    shares: ByPosition<N>,
+    holes: ByPosition<N>,
+    /// By position: the accumulators of one weight that take most.
+    loaded: Vec<[u64; N]>,
+    /// By position: the update that takes most of those that have all in the same places.
+    apart: Vec<[u64; N]>,
+    /// Those that have some in one place and some in another: by position what enters
+    /// there, with the place before it that has the same.
+    joined: Vec<Vec<(Option<u32>, u32, Amounts<N>)>>,
+    /// By number of these: the update, with what every stage has, and with what the range has.
+    common: Vec<(u32, Amounts<N>)>,
+    sums: Vec<(u32, Amounts<N>)>,
+    /// What every stage has of updates and accumulators.
+    everywhere: [[u64; N]; 2],
+    start: usize,
+    taken: [u64; N],
+    loading: [u64; N],
+}
+
+impl<const N: usize> Default for RangeUpdates<N> {
+    fn default() -> Self {
+        Self {
+            shares: ByPosition::default(),
+            holes: ByPosition::default(),
+            loaded: Vec::new(),
+            apart: Vec::new(),
+            joined: Vec::new(),
+            common: Vec::new(),
+            sums: Vec::new(),
+            everywhere: [[0; N]; 2],
+            start: 0,
+            taken: [0; N],
+            loading: [0; N],
+        }
+    }
+}
+
+/// Bytes that enter ranges once, however many of its positions have them.
+#[derive(Debug)]
+struct ByPosition<const N: usize> {
+    entries: Vec<Vec<(Option<u32>, [u64; N])>>,
+    everywhere: [u64; N],
+    sum: [u64; N],
+}
+
+impl<const N: usize> Default for ByPosition<N> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            everywhere: [0; N],
+            sum: [0; N],
+        }
+    }
+}
+
+impl<const N: usize> ByPosition<N> {
+    fn load(&mut self, memory: &MemoryModel<'_>, all: &[Placing<N>]) {
+        self.entries.resize_with(memory.layers(), Vec::new);
+        self.entries.iter_mut().for_each(Vec::clear);
+        self.everywhere = [0; N];
+        for &(set, bytes) in all {
+            if set == EVERYWHERE {
+                add_up(&mut self.everywhere, &bytes);
+            }
+            for (before, place) in with_before(memory.sets.places(set)) {
+                self.entries[place].push((before, bytes));
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        self.sum = self.everywhere;
+    }
+
+    fn add(&mut self, start: usize, last: usize) {
+        for (before, bytes) in &self.entries[last] {
+            if is_new(*before, start) {
+                add_up(&mut self.sum, bytes);
+            }
+        }
+    }
+}
+
+/// Each place with the one before it.
+fn with_before(places: &[u32]) -> impl Iterator<Item = (Option<u32>, usize)> + '_ {
+    let before = [None].into_iter().chain(places.iter().copied().map(Some));
+    before.zip(places.iter().map(|&place| place as usize))
+}
+
+/// Does a range from `start` not have it yet, whose place before is this?
+fn is_new(before: Option<u32>, start: usize) -> bool {
+    before.is_none_or(|before| (before as usize) < start)
+}
+
+impl<const N: usize> RangeUpdates<N> {
+    /// Takes what updates take on some tiles.
+    pub(in crate::memory) fn load(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        phase: &UpdatePhase,
+        tiles: &TileUpdates<N>,
+    ) {
+        let positions = memory.layers();
+        self.shares.load(memory, &tiles.shares);
+        self.holes.load(memory, &tiles.holes);
+        for by_position in [&mut self.loaded, &mut self.apart] {
+            by_position.clear();
+            by_position.resize(positions, [0; N]);
+        }
+        self.joined.resize_with(positions, Vec::new);
+        self.joined.iter_mut().for_each(Vec::clear);
+        self.common.clear();
+        self.everywhere = [[0; N]; 2];
+        for (set, bytes) in &tiles.loaded {
+            let [_, everywhere] = &mut self.everywhere;
+            raise(memory, *set, bytes, (&mut self.loaded, everywhere));
+        }
+        for same in tiles.entries.chunk_by(|a, b| a.update == b.update) {
+            match same {
+                [one] => {
+                    let (taken, _) = phase.taken(one.update, &one.amounts);
+                    let [everywhere, _] = &mut self.everywhere;
+                    raise(memory, one.set, &taken, (&mut self.apart, everywhere));
+                }
+                _ => self.join(memory, phase, same),
+            }
+        }
+    }
+
+    /// Takes an update that has some in one place and some in another.
+    fn join(&mut self, memory: &MemoryModel<'_>, phase: &UpdatePhase, same: &[Entry<N>]) {
+        let number = self.common.len() as u32;
+        let mut common = Amounts::NONE;
+        for own in same {
+            if own.set == EVERYWHERE {
+                common.add(&own.amounts);
+            }
+            for (before, place) in with_before(memory.sets.places(own.set)) {
+                self.joined[place].push((before, number, own.amounts));
+            }
+        }
+        let [everywhere, _] = &mut self.everywhere;
+        let update = same[0].update;
+        lanes::raise(everywhere, &phase.taken(update, &common).0);
+        self.common.push((update, common));
+    }
+
+    /// Begins with an empty range before the position `start`.
+    pub(in crate::memory) fn begin(&mut self, start: usize) {
+        self.start = start;
+        self.shares.begin();
+        self.holes.begin();
+        self.sums.clone_from(&self.common);
+        [self.taken, self.loading] = self.everywhere;
+    }
+
+    /// Adds the next position to the range.
+    pub(in crate::memory) fn add(&mut self, phase: &UpdatePhase, last: usize) {
+        self.shares.add(self.start, last);
+        self.holes.add(self.start, last);
+        lanes::raise(&mut self.loading, &self.loaded[last]);
+        lanes::raise(&mut self.taken, &self.apart[last]);
+        for (before, number, amounts) in &self.joined[last] {
+            if is_new(*before, self.start) {
+                let (update, sums) = &mut self.sums[*number as usize];
+                sums.add(amounts);
+                lanes::raise(&mut self.taken, &phase.taken(*update, sums).0);
+            }
+        }
+    }
+
+    /// What the range has in the passes and in the update alike.
+    pub(in crate::memory) fn always(&self) -> [u64; N] {
+        let mut always = self.shares.sum;
+        add_up(&mut always, &self.loading);
+        always
+    }
+
+    /// Parameters that some steps do without.
+    pub(in crate::memory) fn holes(&self) -> &[u64; N] {
+        &self.holes.sum
+    }
+
+    /// What the update takes beside that.
+    pub(in crate::memory) fn taken(&self) -> &[u64; N] {
+        &self.taken
+    }
+}
+
+/// Raises the bytes of each of these places.
+fn raise<const N: usize>(
+    memory: &MemoryModel<'_>,
+    set: PlaceSet,
+    bytes: &[u64; N],
+    (by_position, everywhere): (&mut [[u64; N]], &mut [u64; N]),
+) {
+    if set == EVERYWHERE {
+        lanes::raise(everywhere, bytes);
+    }
+    for &place in memory.sets.places(set) {
+        lanes::raise(&mut by_position[place as usize], bytes);
+    }
+}

@@ -1,0 +1,409 @@
+//! What updates take on neighbouring tiles.
+
+use super::UpdatePhase;
+use super::parts::{Part, Placed};
+use crate::memory::MemoryModel;
+use crate::memory::lanes::{self, add_up};
+use crate::memory::neighbours::NeighbourUses;
+use crate::model::{EVERYWHERE, PlaceSet};
+use std::ops::Range;
+
+/// Bytes with the places where they count, by lane.
+pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
+
+/// What counts in the update of up to `N` neighbouring tiles; used again for the next.
+#[derive(Debug)]
+pub(in crate::memory) struct TileUpdates<const N: usize> {
+    /// By update, then by places.
+    pub(super) entries: Vec<Entry<N>>,
+    /// State that stays on the chip, as the share of one replica.
+    pub(super) shares: Vec<Placing<N>>,
+    /// By weight, accumulators that are loaded for a micro-batch, with their pads.
+    pub(super) loaded: Vec<Placing<N>>,
+    /// Parameters that some steps do without.
+    pub(super) holes: Vec<Placing<N>>,
+    rows: Vec<Row>,
+}
+
+impl<const N: usize> Default for TileUpdates<N> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            shares: Vec::new(),
+            loaded: Vec::new(),
+            holes: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+}
+
+/// A row of variables, as part of an update.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    update: u32,
+    set: PlaceSet,
+    part: Part,
+    /// That of the uses.
+    row: u32,
+    number: u32,
+}
+
+/// What one update has in some places.
+#[derive(Debug, Clone)]
+pub(super) struct Entry<const N: usize> {
+    pub(super) update: u32,
+    pub(super) set: PlaceSet,
+    pub(super) amounts: Amounts<N>,
+}
+
+/// Bytes of an update, by lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Amounts<const N: usize> {
+    /// State that is loaded whole.
+    whole: [u64; N],
+    /// Shares of state.
+    shares: [u64; N],
+    /// The largest variable of state that is loaded, or its share.
+    largest: [u64; N],
+    weights: [u64; N],
+    weight_shares: [u64; N],
+    gradient_shares: [u64; N],
+    /// What it makes, where that is most.
+    temporaries: [u64; N],
+}
+
+impl<const N: usize> Amounts<N> {
+    pub(super) const NONE: Self = Self {
+        whole: [0; N],
+        shares: [0; N],
+        largest: [0; N],
+        weights: [0; N],
+        weight_shares: [0; N],
+        gradient_shares: [0; N],
+        temporaries: [0; N],
+    };
+
+    /// Adds what the same update has in other places.
+    pub(super) fn add(&mut self, other: &Self) {
+        add_up(&mut self.whole, &other.whole);
+        add_up(&mut self.shares, &other.shares);
+        lanes::raise(&mut self.largest, &other.largest);
+        add_up(&mut self.weights, &other.weights);
+        add_up(&mut self.weight_shares, &other.weight_shares);
+        add_up(&mut self.gradient_shares, &other.gradient_shares);
+        add_up(&mut self.temporaries, &other.temporaries);
+    }
+}
+
+impl UpdatePhase {
+    /// What an update takes beside all that is always live: at most, and where only one
+    /// tensor of state at a time has a landing pad.
+    pub(super) fn taken<const N: usize>(
+        &self,
+        update: u32,
+        own: &Amounts<N>,
+    ) -> ([u64; N], [u64; N]) {
+        let is_shared_out = self.is_shared_out[update as usize];
+        let taken = |lane: usize| {
+            let loaded = match self.is_off_chip() {
+                true => own.whole[lane] + own.shares[lane],
+                false => 0,
+            };
+            let gathered = own.weights[lane] + own.weight_shares[lane];
+            let made = match is_shared_out {
+                false => own.temporaries[lane],
+                true => (self.share(own.temporaries[lane]) + own.weight_shares[lane])
+                    .saturating_add(own.gradient_shares[lane])
+                    .max(gathered),
+            };
+            let with = |pads: u64| loaded + pads.max(made);
+            (with(loaded), with(own.largest[lane].min(loaded)))
+        };
+        let both: [(u64, u64); N] = std::array::from_fn(taken);
+        (both.map(|own| own.0), both.map(|own| own.1))
+    }
+}
+
+impl<const N: usize> TileUpdates<N> {
+    /// Takes the variables of some tiles.
+    pub(in crate::memory) fn load(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        phase: &UpdatePhase,
+        uses: &NeighbourUses<N>,
+    ) {
+        self.rows.clear();
+        self.shares.clear();
+        self.loaded.clear();
+        self.holes.clear();
+        let mut accumulators = Vec::new();
+        for (row, (number, bytes)) in (0u32..).zip(uses.with_bytes()) {
+            let (own, updates) = phase.of(number);
+            let set = memory.uses.known(number).counted;
+            let wide = bytes.map(u64::from);
+            if own.has_holes && !own.is_away {
+                self.holes.push((set, wide));
+            }
+            if phase.loads_accumulators
+                && let Some(bytes) = accumulator(memory, own.part, number, bytes)
+            {
+                accumulators.push((memory.label_of_use(number), set, bytes));
+            }
+            let Some(part) = own.part.filter(|_| phase.is_apart()) else {
+                continue;
+            };
+            if part == Part::State(SHARED) && !phase.is_off_chip() {
+                self.shares
+                    .push((set, wide.map(|bytes| phase.share(bytes))));
+            }
+            self.rows.extend(updates.iter().map(|&update| Row {
+                update,
+                set,
+                part,
+                row,
+                number,
+            }));
+        }
+        self.load_pads(accumulators);
+        self.make_entries(memory, phase, uses);
+    }
+
+    /// Accumulators of one weight with their landing pads.
+    fn load_pads(&mut self, mut accumulators: Vec<(u32, PlaceSet, [u64; N])>) {
+        accumulators.sort_unstable();
+        for same in accumulators.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let bytes = lanes::sum(same.iter().map(|own| own.2));
+            self.loaded.push((same[0].1, bytes.map(|bytes| 2 * bytes)));
+        }
+    }
+
+    fn make_entries(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        phase: &UpdatePhase,
+        uses: &NeighbourUses<N>,
+    ) {
+        self.entries.clear();
+        self.rows.sort_unstable_by_key(|own| (own.update, own.set));
+        for same in self
+            .rows
+            .chunk_by(|a, b| (a.update, a.set) == (b.update, b.set))
+        {
+            let mut amounts = Amounts::NONE;
+            for own in same {
+                add_row(&mut amounts, phase, own.part, uses.bytes(own.row as usize));
+            }
+            let steps = phase.steps[same[0].update as usize];
+            amounts.temporaries = highest(memory, same, steps, uses);
+            self.entries.push(Entry {
+                update: same[0].update,
+                set: same[0].set,
+                amounts,
+            });
+        }
+    }
+}
+
+const SHARED: Placed = Placed {
+    is_shared_out: true,
+};
+
+/// The bytes of what sums up gradients and is loaded for a micro-batch.
+fn accumulator<const N: usize>(
+    memory: &MemoryModel<'_>,
+    part: Option<Part>,
+    number: u32,
+    bytes: &[u32; N],
+) -> Option<[u64; N]> {
+    if part == Some(Part::Accumulator) {
+        return Some(bytes.map(u64::from));
+    }
+    memory.flows.as_ref()?.accumulators_of(number, bytes)
+}
+
+fn add_row<const N: usize>(
+    amounts: &mut Amounts<N>,
+    phase: &UpdatePhase,
+    part: Part,
+    bytes: &[u32; N],
+) {
+    let bytes = bytes.map(u64::from);
+    let shares = bytes.map(|bytes| phase.share(bytes));
+    match part {
+        Part::State(Placed {
+            is_shared_out: true,
+        }) => {
+            add_up(&mut amounts.shares, &shares);
+            lanes::raise(&mut amounts.largest, &shares);
+        }
+        Part::State(_) => {
+            add_up(&mut amounts.whole, &bytes);
+            lanes::raise(&mut amounts.largest, &bytes);
+        }
+        Part::Weight => {
+            add_up(&mut amounts.weights, &bytes);
+            add_up(&mut amounts.weight_shares, &shares);
+            if !phase.has_gradients {
+                add_up(&mut amounts.gradient_shares, &shares);
+            }
+        }
+        Part::Gradient => add_up(&mut amounts.gradient_shares, &shares),
+        Part::Temporary | Part::Accumulator => {}
+    }
+}
+
+/// The most of what an update makes that is live at one of its steps.
+fn highest<const N: usize>(
+    memory: &MemoryModel<'_>,
+    rows: &[Row],
+    (first, end): (u32, u32),
+    uses: &NeighbourUses<N>,
+) -> [u64; N] {
+    let mut changes: Vec<(u32, i64, u32)> = Vec::new();
+    for own in rows.iter().filter(|own| own.part == Part::Temporary) {
+        for &(from, to) in memory.live_ranges(own.number).unwrap_or_default() {
+            let (from, to) = (from.max(first), to.min(end));
+            if from < to {
+                changes.extend([(from, 1, own.row), (to, -1, own.row)]);
+            }
+        }
+    }
+    // What ends at a step ends before anything begins there.
+    changes.sort_unstable();
+    let (mut live, mut highest) = ([0i64; N], [0u64; N]);
+    for (_, sign, row) in changes {
+        for ((live, highest), &bytes) in live
+            .iter_mut()
+            .zip(&mut highest)
+            .zip(uses.bytes(row as usize))
+        {
+            *live += sign * i64::from(bytes);
+            *highest = (*highest).max(u64::try_from(*live).unwrap_or(0));
+        }
+    }
+    highest
+}
+
+/// What a stage takes in the update that takes the most, on one tile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::memory) struct Updating {
+    /// Parameters that some steps do without.
+    pub(in crate::memory) holes: u64,
+    /// The same of those that every stage has.
+    pub(in crate::memory) common_holes: u64,
+    /// State that stays on the chip.
+    pub(in crate::memory) shares: u64,
+    /// What the update takes beside that.
+    pub(in crate::memory) taken: u64,
+    /// The same where only one tensor of state at a time has a landing pad.
+    pub(in crate::memory) taken_at_least: u64,
+    /// That update, and its first step.
+    pub(in crate::memory) update: Option<(u32, u32)>,
+    /// The accumulators that are loaded for a micro-batch.
+    pub(in crate::memory) loaded: u64,
+}
+
+impl<const N: usize> TileUpdates<N> {
+    /// By lane what a stage with these positions takes in the update.
+    pub(in crate::memory) fn in_stage(
+        &self,
+        memory: &MemoryModel<'_>,
+        phase: &UpdatePhase,
+        positions: &Range<usize>,
+    ) -> [Updating; N] {
+        let meets = |set: PlaceSet| {
+            let mut places = memory.sets.places(set).iter();
+            set == EVERYWHERE || places.any(|&place| positions.contains(&(place as usize)))
+        };
+        let sum = |all: &[Placing<N>], is_wanted: &dyn Fn(PlaceSet) -> bool| {
+            lanes::sum(all.iter().filter(|own| is_wanted(own.0)).map(|own| own.1))
+        };
+        let common = sum(&self.holes, &|set| set == EVERYWHERE);
+        let holes = sum(&self.holes, &|set| set != EVERYWHERE && meets(set));
+        let shares = sum(&self.shares, &meets);
+        let mut found: [Updating; N] = std::array::from_fn(|lane| Updating {
+            holes: holes[lane],
+            common_holes: common[lane],
+            shares: shares[lane],
+            ..Updating::default()
+        });
+        for (_, bytes) in self.loaded.iter().filter(|own| meets(own.0)) {
+            for (found, &bytes) in found.iter_mut().zip(bytes) {
+                found.loaded = found.loaded.max(bytes);
+            }
+        }
+        for same in self.entries.chunk_by(|a, b| a.update == b.update) {
+            let mut amounts = Amounts::NONE;
+            let own = same.iter().filter(|own| meets(own.set));
+            own.for_each(|own| amounts.add(&own.amounts));
+            let (most, least) = phase.taken(same[0].update, &amounts);
+            for (lane, found) in found.iter_mut().enumerate() {
+                found.taken_at_least = found.taken_at_least.max(least[lane]);
+                if most[lane] > found.taken {
+                    found.taken = most[lane];
+                    let update = same[0].update;
+                    found.update = Some((update, phase.steps[update as usize].0));
+                }
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::StatePlace;
+
+    const MIB: u64 = 1 << 20;
+
+    fn phase(place: StatePlace, replicas: u64) -> UpdatePhase {
+        UpdatePhase {
+            place,
+            replicas,
+            loads_accumulators: false,
+            has_gradients: true,
+            of_uses: [].into(),
+            updates: [].into(),
+            is_shared_out: [place.is_sharded()].into(),
+            steps: [(0, 1)].into(),
+        }
+    }
+
+    /// The embedding of BERT-Large has two moments of 32 bits: published configurations
+    /// serialise it, since all of them come on chip at once.
+    #[test]
+    fn a_large_embedding_defeats_what_state_off_chip_brings() {
+        let moment = 30_522 * 1024 * 4;
+        let amounts = Amounts {
+            whole: [2 * moment],
+            largest: [moment],
+            ..Amounts::NONE
+        };
+        let ([most], [least]) = phase(StatePlace::OffChip, 1).taken(0, &amounts);
+        assert_eq!(
+            [2 * moment, least, most].map(|own| own / MIB),
+            [238, 357, 476]
+        );
+        // A layer has 12.6 million weights, and seven are on an IPU.
+        let layer = 12 * 1024 * 1024 * 4 * 2;
+        assert_eq!((layer / MIB, 7 * layer / MIB), (96, 672));
+    }
+
+    #[test]
+    fn replicas_gather_a_weight_and_load_their_shares() {
+        let amounts = Amounts {
+            shares: [50],
+            largest: [25],
+            weights: [100],
+            weight_shares: [25],
+            gradient_shares: [30],
+            temporaries: [300],
+            ..Amounts::NONE
+        };
+        let taken = |place| phase(place, 4).taken(0, &amounts);
+        // 300 / 4 + 25 + 30 is more than 100 + 25.
+        assert_eq!(taken(StatePlace::Sharded), ([130], [130]));
+        assert_eq!(taken(StatePlace::ShardedOffChip), ([50 + 130], [50 + 130]));
+    }
+}

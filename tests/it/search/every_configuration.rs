@@ -1,0 +1,157 @@
+//! The plan against all configurations of a fixture, each tried: every split, schedule,
+//! recomputation and place for state of the optimizer.
+
+use super::pipelines::splits;
+use crate::support::{debug, profile, root, run_fixture};
+use popliner::analysis::{Analysis, Layers};
+use popliner::memory::{MemoryModel, Pipeline, Recompute, Schedule, StatePlace};
+use popliner::model::{LayerOptions, Model, PlacementOptions, Rules};
+use popliner::time::{StageTimes, StepOptions};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+const IPUS: usize = 4;
+/// How many rows a number of IPUs has at most.
+const MAX_OF_NUMBER: usize = 8;
+
+/// IPUs, cycles, micro-batches and bytes on the fullest tile; and whether time is missing.
+type Row = (bool, usize, u64, u64, u64);
+
+fn pipelines() -> Vec<Pipeline> {
+    let mut all = Vec::new();
+    for schedule in [Schedule::Popart, Schedule::Sequential] {
+        for recompute in [Recompute::None, Recompute::Stage, Recompute::Layer] {
+            let own = Pipeline {
+                schedule,
+                recompute,
+                ..Pipeline::default()
+            };
+            all.extend([StatePlace::OnChip, StatePlace::OffChip].map(|at| own.with_state(at, 1)));
+            for replicas in [2, 4] {
+                let shared = [StatePlace::Sharded, StatePlace::ShardedOffChip];
+                all.extend(shared.map(|at| own.with_state(at, replicas)));
+            }
+        }
+    }
+    all
+}
+
+/// The times of stages of all pipelines, with as many micro-batches.
+fn times(
+    (model, layers): (&Model, &Layers<'_>),
+    memory: &MemoryModel<'_>,
+    pipeline: Pipeline,
+) -> StageTimes {
+    let cycles = model.layer_cycles(&layers.placement);
+    let own = |pipeline| {
+        let times = StageTimes::new(
+            &cycles.clone().expect("cycles"),
+            &layers.placement.positions,
+            (pipeline, true),
+            memory.cut_bytes_by_pass(),
+            StepOptions::default(),
+        );
+        times
+            .streaming(&memory.streamed().expect("few sets"))
+            .for_stages(IPUS)
+    };
+    let most = pipelines()
+        .into_iter()
+        .map(|other| own(other).micro_batches(IPUS));
+    own(pipeline).with(most.max())
+}
+
+/// Every configuration that fits.
+fn all_that_fit(model: &Model, layers: &Layers<'_>) -> Vec<Row> {
+    let plain = layers.memory().expect("memory");
+    let limit = model.target.bytes_per_tile;
+    let mut found = Vec::new();
+    for pipeline in pipelines() {
+        let memory = plain.in_pipeline(pipeline).expect("few sets");
+        let times = times((model, layers), &memory, pipeline);
+        for stages in splits(memory.layers()) {
+            let is_shared = pipeline.state.is_sharded();
+            if is_shared && pipeline.replicas != (IPUS / stages.len()) as u64 {
+                continue;
+            }
+            let bytes = memory
+                .split(&stages)
+                .iter()
+                .map(|own| own.max_tile_bytes())
+                .max();
+            let bytes = bytes.expect("a stage");
+            if bytes <= limit {
+                let step = times.step(&stages).expect("a step");
+                let cycles = u64::try_from(step.cycles).expect("few cycles");
+                let lacks_time = pipeline.state != StatePlace::OnChip;
+                found.push((lacks_time, stages.len(), cycles, step.micro_batches, bytes));
+            }
+        }
+    }
+    found
+}
+
+/// Those that no other is better than.
+fn best_of(all: &[Row]) -> BTreeSet<Row> {
+    let is_no_worse = |own: &Row, other: &Row| {
+        let [fast, slow] = [
+            own.2 as u128 * other.3 as u128,
+            other.2 as u128 * own.3 as u128,
+        ];
+        own.0 == other.0 && own.1 <= other.1 && fast <= slow && own.4 <= other.4
+    };
+    let is_best = |own: &&Row| {
+        !all.iter()
+            .any(|other| other != *own && is_no_worse(other, own))
+    };
+    all.iter().filter(is_best).copied().collect()
+}
+
+fn rows(plan: &Value) -> BTreeSet<Row> {
+    let number = |row: &Value, name: &str| row[name].as_u64().expect("a number");
+    let rows = plan["rows"].as_array().expect("rows").iter();
+    let row = |row: &Value| {
+        (
+            row["lacks_time"] == true,
+            number(row, "ipus") as usize,
+            number(row, "cycles"),
+            number(row, "micro_batches"),
+            number(row, "fullest_tile_bytes"),
+        )
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn the_plan_has_the_best_of_all_configurations() {
+    for fixture in ["tied-weights", "training-pipeline"] {
+        let files = [profile(fixture), debug(fixture)].map(|file| root().join(file));
+        let analysis = Analysis::read(&files[0], &files[1]).expect("both files");
+        let (regexes, places) = (LayerOptions::default(), PlacementOptions::default());
+        let layers = analysis
+            .layers(Rules::Full, &regexes, &places)
+            .expect("layers");
+        let expected = best_of(&all_that_fit(&analysis.model, &layers));
+        let options = ["--plan", "--num-ipus=4", "--export-json=-", "-q"];
+        let run = run_fixture(fixture, &options);
+        let json = run.out.split_once("# export-json\n").expect("a report").1;
+        let report: Value = serde_json::from_str(json).expect("JSON");
+        let found = rows(&report["plan"]);
+        assert!(expected.len() > 4, "{expected:?}");
+        let is_whole = |lacks_time: bool, ipus: usize| {
+            let own = |row: &&Row| (row.0, row.1) == (lacks_time, ipus);
+            expected.iter().filter(own).count() <= MAX_OF_NUMBER
+        };
+        assert!(
+            found.is_subset(&expected),
+            "{fixture}: {found:#?} {expected:#?}"
+        );
+        let missing: Vec<_> = expected.difference(&found).collect();
+        let is_left_out = |row: &&&Row| is_whole(row.0, row.1);
+        assert_eq!(
+            missing.iter().filter(is_left_out).count(),
+            0,
+            "{fixture}: {missing:?}"
+        );
+    }
+}

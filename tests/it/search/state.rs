@@ -1,0 +1,220 @@
+//! State of the optimizer, accumulators and stash that are elsewhere while they are not used.
+
+use crate::support::{Run, run_fixture};
+use serde_json::Value;
+
+const TRAINING: &str = "training-pipeline";
+
+fn solve(fixture: &str, options: &[&str]) -> (Run, Value) {
+    let all = [&["--solve", "--export-json=-", "--format=json"], options].concat();
+    let run = run_fixture(fixture, &all);
+    let json = run.out.split_once("# export-json\n").expect("a report").1;
+    let report = serde_json::from_str(json).expect("JSON");
+    (run, report)
+}
+
+fn stages(report: &Value) -> &[Value] {
+    report["split"]["stages"].as_array().expect("stages")
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+#[test]
+fn parts_and_the_update_add_up() {
+    for (state, replicas) in [
+        ("off-chip", "1"),
+        ("sharded", "4"),
+        ("sharded-off-chip", "2"),
+    ] {
+        let state = format!("--optimizer-state={state}");
+        let replicas = format!("--replicas={replicas}");
+        for fixture in [TRAINING, "tied-weights"] {
+            let (_, report) = solve(fixture, &["--num-ipus=4", &state, &replicas]);
+            assert!(number(&report["pipeline"]["state_bytes"]) > 0);
+            for stage in stages(&report) {
+                let full = &stage["fullest_tile"];
+                let parts = full["parts"].as_object().expect("parts").values();
+                assert_eq!(parts.map(number).sum::<u64>(), number(&full["bytes"]));
+                let update = &stage["pipeline"]["update"];
+                let [most, least] = ["bytes", "at_least"].map(|name| number(&update[name]));
+                let passes = number(&update["in_passes"]);
+                assert_eq!(most.max(passes), number(&full["bytes"]), "{stage}");
+                assert!(least <= most && number(&update["taken"]) <= most);
+                assert_eq!(update["decides"], most > passes);
+                assert!(
+                    update["weights"]
+                        .as_array()
+                        .is_some_and(|own| !own.is_empty())
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn auto_takes_the_first_place_that_fits() {
+    let state = |limit: &str, more: &[&str]| {
+        let options = ["--num-ipus=4", "--optimizer-state=auto", limit];
+        let (run, report) = solve(TRAINING, &[&options, more].concat());
+        let state = report["pipeline"]["state"].as_str().unwrap_or("on-chip");
+        (run.code, state.to_string())
+    };
+    let expected = |code, state: &str| (code, state.to_string());
+    assert_eq!(state("--mem-per-tile=262144", &[]), expected(0, "on-chip"));
+    assert_eq!(state("--mem-per-tile=200000", &[]), expected(0, "off-chip"));
+    let replicas = ["--replicas=4"];
+    let sharded = state("--mem-per-tile=200000", &replicas);
+    assert_eq!(sharded, expected(0, "sharded"));
+    assert_eq!(
+        state("--mem-per-tile=50000", &replicas),
+        expected(1, "on-chip")
+    );
+}
+
+#[test]
+fn streaming_takes_the_time_of_its_bytes() {
+    let split = ["--num-ipus=4", "--check-splits=0,2,4", "--micro-batches=7"];
+    let step = |more: &[&str]| {
+        let (run, report) = solve(TRAINING, &[&split, more].concat());
+        (run.err, report["step"].clone())
+    };
+    let (_, on_chip) = step(&[]);
+    assert!(on_chip["streamed_bytes"].is_null());
+    for place in ["--optimizer-state=off-chip", "--accumulators=off-chip"] {
+        let (said, unknown) = step(&[place]);
+        let bytes = number(&unknown["streamed_bytes"]);
+        assert!(
+            bytes > 0 && said.contains("give --streaming-bandwidth"),
+            "{said}"
+        );
+        assert_eq!(unknown["cycles"], on_chip["cycles"]);
+        let (said, known) = step(&[place, "--streaming-bandwidth=0.5"]);
+        assert!(!said.contains("give --streaming-bandwidth"), "{said}");
+        assert_eq!(number(&known["streamed_bytes"]), bytes);
+        // State comes for one IPU after the other: nothing else changes.
+        let more = number(&known["cycles"]) - number(&on_chip["cycles"]);
+        assert!(more > 0, "{place}");
+        if place.contains("state") {
+            let nanoseconds = bytes * 2;
+            let expected = known["milliseconds"].as_f64().expect("a time")
+                - on_chip["milliseconds"].as_f64().expect("a time");
+            let error = expected - nanoseconds as f64 / 1e6;
+            assert!(error.abs() < 1e-3, "{expected} {nanoseconds}");
+        }
+    }
+}
+
+#[test]
+fn accumulators_and_stash_elsewhere_leave_less() {
+    let peak = |fixture: &str, more: &[&str]| {
+        let split = ["--num-ipus=4", "--check-splits=1,3,4"];
+        let (_, report) = solve(fixture, &[&split, more].concat());
+        let bytes = stages(&report).iter().map(|own| {
+            let parts = &own["fullest_tile"]["parts"];
+            (
+                number(&own["fullest_tile"]["bytes"]),
+                number(&parts["stash"]),
+            )
+        });
+        bytes.collect::<Vec<_>>()
+    };
+    let (here, there) = (
+        peak(TRAINING, &[]),
+        peak(TRAINING, &["--accumulators=off-chip"]),
+    );
+    assert!(
+        here.iter()
+            .zip(&there)
+            .all(|(here, there)| there.0 < here.0)
+    );
+    let fixture = "tensorflow-cnn";
+    let (here, there) = (peak(fixture, &[]), peak(fixture, &["--stash=off-chip"]));
+    assert!(here.iter().any(|own| own.1 > 0) && there.iter().all(|own| own.1 == 0));
+    assert!(
+        here.iter()
+            .zip(&there)
+            .all(|(here, there)| there.0 <= here.0)
+    );
+}
+
+#[test]
+fn what_no_framework_can_do_is_refused() {
+    for (option, why) in [
+        (
+            "--optimizer-state=sharded",
+            "one replica has all of the state",
+        ),
+        ("--stash=off-chip", "only those of TensorFlow"),
+    ] {
+        let run = run_fixture(TRAINING, &["--solve", option]);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.err.contains(why), "{}", run.err);
+    }
+}
+
+#[test]
+fn configurations_have_the_switches_of_their_framework() {
+    let emitted = |form: &str, more: &[&str]| {
+        let form = format!("--emit={form}");
+        let options = [
+            &[
+                form.as_str(),
+                "--num-ipus=4",
+                "--module=model.layer[{}]",
+                "-q",
+            ],
+            more,
+        ];
+        run_fixture(TRAINING, &options.concat()).out
+    };
+    let elsewhere = [
+        "--optimizer-state=sharded-off-chip",
+        "--replicas=4",
+        "--accumulators=off-chip",
+    ];
+    for (form, switches) in [
+        (
+            "popart",
+            &[
+                "optimizerStateTensorLocationSettings.location.storage = popart.TensorStorage.OffChip",
+                "location.replicatedTensorSharding = popart.ReplicatedTensorSharding.On",
+                "accumulatorTensorLocationSettings.location.storage",
+                "replicatedGraphCount = 4",
+            ][..],
+        ),
+        (
+            "poptorch",
+            &[
+                "useOnChipStorage(False).useReplicatedTensorSharding(True)",
+                "setAccumulatorLocation(",
+                "replicationFactor(4)",
+            ],
+        ),
+        (
+            "keras",
+            &[
+                "offload_weight_update_variables=True",
+                "replicated_optimizer_state_sharding=True",
+                "offload_gradient_accumulation_buffers=True",
+            ],
+        ),
+        (
+            "layers-per-ipu",
+            &[
+                "optimizer_state_offchip: true",
+                "replicated_tensor_sharding: true",
+                "replication_factor: 4",
+            ],
+        ),
+    ] {
+        let (plain, text) = (emitted(form, &[]), emitted(form, &elsewhere));
+        for switch in switches {
+            assert!(
+                text.contains(switch) && !plain.contains(switch),
+                "{switch}: {text}"
+            );
+        }
+    }
+}
