@@ -2,16 +2,19 @@
 
 use super::Options;
 use crate::escape::shell;
+use crate::memory::StatePlace;
 use crate::model::{Framework, PositionName, Positions};
 use crate::report::{PlanFacts, PlanRow, Report};
 use crate::search::{Reserve, Solver};
 
 /// Options of the question that a configuration has its own of.
-const OWN: [&str; 4] = [
+const OWN: [&str; 6] = [
     "--schedule=",
     "--recompute=",
     "--objective=",
     "--micro-batches=",
+    "--optimizer-state=",
+    "--replicas=",
 ];
 
 /// Adds to each configuration the command that gives it, with what else was asked.
@@ -106,6 +109,12 @@ fn arguments(row: &PlanRow, options: &Options, positions: &Positions) -> Vec<Str
         format!("--schedule={}", row.schedule),
         format!("--recompute={}", row.recompute),
     ];
+    if row.state != StatePlace::OnChip {
+        arguments.push(format!("--optimizer-state={}", row.state));
+    }
+    if row.replicas > 1 {
+        arguments.push(format!("--replicas={}", row.replicas));
+    }
     arguments.extend(limits(options, row.ipus as usize));
     let micro_batches = row.micro_batches;
     arguments.extend(micro_batches.map(|own| format!("--micro-batches={own}")));

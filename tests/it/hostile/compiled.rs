@@ -253,7 +253,7 @@ fn tables_that_are_not_there_take_only_what_they_show() {
     each(&tables, |table| {
         let run = fit(&loose().sql(&format!("DROP TABLE {table}")));
         assert_eq!(run.code, 0, "{table}: {run:?}");
-        let says = run.err.contains("the profile has no lowered variables");
+        let says = run.err.contains("The profile has no lowered variables");
         assert_eq!(says, *table == "vars_info", "{table}: {run:?}");
     });
 }

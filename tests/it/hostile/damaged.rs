@@ -112,9 +112,13 @@ fn field(context: &Value, key: &str) -> Value {
 #[test]
 fn a_sound_profile_is_sound() {
     let case = Case::new();
+    // The commands to copy name the files.
+    let folder = |case: &Case| case.folder.path().display().to_string();
+    let other = Case::new();
+    let said = other.run(crate::hostile::cases::SOLVE).err;
     assert_eq!(
         case.same("the fixture"),
-        Case::new().run(crate::hostile::cases::SOLVE).err
+        said.replace(&folder(&other), &folder(&case))
     );
     assert!(of_profile(&case).starts_with(case.folder.path()));
     assert!(Path::new(root()).join("fixtures").is_dir());
