@@ -36,7 +36,6 @@ class Parts:
     - ``accumulators``: sums of gradients
     - ``waiting``: tensors that wait for another stage
     - ``passing``: tensors on their way to another stage
-    - ``recomputed``: what the backward pass computes again at one time
     - ``state``: state of the optimizer that is elsewhere between two updates
     """
 
@@ -51,7 +50,6 @@ class Parts:
     accumulators: Bytes = 0
     waiting: Bytes = 0
     passing: Bytes = 0
-    recomputed: Bytes = 0
     state: Bytes = 0
 
     def __repr__(self) -> str:

@@ -1,5 +1,6 @@
 //! Bytes of stages and of the whole model, step by step.
 
+use super::pipeline::PHASES;
 use super::stage::meets;
 use super::{MemoryModel, Parts, Rules, StageMemory};
 use crate::model::{EVERYWHERE, PlaceSet};
@@ -65,6 +66,12 @@ impl MemoryModel<'_> {
             let fixed_here = fixed[*tile as usize];
             let mut all_tiles = CurveSums::new(self.model.steps());
             let mut on_tile = CurveSums::new(self.model.steps());
+            for (phase, steps) in self.phases().into_iter().enumerate() {
+                let steps = Some(&[(steps.start, steps.end)][..]);
+                let waiting = |tile: &[u64; PHASES]| tile[phase];
+                all_tiles.add(steps, memory.waiting.iter().map(waiting).sum());
+                on_tile.add(steps, memory.waiting.get(*tile as usize).map_or(0, waiting));
+            }
             for (number, own) in (0u32..).zip(self.uses.all()) {
                 self.each_life(number, |counted, live| {
                     if counts(stage, counted) {
@@ -150,7 +157,8 @@ impl MemoryModel<'_> {
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
         let tiles = code.zip(&memory.tiles);
-        let fixed = |(code, tile): (Parts, &Parts)| code.total() + tile.gaps + tile.of_pipeline();
+        let of_pipeline = |tile: &Parts| tile.of_pipeline() - tile.waiting;
+        let fixed = |(code, tile): (Parts, &Parts)| code.total() + tile.gaps + of_pipeline(tile);
         tiles.map(fixed).collect()
     }
 }

@@ -46,7 +46,7 @@ pub use update::Streamed;
 
 use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces};
 use code::CodeItem;
-use pipeline::{Flows, LivesAgain, Reruns};
+use pipeline::{Flows, LivesAgain, PHASES, Reruns};
 use std::ops::Range;
 use std::sync::Arc;
 use update::UpdatePhase;
@@ -234,6 +234,22 @@ impl<'a> MemoryModel<'a> {
     fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
         let own = self.uses.known(number);
         own.life.ranges(&self.model.classes, own.class)
+    }
+
+    /// The steps of each phase of a stage, as far as it has any: of one phase where there is
+    /// no backward pass.
+    fn phases(&self) -> [Range<u32>; PHASES] {
+        let steps = self.model.steps();
+        let start = self
+            .model
+            .backward_start
+            .filter(|_| self.rules == Rules::Full);
+        let start = start.map_or(steps, |start| start.min(steps));
+        let turn = match start == steps {
+            true => steps,
+            false => start.saturating_sub(1),
+        };
+        [0..turn, turn..start, start..steps]
     }
 
     fn all_steps(&self) -> Option<(u32, u32)> {

@@ -50,9 +50,9 @@ mod tests {
         assert_eq!(stages[1][4..9], ["no", "637976", "1", "700024", "-62048"]);
         assert_eq!(
             stages[0][21..],
-            ["2048", "615", "1", "3", "0", "0", "0", "0", "0"]
+            ["2048", "615", "1", "3", "0", "0", "0", "0"]
         );
-        let last = ["", "", "885", "0", "0", "0", "0", "0", "0", "0"];
+        let last = ["", "", "885", "0", "0", "0", "0", "0", "0"];
         assert_eq!(stages[1][20..], last);
         let layers = rows(layers);
         assert_eq!(layers.len(), report().layers.len());

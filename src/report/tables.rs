@@ -36,7 +36,7 @@ const STAGES: [Field<Stage>; 9] = fields![Stage;
 
 const STAGE_PARTS: [Field<Stage>; 7] = parts!(Stage, fullest_tile.parts);
 
-const MORE_OF_STAGES: [Field<Stage>; 18] = fields![Stage;
+const MORE_OF_STAGES: [Field<Stage>; 17] = fields![Stage;
     Always "Peak step" Count (.fullest_tile.peak_step),
     Always "Median tile" Bytes (.tiles.median),
     Always "95th percentile tile" Bytes (.tiles.percentile_95),
@@ -47,7 +47,6 @@ const MORE_OF_STAGES: [Field<Stage>; 18] = fields![Stage;
     ForPeople "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile.bytes, own.fullest_tile.limit)),
     NotZero "Pipeline stages after it" Count (.pipeline?.depth),
     NotZero "Copies" Count (.pipeline?.copies),
-    OnePercent "Recomputed" Bytes (.fullest_tile.parts.recomputed),
     OnePercent "Stash" Bytes (.fullest_tile.parts.stash),
     OnePercent "Accumulators" Bytes (.fullest_tile.parts.accumulators),
     OnePercent "Waiting" Bytes (.fullest_tile.parts.waiting),
@@ -57,13 +56,12 @@ const MORE_OF_STAGES: [Field<Stage>; 18] = fields![Stage;
     ForPeople "Time" Count (|own, report, _| stage_time(own, report).into()),
 ];
 
-const STAGES_FOR_PEOPLE: [ForPeople; 13] = [
+const STAGES_FOR_PEOPLE: [ForPeople; 12] = [
     ("Stage", true),
     ("Layers", true),
     ("Peak memory", true),
     ("Of the limit", true),
     ("Time", true),
-    ("Recomputed", true),
     ("Stash", true),
     ("Accumulators", true),
     ("Waiting", true),

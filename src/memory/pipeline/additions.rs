@@ -1,7 +1,8 @@
 //! What a pipeline adds to one stage on each of some tiles, by the rules word by word.
 
 use super::flows::{Flows, Life, Part, TileFlows};
-use super::{PlacedStage, Recompute, Schedule};
+use super::waiting::{BackwardPass, PHASES, Transfers};
+use super::{PlacedStage, Schedule};
 use crate::memory::stage::meets;
 use crate::memory::{MemoryModel, lanes};
 use crate::model::EVERYWHERE;
@@ -10,16 +11,14 @@ use std::ops::Range;
 /// Bytes on one tile beside those of the layers themselves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Additions {
-    /// What a stage makes again while the originals wait.
-    pub(in crate::memory) recomputed: u64,
     /// Copies for the micro-batches that are under way.
     pub(in crate::memory) stash: u64,
     /// What sums up gradients.
     pub(in crate::memory) accumulators: u64,
     /// State of the optimizer that is elsewhere between two updates.
     pub(in crate::memory) state: u64,
-    /// Tensors that wait for another stage.
-    pub(in crate::memory) waiting: u64,
+    /// By phase: tensors that wait for another stage.
+    pub(in crate::memory) waiting: [u64; PHASES],
     /// Tensors on their way to another stage.
     pub(in crate::memory) passing: u64,
 }
@@ -35,9 +34,10 @@ impl Additions {
         }
     }
 
-    /// All that a stage needs beside what it needs at least.
-    pub(in crate::memory) fn beside_least(&self) -> u64 {
-        self.recomputed + self.stash + self.waiting + self.passing
+    /// By phase: all that a stage needs beside what it needs at least.
+    pub(in crate::memory) fn beside_least(&self) -> [u64; PHASES] {
+        self.waiting
+            .map(|waiting| self.stash + waiting + self.passing)
     }
 }
 
@@ -45,47 +45,42 @@ impl Additions {
 #[derive(Debug)]
 pub(super) struct Area {
     places: Range<u32>,
+    backward: BackwardPass,
     /// By flow; empty where nothing asks for it.
     parts: Vec<Part>,
 }
 
-/// Bytes by what is done with them in some places (see [`Part`]): numbers, or one for
-/// each lane.
+/// Bytes by what is done with them in some places (see [`Part`]), by lane.
 #[derive(Debug, Clone, Copy)]
-struct AreaBytes<T> {
-    stashed: T,
-    enters: T,
-    leaves: T,
-    leaves_unkept: T,
-    gradient_in: T,
-    gradient_out: T,
-    passes: T,
-    /// The largest variable that is kept.
-    largest_kept: T,
+struct AreaBytes<const N: usize> {
+    stashed: [u64; N],
+    passes: [u64; N],
+    enters: [u64; N],
+    leaves: [u64; N],
+    gradient_in: [u64; N],
+    gradient_out: [u64; N],
+    largest_kept: [u64; N],
 }
 
-impl<const N: usize> AreaBytes<[u64; N]> {
+impl<const N: usize> AreaBytes<N> {
     const NONE: Self = Self {
         stashed: [0; N],
+        passes: [0; N],
         enters: [0; N],
         leaves: [0; N],
-        leaves_unkept: [0; N],
         gradient_in: [0; N],
         gradient_out: [0; N],
-        passes: [0; N],
         largest_kept: [0; N],
     };
 
-    /// Those of one tile.
-    fn of_lane(&self, lane: usize) -> AreaBytes<u64> {
-        AreaBytes {
-            stashed: self.stashed[lane],
+    /// What may wait on one tile.
+    fn transfers(&self, area: &Area, lane: usize) -> Transfers {
+        Transfers {
+            backward: area.backward,
             enters: self.enters[lane],
             leaves: self.leaves[lane],
-            leaves_unkept: self.leaves_unkept[lane],
             gradient_in: self.gradient_in[lane],
             gradient_out: self.gradient_out[lane],
-            passes: self.passes[lane],
             largest_kept: self.largest_kept[lane],
         }
     }
@@ -134,17 +129,20 @@ impl Flows {
         };
         let own = self.bytes_in(&stage.own, tiles);
         let of_out = stage.out_beside.as_ref();
-        let of_out = of_out.map_or(AreaBytes::NONE, |out| self.bytes_in(out, tiles));
+        let of_out = of_out.map(|out| (out, self.bytes_in(out, tiles)));
         let shared = self.shared_with_out(stage, tiles);
         let depth = self.depth(positions, after);
         std::array::from_fn(|lane| {
-            let (own, least) = (own.of_lane(lane), least(lane));
+            let transfers = own.transfers(&stage.own, lane);
+            let out = of_out.map(|(area, out)| out.transfers(area, lane));
             Additions {
-                recomputed: self.made_again(&own),
-                stash: self.copies(depth) * own.stashed + (depth as u64 + 1) * shared[lane],
-                waiting: self.waits(&own) + self.waits(&of_out.of_lane(lane)),
-                passing: own.passes,
-                ..least
+                stash: self.copies(depth) * own.stashed[lane] + (depth as u64 + 1) * shared[lane],
+                waiting: match out {
+                    None => self.waiting(&transfers),
+                    Some(out) => self.waiting_beside_out(&transfers, &out),
+                },
+                passing: own.passes[lane],
+                ..least(lane)
             }
         })
     }
@@ -156,6 +154,7 @@ impl Flows {
             // What it needs at least is told without.
             None => Area {
                 places,
+                backward: BackwardPass::None,
                 parts: Vec::new(),
             },
         };
@@ -181,15 +180,17 @@ impl Flows {
     }
 
     pub(super) fn area(&self, places: Range<u32>) -> Area {
-        let parts = self.list.iter().map(|flow| flow.part_of(&places));
+        let parts = self.list.iter().map(|flow| flow.part_of(&places, self));
+        let backward = places.clone().map(|place| self.backward_of(place));
         Area {
             parts: parts.collect(),
+            backward: backward.fold(BackwardPass::None, BackwardPass::with),
             places,
         }
     }
 
     /// The bytes of the flows of some tiles by what is done with them in an area.
-    fn bytes_in<const N: usize>(&self, area: &Area, tiles: &TileFlows<N>) -> AreaBytes<[u64; N]> {
+    fn bytes_in<const N: usize>(&self, area: &Area, tiles: &TileFlows<N>) -> AreaBytes<N> {
         let mut sums = AreaBytes::NONE;
         for &flow in &tiles.met {
             let part = area.parts[flow as usize];
@@ -197,12 +198,10 @@ impl Flows {
                 continue;
             }
             let bytes = tiles.bytes(flow);
-            let is_stashed = part.is_stashed(self.pipeline.recompute);
             for (is_so, sum) in [
-                (is_stashed, &mut sums.stashed),
+                (part.stashed, &mut sums.stashed),
                 (part.enters, &mut sums.enters),
                 (part.leaves, &mut sums.leaves),
-                (part.leaves && !part.kept, &mut sums.leaves_unkept),
                 (part.gradient_in, &mut sums.gradient_in),
                 (part.gradient_out, &mut sums.gradient_out),
                 (part.passes, &mut sums.passes),
@@ -216,14 +215,6 @@ impl Flows {
             }
         }
         sums
-    }
-
-    /// What is recomputed stage by stage while the originals wait to be sent.
-    fn made_again(&self, own: &AreaBytes<u64>) -> u64 {
-        match self.pipeline.recompute {
-            Recompute::Stage if self.is_training => own.leaves_unkept,
-            _ => 0,
-        }
     }
 
     /// What Out, on the same IPU, takes from the first stage: it waits there for
@@ -240,7 +231,7 @@ impl Flows {
         let is_so = |flow: u32| {
             let part = stage.own.parts[flow as usize];
             let flow = &self.list[flow as usize];
-            let is_stashed = self.is_training && part.is_stashed(self.pipeline.recompute);
+            let is_stashed = self.is_training && part.stashed;
             let is_used = flow
                 .forward
                 .iter()
@@ -251,30 +242,21 @@ impl Flows {
         lanes::sum(met.map(|&flow| tiles.bytes(flow)))
     }
 
-    /// What waits in an area for another stage.
-    pub(super) fn waiting<const N: usize>(&self, area: &Area, tiles: &TileFlows<N>) -> [u64; N] {
+    /// What may wait in an area on each of some tiles.
+    pub(super) fn transfers<const N: usize>(
+        &self,
+        area: &Area,
+        tiles: &TileFlows<N>,
+    ) -> [Transfers; N] {
         let bytes = self.bytes_in(area, tiles);
-        std::array::from_fn(|lane| self.waits(&bytes.of_lane(lane)))
-    }
-
-    fn waits(&self, area: &AreaBytes<u64>) -> u64 {
-        if self.gradients_wait() && !self.has_waiting() {
-            return area.gradient_in;
-        }
-        if !self.has_waiting() {
-            return 0;
-        }
-        if !self.is_backward_first() {
-            return area.leaves.max(area.gradient_in);
-        }
-        area.gradient_out + area.largest_kept.max(area.enters + area.leaves)
+        std::array::from_fn(|lane| bytes.transfers(area, lane))
     }
 }
 
 impl Flows {
     /// Does a stage keep copies of a flow?
     pub(in crate::memory) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
-        let part = self.list[flow as usize].part_of(&self.places_of(positions));
-        part.is_stashed(self.pipeline.recompute)
+        let part = self.list[flow as usize].part_of(&self.places_of(positions), self);
+        part.stashed
     }
 }

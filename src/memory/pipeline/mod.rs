@@ -14,12 +14,14 @@ mod ranges;
 mod recomputation;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use choice::PipelineOptions;
 
 pub(super) use additions::{Additions, StageFlows};
 pub(super) use flows::{Flows, LivesAgain, Reruns, TileFlows};
 pub(super) use ranges::{Patterns, RangeAdditions};
+pub(super) use waiting::PHASES;
 
 use clap::ValueEnum;
 use schemars::JsonSchema;

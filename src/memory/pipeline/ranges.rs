@@ -8,6 +8,7 @@
 
 use super::additions::{Area, StageFlows};
 use super::flows::{Flow, Flows, Life, TileFlows};
+use super::waiting::{BackwardPass, PHASES, Transfers};
 use super::{PlacedStage, Recompute, Schedule};
 use crate::memory::{MemoryModel, lanes};
 use crate::model::EVERYWHERE;
@@ -21,15 +22,16 @@ enum Quantity {
     ForOut,
     /// Once.
     Fixed,
-    /// What waits in one half of the cycle.
-    Waiting,
-    /// What waits in the other.
-    Gradients,
+    /// What may wait (see [`Transfers`]).
+    Enters,
+    Leaves,
+    GradientIn,
+    GradientOut,
     /// Once, even where nothing is known of the stages after it.
     Accumulators,
 }
 
-const QUANTITIES: usize = 6;
+const QUANTITIES: usize = 8;
 
 /// From the starts `starts` (both inclusive) it counts in ranges with a last
 /// position in `lasts` (both inclusive).
@@ -102,7 +104,14 @@ impl<'a> Pattern<'a> {
     /// Where starts go on to another next user.
     fn segments(&self) -> Vec<Segment> {
         let users = self.flow.forward.iter().chain(&self.flow.backward);
-        let mut bounds: Vec<u32> = users.map(|&user| user + 1).chain([0]).collect();
+        // Whether a user runs again may depend on the places before it.
+        let again = self
+            .flow
+            .forward
+            .iter()
+            .filter_map(|&user| self.last_back(user));
+        let bounds = users.copied().chain(again).map(|place| place + 1);
+        let mut bounds: Vec<u32> = bounds.chain([0]).collect();
         bounds.retain(|&start| start <= self.end);
         bounds.sort_unstable();
         bounds.dedup();
@@ -140,14 +149,11 @@ impl<'a> Pattern<'a> {
             return;
         };
         let (start, next) = (segment.starts.0, segment.backward);
-        let is_first = self.flows.is_backward_first();
-        let waits = self.flows.has_waiting();
-        let gradients_wait = self.flows.gradients_wait();
-        if let Some(next) = next.filter(|&next| gradients_wait && next < highest) {
-            self.add(Quantity::Gradients, segment, next, highest - 1);
+        if let Some(next) = next.filter(|&next| next < highest) {
+            self.add(Quantity::GradientIn, segment, next, highest - 1);
         }
-        if waits && is_first && start > lowest && start <= highest {
-            self.add(Quantity::Fixed, segment, highest, self.end);
+        if start > lowest && start <= highest {
+            self.add(Quantity::GradientOut, segment, highest, self.end);
         }
         self.pass(segment, lowest, next);
     }
@@ -171,36 +177,54 @@ impl<'a> Pattern<'a> {
         let comes_from_before = start > lowest || self.flow.is_streamed;
         let enters = next.filter(|_| comes_from_before);
         self.stash(segment, kept, enters);
-        let leaves = next.filter(|&next| next < highest);
-        if let Some(next) = leaves {
-            if self.flows.has_waiting() {
-                self.add(Quantity::Waiting, segment, next, highest - 1);
-            }
-            let until = kept.map_or(highest, |kept| kept.min(highest));
-            let is_again = self.flows.pipeline.recompute == Recompute::Stage;
-            if until > next && is_again && self.flows.is_training {
-                self.add(Quantity::Fixed, segment, next, until - 1);
-            }
+        if let Some(leaves) = next.filter(|&next| next < highest) {
+            self.add(Quantity::Leaves, segment, leaves, highest - 1);
         }
-        if let (true, Some(enters)) = (
-            self.flows.has_waiting() && self.flows.is_backward_first(),
-            enters,
-        ) {
-            self.add(Quantity::Waiting, segment, enters, self.end);
+        if let Some(enters) = enters {
+            self.add(Quantity::Enters, segment, enters, self.end);
         }
         self.pass(segment, lowest, next);
     }
 
+    /// The last place up to `place` that has a backward pass.
+    fn last_back(&self, place: u32) -> Option<u32> {
+        (0..=place).rev().find(|&place| self.flows.goes_back(place))
+    }
+
+    /// The first last position with which a user of ranges from `start` on runs again,
+    /// where each layer does.
+    fn again_from(&self, start: u32, user: u32) -> Option<u32> {
+        let ends = [user, 1].into_iter().filter(|&last| last >= user);
+        let mut ends = ends.filter(|&last| self.flows.runs_again(user, &(start..last + 1)));
+        ends.next()
+    }
+
+    /// From which last position on a checkpoint of layers is kept.
+    fn checkpoint(&self, start: u32, kept: Option<u32>, enters: Option<u32>) -> Option<u32> {
+        let own = self.flow.forward.iter().copied();
+        let own = own.filter(|&user| user >= start);
+        let layers = own.clone().filter(|&user| user > 0);
+        let again = |user: u32| self.again_from(start, user);
+        let enters = enters.and_then(|_| own.clone().filter_map(again).min());
+        let between = layers.skip(1).filter_map(again).min();
+        let maker = self.flow.forward.first().copied();
+        let maker = maker.filter(|&maker| !self.flow.is_streamed && maker >= start);
+        let made_once = kept.zip(maker).map(|(kept, maker)| kept.max(maker));
+        let runs_once = |maker| !self.flows.runs_again(maker, &(0..self.flows.places));
+        let made_once = made_once.filter(|_| maker.is_some_and(runs_once));
+        [enters, between, made_once].into_iter().flatten().min()
+    }
+
     fn stash(&mut self, segment: Segment, kept: Option<u32>, enters: Option<u32>) {
+        let start = segment.starts.0;
         let stashed = match self.flows.pipeline.recompute {
             Recompute::None => kept,
-            Recompute::Stage => enters,
-            Recompute::Layer => {
-                let layers = self.flow.forward.iter();
-                let own = |&&user: &&u32| user > 0 && user >= segment.starts.0;
-                let second = layers.filter(own).nth(1).copied();
-                [enters, second].into_iter().flatten().min()
-            }
+            Recompute::Stage => enters.and_then(|enters| {
+                let before = self.last_back(enters).filter(|&place| place >= start);
+                let after = || (enters..=self.end).find(|&place| self.flows.goes_back(place));
+                before.map(|_| enters).or_else(after)
+            }),
+            Recompute::Layer => self.checkpoint(start, kept, enters),
         };
         if let Some(stashed) = stashed {
             self.add(Quantity::Stash, segment, stashed, self.end);
@@ -256,10 +280,13 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
     /// By place: the largest variable that is kept there; that of the range.
     largest_of_place: Vec<[u64; N]>,
     largest: [u64; N],
-    /// What waits for Out on the first IPU.
-    out_waiting: [u64; N],
+    /// By place: how it runs backward; how the range does.
+    backward_of_place: Vec<BackwardPass>,
+    backward: BackwardPass,
+    /// What may wait in Out, where it is on the first IPU.
+    out: Option<[Transfers; N]>,
     /// What all positions need on one IPU beside the least, where Out is on it.
-    whole: Option<[u64; N]>,
+    whole: Option<[[u64; PHASES]; N]>,
     start: usize,
 }
 
@@ -272,7 +299,9 @@ impl<const N: usize> Default for RangeAdditions<N> {
             sums: [[0; N]; QUANTITIES],
             largest_of_place: Vec::new(),
             largest: [0; N],
-            out_waiting: [0; N],
+            backward_of_place: Vec::new(),
+            backward: BackwardPass::None,
+            out: None,
             whole: None,
             start: 0,
         }
@@ -308,7 +337,7 @@ impl<const N: usize> RangeAdditions<N> {
             self.accumulate(places, set == EVERYWHERE, what, positions);
         }
         let with_out = patterns.with_out.as_ref();
-        self.out_waiting = with_out.map_or([0; N], |(out, _)| flows.waiting(out, tiles));
+        self.out = with_out.map(|(out, _)| flows.transfers(out, tiles));
         self.whole = with_out.map(|(_, whole)| {
             let additions = flows.additions(memory, whole, tiles);
             additions.map(|own| own.beside_least())
@@ -324,6 +353,9 @@ impl<const N: usize> RangeAdditions<N> {
             changes.clear();
             changes.resize(positions + 1, [0; N]);
         }
+        self.backward_of_place.clear();
+        let backward = (0..flows.places).map(|place| flows.backward_of(place));
+        self.backward_of_place.extend(backward);
         self.largest_of_place.clear();
         self.largest_of_place.resize(flows.places as usize, [0; N]);
     }
@@ -394,6 +426,7 @@ impl<const N: usize> RangeAdditions<N> {
         }
         self.start = start;
         self.largest = [0; N];
+        self.backward = BackwardPass::None;
     }
 
     /// Adds the next position to the range.
@@ -402,6 +435,7 @@ impl<const N: usize> RangeAdditions<N> {
             lanes::add(sums, &changes[last]);
         }
         lanes::raise(&mut self.largest, &self.largest_of_place[last]);
+        self.backward = self.backward.with(self.backward_of_place[last]);
     }
 
     fn sum(&self, quantity: Quantity, lane: usize) -> u64 {
@@ -418,47 +452,52 @@ impl<const N: usize> RangeAdditions<N> {
         std::array::from_fn(|lane| self.sum(Quantity::Stash, lane))
     }
 
-    /// What of that is there in the update too.
+    /// What of it, beside the least, is there in the update too.
     pub(in crate::memory) fn kept(&self, flows: &Flows, depth: usize, is_whole: bool) -> [u64; N] {
-        if self.whole.is_some() && is_whole {
-            return [0; N];
+        match self.whole.is_some() && is_whole {
+            true => [0; N],
+            false => std::array::from_fn(|lane| self.copies_on(flows, depth, lane)),
         }
-        let copies = flows.copies(depth);
-        std::array::from_fn(|lane| {
-            let of_out = match self.start == 0 {
-                true => (depth as u64 + 1) * self.sum(Quantity::ForOut, lane),
-                false => 0,
-            };
-            copies * self.sum(Quantity::Stash, lane) + of_out
-        })
     }
 
-    /// What it needs beside the least with `depth` forward pipeline stages after it.
+    /// By phase: what it needs beside the least with `depth` forward pipeline stages after it.
     pub(in crate::memory) fn beside(
         &self,
         flows: &Flows,
         depth: usize,
         is_whole: bool,
-    ) -> [u64; N] {
-        if let (Some(whole), true) = (self.whole, is_whole) {
-            return whole;
-        }
-        let copies = flows.copies(depth);
-        let is_late = flows.is_backward_first() && flows.has_waiting();
-        std::array::from_fn(|lane| {
-            let stash = copies * self.sum(Quantity::Stash, lane);
-            let other = match is_late {
-                true => self.largest[lane],
-                false => self.sum(Quantity::Gradients, lane),
-            };
-            let waiting = other.max(self.sum(Quantity::Waiting, lane));
-            let of_out = match self.start == 0 {
-                true => {
-                    self.out_waiting[lane] + (depth as u64 + 1) * self.sum(Quantity::ForOut, lane)
-                }
-                false => 0,
-            };
-            stash + waiting + of_out + self.sum(Quantity::Fixed, lane)
-        })
+    ) -> [[u64; N]; PHASES] {
+        let by_lane: [[u64; PHASES]; N] = match self.whole.filter(|_| is_whole) {
+            Some(whole) => whole,
+            None => std::array::from_fn(|lane| self.beside_on(flows, depth, lane)),
+        };
+        std::array::from_fn(|phase| by_lane.map(|own| own[phase]))
+    }
+
+    fn beside_on(&self, flows: &Flows, depth: usize, lane: usize) -> [u64; PHASES] {
+        let own = Transfers {
+            enters: self.sum(Quantity::Enters, lane),
+            leaves: self.sum(Quantity::Leaves, lane),
+            gradient_in: self.sum(Quantity::GradientIn, lane),
+            gradient_out: self.sum(Quantity::GradientOut, lane),
+            largest_kept: self.largest[lane],
+            backward: self.backward,
+        };
+        let out = self.out.as_ref().filter(|_| self.start == 0);
+        let waiting = match out {
+            None => flows.waiting(&own),
+            Some(out) => flows.waiting_beside_out(&own, &out[lane]),
+        };
+        let fixed = self.copies_on(flows, depth, lane) + self.sum(Quantity::Fixed, lane);
+        waiting.map(|waiting| fixed + waiting)
+    }
+
+    /// All copies for the micro-batches that are under way.
+    fn copies_on(&self, flows: &Flows, depth: usize, lane: usize) -> u64 {
+        let of_out = match self.start == 0 {
+            true => (depth as u64 + 1) * self.sum(Quantity::ForOut, lane),
+            false => 0,
+        };
+        flows.copies(depth) * self.sum(Quantity::Stash, lane) + of_out
     }
 }

@@ -1,14 +1,16 @@
 //! What is live of each stage, step by step, and where that is most.
 
 use crate::memory::lanes::{self, Bytes};
+use std::cmp::Ordering;
 
 /// The live bytes of some sums at one step, and the most so far, by lane.
 #[derive(Debug)]
 pub(super) struct LiveSums<B, const N: usize> {
     /// By sum, without what every stage has.
     live: Vec<[B; N]>,
-    /// The same: where it was most.
+    /// The same: where it was most in this phase, and in those before.
     highest: Vec<Highest<B, N>>,
+    before: Vec<Vec<Highest<B, N>>>,
     /// What every stage has.
     common: [B; N],
 }
@@ -29,6 +31,7 @@ impl<B: Bytes, const N: usize> Default for LiveSums<B, N> {
         Self {
             live: Vec::new(),
             highest: Vec::new(),
+            before: Vec::new(),
             common: [B::default(); N],
         }
     }
@@ -38,6 +41,7 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
     /// Begins with nothing live; each sum has its first step.
     pub(super) fn restart(&mut self, firsts: impl Iterator<Item = u32>) {
         let none = [B::default(); N];
+        self.before.clear();
         self.highest.clear();
         self.highest.extend(firsts.map(|first| Highest {
             bytes: none,
@@ -80,8 +84,24 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         }
     }
 
-    /// The most that was live of a sum.
-    pub(super) fn highest(&self, sum: usize) -> &Highest<B, N> {
-        &self.highest[sum]
+    /// Begins a phase at a step: what was most before it is kept apart.
+    pub(super) fn begin_phase(&mut self, step: u32) {
+        let none = Highest {
+            bytes: [B::default(); N],
+            common: [B::default(); N],
+            step: [step; N],
+        };
+        let highest = vec![none; self.highest.len()];
+        self.before
+            .push(std::mem::replace(&mut self.highest, highest));
+    }
+
+    /// The most that was live of a sum in a phase, if there was one.
+    pub(super) fn highest(&self, phase: usize, sum: usize) -> Option<&Highest<B, N>> {
+        match phase.cmp(&self.before.len()) {
+            Ordering::Less => self.before[phase].get(sum),
+            Ordering::Equal => self.highest.get(sum),
+            Ordering::Greater => None,
+        }
     }
 }

@@ -9,7 +9,7 @@ mod plan;
 pub(super) use live_changes::LiveChanges;
 pub use parts::Parts;
 
-use super::pipeline::PlacedStage;
+use super::pipeline::{PHASES, PlacedStage};
 use super::{MemoryModel, Rules};
 use crate::model::EVERYWHERE;
 use peaks::StagePeak;
@@ -22,9 +22,11 @@ use std::ops::Range;
 pub struct StageMemory {
     /// By tile: its bytes. Variables are those of the tile's own peak step.
     pub tiles: Vec<Parts>,
-    /// By tile: the first step at which its variables are most; `None` when
+    /// By tile: the first step at which all its bytes are most; `None` when
     /// the stage has no steps.
     pub peak_steps: Vec<Option<u32>>,
+    /// By tile and phase: what waits for other stages there.
+    pub(super) waiting: Vec<[u64; PHASES]>,
     /// Bytes on the fullest tile when the pipeline restores what it stashed as late
     /// as it can, which its compiler is free to do; `None` where that makes no
     /// difference. With what was learnt.
@@ -92,6 +94,7 @@ impl StageMemory {
 }
 
 /// One tile of a stage.
+#[derive(Debug, Clone, Copy, Default)]
 struct StageOnTile {
     parts: Parts,
     step: u32,
@@ -220,6 +223,7 @@ impl MemoryModel<'_> {
             Wanted::All => self.learnt_of(placed),
             Wanted::Layers => 0,
         };
+        let waiting = |peaks: &Vec<StagePeak>| peaks[stage].additions.waiting;
         let with_learnt = |(other, _): &(&MemoryModel<'_>, _)| {
             beside.saturating_add_signed(other.learnt_of(placed))
         };
@@ -229,6 +233,7 @@ impl MemoryModel<'_> {
             tiles,
             updates,
             peak_steps: steps,
+            waiting: peaks.iter().map(waiting).collect(),
         };
         (memory, plan.other.as_ref().map(with_learnt))
     }
@@ -240,51 +245,75 @@ impl MemoryModel<'_> {
         peak: &StagePeak,
         plan: &StagesToCompute<'_>,
     ) -> StageOnTile {
-        let with = |(variables, overhead): (u64, u64), additions| {
-            let mut parts = code;
-            parts.variables = variables;
-            if plan.with_overhead {
-                parts.overhead += overhead;
-                // Gaps are those of the one-IPU compilation.
-                parts.gaps = self.overhead.gaps(tile, parts.total());
-            }
-            let without = parts.total();
-            parts.add(&Parts::of_additions(additions));
-            (parts, without)
+        let mut found = self.in_passes((tile, code), peak, plan);
+        let Some(update) = &peak.update else {
+            return found;
         };
-        let (parts, without) = with((peak.variables, peak.overhead), peak.additions);
-        let code = code.total();
-        let second = match plan.second {
-            Second::Other => code + peak.second + self.overhead.gaps(tile, code + peak.second),
-            Second::None | Second::Late => without,
-        };
-        let mut found = StageOnTile {
-            late: parts.total() - (peak.variables + peak.overhead) + peak.second,
-            beside: second + peak.beside,
-            parts,
-            step: peak.step,
-            update: None,
-        };
-        if let Some(update) = &peak.update {
-            let taken = update.updating.taken;
-            let additions = peak.additions.in_update(taken);
-            let (in_update, without) = with((update.variables, update.overhead), additions);
-            let bytes = in_update.total();
-            found.update = Some(UpdateOnTile {
-                bytes,
-                at_least: bytes - taken + update.updating.taken_at_least,
-                in_passes: found.parts.total(),
-                taken,
-                update: update.updating.update.map(|own| own.0),
-            });
-            found.late = found.late.max(bytes);
-            found.beside = found.beside.max(without + taken + update.beside);
-            if bytes > found.parts.total() {
-                found.parts = in_update;
-                found.step = update.updating.update.map_or(peak.step, |own| own.1);
-            }
+        let taken = update.updating.taken;
+        let live = (update.variables, update.overhead);
+        let gaps = self.gaps_on(tile, code.total() + live.0 + live.1, plan);
+        let layers = of_layers(code, live, gaps, plan);
+        let mut parts = layers;
+        parts.add(&Parts::of_additions(&peak.additions.in_update(taken), 0));
+        let bytes = parts.total();
+        found.update = Some(UpdateOnTile {
+            bytes,
+            at_least: bytes - taken + update.updating.taken_at_least,
+            in_passes: found.parts.total(),
+            taken,
+            update: update.updating.update.map(|own| own.0),
+        });
+        found.late = found.late.max(bytes);
+        found.beside = found.beside.max(layers.total() + taken + update.beside);
+        if bytes > found.parts.total() {
+            found.parts = parts;
+            found.step = update.updating.update.map_or(found.step, |own| own.1);
         }
         found
+    }
+
+    /// The same in the phase of the passes that takes the most: the first of several.
+    fn in_passes(
+        &self,
+        (tile, code): (usize, Parts),
+        peak: &StagePeak,
+        plan: &StagesToCompute<'_>,
+    ) -> StageOnTile {
+        let (most, most_second) = peak.most();
+        let gaps = |live: u64| self.gaps_on(tile, code.total() + live, plan);
+        let mut found: Option<StageOnTile> = None;
+        let (mut late, mut beside) = (0, 0);
+        for (phase, own) in peak.phases.iter().enumerate().filter(|own| plan.has(own.0)) {
+            let layers = of_layers(code, (own.variables, own.overhead), gaps(most), plan);
+            let mut parts = layers;
+            parts.add(&Parts::of_additions(&peak.additions, phase));
+            late = late.max(parts.total() - own.live() + own.second);
+            let layers = match plan.second {
+                Second::Other => code.total() + own.second + gaps(most_second),
+                Second::None | Second::Late => layers.total(),
+            };
+            beside = beside.max(layers + peak.beside[phase]);
+            if found.is_none_or(|found| parts.total() > found.parts.total()) {
+                found = Some(StageOnTile {
+                    parts,
+                    step: own.step,
+                    ..StageOnTile::default()
+                });
+            }
+        }
+        StageOnTile {
+            late,
+            beside,
+            ..found.unwrap_or_default()
+        }
+    }
+
+    /// Gaps on a tile with these bytes, which are those of the one-IPU compilation.
+    fn gaps_on(&self, tile: usize, bytes: u64, plan: &StagesToCompute<'_>) -> u64 {
+        match plan.with_overhead {
+            true => self.overhead.gaps(tile, bytes),
+            false => 0,
+        }
     }
 
     /// Does the pipeline make activations again layer by layer?
@@ -345,6 +374,25 @@ impl MemoryModel<'_> {
             parts
         };
         tiles.map(parts).collect()
+    }
+}
+
+/// Layers with this code and these live variables: their own, and those of every stage.
+fn of_layers(
+    code: Parts,
+    (variables, overhead): (u64, u64),
+    gaps: u64,
+    plan: &StagesToCompute<'_>,
+) -> Parts {
+    let overhead = match plan.with_overhead {
+        true => overhead,
+        false => 0,
+    };
+    Parts {
+        variables,
+        overhead: code.overhead + overhead,
+        gaps,
+        ..code
     }
 }
 

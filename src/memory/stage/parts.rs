@@ -24,9 +24,6 @@ pub struct Parts {
     /// Gaps between variables: the stage's part of what the compiler recorded
     /// beyond all variables; 0 by the classic rules.
     pub gaps: u64,
-    /// What the backward pass of a pipeline makes again at one time.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub recomputed: u64,
     /// Copies for the micro-batches of a pipeline that are under way.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stash: u64,
@@ -52,7 +49,7 @@ fn is_zero(bytes: &u64) -> bool {
 
 impl Parts {
     /// What the parts are called, in the order of [`Parts::bytes`].
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 12] = [
         "variables",
         "vertex code",
         "vertex state",
@@ -60,7 +57,6 @@ impl Parts {
         "control code",
         "overhead",
         "gaps",
-        "recomputed",
         "stash",
         "accumulators",
         "waiting",
@@ -69,7 +65,7 @@ impl Parts {
     ];
 
     /// The bytes of each part.
-    pub fn bytes(&self) -> [u64; 13] {
+    pub fn bytes(&self) -> [u64; 12] {
         [
             self.variables,
             self.vertex_code,
@@ -78,7 +74,6 @@ impl Parts {
             self.control_code,
             self.overhead,
             self.gaps,
-            self.recomputed,
             self.stash,
             self.accumulators,
             self.waiting,
@@ -94,7 +89,7 @@ impl Parts {
 
     /// What a pipeline adds to the layers themselves.
     pub fn of_pipeline(&self) -> u64 {
-        self.recomputed + self.stash + self.accumulators + self.state + self.waiting + self.passing
+        self.stash + self.accumulators + self.state + self.waiting + self.passing
     }
 
     /// Bytes by [`CodeKind`](crate::model::CodeKind), without variables.
@@ -110,22 +105,14 @@ impl Parts {
         }
     }
 
-    pub(super) fn of_additions(additions: Additions) -> Self {
-        let Additions {
-            recomputed,
-            stash,
-            accumulators,
-            state,
-            waiting,
-            passing,
-        } = additions;
+    /// What a pipeline adds in a phase.
+    pub(super) fn of_additions(additions: &Additions, phase: usize) -> Self {
         Self {
-            recomputed,
-            stash,
-            accumulators,
-            state,
-            waiting,
-            passing,
+            stash: additions.stash,
+            accumulators: additions.accumulators,
+            state: additions.state,
+            waiting: additions.waiting[phase],
+            passing: additions.passing,
             ..Self::default()
         }
     }
@@ -139,7 +126,6 @@ impl Parts {
         self.control_code += other.control_code;
         self.overhead += other.overhead;
         self.gaps += other.gaps;
-        self.recomputed += other.recomputed;
         self.stash += other.stash;
         self.accumulators += other.accumulators;
         self.state += other.state;

@@ -2,20 +2,34 @@
 //! and all stages together, step by step.
 
 use super::LiveChanges;
-use super::Parts;
-use super::live_sums::LiveSums;
+use super::live_sums::{Highest, LiveSums};
 use super::plan::{Second, StageRow, StagesToCompute, Wanted};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{Bytes, LANES, add_up};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
-use crate::memory::pipeline::{Additions, TileFlows};
+use crate::memory::pipeline::{Additions, PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The step of one stage and tile at which most is live: the first of several.
+/// One stage on one tile.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StagePeak {
+    /// By phase: where its live variables are most.
+    pub(super) phases: [PhasePeak; PHASES],
+    /// What the pipeline adds.
+    pub(super) additions: Additions,
+    /// By phase: all that the other pipeline adds.
+    pub(super) beside: [u64; PHASES],
+    /// What of that is there in the update too.
+    pub(super) beside_in_update: u64,
+    /// The update, if it is a phase of its own.
+    pub(super) update: Option<UpdatePeak>,
+}
+
+/// The step of a phase at which most is live: the first of several.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PhasePeak {
     /// Bytes of the stage's own variables.
     pub(super) variables: u64,
     /// Bytes of variables that every stage has.
@@ -23,14 +37,21 @@ pub(super) struct StagePeak {
     pub(super) step: u32,
     /// Bytes of both when variables count in the second way; else the same.
     pub(super) second: u64,
-    /// What the pipeline adds.
-    pub(super) additions: Additions,
-    /// All that the other pipeline adds.
-    pub(super) beside: u64,
-    /// What of that is there in the update too.
-    pub(super) beside_in_update: u64,
-    /// The update, if it is a phase of its own.
-    pub(super) update: Option<UpdatePeak>,
+}
+
+impl PhasePeak {
+    /// All variables.
+    pub(super) fn live(&self) -> u64 {
+        self.variables + self.overhead
+    }
+}
+
+impl StagePeak {
+    /// The most that is live in any phase, and in the second way.
+    pub(super) fn most(&self) -> (u64, u64) {
+        let all = self.phases.iter().map(|own| (own.live(), own.second));
+        all.fold((0, 0), |most, own| (most.0.max(own.0), most.1.max(own.1)))
+    }
 }
 
 /// A stage and tile in the update that takes the most.
@@ -193,9 +214,8 @@ impl MemoryModel<'_> {
         for (number, stage) in of_stage.iter().enumerate() {
             let additions = flows.additions(other, stage, &scratch.flows);
             for (peaks, own) in peaks.iter_mut().zip(additions) {
-                peaks[number].beside = Parts::of_additions(own).total();
-                let in_update = own.in_update(0);
-                peaks[number].beside_in_update = Parts::of_additions(in_update).total();
+                peaks[number].beside = own.beside_least().map(|bytes| bytes + own.accumulators);
+                peaks[number].beside_in_update = own.stash + own.accumulators;
             }
         }
     }
@@ -219,12 +239,13 @@ impl MemoryModel<'_> {
                 let own = &mut peaks[number];
                 own.additions.state += updating.shares;
                 own.additions.accumulators += updating.loaded;
-                own.beside += updating.shares + updating.loaded;
+                let always = updating.shares + updating.loaded;
+                own.beside = own.beside.map(|bytes| bytes + always);
                 own.update = self.update_apart().map(|_| UpdatePeak {
                     variables: scratch.always[number][lane] + updating.holes,
                     overhead: scratch.always_common[lane] + updating.common_holes,
                     updating,
-                    beside: own.beside_in_update + updating.shares + updating.loaded,
+                    beside: own.beside_in_update + always,
                 });
             }
         }
@@ -267,13 +288,19 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         } = self;
         sums.restart(plan.firsts());
         let mut starting = &plan.starts[..];
+        let mut phases = plan.phases.iter().skip(1).peekable();
         for step in 0..plan.steps {
+            let mut begins_phase = false;
+            while phases.next_if(|own| own.start == step).is_some() {
+                sums.begin_phase(step);
+                begins_phase = true;
+            }
             for &row in changes.ends(step) {
                 let row = &rows[row as usize];
                 let bytes = uses.bytes(row.of_use as usize).map(B::change);
                 plan.each_sum(row, |sum| sums.end(sum, &bytes));
             }
-            let mut is_common = false;
+            let mut is_common = begins_phase;
             for &row in changes.begins(step) {
                 let row = &rows[row as usize];
                 let bytes = uses.bytes(row.of_use as usize).map(B::change);
@@ -304,23 +331,26 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         if !plan.has_steps(stage) {
             return;
         }
-        let highest = self.sums.highest(stage);
         let second = (plan.second != Second::None).then(|| plan.stages.len() + stage);
-        for (lane, peaks) in peaks.iter_mut().enumerate() {
-            let common = highest.common[lane].sum();
-            let variables = highest.bytes[lane].sum() - common + self.always[stage][lane];
-            let overhead = common + self.always_common[lane];
-            let bytes =
-                |sum: usize| self.sums.highest(sum).bytes[lane].sum() + self.always[sum][lane];
-            peaks[stage] = StagePeak {
-                variables,
-                overhead,
-                step: highest.step[lane],
-                second: second.map_or(variables + overhead, |sum| {
-                    bytes(sum) + self.always_common[lane]
-                }),
-                ..StagePeak::default()
+        for phase in 0..PHASES {
+            let Some(highest) = self.sums.highest(phase, stage) else {
+                continue;
             };
+            let second = second.and_then(|sum| Some((sum, self.sums.highest(phase, sum)?)));
+            for (lane, peaks) in peaks.iter_mut().enumerate() {
+                let common = highest.common[lane].sum();
+                let variables = highest.bytes[lane].sum() - common + self.always[stage][lane];
+                let overhead = common + self.always_common[lane];
+                let in_second = |(sum, highest): (usize, &Highest<B, N>)| {
+                    highest.bytes[lane].sum() + self.always[sum][lane] + self.always_common[lane]
+                };
+                peaks[stage].phases[phase] = PhasePeak {
+                    variables,
+                    overhead,
+                    step: highest.step[lane],
+                    second: second.map_or(variables + overhead, in_second),
+                };
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Which stages are computed together, and how their variables count.
 
 use super::meets;
-use crate::memory::pipeline::{Flows, PlacedStage, Recompute, StageFlows};
+use crate::memory::pipeline::{Flows, PHASES, PlacedStage, Recompute, StageFlows};
 use crate::memory::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
@@ -34,6 +34,8 @@ pub(super) struct StagesToCompute<'a> {
     stages_of: Vec<Vec<u32>>,
     /// How many steps there are.
     pub(super) steps: u32,
+    /// The steps of each phase.
+    pub(super) phases: [Range<u32>; PHASES],
     /// By sum of variables: the steps that count; none where a stage has none.
     windows: Vec<Range<u32>>,
     /// The first step of each sum that has one, with the sum, by step.
@@ -89,6 +91,7 @@ impl<'a> StagesToCompute<'a> {
                 None => memory.stages_of_sets(&ranges),
             },
             steps: memory.model.steps(),
+            phases: memory.phases(),
             windows,
             starts,
             flows: memory.stage_flows(stages, wanted),
@@ -101,6 +104,11 @@ impl<'a> StagesToCompute<'a> {
     /// Has a stage steps?
     pub(super) fn has_steps(&self, stage: usize) -> bool {
         !self.windows[stage].is_empty()
+    }
+
+    /// Are there steps of a phase? There is always one phase.
+    pub(super) fn has(&self, phase: usize) -> bool {
+        !self.phases[phase].is_empty() || (phase == 0 && self.steps == 0)
     }
 
     /// How many sums of variables there are: of each stage, and once more where they

@@ -437,7 +437,8 @@ fn ranges_from<B: Bytes, const N: usize>(
         add_up(&mut fixed, &entered.always[last]);
         window = variables.widened(window, model.layer_window(last));
         entered.blocks.add(last);
-        let mut totals = model.overhead.code_on(tiles(), &code);
+        let code_bytes = model.overhead.code_on(tiles(), &code);
+        let mut totals = code_bytes;
         if let Some(window) = window {
             add_up(&mut totals, &fixed);
             for (pipeline, scratch) in pipelines.iter_mut() {
@@ -448,6 +449,7 @@ fn ranges_from<B: Bytes, const N: usize>(
             let highest = entered.blocks.highest(window, left.map(B::at_most));
             add_up(&mut totals, &highest.map(B::sum));
         }
+        let without_gaps = totals;
         model.overhead.add_gaps_on(tiles(), &mut totals);
         // Only more than is known changes anything; of 0 it is not told whether it does.
         let changes = |(&total, &known): (&u64, &u64)| total > known || known == 0;
@@ -455,6 +457,46 @@ fn ranges_from<B: Bytes, const N: usize>(
             for (pipeline, scratch) in pipelines.iter_mut() {
                 pipeline.take(start, last, &totals, scratch);
             }
+            if pipelines.iter().any(|(own, _)| own.has_phases()) {
+                let gaps = std::array::from_fn(|lane| totals[lane] - without_gaps[lane]);
+                let mut beside = code_bytes;
+                add_up(&mut beside, &fixed);
+                add_up(&mut beside, &gaps);
+                phases(start..last + 1, on_tiles, &beside, entered, pipelines);
+            }
+        }
+    }
+}
+
+/// Takes what a range needs in each phase: its live variables, and `beside` by lane what
+/// there is in all of them.
+fn phases<B: Bytes, const N: usize>(
+    range: Range<usize>,
+    on_tiles: &OnTiles<'_, N>,
+    beside: &[u64; N],
+    entered: &mut Entered<B, N>,
+    pipelines: &mut InPipelines<'_, '_, N>,
+) {
+    let range = (range.start, range.end - 1);
+    for (phase, window) in on_tiles.variables.phases.iter().enumerate() {
+        // Without any step there is one phase, in which nothing is live.
+        let is_only = phase == 0 && on_tiles.variables.places == 0;
+        if window.0 == window.1 && !is_only {
+            continue;
+        }
+        let mut known = [u64::MAX; N];
+        for (own, scratch) in pipelines.iter() {
+            let own = own.known_in(range, phase, scratch);
+            known = std::array::from_fn(|lane| known[lane].min(own[lane]));
+        }
+        let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
+        let mut totals = *beside;
+        if !is_only {
+            let highest = entered.blocks.highest(*window, left.map(B::at_most));
+            add_up(&mut totals, &highest.map(B::sum));
+        }
+        for (own, scratch) in pipelines.iter_mut() {
+            own.take_in(range, phase, &totals, scratch);
         }
     }
 }

@@ -51,7 +51,20 @@ impl RangePeaks<'_> {
     /// add to that, where it raises any number.
     pub(super) fn lowest<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) -> [u64; N] {
         let first = self.get(0);
-        let mut lowest = least.map(|least| first.saturating_sub(least));
+        let mut lowest = self.lowest_column(least, columns);
+        for (lowest, least) in lowest.iter_mut().zip(least) {
+            *lowest = (*lowest).min(first.saturating_sub(*least));
+        }
+        lowest
+    }
+
+    /// The same without the number that it needs at least.
+    pub(super) fn lowest_column<const N: usize>(
+        self,
+        least: &[u64; N],
+        columns: &[[u64; N]],
+    ) -> [u64; N] {
+        let mut lowest = [u64::MAX; N];
         for (peak, added) in self.0[1..].iter().zip(columns) {
             let peak = peak.load(Ordering::Relaxed);
             for lane in 0..N {
@@ -64,14 +77,24 @@ impl RangePeaks<'_> {
 
     /// By lane, a tile has `least`, and with what the columns add to that.
     pub(super) fn raise<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
-        for (peak, added) in self.0.iter().zip([[0; N]].iter().chain(columns)) {
-            let mut bytes = *least;
-            lanes::add_up(&mut bytes, added);
-            let highest = lanes::highest(&bytes);
-            // Most tiles raise nothing, and to look is much cheaper than to write.
-            if peak.load(Ordering::Relaxed) < highest {
-                peak.fetch_max(highest, Ordering::Relaxed);
-            }
+        raise(&self.0[0], least, &[0; N]);
+        self.raise_columns(least, columns);
+    }
+
+    /// The same without the number that it needs at least.
+    pub(super) fn raise_columns<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
+        for (peak, added) in self.0[1..].iter().zip(columns) {
+            raise(peak, least, added);
         }
+    }
+}
+
+fn raise<const N: usize>(peak: &AtomicU64, least: &[u64; N], added: &[u64; N]) {
+    let mut bytes = *least;
+    lanes::add_up(&mut bytes, added);
+    let highest = lanes::highest(&bytes);
+    // Most tiles raise nothing, and to look is much cheaper than to write.
+    if peak.load(Ordering::Relaxed) < highest {
+        peak.fetch_max(highest, Ordering::Relaxed);
     }
 }

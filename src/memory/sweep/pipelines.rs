@@ -3,7 +3,7 @@
 use super::peaks::RangePeakTable;
 use crate::memory::lanes;
 use crate::memory::neighbours::NeighbourUses;
-use crate::memory::pipeline::{Patterns, RangeAdditions, TileFlows};
+use crate::memory::pipeline::{PHASES, Patterns, RangeAdditions, TileFlows};
 use crate::memory::update::{RangeUpdates, TileUpdates};
 use crate::memory::{MemoryModel, RangeCosts};
 use std::ops::Range;
@@ -32,8 +32,10 @@ pub(super) struct PipelineScratch<const N: usize> {
     is_on: bool,
     /// What is added at least.
     least: [u64; N],
-    /// By number of stages after the range: what is added beside that.
+    /// By number of stages after the range: what is added beside that in any phase.
     columns: Vec<[u64; N]>,
+    /// The same by phase.
+    phases: [Vec<[u64; N]>; PHASES],
     /// What of that is there in the update too.
     kept: Vec<[u64; N]>,
     tile_updates: TileUpdates<N>,
@@ -47,6 +49,7 @@ impl<const N: usize> Default for PipelineScratch<N> {
             is_on: false,
             least: [0; N],
             columns: Vec::new(),
+            phases: Default::default(),
             kept: Vec::new(),
             tile_updates: TileUpdates::default(),
             updates: RangeUpdates::default(),
@@ -132,6 +135,7 @@ impl<'a> PipelineSweep<'a> {
             let PipelineScratch {
                 additions,
                 columns,
+                phases,
                 kept,
                 ..
             } = scratch;
@@ -142,7 +146,17 @@ impl<'a> PipelineSweep<'a> {
             let stages = if is_last { 1 } else { self.stages };
             let depths = || (0..stages).map(|after| flows.depth(&range, after));
             columns.clear();
-            columns.extend(depths().map(|depth| additions.beside(flows, depth, is_whole)));
+            phases.iter_mut().for_each(Vec::clear);
+            for depth in depths() {
+                let own = additions.beside(flows, depth, is_whole);
+                let mut most = own[0];
+                own.iter().for_each(|own| lanes::raise(&mut most, own));
+                columns.push(most);
+                phases
+                    .iter_mut()
+                    .zip(own)
+                    .for_each(|(all, own)| all.push(own));
+            }
             kept.clear();
             if self.model.update_apart().is_some() {
                 kept.extend(depths().map(|depth| additions.kept(flows, depth, is_whole)));
@@ -153,7 +167,7 @@ impl<'a> PipelineSweep<'a> {
         Some(peaks.lowest(&scratch.least, &scratch.columns))
     }
 
-    /// Takes by lane what tiles need of a range without what the pipeline adds.
+    /// Takes by lane what tiles need at least of a range without what the pipeline adds.
     pub(super) fn take<const N: usize>(
         &self,
         start: usize,
@@ -166,7 +180,11 @@ impl<'a> PipelineSweep<'a> {
         }
         let mut least = scratch.least;
         lanes::add_up(&mut least, bytes);
-        self.peaks.of(start, last).raise(&least, &scratch.columns);
+        let columns = match self.has_phases() {
+            true => &[],
+            false => &scratch.columns[..],
+        };
+        self.peaks.of(start, last).raise(&least, columns);
         self.stop_beyond_limit((start, last), &least, scratch);
     }
 
@@ -200,6 +218,45 @@ impl<'a> PipelineSweep<'a> {
         if lanes::highest(least) > self.limit {
             self.ends[start].fetch_min(last, Ordering::Relaxed);
             scratch.is_on = false;
+        }
+    }
+
+    /// Is more added in one phase than in another?
+    pub(super) fn has_phases(&self) -> bool {
+        let flows = self.model.flows.as_ref();
+        flows.is_some_and(|flows| flows.has_phases())
+    }
+
+    /// By lane the bytes that a tile has at least in a phase, without what the pipeline
+    /// adds, where it changes anything of what is known.
+    pub(super) fn known_in<const N: usize>(
+        &self,
+        (start, last): (usize, usize),
+        phase: usize,
+        scratch: &PipelineScratch<N>,
+    ) -> [u64; N] {
+        match scratch.is_on && self.has_phases() {
+            true => {
+                let peaks = self.peaks.of(start, last);
+                peaks.lowest_column(&scratch.least, &scratch.phases[phase])
+            }
+            false => [u64::MAX; N],
+        }
+    }
+
+    /// Takes by lane what tiles need in a phase, without what the pipeline adds.
+    pub(super) fn take_in<const N: usize>(
+        &self,
+        (start, last): (usize, usize),
+        phase: usize,
+        bytes: &[u64; N],
+        scratch: &PipelineScratch<N>,
+    ) {
+        if scratch.is_on && self.has_phases() {
+            let mut least = scratch.least;
+            lanes::add_up(&mut least, bytes);
+            let peaks = self.peaks.of(start, last);
+            peaks.raise_columns(&least, &scratch.phases[phase]);
         }
     }
 

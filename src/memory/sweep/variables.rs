@@ -6,6 +6,7 @@ use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, add_up};
 use crate::memory::liveness::{StepSet, visit};
 use crate::memory::neighbours::{LiveRanges, NeighbourUses};
+use crate::memory::pipeline::PHASES;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
 /// A stretch of the list of steps on which the variables of a use are live.
@@ -32,6 +33,8 @@ pub(super) struct SweepVariables<const N: usize> {
     ends: StepSet,
     /// Where windows begin or end: these steps are kept.
     edges: StepSet,
+    /// By phase of a pipeline: its places, end exclusive.
+    pub(super) phases: [(usize, usize); PHASES],
     /// By step that is marked, how many of those that can hold a peak lie
     /// before it.
     rank: Vec<u32>,
@@ -55,6 +58,7 @@ impl<const N: usize> Default for SweepVariables<N> {
             begins: StepSet::default(),
             ends: StepSet::default(),
             edges: StepSet::default(),
+            phases: [(0, 0); PHASES],
             rank: Vec::new(),
             moving: Entries::default(),
             always: Entries::default(),
@@ -111,6 +115,11 @@ impl<const N: usize> SweepVariables<N> {
             self.edges.add(first);
             self.edges.add(last);
         }
+        let phases = model.phases();
+        phases.iter().filter(|own| !own.is_empty()).for_each(|own| {
+            self.edges.add(own.start);
+            self.edges.add(own.end - 1);
+        });
         self.rank.resize(steps, 0);
         let mut places = 0;
         let mut began = false;
@@ -123,6 +132,12 @@ impl<const N: usize> SweepVariables<N> {
             began = (began || begins) && !is_edge;
         });
         self.places = places as usize;
+        let place = |step: u32| self.rank[step as usize] as usize;
+        self.phases = [(0, 0); PHASES];
+        let phases = self.phases.iter_mut().zip(phases);
+        for (own, steps) in phases.filter(|(_, steps)| !steps.is_empty()) {
+            *own = (place(steps.start), place(steps.end - 1) + 1);
+        }
     }
 
     /// Enters the uses that a stage can have.

@@ -100,7 +100,7 @@ impl TileParts {
         let parts = &tile.parts;
         let of_overhead = tile.overhead_code.unwrap_or_default();
         let overhead = parts.overhead.saturating_sub(of_overhead.total());
-        let of_pipeline = sum(&[parts.recomputed, parts.waiting, parts.passing, parts.state]);
+        let of_pipeline = sum(&[parts.waiting, parts.passing, parts.state]);
         Self {
             variables: sum(&[parts.variables, of_pipeline, overhead]),
             stash: parts.stash,

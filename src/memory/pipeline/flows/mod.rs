@@ -10,7 +10,7 @@ pub(super) use part::{Flow, Life, Part};
 pub(in crate::memory) use reruns::{LivesAgain, Reruns};
 pub(in crate::memory) use tile::TileFlows;
 
-use super::{Pipeline, Recompute, Schedule, Storage};
+use super::{Pipeline, Recompute, Storage};
 use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableUse};
 use accumulators::{AccumulatorSize, Lasting};
 use std::ops::Range;
@@ -204,25 +204,28 @@ impl Flows {
         }
     }
 
-    /// Do gradients and activations wait for other stages?
-    pub(super) fn has_waiting(&self) -> bool {
-        self.is_training && self.pipeline.schedule.overlaps()
+    /// Has a place a backward pass? Frozen layers at the start of a model have none.
+    pub(super) fn goes_back(&self, place: u32) -> bool {
+        self.windows.goes_back(place)
     }
 
-    /// Do gradients wait that come from a later stage? Even where stages do not
-    /// overlap they do, while their stage makes all its activations again.
-    pub(super) fn gradients_wait(&self) -> bool {
-        let is_again = self.is_training && self.pipeline.recompute == Recompute::Stage;
-        (self.has_waiting() && !self.is_backward_first())
-            || (self.pipeline.schedule == Schedule::Sequential && is_again)
+    /// Does a place run again where each layer of a stage with these places does? In
+    /// runs with the first layer.
+    pub(super) fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
+        let with = match place {
+            0 => Some(1),
+            1 => Some(0),
+            _ => None,
+        };
+        let with = with.filter(|with| places.contains(with));
+        self.goes_back(place) || with.is_some_and(|with| self.goes_back(with))
     }
 
-    /// Does the backward pass come before the forward pass in a cycle?
-    pub(super) fn is_backward_first(&self) -> bool {
-        matches!(
-            self.pipeline.schedule,
-            Schedule::TfGrouped | Schedule::TfInterleaved
-        )
+    /// Is what waits for other stages more in one phase than in another?
+    pub(in crate::memory) fn has_phases(&self) -> bool {
+        let is_again = self.pipeline.recompute == Recompute::Stage;
+        let waits = self.pipeline.schedule.overlaps() || is_again;
+        self.is_training && waits
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a stage does with a tensor.
 
+use super::Flows;
 use crate::memory::pipeline::Recompute;
 use crate::model::{Model, Placement};
 use std::ops::Range;
@@ -58,8 +59,8 @@ pub(in crate::memory::pipeline) struct Part {
     pub(in crate::memory::pipeline) kept: bool,
     /// Made before it, and used in its forward pass.
     pub(in crate::memory::pipeline) enters: bool,
-    /// Handed from a layer of it to another.
-    pub(in crate::memory::pipeline) between_layers: bool,
+    /// A copy of it is kept for each micro-batch that is under way.
+    pub(in crate::memory::pipeline) stashed: bool,
     /// Made in it or received by it, and used after it.
     pub(in crate::memory::pipeline) leaves: bool,
     /// A gradient that comes from a later stage.
@@ -89,7 +90,7 @@ impl Flow {
 
     /// What a stage with these places does with it: the definitions of
     /// docs/model.md, "Pipelines", word by word.
-    pub(in crate::memory::pipeline) fn part_of(&self, places: &Range<u32>) -> Part {
+    pub(in crate::memory::pipeline) fn part_of(&self, places: &Range<u32>, flows: &Flows) -> Part {
         let (before, after) = (places.start, places.end);
         let met = |users: &[u32]| users.iter().any(|user| places.contains(user));
         let comes_before = |users: &[u32]| users.iter().any(|&user| user < before);
@@ -97,14 +98,17 @@ impl Flow {
         let (forward, backward) = (&*self.forward, &*self.backward);
         let is_gradient = self.life == Life::Backward;
         let has_forward = met(forward) && !is_gradient;
-        let layers = forward
-            .iter()
-            .filter(|&&user| user > 0 && places.contains(&user));
         let gradient_maker = backward.last().filter(|_| is_gradient);
+        let kept = self.life == Life::AcrossPasses && met(backward);
+        let enters = has_forward && (self.is_streamed || comes_before(forward));
         Part {
-            kept: self.life == Life::AcrossPasses && met(backward),
-            enters: has_forward && (self.is_streamed || comes_before(forward)),
-            between_layers: has_forward && layers.count() > 1,
+            kept,
+            enters,
+            stashed: match flows.pipeline.recompute {
+                Recompute::None => kept,
+                Recompute::Stage => enters && places.clone().any(|place| flows.goes_back(place)),
+                Recompute::Layer => self.is_checkpoint(places, flows, (kept, enters)),
+            },
             leaves: has_forward && comes_after(forward),
             gradient_in: is_gradient && met(backward) && comes_after(backward),
             gradient_out: gradient_maker.is_some_and(|maker| places.contains(maker))
@@ -115,15 +119,28 @@ impl Flow {
             },
         }
     }
-}
 
-impl Part {
-    /// Is a copy of it kept for each micro-batch that is under way?
-    pub(in crate::memory::pipeline) fn is_stashed(self, recompute: Recompute) -> bool {
-        match recompute {
-            Recompute::None => self.kept,
-            Recompute::Stage => self.enters,
-            Recompute::Layer => self.enters || self.between_layers,
+    /// Is it what a layer runs again from, or kept for the backward pass by one that does
+    /// not run again, where each layer of the stage runs again?
+    fn is_checkpoint(
+        &self,
+        places: &Range<u32>,
+        flows: &Flows,
+        (kept, enters): (bool, bool),
+    ) -> bool {
+        if self.life == Life::Backward {
+            return false;
         }
+        let again = |place: u32| flows.runs_again(place, places);
+        let own = self.forward.iter().copied();
+        let own: Vec<u32> = own.filter(|user| places.contains(user)).collect();
+        let layers = own.iter().copied().filter(|&user| user > 0);
+        let runs_once = |maker: u32| !flows.runs_again(maker, &(0..flows.places));
+        let is_made_once = |maker| places.contains(&maker) && runs_once(maker);
+        let maker = self.forward.first().copied();
+        let maker = maker.filter(|_| !self.is_streamed);
+        (enters && own.iter().any(|&user| again(user)))
+            || layers.skip(1).any(again)
+            || (kept && maker.is_some_and(is_made_once))
     }
 }

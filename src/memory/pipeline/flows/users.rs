@@ -101,6 +101,10 @@ impl KnownFlows {
 pub(in crate::memory::pipeline) struct PassWindows {
     forward: Vec<Option<(u32, u32)>>,
     backward: Vec<Option<(u32, u32)>>,
+    /// By place: has it any backward operation, and any in a function that is called more
+    /// than once?
+    go_back: Vec<bool>,
+    in_functions: Vec<bool>,
 }
 
 impl PassWindows {
@@ -112,6 +116,7 @@ impl PassWindows {
         // Out may be a place more than there are positions.
         let places = placement.positions.len() + 1;
         let (mut forward, mut backward) = (vec![None; places], vec![None; places]);
+        let (mut go_back, mut in_functions) = (vec![false; places], vec![false; places]);
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
             let own = &placement.operations[number];
@@ -119,6 +124,11 @@ impl PassWindows {
                 continue;
             }
             let places = by_pass.sets.places(own.places);
+            for &place in places {
+                let place = place as usize;
+                go_back[place] |= matches!(operation.pass, Pass::Backward | Pass::Both);
+                in_functions[place] |= runs[operation.group as usize] > 1;
+            }
             let (&[place], Some(window), 1) =
                 (places, group.window, runs[operation.group as usize])
             else {
@@ -132,7 +142,24 @@ impl PassWindows {
             let known = &mut windows[place as usize];
             *known = join(&[*known, Some(window)]);
         }
-        Self { forward, backward }
+        Self {
+            forward,
+            backward,
+            go_back,
+            in_functions,
+        }
+    }
+
+    /// Has a place any backward operation? So has one that is not known.
+    pub(in crate::memory::pipeline) fn goes_back(&self, place: u32) -> bool {
+        let own = self.go_back.get(place as usize);
+        own.is_none_or(|&own| own)
+    }
+
+    /// Has a place any operation in a function that is called more than once?
+    pub(in crate::memory::pipeline) fn is_in_functions(&self, place: u32) -> bool {
+        let own = self.in_functions.get(place as usize);
+        own.is_some_and(|&own| own)
     }
 
     /// The first and the last step of a place in the forward pass, if they are known.

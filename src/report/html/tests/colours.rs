@@ -96,11 +96,11 @@ fn parts_of_memory_are_told_apart_by_all() {
         "tile-5",
         "overhead",
         "gaps",
-        "recomputed",
         "stash",
         "accumulators",
         "waiting",
         "passing",
+        "state",
     ];
     for colour in schemes() {
         for (place, a) in names.iter().enumerate() {

@@ -45,7 +45,7 @@ fn most_over(case: &Case) -> (f64, f64) {
         (_, Recompute::Layer) => (0.08, 0.20),
         (Schedule::TfInterleaved, Recompute::Stage) => (0.16, 0.30),
         (Schedule::TfInterleaved, _) => (0.09, 0.20),
-        (Schedule::Sequential, Recompute::Stage) => (0.06, 0.30),
+        (Schedule::Sequential, Recompute::Stage) => (0.04, 0.13),
         (Schedule::TfGrouped, _) => (0.09, 0.16),
         _ => (0.05, 0.13),
     }

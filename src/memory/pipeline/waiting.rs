@@ -1,0 +1,131 @@
+//! What waits in a stage for other stages, by the phase of its work
+//! (docs/model.md, "Pipelines").
+
+use super::flows::Flows;
+use super::{Recompute, Schedule};
+
+/// Phases of the steps: the forward pass but for its last step, that step, at which all is
+/// there that is kept, and the backward pass.
+pub(in crate::memory) const PHASES: usize = 3;
+
+/// Bytes that may wait in a stage.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Transfers {
+    /// Made before the stage, and used in its forward pass.
+    pub(super) enters: u64,
+    /// Used in its forward pass, and after it.
+    pub(super) leaves: u64,
+    /// Gradients from later stages.
+    pub(super) gradient_in: u64,
+    /// Gradients for earlier stages.
+    pub(super) gradient_out: u64,
+    /// The largest variable that is kept.
+    pub(super) largest_kept: u64,
+    /// How the stage runs backward.
+    pub(super) backward: BackwardPass,
+}
+
+/// How a stage runs backward.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum BackwardPass {
+    /// Not at all: all its layers are frozen.
+    #[default]
+    None,
+    /// At its own steps.
+    Own,
+    /// With functions whose steps may be listed where another place calls them, when other
+    /// things wait.
+    InFunctions,
+}
+
+impl BackwardPass {
+    /// That of a range which has one more place.
+    pub(super) fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::None, other) => other,
+            (Self::Own, Self::InFunctions) => other,
+            (own, _) => own,
+        }
+    }
+}
+
+impl Flows {
+    /// How a place runs backward.
+    pub(super) fn backward_of(&self, place: u32) -> BackwardPass {
+        match self.goes_back(place) {
+            false => BackwardPass::None,
+            true if self.windows.is_in_functions(place) => BackwardPass::InFunctions,
+            true => BackwardPass::Own,
+        }
+    }
+
+    /// By phase: the bytes that wait in a stage, beside what its own steps have.
+    ///
+    /// The steps of the forward pass stand for both runs of what runs again.
+    pub(super) fn waiting(&self, own: &Transfers) -> [u64; PHASES] {
+        let Transfers {
+            enters,
+            leaves,
+            gradient_in,
+            gradient_out,
+            largest_kept,
+            backward,
+        } = *own;
+        // What waits in frozen layers is live when these end.
+        if !self.has_phases() || backward == BackwardPass::None {
+            return [0; PHASES];
+        }
+        let (forward, turn, in_backward) = match (self.pipeline.schedule, self.pipeline.recompute) {
+            (Schedule::None, _) => (0, 0, 0),
+            // Only a whole stage runs again while gradients wait for it.
+            (Schedule::Sequential, _) => (gradient_in, 0, 0),
+            (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
+            (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
+            // What waits while a layer runs again is live on its steps.
+            (Schedule::Popart, Recompute::Layer) => (gradient_in.max(leaves), 0, leaves),
+            // FIFOs run at the end of the forward pass or before the backward pass.
+            (Schedule::TfGrouped, Recompute::None) => {
+                let turn = largest_kept + enters.max(leaves + gradient_out);
+                (gradient_out, turn, enters)
+            }
+            (Schedule::TfGrouped, Recompute::Stage) => {
+                (enters.max(leaves + gradient_out), 0, enters)
+            }
+            (Schedule::TfGrouped, Recompute::Layer) => {
+                let turn = enters.max(leaves + gradient_out);
+                (enters.max(gradient_out), turn, enters)
+            }
+            // Copies come after each half of a cycle.
+            (Schedule::TfInterleaved, Recompute::None) => (0, largest_kept + leaves, 0),
+            (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
+            (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
+        };
+        let phases = [forward, turn.max(forward), in_backward];
+        match backward {
+            BackwardPass::InFunctions => self.in_any_phase(own, phases),
+            BackwardPass::None | BackwardPass::Own => phases,
+        }
+    }
+
+    /// The same where it is not known in which phase a step runs: in all what waits in any.
+    fn in_any_phase(&self, own: &Transfers, phases: [u64; PHASES]) -> [u64; PHASES] {
+        let waits = match self.pipeline.schedule {
+            _ if !self.has_phases() => 0,
+            Schedule::None => 0,
+            Schedule::Sequential => own.gradient_in,
+            Schedule::Popart => own.leaves.max(own.gradient_in),
+            Schedule::TfGrouped | Schedule::TfInterleaved => {
+                own.gradient_out + own.largest_kept.max(own.enters + own.leaves)
+            }
+        };
+        [phases.into_iter().fold(waits, u64::max); PHASES]
+    }
+
+    /// The same where a later stage is on the same IPU, and has work between that of this
+    /// one.
+    pub(super) fn waiting_beside_out(&self, own: &Transfers, out: &Transfers) -> [u64; PHASES] {
+        let [of_out, ..] = self.in_any_phase(out, [0; PHASES]);
+        let of_own = self.in_any_phase(own, self.waiting(own));
+        of_own.map(|waiting| waiting + of_out)
+    }
+}
