@@ -104,7 +104,7 @@ class Html(unittest.TestCase):
             heading = markdown.splitlines()[0][3:]
             self.assertTrue(found.text.startswith(heading), (found.text[:80], heading))
             for row in self.rows(markdown):
-                for name in ("Layers", "Tile", "Peak memory", "Of the limit"):
+                for name in ("Layers", "Peak memory", "Of the limit"):
                     self.assertIn(row[name], found.cells, (options, row))
 
     @staticmethod
