@@ -1,0 +1,126 @@
+//! What one step of a split takes.
+
+use super::{Passes, Slots, StageTimes, StepTime};
+use crate::memory::Schedule;
+use std::ops::Range;
+
+impl StageTimes {
+    /// The stages of the pipeline that a split makes, by the IPU that they are on: one
+    /// for each stage of the split and, where Out runs on the first IPU, Out last.
+    fn pipeline_stages(&self, stages: &[Range<usize>]) -> Option<Vec<(usize, Passes)>> {
+        let mut found = Vec::with_capacity(stages.len() + 1);
+        let mut last = None;
+        for (ipu, range) in stages.iter().enumerate() {
+            let (own, out) = self.parts(range, stages.len() - 1 - ipu)?;
+            found.push((ipu, own));
+            last = last.or(out);
+        }
+        found.extend(last.map(|out| (0, out)));
+        Some(found)
+    }
+
+    /// How many stages the pipeline of a split into this number of stages has.
+    pub(crate) fn pipeline_depth(&self, stages: usize) -> usize {
+        stages + usize::from(self.out_in_first.is_some() && stages > 1)
+    }
+
+    /// The micro-batches of a step for a split into this number of stages: those that
+    /// were requested, or else the fewest for the maximum number of stages, rounded up
+    /// to what the schedule allows for these.
+    pub fn micro_batches(&self, stages: usize) -> u64 {
+        let least = |stages: usize| {
+            let depth = self.pipeline_depth(stages);
+            let least = match self.pipeline.schedule {
+                _ if !self.is_training => depth,
+                Schedule::None => 1,
+                _ if depth == 1 => 1,
+                schedule => schedule.least_accumulation(depth),
+            };
+            least as u64
+        };
+        let (own, most) = (least(stages).max(1), least(self.most_stages).max(1));
+        let wanted = self.options.micro_batches.unwrap_or(most).max(own);
+        match self.pipeline.schedule {
+            Schedule::TfGrouped | Schedule::TfInterleaved if self.is_training => {
+                wanted.div_ceil(own).saturating_mul(own)
+            }
+            _ => wanted,
+        }
+    }
+
+    /// What one step of a split takes; `None` where it has no stage, or positions that
+    /// are not there.
+    pub fn step(&self, stages: &[Range<usize>]) -> Option<StepTime> {
+        let of_pipeline = self.pipeline_stages(stages)?;
+        let micro_batches = self.micro_batches(stages.len());
+        let (order, depth) = (self.order(), of_pipeline.len());
+        let slots = Slots::new(order, depth, micro_batches);
+        let period = Slots::of_one_micro_batch(order, depth);
+        let update = self.update(&of_pipeline);
+        let copy = self.copy_cycles(stages);
+        StepTime::new(
+            (&slots, &period),
+            &of_pipeline,
+            (micro_batches, copy, update),
+        )
+        .map(|own| StepTime {
+            streamed: self.streamed_in_step(stages, micro_batches),
+            ..own
+        })
+    }
+
+    /// The cycles of the update: PopART updates the weights of one IPU after the other,
+    /// TensorFlow those of all side by side.
+    fn update(&self, stages: &[(usize, Passes)]) -> u128 {
+        let of_stages = stages.iter().map(|(_, own)| own.update);
+        if !self.updates_side_by_side() {
+            return of_stages.sum();
+        }
+        let mut by_ipu = vec![0; stages.len()];
+        for (ipu, own) in stages {
+            by_ipu[*ipu] += own.update;
+        }
+        by_ipu.into_iter().max().unwrap_or(0)
+    }
+
+    /// Do all IPUs update their weights at the same time?
+    pub(crate) fn updates_side_by_side(&self) -> bool {
+        let schedule = self.pipeline.schedule;
+        matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved)
+    }
+
+    /// The cycles that stages take to send each other what crosses the cuts, in each
+    /// slot: those of the IPU that sends or receives the most bytes. `None` where the
+    /// clock of the target is not known, 0 without cuts.
+    pub fn copy_cycles(&self, stages: &[Range<usize>]) -> Option<u128> {
+        let cuts = stages
+            .iter()
+            .skip(1)
+            .map(|stage| self.bytes_over(stage.start));
+        let mut highest = 0;
+        let (mut before, end) = ([0, 0], [[0, 0]]);
+        for after in cuts.chain(end) {
+            let (sent, received) = (after[0] + before[1], before[0] + after[1]);
+            highest = highest.max(sent).max(received);
+            before = after;
+        }
+        self.link_cycles(highest)
+    }
+
+    /// The bytes over a cut before this position: forward, backward.
+    pub(crate) fn bytes_over(&self, position: usize) -> [u128; 2] {
+        let own = position.checked_sub(1);
+        let own = own.and_then(|before| self.cut_bytes.get(before));
+        own.map_or([0, 0], |bytes| bytes.map(u128::from))
+    }
+
+    /// The cycles that a link takes for so many bytes.
+    pub(crate) fn link_cycles(&self, bytes: u128) -> Option<u128> {
+        if bytes == 0 {
+            return Some(0);
+        }
+        let bandwidth = u128::from(self.options.link_bandwidth.max(1));
+        let cycles = bytes.checked_mul(self.clock_hertz?.into());
+        Some(cycles.map_or(u128::MAX, |cycles| cycles.div_ceil(bandwidth)))
+    }
+}
