@@ -10,6 +10,7 @@ mod additions;
 mod choice;
 mod flows;
 mod not_updated;
+mod patterns;
 mod ranges;
 mod recomputation;
 #[cfg(test)]
@@ -20,7 +21,8 @@ pub use choice::PipelineOptions;
 
 pub(super) use additions::{Additions, StageFlows};
 pub(super) use flows::{Flows, LivesAgain, Reruns, TileFlows};
-pub(super) use ranges::{Patterns, RangeAdditions};
+pub(super) use patterns::Patterns;
+pub(super) use ranges::RangeAdditions;
 pub(super) use waiting::PHASES;
 
 use clap::ValueEnum;

@@ -30,9 +30,10 @@ mod code;
 mod entries;
 mod peaks;
 mod pipelines;
+mod tiles;
 mod variables;
 
-use super::lanes::{Bytes, LANES, add_up};
+use super::lanes::{Bytes, LANES};
 use super::neighbours::{self, NeighbourUses, Widths};
 use super::pipeline::TileFlows;
 use super::{MemoryModel, RangeCosts};
@@ -45,6 +46,7 @@ use pipelines::{PipelineScratch, PipelineSweep};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use tiles::{Entered, OnTiles, sweep};
 use variables::SweepVariables;
 
 /// Of this many tiles one tells roughly what all need.
@@ -218,16 +220,6 @@ struct SweepScratch<B, const N: usize> {
     pipelines: Vec<PipelineScratch<N>>,
 }
 
-/// What entered at each layer up to some start.
-struct Entered<B, const N: usize> {
-    /// Variables that are not live on all steps.
-    blocks: Blocks<B, N>,
-    /// By layer: variables that are.
-    always: Vec<[u64; N]>,
-    /// By layer, then by kind.
-    code: Vec<[[u64; N]; 4]>,
-}
-
 impl<B: Default, const N: usize> Default for SweepScratch<B, N> {
     fn default() -> Self {
         Self {
@@ -343,168 +335,5 @@ impl RangeSweep<'_> {
         for (own, scratch) in self.pipelines.iter().zip(pipelines) {
             own.load((tile_flows, uses), scratch);
         }
-    }
-}
-
-/// What some tiles have, by lane.
-struct OnTiles<'a, const N: usize> {
-    tiles: Range<u32>,
-    uses: &'a NeighbourUses<N>,
-    variables: &'a SweepVariables<N>,
-    code: &'a SweepCode<N>,
-}
-
-/// Pipelines, each with what it adds.
-type InPipelines<'a, 'b, const N: usize> = [(&'a PipelineSweep<'b>, &'a mut PipelineScratch<N>)];
-
-/// Goes through all starts, and from each as far as the range fits in any of the
-/// pipelines, which need the same without what they add.
-fn sweep<B: Bytes, const N: usize>(
-    on_tiles: &OnTiles<'_, N>,
-    entered: &mut Entered<B, N>,
-    pipelines: &mut InPipelines<'_, '_, N>,
-) {
-    let layers = pipelines[0].0.model.layers();
-    entered.restart(on_tiles, layers);
-    for start in 0..layers {
-        entered.enter(start, on_tiles);
-        for (own, scratch) in pipelines.iter_mut() {
-            own.begin(start, scratch);
-        }
-        ranges_from(start, on_tiles, entered, pipelines);
-    }
-}
-
-impl<B: Bytes, const N: usize> Entered<B, N> {
-    /// Begins anew, with what every range has.
-    fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
-        self.blocks.restart(on_tiles.variables.places, layers);
-        for &what in &on_tiles.variables.everywhere {
-            let bytes = on_tiles.uses.bytes(what.row as usize);
-            self.blocks.enter_all(what, bytes);
-        }
-        self.always.clear();
-        self.always.resize(layers, [0; N]);
-        self.code.clear();
-        self.code.resize(layers, [[0; N]; 4]);
-    }
-
-    /// Enters what counts from `start` on.
-    fn enter(&mut self, start: usize, on_tiles: &OnTiles<'_, N>) {
-        let OnTiles {
-            uses,
-            variables,
-            code,
-            ..
-        } = on_tiles;
-        for (layer, what) in variables.moving.from(start) {
-            let bytes = uses.bytes(what.row as usize);
-            self.blocks.enter(layer, what, bytes);
-        }
-        for (layer, row) in variables.always.from(start) {
-            let bytes = uses.bytes(row as usize).map(u64::from);
-            add_up(&mut self.always[layer], &bytes);
-        }
-        for (layer, (kind, number)) in code.entries.from(start) {
-            add_up(&mut self.code[layer][kind], code.bytes(number));
-        }
-        self.blocks.begin(start);
-    }
-}
-
-/// All ranges from `start`, with what enters at each layer.
-fn ranges_from<B: Bytes, const N: usize>(
-    start: usize,
-    on_tiles: &OnTiles<'_, N>,
-    entered: &mut Entered<B, N>,
-    pipelines: &mut InPipelines<'_, '_, N>,
-) {
-    let model = pipelines[0].0.model;
-    let variables = on_tiles.variables;
-    let tiles = || on_tiles.tiles.clone();
-    let mut window: Option<(usize, usize)> = None;
-    let (mut code, mut fixed) = (on_tiles.code.everywhere, variables.always_everywhere);
-    for last in start..model.layers() {
-        let mut known = None;
-        for (pipeline, scratch) in pipelines.iter_mut() {
-            known = lowest(known, pipeline.add(start..last + 1, scratch));
-        }
-        // No pipeline has this range.
-        let Some(known) = known else { break };
-        for (sums, own) in code.iter_mut().zip(&entered.code[last]) {
-            add_up(sums, own);
-        }
-        add_up(&mut fixed, &entered.always[last]);
-        window = variables.widened(window, model.layer_window(last));
-        entered.blocks.add(last);
-        let code_bytes = model.overhead.code_on(tiles(), &code);
-        let mut totals = code_bytes;
-        if let Some(window) = window {
-            add_up(&mut totals, &fixed);
-            for (pipeline, scratch) in pipelines.iter_mut() {
-                pipeline.take_update((start, last), (tiles(), &totals), scratch);
-            }
-            let known = model.overhead.without_gaps_on(tiles(), &known);
-            let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
-            let highest = entered.blocks.highest(window, left.map(B::at_most));
-            add_up(&mut totals, &highest.map(B::sum));
-        }
-        let without_gaps = totals;
-        model.overhead.add_gaps_on(tiles(), &mut totals);
-        // Only more than is known changes anything; of 0 it is not told whether it does.
-        let changes = |(&total, &known): (&u64, &u64)| total > known || known == 0;
-        if totals.iter().zip(&known).any(changes) {
-            for (pipeline, scratch) in pipelines.iter_mut() {
-                pipeline.take(start, last, &totals, scratch);
-            }
-            if pipelines.iter().any(|(own, _)| own.has_phases()) {
-                let gaps = std::array::from_fn(|lane| totals[lane] - without_gaps[lane]);
-                let mut beside = code_bytes;
-                add_up(&mut beside, &fixed);
-                add_up(&mut beside, &gaps);
-                phases(start..last + 1, on_tiles, &beside, entered, pipelines);
-            }
-        }
-    }
-}
-
-/// Takes what a range needs in each phase: its live variables, and `beside` by lane what
-/// there is in all of them.
-fn phases<B: Bytes, const N: usize>(
-    range: Range<usize>,
-    on_tiles: &OnTiles<'_, N>,
-    beside: &[u64; N],
-    entered: &mut Entered<B, N>,
-    pipelines: &mut InPipelines<'_, '_, N>,
-) {
-    let range = (range.start, range.end - 1);
-    for (phase, window) in on_tiles.variables.phases.iter().enumerate() {
-        // Without any step there is one phase, in which nothing is live.
-        let is_only = phase == 0 && on_tiles.variables.places == 0;
-        if window.0 == window.1 && !is_only {
-            continue;
-        }
-        let mut known = [u64::MAX; N];
-        for (own, scratch) in pipelines.iter() {
-            let own = own.known_in(range, phase, scratch);
-            known = std::array::from_fn(|lane| known[lane].min(own[lane]));
-        }
-        let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
-        let mut totals = *beside;
-        if !is_only {
-            let highest = entered.blocks.highest(*window, left.map(B::at_most));
-            add_up(&mut totals, &highest.map(B::sum));
-        }
-        for (own, scratch) in pipelines.iter_mut() {
-            own.take_in(range, phase, &totals, scratch);
-        }
-    }
-}
-
-/// What is known of a range in all pipelines that have it.
-fn lowest<const N: usize>(known: Option<[u64; N]>, own: Option<[u64; N]>) -> Option<[u64; N]> {
-    match (known, own) {
-        (Some(known), Some(own)) => Some(std::array::from_fn(|lane| known[lane].min(own[lane]))),
-        (known, own) => known.or(own),
     }
 }
