@@ -31,7 +31,8 @@ pub struct WhatIf {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<PositionCycles>,
     /// The best split for each number of IPUs, ascending, within the limits of the
-    /// run; where none fits, the one with the lowest peak.
+    /// run; where none fits, the one with the lowest peak. Of more than 16 IPUs, without
+    /// `--sweep`, only for the powers of 2 and the neighbours of the number of the run.
     pub best: Vec<BestSplit>,
     /// What a split must keep besides the limits, ties of weights among it.
     pub constraints: Vec<CheckedConstraint>,

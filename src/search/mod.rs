@@ -6,26 +6,26 @@
 //! that it found in full: once, for everything that is shown of them.
 
 mod alternatives;
+mod costed;
 mod front;
 mod request;
 mod rough;
 mod states;
+mod swept;
 mod ties;
 
 pub use alternatives::Alternative;
-use alternatives::OtherPipeline;
+pub use costed::CostedRequest;
 pub use front::{Configuration, Front};
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 pub(crate) use states::search_states;
+pub use swept::{SweepAnswer, free_bytes};
 
-use crate::memory::{MemoryModel, RangeCosts, StageMemory};
+use crate::memory::{MemoryModel, StageMemory};
 use crate::message::REPORT_THIS;
-use crate::model::{Framework, Placement, TooManyPlaces};
+use crate::model::{Placement, TooManyPlaces};
 use crate::progress::{Progress, Unit};
-use crate::solve::{
-    self, Constraint, Goal, Greedy, Infeasible, Limits, Problem, Solution, SolveError,
-};
-use crate::time::StageTimes;
+use crate::solve::{self, Constraint, Greedy, Infeasible, Solution, SolveError};
 use std::ops::Range;
 use thiserror::Error;
 
@@ -33,9 +33,6 @@ use thiserror::Error;
 /// there are more IPUs than that.
 const MOST_STAGES: usize = 64;
 
-/// Up to how many IPUs, at least, the best split is known where other numbers of
-/// them can be tried: those of a POD16.
-const TRIED_IPUS: usize = 16;
 /// Splits of more positions are not tried: computing all their ranges takes longer than
 /// the answer that was wanted.
 const MAX_TRIED_POSITIONS: usize = 400;
@@ -63,29 +60,6 @@ impl SearchError {
             SearchError::FoundLater => true,
         }
     }
-}
-
-/// A request, and all that the solver needs to know for it.
-#[derive(Debug)]
-pub struct CostedRequest {
-    /// The request.
-    pub request: SearchRequest,
-    /// How many IPUs the answer is for: with [`IpuCount::UpTo`], as many as the
-    /// model needs.
-    pub ipus: usize,
-    /// The constraints of the request, and weights that several positions use.
-    pub constraints: Vec<Constraint>,
-    /// Bytes on the fullest tile of every range of positions that was computed.
-    pub costs: RangeCosts,
-    /// `costs` has the ranges that need at most this at least. Beyond the limits these
-    /// are all where the request needs that; where nothing fits, those of the best
-    /// split, and of it with a layer moved over a cut.
-    pub costs_up_to: u64,
-    /// Bytes over a cut after each position but the last.
-    pub cut_bytes: Vec<u64>,
-    /// The cycles of stages in the pipeline, and what a step takes, when the profile has
-    /// cycles.
-    pub times: Option<StageTimes>,
 }
 
 /// What a search found.
@@ -144,20 +118,6 @@ impl Outcome {
     }
 }
 
-/// The best split for one number of IPUs.
-#[derive(Debug)]
-pub struct SweepAnswer {
-    /// How many IPUs there are.
-    pub ipus: usize,
-    /// Does it fit? Else it is the split that needs the least.
-    pub fits: bool,
-    /// The split.
-    pub solution: Solution,
-    /// What its stages leave free of their limits at least, in bytes; below 0
-    /// when it does not fit.
-    pub free: i64,
-}
-
 /// Answers `request` for the model of `memory`.
 ///
 /// # Errors
@@ -199,300 +159,17 @@ pub(crate) fn search_with(
         .plan
         .then(|| front::front(&costed, memory, progress));
     let plan = plan.transpose()?;
-    let fewest_ipus = costed.fewest_beside(&outcome, memory.framework())?;
+    let sweep = costed.sweep()?;
+    let fewest_ipus = costed.fewest_beside(&outcome, sweep.as_deref(), memory.framework())?;
     let _task = progress.begin("computing stages", Unit::Rows, 0);
     let result = SearchResult::new(costed, outcome, memory)?;
     Ok(SearchResult {
         alternatives,
         fewest_ipus,
         plan,
+        sweep,
         ..result
     })
-}
-
-/// The times of stages in the pipeline of `memory`.
-fn stage_times(
-    memory: &MemoryModel<'_>,
-    placement: &Placement,
-    request: &SearchRequest,
-) -> Result<Option<StageTimes>, SearchError> {
-    let Some(cycles) = &request.cycles else {
-        return Ok(None);
-    };
-    let times = StageTimes::new(
-        cycles,
-        &placement.positions,
-        (memory.pipeline(), memory.is_training()),
-        memory.cut_bytes_by_pass(),
-        request.step,
-    );
-    Ok(Some(match memory.is_training() {
-        true => times.streaming(&memory.streamed()?),
-        false => times,
-    }))
-}
-
-impl CostedRequest {
-    /// A question whose costs are still to be computed.
-    fn new(
-        memory: &MemoryModel<'_>,
-        placement: &Placement,
-        mut request: SearchRequest,
-    ) -> Result<Self, SearchError> {
-        request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS;
-        let mut constraints = request.constraints.clone();
-        if request.solver == Solver::Ilp {
-            constraints.extend(ties::constraints(placement));
-        }
-        let ipus = request.ipus.highest();
-        Ok(Self {
-            ipus,
-            constraints,
-            costs: RangeCosts::default(),
-            costs_up_to: 0,
-            cut_bytes: memory.cut_bytes(),
-            times: stage_times(memory, placement, &request)?.map(|own| own.for_stages(ipus)),
-            request,
-        })
-    }
-
-    /// How many bytes ranges of positions may need that are computed first: more than
-    /// the limit where a few tiles show that nothing fits.
-    fn first_limit(&self, memory: &MemoryModel<'_>) -> Result<u64, SearchError> {
-        let limit = self.request.highest_limit();
-        match self.request.solver {
-            _ if self.request.needs_all_costs() => Ok(u64::MAX),
-            Solver::Greedy => Ok(limit),
-            Solver::Ilp => {
-                let rough = rough::peak(memory, self)?;
-                Ok(rough.map_or(u64::MAX, |rough| rough.limit(limit)))
-            }
-        }
-    }
-
-    /// Does this first limit tell that nothing fits?
-    fn is_refused_at(&self, limit: u64) -> bool {
-        limit > self.request.highest_limit() && !self.request.needs_all_costs()
-    }
-
-    /// For how many stages the costs are that go up to `limit`.
-    fn stages_at(&self, limit: u64) -> usize {
-        let ipus = self.request.ipus.highest();
-        if limit > self.request.highest_limit() || self.request.needs_all_costs() {
-            ipus.max(MOST_STAGES)
-        } else {
-            ipus
-        }
-    }
-
-    /// Computes the ranges that need at most `limit` bytes, and in the same pass over
-    /// the tiles those of `others`.
-    fn compute_costs(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        limit: u64,
-        others: &mut [OtherPipeline<'_>],
-        progress: &Progress,
-    ) -> Result<(), SearchError> {
-        let beside = others.iter().map(OtherPipeline::wanted);
-        let pipelines: Vec<_> = [(memory, limit)].into_iter().chain(beside).collect();
-        let stages = self.stages_at(limit);
-        let mut costs = MemoryModel::costs_in_all(&pipelines, stages, progress)?.into_iter();
-        self.costs = costs.next().unwrap_or_default();
-        self.costs_up_to = limit;
-        for (other, costs) in others.iter_mut().zip(costs) {
-            other.take(costs);
-        }
-        Ok(())
-    }
-
-    /// Takes as many IPUs as the model needs, where that is the question.
-    fn count_ipus(&mut self, framework: Framework) -> Result<(), SearchError> {
-        if let IpuCount::UpTo(most) = self.request.ipus {
-            let fewest = self.fewest_ipus(framework)?;
-            self.ipus = fewest.map_or(most, |fewest| fewest.min(most));
-            self.times = self.times.take().map(|own| own.for_stages(self.ipus));
-        }
-        Ok(())
-    }
-
-    /// The fewest IPUs that are enough and that the framework takes; `None` where no number
-    /// is enough.
-    fn fewest_ipus(&self, framework: Framework) -> Result<Option<usize>, SearchError> {
-        let fewest = solve::fewest_stages(&self.problem())?;
-        Ok(fewest.map(|stages| match framework {
-            Framework::Poptorch => stages.next_power_of_two(),
-            _ => stages,
-        }))
-    }
-
-    /// The fewest IPUs that are enough, beside the best split.
-    fn fewest_beside(
-        &self,
-        outcome: &Outcome,
-        framework: Framework,
-    ) -> Result<Option<usize>, SearchError> {
-        let Outcome::Best(best) = outcome else {
-            return Ok(None);
-        };
-        match self.request.ipus {
-            _ if !self.request.split || self.request.given.is_some() => Ok(None),
-            IpuCount::UpTo(_) => Ok(Some(self.ipus)),
-            IpuCount::Exactly(_) if best.score.stages == 1 => Ok(Some(1)),
-            IpuCount::Exactly(_) => self.fewest_ipus(framework),
-        }
-    }
-
-    /// The question to the solver.
-    pub fn problem(&self) -> Problem<'_> {
-        Problem {
-            costs: &self.costs,
-            cut_bytes: &self.cut_bytes,
-            times: self.times.as_ref(),
-            ipus: self.ipus,
-            limits: Limits::new(&self.request.limits).first(self.ipus),
-            constraints: &self.constraints,
-            goal: self.request.goal,
-        }
-    }
-
-    /// Were ranges computed that are over all limits?
-    pub fn goes_beyond_limits(&self) -> bool {
-        self.costs_up_to > self.request.highest_limit()
-    }
-
-    /// Bytes that a stage on this IPU may take on each tile.
-    pub fn limit_of(&self, ipu: usize) -> u64 {
-        let own = self.problem().limits.of(ipu);
-        own.unwrap_or(self.request.highest_limit())
-    }
-
-    fn solve<'a>(
-        &mut self,
-        memory: &MemoryModel<'a>,
-        others: &mut Vec<OtherPipeline<'a>>,
-        progress: &Progress,
-    ) -> Result<Outcome, SearchError> {
-        if self.request.solver == Solver::Greedy {
-            let limit = self.request.highest_limit();
-            return Ok(Outcome::Greedy(solve::greedy(
-                &self.costs,
-                limit,
-                self.ipus,
-            )));
-        }
-        let task = progress.begin("solving", Unit::Rows, 0);
-        if let Some(solution) = solve::solve(&self.problem())? {
-            return Ok(Outcome::Best(Box::new(solution)));
-        }
-        drop(task);
-        if !self.goes_beyond_limits() {
-            let limit = self.request.highest_limit();
-            let rough = rough::peak(memory, self)?;
-            let beyond = rough.map_or(u64::MAX, |rough| rough.limit_beyond(limit));
-            *others = alternatives::others(self, memory)?;
-            self.compute_costs(memory, beyond, others, progress)?;
-        }
-        self.explain(memory, progress)
-    }
-
-    /// Why nothing fits. Computes longer ranges until they are enough for that.
-    fn explain(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        progress: &Progress,
-    ) -> Result<Outcome, SearchError> {
-        loop {
-            let task = progress.begin("solving", Unit::Rows, 0);
-            // Both see the same costs, up to the limit.
-            let infeasible = solve::explain(&self.problem())?.ok_or(SearchError::FoundLater)?;
-            drop(task);
-            if self.is_enough_for(infeasible.lowest_peak.as_ref()) {
-                return Ok(Outcome::Infeasible(Box::new(infeasible)));
-            }
-            let limit = self.costs_up_to.saturating_mul(2);
-            self.compute_costs(memory, limit, &mut [], progress)?;
-        }
-    }
-
-    /// Is this the split that needs the least, whatever longer ranges need, and are all
-    /// known that it has with a layer moved?
-    fn is_enough_for(&self, best: Option<&Solution>) -> bool {
-        let is_best = |best: &Solution| {
-            best.score.peak <= self.costs_up_to
-                && rough::least_when_moved(&self.costs, &best.plan).is_some()
-        };
-        rough::has_all(&self.costs) || best.is_some_and(is_best)
-    }
-
-    /// How many IPUs a sweep goes up to: with limits by IPU there are no more.
-    fn swept_ipus(&self) -> usize {
-        let is_open = self.request.what_if || matches!(self.request.ipus, IpuCount::UpTo(_));
-        if !is_open || self.request.limits.len() > 1 {
-            return self.ipus;
-        }
-        let most = self.costs.stages().min(self.costs.layers());
-        self.ipus.max(TRIED_IPUS.min(most))
-    }
-
-    /// The best split for each number of IPUs; where none fits, the one that
-    /// would need the least.
-    fn sweep(&self) -> Result<Vec<SweepAnswer>, SearchError> {
-        let problem = Problem {
-            ipus: self.swept_ipus(),
-            ..self.problem()
-        };
-        let fitting = solve::sweep(&problem)?;
-        let mut others = vec![None; fitting.len()];
-        if fitting.iter().any(Option::is_none) {
-            others = solve::sweep(&Problem {
-                limits: Limits::Same(u64::MAX),
-                goal: Goal::Peak,
-                ..problem
-            })?;
-        }
-        let answers = fitting.into_iter().zip(others).enumerate();
-        let answers = answers.filter_map(|(number, (fitting, other))| {
-            let fits = fitting.is_some();
-            let solution = fitting.or(other)?;
-            Some(SweepAnswer {
-                ipus: number + 1,
-                fits,
-                free: free(&problem, &solution),
-                solution,
-            })
-        });
-        Ok(answers.collect())
-    }
-
-    /// The single positions that are over the highest limit.
-    fn positions_over_limit(&self) -> Vec<Range<usize>> {
-        let highest = self.request.highest_limit();
-        let alone = (0..self.costs.layers()).map(|position| position..position + 1);
-        let is_over = |range: &Range<usize>| {
-            let peak = self.costs.least(range.clone());
-            peak.is_none_or(|peak| peak > highest)
-        };
-        alone.filter(is_over).collect()
-    }
-}
-
-/// What the stages of a split leave free of their limits, at least.
-fn free(problem: &Problem<'_>, solution: &Solution) -> i64 {
-    let stages = solution.plan.with_after().enumerate();
-    let free = stages.filter_map(|(stage, (range, after))| {
-        let limit = problem.limits.of(stage)?;
-        let peak = problem.costs.peak(range.clone(), after)?;
-        Some(free_bytes(limit, peak))
-    });
-    free.min().unwrap_or(0)
-}
-
-/// What is free of `limit` with `bytes` bytes in use; below 0 when they are
-/// more. Beyond what JSON readers take it stays at the last number that they do.
-pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
-    let free = i128::from(limit) - i128::from(bytes);
-    i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })
 }
 
 impl SearchResult {
@@ -507,8 +184,6 @@ impl SearchResult {
             Some(plan) => solve::evaluate(&costed.problem(), plan)?.broken,
             None => Vec::new(),
         };
-        let is_swept = request.sweep || request.what_if;
-        let sweep = is_swept.then(|| costed.sweep()).transpose()?;
         let over_limit = match &outcome {
             Outcome::Infeasible(infeasible) => infeasible.certificate.ranges.clone(),
             _ => Vec::new(),
@@ -535,7 +210,7 @@ impl SearchResult {
             costed,
             outcome,
             broken,
-            sweep,
+            sweep: None,
             too_large: Vec::new(),
             without_recomputation,
             plan: None,
@@ -570,17 +245,5 @@ fn shown_stages(request: &SearchRequest, outcome: &Outcome) -> Vec<Range<usize>>
             let best = outcome.best();
             best.map_or(Vec::new(), |best| best.plan.stages().to_vec())
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn free_bytes_keep_their_sign() {
-        assert_eq!(free_bytes(5, 7), -2);
-        assert_eq!(free_bytes(u64::MAX, 0), i64::MAX);
-        assert_eq!(free_bytes(0, u64::MAX), i64::MIN);
     }
 }

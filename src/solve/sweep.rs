@@ -5,33 +5,34 @@ use super::error::SolveError;
 use super::problem::Problem;
 use super::{Solution, answer};
 
-/// The best plans for 1, 2, ... up to `problem.ipus` IPUs by the same goal and
-/// constraints, in that order; `None` where there is no plan. With limits by IPU,
-/// the first n of them count for n IPUs.
+/// The best plans for each of these ascending `numbers` of IPUs by the same goal and
+/// constraints; `None` where there is no plan. With limits by IPU, the first n of them
+/// count for n IPUs.
 ///
 /// A number of IPUs that the best plan for more of them does not use up has
 /// that plan, too. So the largest number of IPUs is solved first, and each plan
 /// that is found answers for all numbers down to that of its stages. Where
 /// there is no plan, there is none for fewer either. Pins to an IPU beyond a
-/// smaller number leave no plan there; only for `problem.ipus` they are an
-/// error.
+/// smaller number leave no plan there; only for `problem.ipus`, which no number is above,
+/// they are an error.
 ///
 /// # Errors
 /// As those of [`solve`](super::solve).
-pub fn sweep(problem: &Problem<'_>) -> Result<Vec<Option<Solution>>, SolveError> {
+pub fn sweep(
+    problem: &Problem<'_>,
+    numbers: &[usize],
+) -> Result<Vec<Option<Solution>>, SolveError> {
     let checked = CheckedProblem::new(problem)?;
-    let mut best = vec![None; problem.ipus];
-    let mut ipus = problem.ipus;
-    while ipus > 0 {
+    let mut best = vec![None; numbers.len()];
+    let mut left = numbers;
+    while let Some(&ipus) = left.last() {
         let Some(solution) = answer(&checked.with_ipus(ipus))? else {
             break;
         };
         let stages = solution.score.stages;
-        if !(1..=ipus).contains(&stages) {
-            break;
-        }
-        best[stages - 1..ipus].fill(Some(solution));
-        ipus = stages - 1;
+        let fewer = left.partition_point(|&number| number < stages);
+        best[fewer..left.len()].fill(Some(solution));
+        left = &left[..fewer];
     }
     Ok(best)
 }
@@ -43,7 +44,7 @@ mod tests {
     use crate::solve::{Constraint, Rule, solve};
 
     fn stages(problem: &Problem<'_>) -> Vec<Option<usize>> {
-        let rows = sweep(problem).unwrap();
+        let rows = sweep(problem, &(1..=problem.ipus).collect::<Vec<_>>()).unwrap();
         let stages = |row: Option<Solution>| row.map(|solution| solution.score.stages);
         rows.into_iter().map(stages).collect()
     }
@@ -54,8 +55,10 @@ mod tests {
         let problem = Problem::new(&costs, &[0; 3], 6, 4);
         let expected = [None, Some(2), Some(2), Some(4), Some(4), Some(4)];
         assert_eq!(stages(&problem), expected);
-        let six = sweep(&problem).unwrap().pop().unwrap();
-        assert_eq!(six, solve(&problem).unwrap());
+        let some = sweep(&problem, &[1, 3, 6]).unwrap();
+        let of_some: Vec<_> = some.iter().flatten().map(|own| own.score.stages).collect();
+        assert_eq!(of_some, [2, 4]);
+        assert_eq!(some[2], solve(&problem).unwrap());
     }
 
     #[test]
@@ -72,13 +75,16 @@ mod tests {
         };
         assert_eq!(stages(&problem), [None, Some(2), Some(2)]);
         let alone = Problem { ipus: 1, ..problem };
-        assert!(sweep(&alone).is_err());
+        assert!(sweep(&alone, &[1]).is_err());
         assert_eq!(
-            sweep(&Problem {
-                ipus: 0,
-                constraints: &[],
-                ..problem
-            }),
+            sweep(
+                &Problem {
+                    ipus: 0,
+                    constraints: &[],
+                    ..problem
+                },
+                &[]
+            ),
             Ok(vec![])
         );
     }

@@ -222,7 +222,8 @@ proptest! {
     #[test]
     fn a_sweep_is_one_solution_for_each_number_of_ipus(case in any_case(10)) {
         let problem = case.problem();
-        let Ok(rows) = sweep(&problem) else {
+        let numbers: Vec<usize> = (1..=case.ipus).collect();
+        let Ok(rows) = sweep(&problem, &numbers) else {
             assert!(solved(&case).is_none());
             return Ok(());
         };

@@ -1,0 +1,135 @@
+//! The best split for each number of IPUs, and the fewest that are enough.
+
+use super::{CostedRequest, IpuCount, Outcome, SearchError};
+use crate::model::Framework;
+use crate::solve::{self, Goal, Limits, Problem, Solution};
+
+/// Up to how many IPUs, at least, the best split is known where other numbers of
+/// them can be tried: those of a POD16.
+const TRIED_IPUS: usize = 16;
+
+/// The best split for one number of IPUs.
+#[derive(Debug)]
+pub struct SweepAnswer {
+    /// How many IPUs there are.
+    pub ipus: usize,
+    /// Does it fit? Else it is the split that needs the least.
+    pub fits: bool,
+    /// The split.
+    pub solution: Solution,
+    /// What its stages leave free of their limits at least, in bytes; below 0
+    /// when it does not fit.
+    pub free: i64,
+}
+
+impl CostedRequest {
+    /// The numbers of IPUs that a sweep answers for, ascending: all that there are, if that
+    /// was requested. Where other splits are to be tried, all up to those of a POD16 and of
+    /// more, each of which takes as long as the answer itself, the powers of 2 and the
+    /// neighbours of the number that there are. With limits by IPU there are no more.
+    fn swept(&self) -> Vec<usize> {
+        let is_open = self.request.what_if || matches!(self.request.ipus, IpuCount::UpTo(_));
+        let most = match is_open && self.request.limits.len() <= 1 {
+            true => TRIED_IPUS.min(self.costs.stages()).min(self.costs.layers()),
+            false => 0,
+        };
+        let is_wanted = |&ipus: &usize| {
+            let is_near = ipus.is_power_of_two() || ipus.abs_diff(self.ipus) <= 1;
+            self.request.sweep || ipus <= TRIED_IPUS || is_near
+        };
+        (1..=self.ipus.max(most)).filter(is_wanted).collect()
+    }
+
+    /// The best split for each number of IPUs, where that was requested; where none fits,
+    /// the one that would need the least.
+    pub(super) fn sweep(&self) -> Result<Option<Vec<SweepAnswer>>, SearchError> {
+        if !self.request.sweep && !self.request.what_if {
+            return Ok(None);
+        }
+        let numbers = self.swept();
+        let problem = Problem {
+            ipus: numbers.last().copied().unwrap_or(0),
+            ..self.problem()
+        };
+        let mut solutions = solve::sweep(&problem, &numbers)?;
+        let refused = solutions.iter().take_while(|own| own.is_none()).count();
+        let any = Problem {
+            limits: Limits::Same(u64::MAX),
+            goal: Goal::Peak,
+            ..problem
+        };
+        let of_refused = solve::sweep(&any, &numbers[..refused])?;
+        solutions.splice(..refused, of_refused);
+        let answers = numbers.into_iter().zip(solutions).enumerate();
+        let answers = answers.filter_map(|(place, (ipus, solution))| {
+            let solution = solution?;
+            Some(SweepAnswer {
+                ipus,
+                fits: place >= refused,
+                free: free(&problem, &solution),
+                solution,
+            })
+        });
+        Ok(Some(answers.collect()))
+    }
+
+    /// The fewest IPUs that are enough, beside the best split: a sweep knows them.
+    pub(super) fn fewest_beside(
+        &self,
+        outcome: &Outcome,
+        sweep: Option<&[SweepAnswer]>,
+        framework: Framework,
+    ) -> Result<Option<usize>, SearchError> {
+        let Outcome::Best(best) = outcome else {
+            return Ok(None);
+        };
+        let mut swept = sweep.into_iter().flatten();
+        match (self.request.ipus, swept.find(|answer| answer.fits)) {
+            _ if !self.request.split || self.request.given.is_some() => Ok(None),
+            (IpuCount::UpTo(_), _) => Ok(Some(self.ipus)),
+            (IpuCount::Exactly(_), _) if best.score.stages == 1 => Ok(Some(1)),
+            (IpuCount::Exactly(_), Some(fewest)) if fewest.ipus <= TRIED_IPUS => {
+                Ok(Some(taken(fewest.ipus, framework)))
+            }
+            (IpuCount::Exactly(_), _) => self.fewest_ipus(framework),
+        }
+    }
+}
+
+/// As many IPUs or more, as the framework takes them.
+pub(super) fn taken(ipus: usize, framework: Framework) -> usize {
+    match framework {
+        Framework::Poptorch => ipus.next_power_of_two(),
+        _ => ipus,
+    }
+}
+
+/// What the stages of a split leave free of their limits, at least.
+fn free(problem: &Problem<'_>, solution: &Solution) -> i64 {
+    let stages = solution.plan.with_after().enumerate();
+    let free = stages.filter_map(|(stage, (range, after))| {
+        let limit = problem.limits.of(stage)?;
+        let peak = problem.costs.peak(range.clone(), after)?;
+        Some(free_bytes(limit, peak))
+    });
+    free.min().unwrap_or(0)
+}
+
+/// What is free of `limit` with `bytes` bytes in use; below 0 when they are
+/// more. Beyond what JSON readers take it stays at the last number that they do.
+pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
+    let free = i128::from(limit) - i128::from(bytes);
+    i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_bytes_keep_their_sign() {
+        assert_eq!(free_bytes(5, 7), -2);
+        assert_eq!(free_bytes(u64::MAX, 0), i64::MAX);
+        assert_eq!(free_bytes(0, u64::MAX), i64::MIN);
+    }
+}
