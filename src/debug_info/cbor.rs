@@ -1,110 +1,13 @@
 //! Pulling CBOR items from a stream, and stepping over those not wanted.
 //!
-//! The heads of items (RFC 8949, section 3) are decoded by ciborium's decoder, with a
-//! short cut for the most common ones; the bytes come from a window that slides over the
-//! file, so that texts are looked at where they lie and what is not needed is skipped
-//! without being copied.
+//! The bytes come from a window that slides over the file, so that texts are looked at
+//! where they lie and what is not needed is skipped without being copied.
 
 use crate::limits;
 use std::io::{self, Read};
 
-use ciborium_ll::{Decoder, Error, Header};
-
-use super::plain::{PlainHead, plain_value};
+use super::head::{BadHead, ItemHead};
 use super::window::Window;
-
-/// The head of an item. Heads whose value is not needed are distinguished only
-/// as far as skipping them requires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ItemHead {
-    /// An integer from 0.
-    Uint(u64),
-    /// A byte string of this number of bytes.
-    Bytes(u64),
-    /// A byte string in segments, up to the break.
-    ByteSegments,
-    /// A text of this number of bytes.
-    Text(u64),
-    /// A text in segments, up to the break.
-    TextSegments,
-    /// An array of this number of items.
-    Array(u64),
-    /// An array up to the break.
-    OpenArray,
-    /// A map of this number of pairs.
-    Map(u64),
-    /// A map up to the break.
-    OpenMap,
-    /// A tag; the item that it is about follows.
-    Tag(u64),
-    /// The end of what is open.
-    Break,
-    /// A negative integer, a float or a simple value.
-    Other,
-}
-
-impl From<PlainHead> for ItemHead {
-    /// As ciborium's decoder tells it.
-    #[inline(always)]
-    fn from(head: PlainHead) -> Self {
-        match head.major {
-            0 => ItemHead::Uint(head.argument),
-            2 => ItemHead::Bytes(head.argument),
-            3 => ItemHead::Text(head.argument),
-            4 => ItemHead::Array(head.argument),
-            5 => ItemHead::Map(head.argument),
-            6 => ItemHead::Tag(head.argument),
-            _ => ItemHead::Other,
-        }
-    }
-}
-
-/// Why the bytes are no head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BadHead {
-    /// They end within it.
-    Cut,
-    /// The first byte has no meaning.
-    Syntax,
-}
-
-impl ItemHead {
-    /// The longest head, in bytes.
-    pub const LONGEST: usize = 9;
-
-    /// Decodes the head at the start of `bytes`; gives its length in bytes too.
-    #[inline]
-    pub fn decode(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
-        match PlainHead::decode(bytes) {
-            Some(head) => Ok((head.into(), head.len)),
-            None => Self::decode_any(bytes),
-        }
-    }
-
-    /// Decodes any head.
-    pub fn decode_any(bytes: &[u8]) -> Result<(ItemHead, usize), BadHead> {
-        let mut decoder = Decoder::from(bytes);
-        let item = match decoder.pull() {
-            Ok(Header::Positive(value)) => ItemHead::Uint(value),
-            Ok(Header::Bytes(len)) => {
-                len.map_or(ItemHead::ByteSegments, |len| ItemHead::Bytes(len as u64))
-            }
-            Ok(Header::Text(len)) => {
-                len.map_or(ItemHead::TextSegments, |len| ItemHead::Text(len as u64))
-            }
-            Ok(Header::Array(len)) => {
-                len.map_or(ItemHead::OpenArray, |len| ItemHead::Array(len as u64))
-            }
-            Ok(Header::Map(len)) => len.map_or(ItemHead::OpenMap, |len| ItemHead::Map(len as u64)),
-            Ok(Header::Tag(tag)) => ItemHead::Tag(tag),
-            Ok(Header::Break) => ItemHead::Break,
-            Ok(Header::Negative(_) | Header::Float(_) | Header::Simple(_)) => ItemHead::Other,
-            Err(Error::Io(_)) => return Err(BadHead::Cut),
-            Err(Error::Syntax(_)) => return Err(BadHead::Syntax),
-        };
-        Ok((item, decoder.offset()))
-    }
-}
 
 /// Why no further item can be had.
 #[derive(Debug)]
@@ -134,14 +37,6 @@ impl Count {
             _ => Count::UntilBreak,
         }
     }
-
-    /// What is to come after this number of items; `None` if there are not so many.
-    pub fn after(self, items: u64) -> Option<Self> {
-        match self {
-            Count::Left(left) => left.checked_sub(items).map(Count::Left),
-            Count::UntilBreak => Some(Count::UntilBreak),
-        }
-    }
 }
 
 /// A container that is being stepped over.
@@ -165,10 +60,10 @@ pub(super) struct Items<R> {
 }
 
 impl<R: Read> Items<R> {
-    /// The items that `reader` gives, which begins at this offset of the stream.
-    pub fn new(reader: R, offset: u64) -> Self {
+    /// The items that `reader` gives.
+    pub fn new(reader: R) -> Self {
         Self {
-            window: Window::new(reader, offset),
+            window: Window::new(reader),
             outer: Vec::new(),
         }
     }
@@ -191,23 +86,12 @@ impl<R: Read> Items<R> {
         self.window.ahead(wanted).map_err(Fault::Io)
     }
 
-    /// Uses up bytes that [`Items::ahead`] gave.
-    #[inline]
-    pub fn advance(&mut self, used: usize) {
-        self.window.advance(used);
-    }
-
-    /// Goes back to an offset; `false` if that is too far back.
-    pub fn back(&mut self, offset: u64) -> bool {
-        self.window.back(offset)
-    }
-
     /// The next item, whatever it is.
     #[inline]
     pub fn item(&mut self) -> Result<ItemHead, Fault> {
         match ItemHead::decode(self.ahead(ItemHead::LONGEST)?) {
             Ok((item, used)) => {
-                self.advance(used);
+                self.window.advance(used);
                 Ok(item)
             }
             Err(BadHead::Cut) => Err(Fault::Cut),
@@ -252,16 +136,6 @@ impl<R: Read> Items<R> {
         }
     }
 
-    /// The next item, if it is a short text that has arrived. All short keys are,
-    /// but for a few at the end of the window.
-    #[inline(always)]
-    pub fn short_text(&mut self, count: &mut Count) -> Option<&[u8]> {
-        let rest = count.after(1)?;
-        let text = self.window.short_text()?;
-        *count = rest;
-        Some(text)
-    }
-
     /// Appends the bytes of the text whose head was just read to `into`, which
     /// grows with what arrives and not with what the head claims.
     pub fn text(&mut self, head: ItemHead, into: &mut Vec<u8>) -> Result<(), Fault> {
@@ -296,16 +170,8 @@ impl<R: Read> Items<R> {
     /// Steps over the value that must come next.
     #[inline]
     pub fn skip_value(&mut self) -> Result<(), Fault> {
-        match plain_value(self.ahead(ItemHead::LONGEST)?) {
-            Some(len) => {
-                self.advance(len);
-                Ok(())
-            }
-            None => {
-                let value = self.value()?;
-                self.skip(value)
-            }
-        }
+        let value = self.value()?;
+        self.skip(value)
     }
 
     /// Steps over the value whose head was just read, however deep it is.

@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::ops::Range;
 
-use super::cbor::{Count, Fault, ItemHead, Items};
+use super::cbor::{Count, Fault, Items};
+use super::head::ItemHead;
 use super::keys::{
     ContextKey, Field, GRADIENT, IS_CHECKPOINT, IS_RECOMPUTED, LONGEST_KEY, SoftwareLayer, TextKey,
     attribute, key,
@@ -95,9 +96,6 @@ impl Draft {
         items: &mut Items<R>,
         count: &mut Count,
     ) -> Result<Option<Option<ContextKey>>, Fault> {
-        if let Some(text) = items.short_text(count) {
-            return Ok(Some(key(text)));
-        }
         match items.next(count)? {
             Some(head) => self.read_key(items, head).map(Some),
             None => Ok(None),

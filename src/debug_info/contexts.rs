@@ -1,11 +1,12 @@
-//! The contexts of a document, or of a stretch of it.
+//! The contexts of a document.
 
 use std::io::Read;
 
-use super::cbor::{Count, Fault, ItemHead, Items};
+use super::cbor::{Count, Fault, Items};
 use super::context::{ContextRecord, Draft};
 use super::damage::Anomalies;
 use super::error::DebugInfoError;
+use super::head::ItemHead;
 use super::keys::Field;
 use super::strings::{Interner, Texts};
 
@@ -15,7 +16,6 @@ pub(super) struct Contexts {
     pub records: Vec<ContextRecord>,
     pub fields: Vec<(Field, u32)>,
     pub interner: Interner,
-    pub oddities: Anomalies,
 }
 
 /// Why reading ends before the document does.
@@ -44,24 +44,25 @@ impl Contexts {
         items: &mut Items<R>,
         head: ItemHead,
         draft: &mut Draft,
+        oddities: &mut Anomalies,
     ) -> Result<(), Stop> {
         match head {
             ItemHead::Map(_) | ItemHead::OpenMap => {
                 draft.read(items, Count::of(head))?;
-                self.push(draft)?;
+                self.push(draft, oddities)?;
             }
             other => {
                 items.skip(other)?;
-                self.oddities.no_maps += 1;
+                oddities.no_maps += 1;
             }
         }
         Ok(())
     }
 
-    fn push(&mut self, draft: &Draft) -> Result<(), DebugInfoError> {
-        self.oddities.mistyped += draft.mistyped;
+    fn push(&mut self, draft: &Draft, oddities: &mut Anomalies) -> Result<(), DebugInfoError> {
+        oddities.mistyped += draft.mistyped;
         if draft.record.id == 0 {
-            self.oddities.without_id += 1;
+            oddities.without_id += 1;
             return Ok(());
         }
         if self.records.len() >= Texts::LIMIT as usize {
@@ -70,7 +71,7 @@ impl Contexts {
         let first = u32::try_from(self.fields.len()).map_err(|_| too_many("texts"))?;
         let mut field_count = 0;
         for (field, bytes) in draft.fields() {
-            let number = self.interner.intern(&self.oddities.utf8(bytes));
+            let number = self.interner.intern(&oddities.utf8(bytes));
             let number = number.ok_or_else(|| too_many("texts"))?;
             self.fields.push((field, number));
             field_count += 1;
@@ -81,37 +82,6 @@ impl Contexts {
             ..draft.record
         });
         Ok(())
-    }
-
-    /// Adds the contexts that follow in the file, as if they had been read here.
-    pub fn append(&mut self, parts: Vec<Contexts>) -> Result<(), DebugInfoError> {
-        parts.into_iter().try_for_each(|part| self.append_one(part))
-    }
-
-    fn append_one(&mut self, part: Contexts) -> Result<(), DebugInfoError> {
-        if self.records.len() + part.records.len() > Texts::LIMIT as usize {
-            return Err(too_many("contexts"));
-        }
-        // The last field has to be in reach, too.
-        u32::try_from(self.fields.len() + part.fields.len()).map_err(|_| too_many("texts"))?;
-        let first = self.fields.len() as u32;
-        let numbers = self.interner.append(&part.interner);
-        let numbers = numbers.ok_or_else(|| too_many("texts"))?;
-        let fields = part.fields.into_iter();
-        self.fields
-            .extend(fields.map(|(field, number)| (field, numbers[number as usize])));
-        let records = part.records.into_iter();
-        self.records.extend(records.map(|record| ContextRecord {
-            first_field: record.first_field + first,
-            ..record
-        }));
-        self.oddities.add(&part.oddities);
-        Ok(())
-    }
-
-    /// How much memory it takes, in bytes.
-    pub fn size(&self) -> usize {
-        size_of_val(&*self.records) + size_of_val(&*self.fields) + self.interner.size()
     }
 }
 

@@ -131,14 +131,6 @@ impl Anomalies {
         }
     }
 
-    /// Adds what was odd in the contexts of a stretch.
-    pub fn add(&mut self, contexts: &Anomalies) {
-        self.without_id += contexts.without_id;
-        self.no_maps += contexts.no_maps;
-        self.mistyped += contexts.mistyped;
-        self.bad_utf8 += contexts.bad_utf8;
-    }
-
     /// The damage that reading has found, the gravest first.
     pub fn damage(&self, truncation: Option<Truncation>) -> Vec<Damage> {
         let broken = match truncation {

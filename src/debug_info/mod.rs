@@ -1,8 +1,8 @@
 //! `debug.cbor` as plain data: contexts, their chains and their names.
 //!
-//! The file is read once: a pipe as a stream, a file in stretches by all threads,
-//! which gives the same. Of each context only what the analysis
-//! uses is kept: its id, its parent, the layer of software that wrote it, its
+//! The file is read once, as a stream: of a million contexts nearly all is stepped over, so
+//! that one thread is done long before the other file is read. Of each context only what the
+//! analysis uses is kept: its id, its parent, the layer of software that wrote it, its
 //! name and the few texts listed in [`Field`]. A file that was cut off gives
 //! what arrived before the cut, and says so in [`DebugInfo::damage`].
 
@@ -11,11 +11,10 @@ mod context;
 mod contexts;
 mod damage;
 mod error;
+mod head;
 mod index;
 mod keys;
-mod plain;
 mod reader;
-mod stretches;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -71,14 +70,10 @@ impl DebugInfo {
     /// As [`DebugInfo::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, DebugInfoError> {
         let file = File::open(path)?;
-        let metadata = file.metadata()?;
         // A pipe has no length.
-        let task = progress.begin("reading debug.cbor", Unit::Bytes, metadata.len());
-        if metadata.is_file() && rayon::current_num_threads() > 1 {
-            stretches::read(&file, metadata.len(), &task)
-        } else {
-            Self::from_reader(Counted::new(file, &task))
-        }
+        let length = file.metadata()?.len();
+        let task = progress.begin("reading debug.cbor", Unit::Bytes, length);
+        Self::from_reader(Counted::new(file, &task))
     }
 
     /// Reads a whole document from `reader`, which needs no buffer of its own.

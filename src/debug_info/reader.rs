@@ -5,11 +5,12 @@ use std::io::Read;
 
 use rayon::prelude::*;
 
-use super::cbor::{Count, Fault, ItemHead, Items};
+use super::cbor::{Count, Fault, Items};
 use super::context::{ContextRecord, Draft, NO_NAME};
 use super::contexts::{Contexts, Stop, too_many};
 use super::damage::{Anomalies, Truncation};
 use super::error::{DebugInfoError, looks_like};
+use super::head::ItemHead;
 use super::strings::Texts;
 use super::{DebugInfo, index};
 
@@ -20,18 +21,6 @@ const HEAD: usize = 64;
 /// The longest key of the document that is looked at, in bytes.
 const LONGEST_KEY: u64 = "stringTable".len() as u64;
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
-
-/// What reads contexts at the beginning of their array: how many it likes. It
-/// leaves the items after them, and what is to come of the array.
-pub(super) trait Ahead<R>:
-    Fn(&mut Contexts, &mut Items<R>, &mut Count) -> Result<(), DebugInfoError>
-{
-}
-
-impl<R, F> Ahead<R> for F where
-    F: Fn(&mut Contexts, &mut Items<R>, &mut Count) -> Result<(), DebugInfoError>
-{
-}
 
 /// Where a document broke off, as an offset into the file.
 #[derive(Clone, Copy)]
@@ -50,16 +39,9 @@ impl StoppedAt {
     }
 }
 
+/// Reads a document.
 pub(super) fn read(reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
-    read_with(Items::new(reader, 0), |_, _, _| Ok(()))
-}
-
-/// Reads a document. At the beginning of an array of contexts `ahead` may read
-/// some in another way than one after the other, and leave the rest.
-pub(super) fn read_with<R: Read>(
-    mut items: Items<R>,
-    ahead: impl Ahead<R>,
-) -> Result<DebugInfo, DebugInfoError> {
+    let mut items = Items::new(reader);
     let head = match items.ahead(HEAD) {
         Ok(head) => head[..head.len().min(HEAD)].to_vec(),
         Err(Fault::Io(error)) => return Err(error.into()),
@@ -72,7 +54,7 @@ pub(super) fn read_with<R: Read>(
         return Err(DebugInfoError::Sqlite);
     }
     let mut collected = Collected::default();
-    let stop = match collected.document(&mut items, &head, ahead) {
+    let stop = match collected.document(&mut items, &head) {
         Ok(()) => None,
         Err(Stop::Error(error)) => return Err(error),
         Err(Stop::Fault(Fault::Io(error))) => return Err(error.into()),
@@ -94,12 +76,7 @@ struct Collected {
 }
 
 impl Collected {
-    fn document<R: Read>(
-        &mut self,
-        items: &mut Items<R>,
-        head: &[u8],
-        ahead: impl Ahead<R>,
-    ) -> Result<(), Stop> {
+    fn document<R: Read>(&mut self, items: &mut Items<R>, head: &[u8]) -> Result<(), Stop> {
         let mut count = top(items, head)?;
         let mut key = Vec::new();
         while let Some(head) = items.next(&mut count)? {
@@ -112,7 +89,7 @@ impl Collected {
             }
             let value = items.value()?;
             match (key.as_slice(), value) {
-                (b"contexts", _) => self.contexts(items, value, &ahead)?,
+                (b"contexts", _) => self.contexts(items, value)?,
                 (b"stringTable", ItemHead::Array(_) | ItemHead::OpenArray) => {
                     self.string_table(items, value)?;
                 }
@@ -130,12 +107,7 @@ impl Collected {
 
     /// Reads an array of contexts. A second one adds to the first: the file
     /// names each context by its id, not by its place.
-    fn contexts<R: Read>(
-        &mut self,
-        items: &mut Items<R>,
-        array: ItemHead,
-        ahead: &impl Ahead<R>,
-    ) -> Result<(), Stop> {
+    fn contexts<R: Read>(&mut self, items: &mut Items<R>, array: ItemHead) -> Result<(), Stop> {
         self.saw_contexts = true;
         let (ItemHead::Array(_) | ItemHead::OpenArray) = array else {
             let problem = "its `contexts` is no array";
@@ -143,10 +115,10 @@ impl Collected {
         };
         self.oddities.contexts_complete = false;
         let mut count = Count::of(array);
-        ahead(&mut self.contexts, items, &mut count)?;
         let mut draft = Draft::new();
         while let Some(head) = items.next(&mut count)? {
-            self.contexts.entry(items, head, &mut draft)?;
+            self.contexts
+                .entry(items, head, &mut draft, &mut self.oddities)?;
         }
         self.oddities.contexts_complete = true;
         Ok(())
@@ -191,12 +163,10 @@ impl Collected {
     }
 
     fn finish(mut self, stop: Option<StoppedAt>) -> Result<DebugInfo, DebugInfoError> {
-        self.oddities.add(&self.contexts.oddities);
         let Contexts {
             mut records,
             mut fields,
             interner,
-            ..
         } = self.contexts;
         let (index, duplicates) = index::IdIndex::build(&mut records);
         let limit = limits::CONTEXTS_ABOVE;

@@ -39,13 +39,6 @@ impl Texts {
         self.bytes.get(start..end)
     }
 
-    /// All texts, in the order of their numbers.
-    fn iter(&self) -> impl Iterator<Item = &str> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let ranges = starts.zip(&self.ends);
-        ranges.filter_map(|(start, &end)| self.bytes.get(start..end))
-    }
-
     /// Number of texts.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -84,40 +77,9 @@ impl Interner {
         Some(number)
     }
 
-    /// Interns all texts of `part`; gives the number of each here, in their order.
-    pub fn append(&mut self, part: &Interner) -> Option<Vec<u32>> {
-        part.texts.iter().map(|text| self.intern(text)).collect()
-    }
-
-    /// How much memory the texts take, in bytes.
-    pub fn size(&self) -> usize {
-        self.texts.bytes.len() + size_of_val(&*self.texts.ends)
-    }
-
     /// The texts, once no more are to come.
     pub fn finish(mut self) -> Texts {
         self.texts.shrink();
         self.texts
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_of_a_part_have_the_numbers_of_the_whole() {
-        let intern = |texts: &[&str]| {
-            let mut interner = Interner::default();
-            let numbers: Vec<_> = texts.iter().map(|text| interner.intern(text)).collect();
-            (interner, numbers)
-        };
-        let (mut whole, numbers) = intern(&["a", "", "a", "bc"]);
-        assert_eq!(numbers, [0, 1, 0, 2].map(Some));
-        let (part, _) = intern(&["x", "bc", ""]);
-        assert_eq!(whole.append(&part), Some(vec![3, 2, 1]));
-        let texts = whole.finish();
-        let all: Vec<_> = texts.iter().collect();
-        assert_eq!(all, ["a", "", "bc", "x"]);
     }
 }

@@ -22,14 +22,14 @@ pub(super) struct Window<R> {
 }
 
 impl<R: Read> Window<R> {
-    /// A window over what `reader` gives, which begins at this offset.
-    pub fn new(reader: R, offset: u64) -> Self {
+    /// A window over what `reader` gives.
+    pub fn new(reader: R) -> Self {
         Self {
             reader,
             bytes: vec![0; SIZE].into_boxed_slice(),
             start: 0,
             end: 0,
-            base: offset,
+            base: 0,
             ended: false,
         }
     }
@@ -78,28 +78,6 @@ impl<R: Read> Window<R> {
         self.start = (self.start + used).min(self.end);
     }
 
-    /// Uses up a text of less than 24 bytes, if that is what comes next and it has
-    /// arrived: the first three bits of its head are 3, the others its length.
-    #[inline(always)]
-    pub fn short_text(&mut self) -> Option<&[u8]> {
-        let rest = &self.bytes[self.start..self.end];
-        let (&head @ 0x60..0x78, rest) = rest.split_first()? else {
-            return None;
-        };
-        let text = rest.get(..usize::from(head - 0x60))?;
-        self.start += 1 + text.len();
-        Some(text)
-    }
-
-    /// Goes back to an offset; `false` if its bytes are no longer there.
-    pub fn back(&mut self, offset: u64) -> bool {
-        let Some(start) = offset.checked_sub(self.base) else {
-            return false;
-        };
-        self.start = self.start.min(start as usize);
-        true
-    }
-
     /// Uses up `len` bytes and hands them over in pieces; `false` if the stream
     /// ends before.
     #[inline]
@@ -117,54 +95,6 @@ impl<R: Read> Window<R> {
             if self.ahead(1)?.is_empty() {
                 return Ok(false);
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn going_back_ends_with_what_is_in_memory() {
-        let bytes: Vec<u8> = (0..=255).cycle().take(2 * SIZE).collect();
-        let mut window = Window::new(&bytes[..], 1000);
-        assert_eq!(window.ahead(9).unwrap()[0], 0);
-        window.advance(SIZE - 4);
-        assert!(window.back(1003));
-        assert_eq!((window.offset(), window.ahead(1).unwrap()[0]), (1003, 3));
-        // Never forward.
-        assert!(window.back(2000));
-        assert_eq!(window.offset(), 1003);
-        window.advance(SIZE - 7);
-        assert_eq!(window.ahead(9).unwrap()[..5], [252, 253, 254, 255, 0]);
-        assert!(!window.back(1003));
-        assert!(window.back(1000 + SIZE as u64 - 4));
-        assert_eq!(window.received(), 1000 + 2 * SIZE as u64 - 4);
-    }
-
-    #[test]
-    fn short_texts_are_whole_and_nothing_else_is() {
-        let one = |bytes: &[u8]| {
-            let mut window = Window::new(bytes, 0);
-            assert_eq!(window.short_text(), None, "nothing has arrived yet");
-            window.ahead(1).unwrap();
-            let text = window.short_text().map(<[u8]>::to_vec);
-            (text, window.offset())
-        };
-        assert_eq!(one(b"\x62id\x01"), (Some(b"id".to_vec()), 3));
-        assert_eq!(one(b"\x60"), (Some(Vec::new()), 1));
-        let longest = [b"\x77", &[b'x'; 23][..]].concat();
-        assert_eq!(one(&longest), (Some(vec![b'x'; 23]), 24));
-        for other in [
-            &b"\x62i"[..],
-            b"\x42id",
-            b"\x78\x02id",
-            b"\x7f",
-            b"\x82",
-            b"",
-        ] {
-            assert_eq!(one(other), (None, 0), "{other:x?}");
         }
     }
 }

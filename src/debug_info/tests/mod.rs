@@ -6,7 +6,6 @@ mod fields;
 mod ids;
 mod properties;
 mod shapes;
-mod stretches;
 
 use ciborium::Value;
 
