@@ -17,12 +17,18 @@ pub fn grouped(number: u64) -> String {
 /// the first and how many more there are.
 pub fn listed(names: &[String]) -> String {
     const MAX: usize = 8;
-    let (shown, more) = names.split_at(names.len().min(MAX));
-    match (shown.split_last(), more.len()) {
-        (None, _) => String::new(),
-        (Some((last, [])), 0) => last.clone(),
-        (Some((last, others)), 0) => format!("{} and {last}", others.join(", ")),
-        (_, more) => format!("{} and {more} more", shown.join(", ")),
+    match names.len().checked_sub(MAX) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..MAX].join(", ")),
+        _ => joined(names, "and"),
+    }
+}
+
+/// All names in a sentence, `last` before the last of them: `a, b or c`.
+pub fn joined(names: &[String], last: &str) -> String {
+    match names.split_last() {
+        Some((own, [])) => own.clone(),
+        Some((own, others)) => format!("{} {last} {own}", others.join(", ")),
+        None => String::new(),
     }
 }
 

@@ -11,10 +11,10 @@ use anyhow::Result;
 
 /// Was it compiled for several IPUs? A profile that cannot be looked at says later why.
 pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
-    if options.load_from_file {
+    if options.saved.load_from_file {
         return false;
     }
-    let outline = Outline::read(&options.profile);
+    let outline = Outline::read(&options.input.profile);
     outline.is_ok_and(|own| own.ipus > own.replicas.max(1))
 }
 
@@ -60,12 +60,12 @@ pub(super) fn fits_on_one_ipu(
     messages.summary(format_args!(
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
-    if options.num_ipus.is_none() {
+    if options.limits.num_ipus.is_none() {
         for line in next::after_one_ipu(options) {
             messages.whole(&line);
         }
     }
-    Ok(options.num_ipus.is_none())
+    Ok(options.limits.num_ipus.is_none())
 }
 
 /// What the profile is of.

@@ -54,11 +54,11 @@ impl ExportForm {
 /// The requested forms, each with its file.
 fn exports(options: &Options) -> impl Iterator<Item = (ExportForm, &Path)> {
     let exports = [
-        (ExportForm::Lp, &options.export_lp),
-        (ExportForm::Json, &options.export_json),
-        (ExportForm::Csv, &options.export_csv),
-        (ExportForm::Markdown, &options.export_markdown),
-        (ExportForm::Html, &options.export_html),
+        (ExportForm::Lp, &options.exports.export_lp),
+        (ExportForm::Json, &options.exports.export_json),
+        (ExportForm::Csv, &options.exports.export_csv),
+        (ExportForm::Markdown, &options.exports.export_markdown),
+        (ExportForm::Html, &options.exports.export_html),
     ];
     exports
         .into_iter()
@@ -84,8 +84,9 @@ pub(super) fn check(options: &Options) -> Result<()> {
     let mut taken = inputs(options);
     for (option, path) in outputs(options)? {
         let own = target(path);
-        let is_itself =
-            |other| options.load_from_file && (other, option) == ("PROFILE", "--save-to-file");
+        let is_itself = |other| {
+            options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
+        };
         let mut same = taken.iter().filter(|(_, taken)| *taken == own);
         let same = same.find(|(other, _)| !is_itself(*other));
         let printed = stdout::is_file(&own).then_some("standard output");
@@ -102,16 +103,16 @@ pub(super) fn check(options: &Options) -> Result<()> {
 
 /// All files that are read, or may be.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
-    let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.profile, name))));
-    let debug = (!options.load_from_file).then(|| debug_path(options).ok());
+    let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.input.profile, name))));
+    let debug = (!options.saved.load_from_file).then(|| debug_path(options).ok());
     let inputs = [
-        ("PROFILE", Some(options.profile.clone())),
+        ("PROFILE", Some(options.input.profile.clone())),
         ("DEBUG", debug.flatten()),
         framework,
         app,
-        ("--compare", options.compare.clone()),
-        ("--against", options.against.clone()),
-        ("--calibration", options.calibration.clone()),
+        ("--compare", options.exports.compare.clone()),
+        ("--against", options.compiled.against.clone()),
+        ("--calibration", options.compiled.calibration.clone()),
     ];
     let inputs = inputs.into_iter();
     inputs
@@ -123,8 +124,8 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
 /// where there are several; others it would mix up.
 fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
     let others = [
-        ("--save-to-file", &options.save_to_file),
-        ("--calibrate", &options.calibrate),
+        ("--save-to-file", &options.saved.save_to_file),
+        ("--calibrate", &options.compiled.calibrate),
     ];
     let others = others.into_iter();
     let others = others.filter_map(|(option, file)| Some((option, file.as_deref()?)));

@@ -24,11 +24,11 @@ const NAME: &str = "profile.pop";
 /// model is to be judged as it was compiled.
 pub(super) fn input(options: &Options, messages: Messages) -> Result<Options> {
     let mut options = options.clone();
-    let folder = &options.profile;
-    if options.load_from_file || !folder.is_dir() {
-        options.load_from_file |= is_saved(folder);
-        return match options.fit && options.load_from_file {
-            true => Err(saved_for_fit(&options.profile)),
+    let folder = &options.input.profile;
+    if options.saved.load_from_file || !folder.is_dir() {
+        options.saved.load_from_file |= is_saved(folder);
+        return match options.results.fit && options.saved.load_from_file {
+            true => Err(saved_for_fit(&options.input.profile)),
             false => Ok(options),
         };
     }
@@ -36,10 +36,10 @@ pub(super) fn input(options: &Options, messages: Messages) -> Result<Options> {
     let chosen = match &found[..] {
         [] => return Err(none(folder)),
         [only] => only.clone(),
-        several => only_answer(folder, several, options.fit)?,
+        several => only_answer(folder, several, options.results.fit)?,
     };
     messages.summary(format_args!("Reading {}", shown(&chosen)));
-    options.profile = chosen;
+    options.input.profile = chosen;
     Ok(options)
 }
 

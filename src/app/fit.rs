@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// Judges the compilation in the profile. Results go to `out`.
 pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -> Result<Exit> {
-    let prediction = match options.against.as_deref() {
+    let prediction = match options.compiled.against.as_deref() {
         Some(path) => Some((path, read_report_at("--against", path)?)),
         None => None,
     };
@@ -42,7 +42,7 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
     };
     let exit = outputs.print(out)?;
     // Whether it fits is said in any case.
-    if let (Some((_, prediction)), Some(path)) = (&prediction, &options.calibrate) {
+    if let (Some((_, prediction)), Some(path)) = (&prediction, &options.compiled.calibrate) {
         write_calibration(options, path, prediction, &outputs.report)?;
         messages.info(format_args!("the calibration is in {}", shown(path)));
     }
@@ -51,7 +51,7 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
 
 /// What programs read; for people one table, since the others are among the sentences.
 fn tables(options: &Options, report: &Report) -> Vec<Table> {
-    match options.format {
+    match options.results.format {
         Format::Table => {
             let tables = tables_of(report, Form::Terminal).into_iter();
             tables.take(1).collect()
@@ -64,15 +64,15 @@ fn tables(options: &Options, report: &Report) -> Vec<Table> {
 fn read(options: &Options, messages: Messages) -> Result<Compilation> {
     let contexts = ContextsOf {
         file: debug_path(options).ok(),
-        is_named: options.debug.is_some(),
-        is_trusted: options.trust_debug_info,
+        is_named: options.input.debug.is_some(),
+        is_trusted: options.layers.trust_debug_info,
     };
     messages.while_showing(|progress| {
         Compilation::read_with(
-            &options.profile,
+            &options.input.profile,
             &contexts,
             |operations| layers::of_names(operations, options),
-            options.allow_incomplete,
+            options.results.allow_incomplete,
             progress,
         )
     })
@@ -119,13 +119,13 @@ fn write_calibration(
         true => Calibration::new(prediction, against),
         false => Err(CalibrationError::Incomplete),
     };
-    let own = own.with_context(|| format!("--calibrate {}", shown(&options.profile)))?;
+    let own = own.with_context(|| format!("--calibrate {}", shown(&options.input.profile)))?;
     atomic::write(path, own.text().as_bytes()).with_context(|| shown(path))
 }
 
 /// The calibration that `--calibration` names.
 pub(super) fn calibration(options: &Options) -> Result<Option<Calibration>> {
-    let Some(path) = &options.calibration else {
+    let Some(path) = &options.compiled.calibration else {
         return Ok(None);
     };
     let context = || format!("--calibration {}", shown(path));

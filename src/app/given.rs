@@ -47,7 +47,10 @@ fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
 
 /// The split of `--check-splits` or `--layers-per-ipu`.
 pub(super) fn given(options: &Options, positions: &Positions) -> Result<Option<Plan>> {
-    let ends = match (&options.check_splits, &options.layers_per_ipu) {
+    let ends = match (
+        &options.results.check_splits,
+        &options.results.layers_per_ipu,
+    ) {
         (Some(names), _) => ends_of_names(&names.0, positions)?,
         (None, Some(counts)) => ends_of_counts(&counts.0, positions)?,
         (None, None) => return Ok(None),

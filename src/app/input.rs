@@ -20,18 +20,18 @@ use thiserror::Error;
 /// Reads the model from the files that the arguments name, and saves it if that
 /// was requested.
 pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
-    let analysis = if options.load_from_file {
+    let analysis = if options.saved.load_from_file {
         load(options, messages)?
     } else {
         let debug = debug_path(options)?;
         let wanted = ReadOptions {
-            memory_peak: options.diagnose || options.save_to_file.is_some(),
+            memory_peak: options.tables.diagnose || options.saved.save_to_file.is_some(),
             names: options.wants_report(),
-            trust_debug_info: options.trust_debug_info,
-            allow_incomplete: options.allow_incomplete,
+            trust_debug_info: options.layers.trust_debug_info,
+            allow_incomplete: options.results.allow_incomplete,
         };
         messages.while_showing(|progress| {
-            Analysis::read_with(&options.profile, &debug, wanted, progress)
+            Analysis::read_with(&options.input.profile, &debug, wanted, progress)
         })?
     };
     if let Some((variables, contexts)) = analysis.counts {
@@ -42,7 +42,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
     for (file, warning) in &analysis.warnings {
         messages.warning(Some(file), warning);
     }
-    if let Some(file) = &options.save_to_file {
+    if let Some(file) = &options.saved.save_to_file {
         messages.while_showing(|progress| {
             let _task = progress.begin("saving the model", Unit::Bytes, 0);
             analysis.save(file)
@@ -53,14 +53,14 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
 }
 
 fn load(options: &Options, messages: Messages) -> Result<Analysis> {
-    if options.debug.is_some() {
+    if options.input.debug.is_some() {
         return Err(usage(
             "a saved model is the only argument, since it has its contexts; leave DEBUG out",
         ));
     }
     messages.while_showing(|progress| {
         let _task = progress.begin("loading the model", Unit::Bytes, 0);
-        Analysis::load(&options.profile, options.allow_incomplete)
+        Analysis::load(&options.input.profile, options.results.allow_incomplete)
     })
 }
 
@@ -85,12 +85,12 @@ impl Beside {
     pub(super) fn read(options: &Options, messages: Messages) -> Self {
         let mut warnings = Vec::new();
         let mut read = |name: &str| {
-            json_beside(&options.profile, name).unwrap_or_else(|error| {
+            json_beside(&options.input.profile, name).unwrap_or_else(|error| {
                 let error = printable(&error.to_string());
                 let warning =
                     Warning::new(format!("{name} beside the profile is left out: {error}"));
                 messages.warning(None, &warning);
-                warnings.push((shown(&options.profile), warning));
+                warnings.push((shown(&options.input.profile), warning));
                 None
             })
         };
@@ -119,7 +119,11 @@ pub(super) fn find_layers<'a>(
 ) -> Result<Layers<'a>> {
     let layering = layers::find(&analysis.model, options, messages)?;
     layers::check(&layering)?;
-    let layers = analysis.placed(layering, options.memory_model, &options.placement())?;
+    let layers = analysis.placed(
+        layering,
+        options.limits.memory_model,
+        &options.layers.placement(),
+    )?;
     layers::describe(&analysis.model, &layers, options, messages);
     check_ties(options, &layers.placement)?;
     Ok(layers)
@@ -131,14 +135,14 @@ const NAMES_SHOWN: usize = 20;
 /// Refuses options about weights that the model does not have, or whose rules
 /// know no ties.
 fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
-    let is_assigned = options.layerless == Layerless::Assign;
-    if options.out_on != OutOn::Auto && (placement.rules == Rules::Classic || !is_assigned) {
+    let is_assigned = options.layers.layerless == Layerless::Assign;
+    if options.layers.out_on != OutOn::Auto && (placement.rules == Rules::Classic || !is_assigned) {
         return Err(usage(
             "--out-on needs --memory-model full and --layerless assign, since no others know Out; \
              leave one of them out",
         ));
     }
-    let Untied::Weights(wanted) = options.placement().untie else {
+    let Untied::Weights(wanted) = options.layers.placement().untie else {
         return Ok(());
     };
     let is_known = |name: &String| placement.ties.iter().any(|tie| tie.weight == *name);
@@ -166,10 +170,10 @@ fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
 /// # Errors
 /// When it is in none of these places: first of all what is wrong with the profile.
 pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
-    if let Some(path) = &options.debug {
+    if let Some(path) = &options.input.debug {
         return Ok(path.clone());
     }
-    let profile = &options.profile;
+    let profile = &options.input.profile;
     let folder = profile.parent().unwrap_or(Path::new(""));
     let places = [
         folder.join("debug.cbor"),

@@ -10,8 +10,8 @@ use anyhow::Result;
 
 /// The layers by the regex that was given, or by the best candidate.
 pub(super) fn find(model: &Model, options: &Options, messages: Messages) -> Result<Layering> {
-    let mut chosen = options.layers();
-    if options.finds_layers_itself() {
+    let mut chosen = options.layers.options();
+    if options.layers.finds_regex() {
         let best = model.layer_candidates(&chosen).into_iter().next();
         let best = best.ok_or_else(|| {
             usage(format!(
@@ -30,8 +30,8 @@ pub(super) fn find(model: &Model, options: &Options, messages: Messages) -> Resu
 /// How the layers of a compilation are found: by the regex that was given, or by
 /// the best candidate among the names alone.
 pub(super) fn of_names(operations: &[Operation], options: &Options) -> LayerOptions {
-    let mut chosen = options.layers();
-    if options.finds_layers_itself() {
+    let mut chosen = options.layers.options();
+    if options.layers.finds_regex() {
         let best = LayerCandidate::find(operations, &[], &chosen)
             .into_iter()
             .next();

@@ -128,11 +128,8 @@ impl From<Exit> for ExitCode {
 fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
     match command {
         Command::Run(options) => {
-            let format = options.format.on(io::stdout().is_terminal());
-            let options = Options {
-                format,
-                ..(**options).clone()
-            };
+            let mut options = (**options).clone();
+            options.results.format = options.results.format.on(io::stdout().is_terminal());
             run(&options, out)
         }
         Command::Generate(what) => {
@@ -147,11 +144,15 @@ fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
 /// # Errors
 /// With the name of the file or option that is at fault.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
-    let messages = Messages::new(options.quiet, options.verbose, options.units);
+    let messages = Messages::new(
+        options.messages.quiet,
+        options.messages.verbose,
+        options.messages.units,
+    );
     refuse_idle(options, messages)?;
     let options = &find::input(options, messages)?;
     output::check(options)?;
-    if options.fit || options.asks_nothing && alone::is_compiled_pipeline(options) {
+    if options.results.fit || options.asks_nothing && alone::is_compiled_pipeline(options) {
         return fit::run(options, messages, out);
     }
     let earlier = output::earlier_report(options)?;
@@ -164,7 +165,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         analysis.warnings.extend(beside.warnings);
         (analysis.framework, analysis.app) = beside.files;
     }
-    if let (Some(own), Some(path)) = (&calibration, &options.calibration)
+    if let (Some(own), Some(path)) = (&calibration, &options.compiled.calibration)
         && let Some(warning) = own.warning()
     {
         messages.warning(Some(&shown(path)), &warning);
@@ -182,7 +183,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let request = request::request(options, model, &layers, limits.clone())?;
     let pipeline = request::pipeline(options, model)?;
     let memory = memory.in_pipeline(pipeline);
-    let memory = memory.with_context(|| shown(&options.profile))?;
+    let memory = memory.with_context(|| shown(&options.input.profile))?;
     let positions = &layers.placement.positions;
     let learnt = request::learnt(options, calibration, (model, positions), pipeline)?;
     let memory = memory.learning(learnt);
@@ -217,7 +218,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     if let Some(what_if) = &mut report.what_if {
         what_if.arguments.clone_from(&options.question);
         let memories = request::memories(options, model.target.bytes_per_tile);
-        let reserves = memories.iter().map(|&memory| options.reserve.of(memory));
+        let reserves = memories
+            .iter()
+            .map(|&memory| options.limits.reserve.of(memory));
         what_if.reserves = reserves.collect();
         what_if.memories = memories;
     }
@@ -271,7 +274,7 @@ fn find<'a>(
             error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. }),
         ) => refused(&error),
         SearchError::TooManyPlaces(_) => {
-            anyhow::Error::from(error).context(shown(&options.profile))
+            anyhow::Error::from(error).context(shown(&options.input.profile))
         }
         error => error.into(),
     })
@@ -283,7 +286,7 @@ fn integer_program(
     layers: &Layers<'_>,
     found: Option<&SearchResult>,
 ) -> Result<String> {
-    let Some(found) = found.filter(|_| options.export_lp.is_some()) else {
+    let Some(found) = found.filter(|_| options.exports.export_lp.is_some()) else {
         return Ok(String::new());
     };
     let names = layers.placement.positions.names();
@@ -292,7 +295,7 @@ fn integer_program(
 
 /// How much of the report is shown or written.
 fn detail(options: &Options) -> Detail {
-    if options.export_html.is_some() || options.export_json.is_some() {
+    if options.exports.export_html.is_some() || options.exports.export_json.is_some() {
         Detail::Page
     } else if options.wants_report() {
         Detail::Full

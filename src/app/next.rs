@@ -39,6 +39,7 @@ pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> V
     more.push(format!("--num-ipus={}", row.ipus.saturating_mul(2)));
     let mut lines = steps(&row.command, report);
     if options
+        .limits
         .mem_per_tile
         .as_ref()
         .is_none_or(|own| own.0.len() == 1)
@@ -50,12 +51,14 @@ pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> V
 
 /// After a split was found that fits: its configuration, and its page.
 pub(super) fn after_split(report: &Report, options: &Options) -> Vec<String> {
-    let is_wanted = options.solve && options.emit.is_empty() && options.export_html.is_none();
+    let is_wanted = options.results.solve
+        && options.results.emit.is_empty()
+        && options.exports.export_html.is_none();
     let split = report
         .split
         .as_ref()
         .filter(|split| is_wanted && split.fits);
-    let Some(split) = split.filter(|_| options.solver == Solver::Ilp) else {
+    let Some(split) = split.filter(|_| options.search.solver == Solver::Ilp) else {
         return Vec::new();
     };
     let question: Vec<&String> = options.question.iter().collect();
@@ -93,12 +96,12 @@ fn steps(command: &str, report: &Report) -> Vec<String> {
 /// The limits that were given, for as many IPUs.
 fn limits(options: &Options, ipus: usize) -> Vec<String> {
     let mut limits = Vec::new();
-    if let Some(memory) = &options.mem_per_tile {
+    if let Some(memory) = &options.limits.mem_per_tile {
         let amounts: Vec<String> = memory.0.iter().take(ipus).map(u64::to_string).collect();
         limits.push(format!("--mem-per-tile={}", amounts.join(",")));
     }
-    if options.reserve != Reserve::Bytes(0) {
-        limits.push(format!("--reserve={}", options.reserve));
+    if options.limits.reserve != Reserve::Bytes(0) {
+        limits.push(format!("--reserve={}", options.limits.reserve));
     }
     limits
 }

@@ -35,7 +35,7 @@ pub(super) struct Outputs<'a> {
 /// Can everything be written as `options` want it? Checked before the work
 /// begins.
 pub(super) fn check(options: &Options) -> Result<()> {
-    for form in options.forms() {
+    for form in options.results.forms() {
         let checked = form.check(&modules(options));
         checked.map_err(|error| refused(&error))?;
     }
@@ -44,7 +44,7 @@ pub(super) fn check(options: &Options) -> Result<()> {
 
 /// The earlier report, if `--compare` names one.
 pub(super) fn earlier_report(options: &Options) -> Result<Option<Report>> {
-    let path = options.compare.as_deref();
+    let path = options.exports.compare.as_deref();
     path.map(|path| read_report_at("--compare", path))
         .transpose()
 }
@@ -65,9 +65,9 @@ fn exit_of(fits: bool) -> Exit {
 /// What the options call the modules of the model's code.
 fn modules(options: &Options) -> Modules<'_> {
     Modules {
-        layer: options.module.as_ref(),
-        before: options.module_in.as_ref(),
-        after: options.module_out.as_ref(),
+        layer: options.modules.module.as_ref(),
+        before: options.modules.module_in.as_ref(),
+        after: options.modules.module_out.as_ref(),
     }
 }
 
@@ -96,7 +96,7 @@ impl<'a> Outputs<'a> {
     fn print_all(&self, out: &mut impl Write) -> Result<Exit> {
         let count = self.count();
         let look = self.messages.look_of_results();
-        let mut sections = Sections::new(out, (self.options.format, look), count);
+        let mut sections = Sections::new(out, (self.options.results.format, look), count);
         if self.report.fit.is_some() {
             let verdict = |own: &Section| own.part == Part::Verdict;
             self.messages.sections(&self.report, verdict);
@@ -115,13 +115,13 @@ impl<'a> Outputs<'a> {
             &mut sections,
             self.messages,
         )?;
-        if self.options.explain {
+        if self.options.results.explain {
             let explained = |own: &Section| own.part == Part::Explanation;
             self.messages.sections(&self.report, explained);
         }
         if let Some(fit) = &self.report.fit {
             sections.flush()?;
-            self.print_rest(self.options.format == Format::Table);
+            self.print_rest(self.options.results.format == Format::Table);
             return Ok(exit_of(fit.fits));
         }
         if self.compare(&mut sections)? {
@@ -134,12 +134,16 @@ impl<'a> Outputs<'a> {
     /// How many results standard output gets.
     fn count(&self) -> usize {
         let options = self.options;
-        let search = [options.solve, options.sweep, options.plan];
+        let search = [
+            options.results.solve,
+            options.results.sweep,
+            options.results.plan,
+        ];
         let search = search.into_iter().filter(|is_wanted| *is_wanted).count();
         let tables = self.tables.len() + self.diagnosis.len();
         let compared = self.earlier.iter().count() * Comparison::TABLES;
         let exports = export::to_standard_output(options);
-        tables + search + options.forms().len() + exports + compared
+        tables + search + options.results.forms().len() + exports + compared
     }
 
     /// Prints what the search found; the exit code says whether it fits.
@@ -147,7 +151,7 @@ impl<'a> Outputs<'a> {
         let report = &self.report;
         if report.sweep.is_some() {
             let table = sweep_table(report);
-            sections.table(&match self.options.format {
+            sections.table(&match self.options.results.format {
                 Format::Table => table,
                 _ => table.shown_in(Form::Csv),
             })?;
@@ -156,22 +160,22 @@ impl<'a> Outputs<'a> {
             let recommended = |own: &Section| own.part == Part::Recommendation;
             self.messages.sections(report, recommended);
             let table = plan_table(report);
-            if !(table.rows.is_empty() && self.options.format == Format::Table) {
+            if !(table.rows.is_empty() && self.options.results.format == Format::Table) {
                 sections.table(&table)?;
             }
         }
         let Some(split) = &report.split else {
             return Ok(Exit::Done);
         };
-        let is_planned = self.options.plan && !self.options.wants_verdict();
+        let is_planned = self.options.results.plan && !self.options.results.wants_verdict();
         if !is_planned {
             self.print_verdict();
         }
-        let forms = self.options.forms();
+        let forms = self.options.results.forms();
         let emit = |form| emit::emit(form, report, &modules(self.options));
         let emitted: Result<Vec<String>, _> = forms.iter().copied().map(emit).collect();
         let emitted = emitted.map_err(|error| refused(&error))?;
-        if self.options.solve {
+        if self.options.results.solve {
             sections.stages(report, split)?;
         }
         for (form, text) in forms.iter().zip(&emitted) {
@@ -181,12 +185,12 @@ impl<'a> Outputs<'a> {
         if let Some(plan) = report.plan.as_ref().filter(|_| is_planned) {
             return Ok(self.print_plan(plan));
         }
-        self.print_rest(self.options.solve && self.options.format == Format::Table);
+        self.print_rest(self.options.results.solve && self.options.results.format == Format::Table);
         self.messages.sections(report, |own| own.part == Part::Plan);
         self.print_next(&next::after_split(report, self.options));
         let is_in_time = report.step.as_ref().is_none_or(|step| step.is_within);
         Ok(exit_of(
-            split.fits && is_in_time || !self.options.wants_verdict(),
+            split.fits && is_in_time || !self.options.results.wants_verdict(),
         ))
     }
 
@@ -194,7 +198,9 @@ impl<'a> Outputs<'a> {
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
         if plan.rows.is_empty() {
             self.print_verdict();
-            self.print_rest(self.options.solve && self.options.format == Format::Table);
+            self.print_rest(
+                self.options.results.solve && self.options.results.format == Format::Table,
+            );
         }
         let of_plan = |own: &Section| own.part == Part::Plan || own.id == "tried";
         self.messages.sections(&self.report, of_plan);

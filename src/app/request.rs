@@ -36,7 +36,7 @@ pub(super) fn request(
     let positions = &layers.placement.positions;
     let given = given(options, positions)?;
     let ipus = ipus(options, limits.len(), given.as_ref())?;
-    if options.solver == Solver::Greedy {
+    if options.search.solver == Solver::Greedy {
         refuse_greedy(options, ipus, limits.len())?;
     }
     let constraints = constraints(options, positions)?;
@@ -47,18 +47,18 @@ pub(super) fn request(
     Ok(Some(SearchRequest {
         ipus,
         limits,
-        reserve: options.reserve,
-        solver: options.solver,
-        pipeline: options.pipeline(),
-        goal: options.objective,
+        reserve: options.limits.reserve,
+        solver: options.search.solver,
+        pipeline: options.pipeline.options(options.time.replicas),
+        goal: options.search.objective,
         constraints,
         cycles,
-        step: options.step(),
+        step: options.time.options(),
         given,
         split: options.wants_split(),
-        sweep: options.sweep,
-        plan: options.plan,
-        moves: options.explain,
+        sweep: options.results.sweep,
+        plan: options.results.plan,
+        moves: options.results.explain,
         what_if: options.tries_splits(),
     }))
 }
@@ -69,7 +69,7 @@ pub(super) fn request(
 /// # Errors
 /// When a pipeline is requested of a search or of rules that know none.
 pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
-    let asked = options.pipeline();
+    let asked = options.pipeline.options(options.time.replicas);
     if let Some(what) = of_original(options) {
         let asked = [
             (
@@ -78,7 +78,10 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
             ),
             (asked.recompute.is_some(), "--recompute"),
             (asked.accumulator != Accumulator::default(), "--accumulator"),
-            (options.optimizer_state.is_some(), "--optimizer-state"),
+            (
+                options.pipeline.optimizer_state.is_some(),
+                "--optimizer-state",
+            ),
             (asked.accumulators != Storage::OnChip, "--accumulators"),
             (asked.stash != Storage::OnChip, "--stash"),
         ];
@@ -95,7 +98,7 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
     }
     let chosen = asked.choose(model);
     // A plan has as many replicas as there are IPUs for.
-    let chosen = match options.plan && chosen.state.is_sharded() {
+    let chosen = match options.results.plan && chosen.state.is_sharded() {
         true => chosen.with_state(StatePlace::OnChip, 1),
         false => chosen,
     };
@@ -135,7 +138,7 @@ pub(super) fn learnt(
     (model, positions): (&Model, &Positions),
     pipeline: Pipeline,
 ) -> Result<Option<Learnt>> {
-    let (Some(calibration), Some(path)) = (calibration, &options.calibration) else {
+    let (Some(calibration), Some(path)) = (calibration, &options.compiled.calibration) else {
         return Ok(None);
     };
     if let Some(what) = of_original(options) {
@@ -154,9 +157,9 @@ pub(super) fn learnt(
 /// pipeline.
 fn of_original(options: &Options) -> Option<&'static str> {
     let of_original = [
-        (options.solver == Solver::Greedy, "--solver greedy"),
+        (options.search.solver == Solver::Greedy, "--solver greedy"),
         (
-            options.memory_model == Rules::Classic,
+            options.limits.memory_model == Rules::Classic,
             "--memory-model classic",
         ),
     ];
@@ -167,14 +170,14 @@ fn of_original(options: &Options) -> Option<&'static str> {
 /// The memory of a tile, by option or else of the target: one number, or one for each
 /// IPU.
 pub(super) fn memories(options: &Options, bytes_per_tile: u64) -> Vec<u64> {
-    let asked = options.mem_per_tile.as_ref();
+    let asked = options.limits.mem_per_tile.as_ref();
     asked.map_or_else(|| vec![bytes_per_tile], |MemPerTile(all)| all.clone())
 }
 
 /// What a stage may take of each tile: one number, or one for each IPU.
 pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>> {
     let limit = |memory: u64| {
-        let reserve = options.reserve.of(memory);
+        let reserve = options.limits.reserve.of(memory);
         let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
         limit.ok_or_else(|| {
             usage(format!(
@@ -192,7 +195,7 @@ fn ipus(options: &Options, limits: usize, given: Option<&Plan>) -> Result<IpuCou
     let several = (limits > 1).then_some(limits);
     let given = given.map(|plan| plan.stages().len());
     let of_original = of_original(options).map(|_| ORIGINAL_IPUS);
-    match (options.num_ipus, several) {
+    match (options.limits.num_ipus, several) {
         (Some(NumIpus::Exactly(ipus)), Some(limits)) if ipus != limits => Err(usage(format!(
             "--mem-per-tile has {limits} amounts, but --num-ipus is {ipus}; give one amount, or \
              one for each IPU"
@@ -211,14 +214,14 @@ fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()>
     let is_auto = matches!(ipus, IpuCount::UpTo(_));
     let asked = [
         (
-            options.has_constraints(),
+            options.search.has_constraints(),
             "constraints (--pin, --together, --cut-after, --no-cut-after)",
         ),
-        (options.objective != Goal::Peak, "--objective"),
-        (options.is_given(), "a split to compare with"),
-        (options.sweep, "--sweep"),
-        (options.plan, "--plan"),
-        (options.export_lp.is_some(), "--export-lp"),
+        (options.search.objective != Goal::Peak, "--objective"),
+        (options.results.is_given(), "a split to compare with"),
+        (options.results.sweep, "--sweep"),
+        (options.results.plan, "--plan"),
+        (options.exports.export_lp.is_some(), "--export-lp"),
         (is_auto, "--num-ipus auto"),
         (limits > 1, "several amounts of --mem-per-tile"),
     ];
@@ -233,7 +236,7 @@ fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()>
 fn constraints(options: &Options, positions: &Positions) -> Result<Vec<Constraint>> {
     let mut constraints = Vec::new();
     let mut add = |rule, source: String| constraints.push(Constraint::option(rule, source));
-    for pin in &options.pin {
+    for pin in &options.search.pin {
         let source = format!("--pin {pin}");
         let position = position(positions, &pin.layer, &source)?;
         add(
@@ -244,13 +247,13 @@ fn constraints(options: &Options, positions: &Positions) -> Result<Vec<Constrain
             source,
         );
     }
-    for pair in &options.together {
+    for pair in &options.search.together {
         let source = format!("--together {pair}");
         let first = position(positions, &pair.0, &source)?;
         let last = position(positions, &pair.1, &source)?;
         add(Rule::Together { first, last }, source);
     }
-    for layer in &options.cut_after {
+    for layer in &options.search.cut_after {
         let source = format!("--cut-after {layer}");
         add(
             Rule::CutAfter {
@@ -259,7 +262,7 @@ fn constraints(options: &Options, positions: &Positions) -> Result<Vec<Constrain
             source,
         );
     }
-    for layer in &options.no_cut_after {
+    for layer in &options.search.no_cut_after {
         let source = format!("--no-cut-after {layer}");
         add(
             Rule::NoCutAfter {

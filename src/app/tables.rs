@@ -18,29 +18,29 @@ pub(super) fn tables(
     let placement = &layers.placement;
     let positions = &placement.positions;
     let mut tables = Vec::new();
-    if options.list_layers {
+    if options.layers.list_layers {
         let layering = &layers.layering;
         tables.extend(report::layer_list(model, layering, placement, memory));
     }
-    if options.operation_breakdown {
+    if options.tables.operation_breakdown {
         let groups = memory.operation_groups();
         let layering = &layers.layering;
         tables.push(report::operations(model, layering, placement, &groups));
     }
-    if options.layer_breakdown {
+    if options.tables.layer_breakdown {
         tables.push(report::layers(positions, &memory.single_layers()));
     }
-    if options.memory_totals {
+    if options.tables.memory_totals {
         let whole = memory.stages(std::slice::from_ref(&(0..positions.len())));
         let whole = whole.iter().map(|stage| stage.sums().total()).sum();
         tables.push(report::totals(whole, &recorded_tiles(options, model)?));
     }
-    if options.memory_affinity || options.interlayer_communication {
+    if options.tables.memory_affinity || options.tables.interlayer_communication {
         let between = memory.between();
-        if options.memory_affinity {
+        if options.tables.memory_affinity {
             tables.push(report::affinity(positions, &between.affinity()));
         }
-        if options.interlayer_communication {
+        if options.tables.interlayer_communication {
             tables.push(report::communication(positions, &between.communication()));
         }
     }
@@ -59,7 +59,7 @@ fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, Recorded
              option out, or record the profile again"
         );
     }
-    let Some(wanted) = &options.tiles else {
+    let Some(wanted) = &options.tables.tiles else {
         let mut all: Vec<_> = (0u32..).zip(recorded.iter().copied()).collect();
         all.sort_by_key(|&(_, tile)| std::cmp::Reverse(tile.total));
         all.truncate(FULLEST_TILES);
@@ -82,7 +82,7 @@ fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, Recorded
 
 /// The tables of `--diagnose`.
 pub(super) fn diagnosis(options: &Options, model: &Model, memory: &MemoryModel<'_>) -> Vec<Table> {
-    let peak = model.memory_peak.iter().filter(|_| options.diagnose);
+    let peak = model.memory_peak.iter().filter(|_| options.tables.diagnose);
     peak.flat_map(|peak| report::diagnosis(model, memory, peak))
         .collect()
 }

@@ -72,7 +72,7 @@ impl Command {
                     .collect();
                 options.question = question(&command, &matches);
                 options.asks_nothing = options.is_without_result();
-                options.plan |= options.asks_nothing;
+                options.results.plan |= options.asks_nothing;
                 options.idle = Idle::find(&command, &matches, options.asks_nothing);
                 Ok(Command::Run(Box::new(options)))
             }

@@ -5,6 +5,7 @@
 //! row against what the command prints.
 
 use super::command::is_given;
+use crate::wording::joined;
 use clap::{ArgMatches, Command};
 use thiserror::Error;
 
@@ -218,12 +219,10 @@ fn written(id: &str) -> String {
     format!("--{}", id.replace('_', "-"))
 }
 
+/// Options in a sentence, `last` before the last of them.
 fn listed(ids: &[&str], last: &str) -> String {
-    let mut names: Vec<String> = ids.iter().map(|id| written(id)).collect();
-    match names.pop() {
-        Some(name) if !names.is_empty() => format!("{} {last} {name}", names.join(", ")),
-        name => name.unwrap_or_default(),
-    }
+    let names: Vec<String> = ids.iter().map(|id| written(id)).collect();
+    joined(&names, last)
 }
 
 #[cfg(test)]

@@ -1,262 +1,81 @@
-//! The values of options that guide the search.
+//! The options of the search: what a stage may take, and which split is the best one.
 
-use crate::message::BadValue;
-use std::fmt;
-use std::str::FromStr;
+use super::{MemPerTile, NumIpus, Pin, Together};
+use crate::model::Rules;
+use crate::search::{Reserve, Solver};
+use crate::solve::Goal;
+use clap::Args;
 
-/// The value of `--num-ipus`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NumIpus {
-    /// The fewest on which the model fits.
-    Auto,
-    /// Exactly this number.
-    Exactly(usize),
+/// What a stage may take.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Limits")]
+pub struct Limits {
+    /// How many IPUs there are: the maximum number of stages in a split; or auto for the
+    /// fewest on which the model fits, up to 64 (PopTorch takes powers of 2 only). Without it
+    /// auto, or as many as a given split has; 16 with --solver greedy and --memory-model classic
+    #[arg(long, value_name = "N")]
+    pub num_ipus: Option<NumIpus>,
+
+    /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
+    /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
+    /// and for host exchange at the ends of a pipeline: start with 5% and compare
+    /// with a compilation for all IPUs
+    #[arg(long, value_name = "AMOUNT", default_value = "0")]
+    pub reserve: Reserve,
+
+    /// Bytes that a stage may take on each tile; without it, what the
+    /// profile's target has. A list, such as 600000,638976,500000, has one
+    /// amount for each IPU, and as many as there are IPUs
+    #[arg(long, value_name = "BYTES")]
+    pub mem_per_tile: Option<MemPerTile>,
+
+    /// Which memory is counted: all that the compiler recorded (full), or what the original
+    /// tool counted (classic), which is too little for most models
+    #[arg(long, value_name = "MODEL", default_value = "full")]
+    pub memory_model: Rules,
 }
 
-/// No pod has more IPUs that one program can span by far, and a larger number
-/// is a mistake.
-const MAX_IPUS: usize = 4096;
+/// Which split is the best one.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Search")]
+pub struct Search {
+    /// What makes a split that fits the best one
+    #[arg(long, value_name = "OBJECTIVE", default_value = "peak")]
+    pub objective: Goal,
 
-impl FromStr for NumIpus {
-    type Err = BadValue;
+    /// Keep this layer on this IPU; IPUs are counted from 0, and each has one
+    /// stage. In means what runs before the layers, Out what runs after them
+    /// (None for both in the classic memory model), here and wherever layers are
+    /// named. May be given several times, like --together, --cut-after and
+    /// --no-cut-after
+    #[arg(long, value_name = "LAYER=IPU")]
+    pub pin: Vec<Pin>,
 
-    fn from_str(number: &str) -> Result<Self, BadValue> {
-        match number.parse() {
-            _ if number == "auto" => Ok(Self::Auto),
-            Ok(ipus) if (1..=MAX_IPUS).contains(&ipus) => Ok(Self::Exactly(ipus)),
-            _ => Err(BadValue::new(format!(
-                "it is neither auto nor a number from 1 to {MAX_IPUS}; give one of these"
-            ))),
-        }
-    }
+    /// Keep these two layers, and so all between them, on one IPU
+    #[arg(long, value_name = "LAYER,LAYER")]
+    pub together: Vec<Together>,
+
+    /// End a stage with this layer
+    #[arg(long, value_name = "LAYER")]
+    pub cut_after: Vec<String>,
+
+    /// End no stage with this layer
+    #[arg(long, value_name = "LAYER")]
+    pub no_cut_after: Vec<String>,
+
+    /// How to search: the integer program, which proves its answer, or the
+    /// greedy search of the original tool, which knows neither objectives nor
+    /// constraints
+    #[arg(long, value_name = "SOLVER", default_value = "ilp")]
+    pub solver: Solver,
 }
 
-/// Any memory of a tile is far below 1 TiB (that of an IPU has 624 KiB), and a
-/// larger number is a mistake.
-const MAX_MEM_PER_TILE: u64 = 1 << 40;
-
-/// The value of `--mem-per-tile`: one amount for all IPUs, or one for each.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemPerTile(pub Vec<u64>);
-
-impl FromStr for MemPerTile {
-    type Err = BadValue;
-
-    fn from_str(list: &str) -> Result<Self, BadValue> {
-        let amount = |text: &str| match text.trim().parse() {
-            Ok(bytes) if (1..=MAX_MEM_PER_TILE).contains(&bytes) => Ok(bytes),
-            _ => Err(BadValue::new(format!(
-                "'{text}' is no number of bytes from 1 to {MAX_MEM_PER_TILE}; give one, or one for \
-                 each IPU with commas between them"
-            ))),
-        };
-        let amounts: Result<Vec<u64>, _> = list.split(',').map(amount).collect();
-        amounts.map(Self)
-    }
-}
-
-/// The value of `--ipu-link-bandwidth`: bytes in a second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bandwidth(pub u64);
-
-impl FromStr for Bandwidth {
-    type Err = BadValue;
-
-    fn from_str(text: &str) -> Result<Self, BadValue> {
-        billionths(text, "GB in a second").map(Self)
-    }
-}
-
-/// The value of `--max-step-ms`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Milliseconds(u64);
-
-impl Milliseconds {
-    /// The same in nanoseconds, rounded down.
-    pub fn nanoseconds(self) -> u64 {
-        self.0 / 1000
-    }
-}
-
-impl FromStr for Milliseconds {
-    type Err = BadValue;
-
-    fn from_str(text: &str) -> Result<Self, BadValue> {
-        billionths(text, "milliseconds").map(Self)
-    }
-}
-
-/// A number above 0 and up to 1,000,000 with its decimals, in billionths.
-fn billionths(text: &str, what: &str) -> Result<u64, BadValue> {
-    let number: Option<f64> = text.trim().parse().ok();
-    let number = number.map(|number| (number * 1e9).round());
-    match number.filter(|number| (1.0..=1e15).contains(number)) {
-        Some(number) => Ok(number as u64),
-        None => Err(BadValue::new(format!(
-            "'{text}' is no number of {what} above 0 and up to 1,000,000; write it such as 29.5"
-        ))),
-    }
-}
-
-/// The value of `--pin`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pin {
-    /// The name of the layer.
-    pub layer: String,
-    /// The IPU, from 0.
-    pub ipu: usize,
-}
-
-impl FromStr for Pin {
-    type Err = BadValue;
-
-    fn from_str(pin: &str) -> Result<Self, BadValue> {
-        let wrong = || BadValue::new(format!("'{pin}' is no LAYER=IPU; write it such as 3=0"));
-        let (layer, ipu) = pin.rsplit_once('=').ok_or_else(wrong)?;
-        let ipu = ipu.trim().parse().map_err(|_| wrong())?;
-        let layer = layer.trim().to_string();
-        Ok(Self { layer, ipu })
-    }
-}
-
-impl fmt::Display for Pin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.layer, self.ipu)
-    }
-}
-
-/// Names of layers with commas between them. A comma that belongs to a name is
-/// written `\,`, and a backslash before it `\\`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayerNames(pub Vec<String>);
-
-impl FromStr for LayerNames {
-    type Err = BadValue;
-
-    fn from_str(list: &str) -> Result<Self, BadValue> {
-        let mut names = vec![String::new()];
-        let mut characters = list.chars();
-        while let Some(character) = characters.next() {
-            let name = names.last_mut().expect("there is always one");
-            match character {
-                '\\' => name.extend(characters.next()),
-                ',' => names.push(String::new()),
-                other => name.push(other),
-            }
-        }
-        let names: Vec<String> = names.iter().map(|name| name.trim().to_string()).collect();
-        if list.trim().is_empty() {
-            Ok(Self(Vec::new()))
-        } else if names.iter().any(String::is_empty) {
-            Err(BadValue::new(format!(
-                "'{list}' has a layer without a name; leave out the comma that is too many"
-            )))
-        } else {
-            Ok(Self(names))
-        }
-    }
-}
-
-/// The value of `--together`: two layers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Together(pub String, pub String);
-
-impl FromStr for Together {
-    type Err = BadValue;
-
-    fn from_str(pair: &str) -> Result<Self, BadValue> {
-        let names: LayerNames = pair.parse()?;
-        match <[String; 2]>::try_from(names.0) {
-            Ok([first, last]) => Ok(Self(first, last)),
-            Err(_) => Err(BadValue::new(format!(
-                "'{pair}' is no LAYER,LAYER; write it such as 3,5"
-            ))),
-        }
-    }
-}
-
-impl fmt::Display for Together {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}", self.0, self.1)
-    }
-}
-
-/// The value of `--layers-per-ipu`: how many layers each IPU has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayersPerIpu(pub Vec<usize>);
-
-impl FromStr for LayersPerIpu {
-    type Err = BadValue;
-
-    fn from_str(list: &str) -> Result<Self, BadValue> {
-        let plain = list.trim().trim_start_matches('[').trim_end_matches(']');
-        let number = |text: &str| text.trim().parse();
-        let counts: Result<Vec<usize>, _> = plain.split(',').map(number).collect();
-        let counts = counts.map_err(|_| {
-            BadValue::new(format!(
-                "'{list}' is no list of numbers; write it such as 3,7,7,7"
-            ))
-        });
-        counts.map(Self)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_ipus() {
-        assert_eq!("auto".parse(), Ok(NumIpus::Auto));
-        assert_eq!("4".parse(), Ok(NumIpus::Exactly(4)));
-        for wrong in ["0", "-1", "Auto", "", "4097"] {
-            assert!(wrong.parse::<NumIpus>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn names_may_hold_commas_and_pins_equal_signs() {
-        let names = |list: &str| list.parse::<LayerNames>().map(|names| names.0);
-        assert_eq!(names("0, 3"), Ok(vec!["0".into(), "3".into()]));
-        assert_eq!(names(r"a\,b,c\\"), Ok(vec!["a,b".into(), r"c\".into()]));
-        assert_eq!(names(""), Ok(vec![]));
-        assert!(names("1,,2").is_err());
-        let pin: Pin = "a=b=2".parse().unwrap();
-        assert_eq!((pin.layer.as_str(), pin.ipu), ("a=b", 2));
-        for wrong in ["3", "3=", "=x", "3=-1"] {
-            assert!(wrong.parse::<Pin>().is_err(), "{wrong}");
-        }
-        assert!("1,2,3".parse::<Together>().is_err());
-    }
-
-    #[test]
-    fn amounts_with_decimals() {
-        assert_eq!("29".parse(), Ok(Bandwidth(29_000_000_000)));
-        let nanoseconds = |text: &str| text.parse().map(Milliseconds::nanoseconds);
-        assert_eq!(nanoseconds("1.5"), Ok(1_500_000));
-        for wrong in ["", "0", "-1", "NaN", "inf", "1e9", "x"] {
-            assert!(wrong.parse::<Bandwidth>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn lists_of_numbers() {
-        let counts = |list: &str| list.parse::<LayersPerIpu>().map(|counts| counts.0);
-        assert_eq!(counts("[3, 7, 0]"), Ok(vec![3, 7, 0]));
-        assert!(counts("3,x").is_err() && counts("").is_err());
-        let bytes = |list: &str| list.parse::<MemPerTile>().map(|bytes| bytes.0);
-        assert_eq!(bytes("638976"), Ok(vec![638_976]));
-        assert_eq!(bytes("5,6"), Ok(vec![5, 6]));
-        assert_eq!(bytes("1099511627776"), Ok(vec![MAX_MEM_PER_TILE]));
-        for wrong in [
-            "0",
-            "5,",
-            "x",
-            "1,-1",
-            "1099511627777",
-            "18446744073709551615",
-        ] {
-            assert!(bytes(wrong).is_err(), "{wrong}");
-        }
+impl Search {
+    /// Is there any constraint that a split must keep?
+    pub fn has_constraints(&self) -> bool {
+        !(self.pin.is_empty()
+            && self.together.is_empty()
+            && self.cut_after.is_empty()
+            && self.no_cut_after.is_empty())
     }
 }

@@ -1,0 +1,150 @@
+//! The help: `-h` is one screen with the options most needed; `--help` and the manual page
+//! have all.
+
+use super::{Options, effects};
+use clap::{Arg, CommandFactory};
+
+/// The options of `-h`, each with what fits on a line of it.
+const SHORT: [(&str, &str); 15] = [
+    ("profile", "Poplar's report folder, or profile.pop in it"),
+    ("debug", "The debug.cbor, where it is not beside these"),
+    ("solve", "The best split; exit code 0: it fits"),
+    ("plan", "All configurations that fit, the best first"),
+    ("emit", "The split as configuration"),
+    ("sweep", "What each number of IPUs would bring"),
+    ("explain", "What takes the memory of each stage"),
+    ("fit", "Does a compiled pipeline fit?"),
+    ("num_ipus", "How many IPUs there are, or auto"),
+    ("reserve", "Memory of each tile to keep free, such as 5%"),
+    ("list_layers", "Which layers were found, or could be"),
+    ("layer_name_regex", "What finds layers in names, or auto"),
+    ("export_html", "A page for the browser"),
+    ("export_json", "The whole report, for programs"),
+    ("compare", "What changed since a report of --export-json"),
+];
+
+/// Where to begin, at the end of `-h` and at the top of `--help`.
+const EXAMPLES: &str = "\
+Examples:
+  popliner report                                  does it fit? what next?
+  popliner report --num-ipus 4 --emit popart       the split, to paste
+  popliner report --solve --export-html page.html  a page to look at";
+
+/// What `-h` ends with.
+const REST: &str = "popliner --help has all options, how to record a profile, and the exit codes.";
+
+/// What `--help` begins with.
+const LONG_ABOUT: &str = "\
+Finds the best pipeline split points for a model on Graphcore IPUs, from the files that the
+Poplar SDK writes when it compiles the model for one IPU. PROFILE alone is enough: then it says
+whether the model fits on one IPU, on how many it fits, and what to type next.";
+
+/// What `--help` ends with, after the table of options that act on some results.
+const AFTER_LONG_HELP: &str = r#"
+Several results can be requested in one run. The breakdowns, totals and matrices come first, then
+--sweep, --solve, --emit, --diagnose, exports to '-' and --compare. A line '# name' stands before
+each.
+
+Recording a profile:
+  Compile the model for one IPU, without pipelining or replication, with the environment variable
+    POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"./report"}'
+  Add "debug.allowOutOfMemory":"true" when it does not fit, and for the time of layers
+  "profiler.includeCycleEstimates":"true".
+  Record training with gradient accumulation of 2 or more and without recomputation: then the
+  profile has the accumulators, and all activations that a pipeline may have to keep. The run says
+  how the profile was recorded. Without accumulation, accumulators are added beside all gradients,
+  which is too much. With recomputation, only what the recording keeps is known to be kept.
+
+Models that PopART outlines:
+  PopART puts operations that occur several times into functions, also across layers, and then no
+  layer can be told for them. Compile with the environment variable
+    POPART_POPLINER_OUTLINER_REGEX='(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)'
+  (the value of --layer-name-regex), and PopART outlines only what several IPUs would outline too.
+  Set it for the compilation that records the profile, and unset it when you compile with the
+  split points.
+
+Exit codes:
+  0    done; with --solve, --emit, --check-splits, --layers-per-ipu or --fit, the model fits
+  1    it does not fit; with --compare, it fitted and no longer does
+  2    wrong usage
+  3    a file could not be read, understood or written
+  4    an error in popliner itself, such as two ways to the same number that disagree
+  130  interrupted
+
+Results go to standard output; progress, warnings and summaries to standard error."#;
+
+impl Options {
+    /// The command line with its whole help.
+    pub(crate) fn described() -> clap::Command {
+        Options::command()
+            .long_about(format!("{LONG_ABOUT}\n\n{EXAMPLES}"))
+            .after_help(format!("{EXAMPLES}\n\n{REST}"))
+            .after_long_help(format!("{}{AFTER_LONG_HELP}", effects::help()))
+            .mut_args(|option| {
+                let id = option.get_id();
+                match SHORT.iter().find(|(own, _)| id == own) {
+                    Some((_, short)) => {
+                        let has_default = !option.get_default_values().is_empty();
+                        let long = whole(&option);
+                        option
+                            .long_help(long)
+                            .help(*short)
+                            .hide_default_value(has_default)
+                    }
+                    None => option.hide_short_help(true),
+                }
+            })
+    }
+}
+
+/// What `--help` says of an option, and its default, which would not fit on a line of `-h`.
+fn whole(option: &Arg) -> String {
+    let help = option.get_help().map(ToString::to_string);
+    let default = option.get_default_values().first();
+    let default = default.map(|own| format!("\n\n[default: {}]", own.to_string_lossy()));
+    help.unwrap_or_default() + &default.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the help for one screen has, on a terminal of 80 columns.
+    #[test]
+    fn one_screen_has_what_is_most_needed() {
+        let mut command = Options::described().term_width(80);
+        let screen = command.render_help().to_string();
+        assert!(screen.lines().count() <= 40, "{screen}");
+        assert!(
+            screen.lines().all(|line| line.chars().count() <= 80),
+            "{screen}"
+        );
+        for option in command.get_arguments() {
+            let id = option.get_id();
+            let begin = match option.get_long() {
+                Some(long) => format!("--{long}"),
+                None => id.to_string().to_uppercase(),
+            };
+            let has_line =
+                |line: &str| line.trim_start_matches([' ', '<', '[']).starts_with(&begin);
+            let is_wanted = SHORT.iter().any(|(own, _)| id == own);
+            assert_eq!(
+                screen.lines().any(has_line),
+                is_wanted,
+                "{begin} in {screen}"
+            );
+        }
+        let whole = command.render_long_help().to_string();
+        let first = |part| whole.find(part).expect("a part");
+        let order = [
+            "Examples:",
+            "--solve",
+            "--num-ipus <N>",
+            "--schedule <",
+            "Exit codes:",
+        ];
+        assert!(order.map(first).is_sorted(), "{whole}");
+        let default = "\n          [default: (?:^|";
+        assert!(whole.contains(default), "{whole}");
+    }
+}

@@ -1,0 +1,160 @@
+//! The options that say what is read, and how layers are found in it.
+
+use super::OrAuto;
+use crate::message::BadValue;
+use crate::model::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless, OutOn,
+    PlacementOptions, Untied,
+};
+use clap::Args;
+use regex::Regex;
+use std::path::PathBuf;
+
+/// What is read.
+#[derive(Debug, Clone, Args)]
+pub struct Input {
+    /// The profile that Poplar wrote (profile.pop), the report folder with it, or a
+    /// model that --save-to-file wrote
+    #[arg(value_name = "PROFILE")]
+    pub profile: PathBuf,
+
+    /// The debug contexts of the same compilation; without it, debug.cbor is
+    /// looked for beside the profile and one folder above
+    #[arg(value_name = "DEBUG")]
+    pub debug: Option<PathBuf>,
+}
+
+/// A model that was read before.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Saved models")]
+pub struct SavedModel {
+    /// Save the analysed model: it loads in a fraction of the time, and other
+    /// layers, limits and constraints can be tried on it
+    #[arg(long, value_name = "FILE")]
+    pub save_to_file: Option<PathBuf>,
+
+    /// Check that PROFILE is a model that --save-to-file wrote, which is loaded
+    /// without this, too
+    #[arg(long)]
+    pub load_from_file: bool,
+}
+
+/// How layers are found, and what belongs to them.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Layers")]
+pub struct Layers {
+    /// Print a row for each layer: its operations, bytes, first and last step and
+    /// names; then the largest operations without a layer. Where none is found, see
+    /// what --layer-name-regex could be
+    #[arg(long)]
+    pub list_layers: bool,
+
+    /// Regex that finds the layer in the names and inputs of operations; its
+    /// capture groups are the layer's name. auto finds a regex itself, by numbers in
+    /// the names that look like those of layers
+    #[arg(long, value_name = "REGEX", default_value = DEFAULT_LAYER_REGEX,
+          value_parser = regex_or_auto)]
+    pub layer_name_regex: OrAuto<Regex>,
+
+    /// Regex for the inputs of operations that belong to the first layer
+    #[arg(long, value_name = "REGEX", default_value = DEFAULT_INPUTS_REGEX,
+          value_parser = parse_regex)]
+    pub inputs_regex_layer_0: Regex,
+
+    /// Order of the layers: that of their first step, or by name with numbers
+    /// compared as numbers
+    #[arg(long, value_name = "ORDER", default_value = "steps")]
+    pub layer_order: LayerOrder,
+
+    /// Where operations without a layer are assigned to, in the full memory model: each to
+    /// In, to Out or to the layers that it belongs to, all to one place before the
+    /// layers (None), or nowhere
+    #[arg(long, value_name = "PLACE", default_value = "assign")]
+    pub layerless: Layerless,
+
+    /// On which IPU Out runs, what comes after the layers (head and loss): by
+    /// default (auto) the last, but the first where it shares a weight with In,
+    /// what comes before them
+    #[arg(long, value_name = "IPU", default_value = "auto")]
+    pub out_on: OutOn,
+
+    /// Let the layers that share this weight be on several IPUs, each with a
+    /// weight of its own; all for every weight. Shows what untying it in the
+    /// model would bring: as it is, no framework runs such a split. May be given
+    /// several times
+    #[arg(long, value_name = "WEIGHT")]
+    pub untie: Vec<String>,
+
+    /// Take DEBUG also where it is damaged or belongs to another compilation than the
+    /// profile; then messages and reports warn of that
+    #[arg(long)]
+    pub trust_debug_info: bool,
+}
+
+impl Layers {
+    /// Where operations without a layer are assigned to.
+    pub fn placement(&self) -> PlacementOptions {
+        PlacementOptions {
+            layerless: self.layerless,
+            out_on: self.out_on,
+            untie: match self.untie.as_slice() {
+                [] => Untied::Nothing,
+                names if names.iter().any(|name| name == "all") => Untied::All,
+                names => Untied::Weights(names.to_vec()),
+            },
+        }
+    }
+
+    /// Is the layer regex to be found?
+    pub fn finds_regex(&self) -> bool {
+        matches!(self.layer_name_regex, OrAuto::Auto)
+    }
+
+    /// How layers are to be found, with the regex that was given or the default in
+    /// place of `auto`.
+    pub fn options(&self) -> LayerOptions {
+        let given = self.layer_name_regex.clone().given();
+        LayerOptions {
+            layer_regex: given.unwrap_or_else(|| LayerOptions::default().layer_regex),
+            inputs_regex: self.inputs_regex_layer_0.clone(),
+            order: self.layer_order,
+        }
+    }
+}
+
+/// `auto` or a regex.
+fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
+    if value == "auto" {
+        return Ok(OrAuto::Auto);
+    }
+    parse_regex(value).map(OrAuto::Given)
+}
+
+/// A regex, or the error that shows where it went wrong.
+fn parse_regex(pattern: &str) -> Result<Regex, BadValue> {
+    Regex::new(pattern).map_err(|error| {
+        // Only the message itself is to begin like an error.
+        let error = error.to_string().replace("\nerror: ", "\n");
+        BadValue::new(format!(
+            "popliner cannot read it; write it in the dialect of https://docs.rs/regex, without \
+             look-around and backreferences:\n{error}"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regexes_of_another_dialect_are_refused_by_name() {
+        let error = |pattern| parse_regex(pattern).unwrap_err().to_string();
+        assert!(
+            error(r"layer(?=\d)").contains("look-around"),
+            "{}",
+            error(r"a(?=b)")
+        );
+        assert!(error(r"(a)\1").contains("backreferences are not supported"));
+        assert!(error("layer(").contains("unclosed group"));
+    }
+}

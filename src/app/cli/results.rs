@@ -1,0 +1,223 @@
+//! The options that say what is requested.
+
+use super::effects::{OF_SPLITS, SPLITS};
+use super::{LayerNames, LayersPerIpu, Tiles};
+use crate::report::Format;
+use crate::report::emit::{Form, ModuleName, ModuleTemplate};
+use clap::Args;
+use std::path::PathBuf;
+
+/// What a compilation is not judged by, beside splits and what acts on them alone.
+const FIT_KNOWS_NO: &[&str] = &[
+    "operation_breakdown",
+    "layer_breakdown",
+    "memory_totals",
+    "memory_affinity",
+    "interlayer_communication",
+    "diagnose",
+    "list_layers",
+    "save_to_file",
+    "load_from_file",
+    "memory_model",
+    "out_on",
+    "layerless",
+    "objective",
+];
+
+/// The answers.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Results")]
+pub struct Results {
+    /// Print the whole configurations that fit on up to --num-ipus IPUs: how many IPUs,
+    /// which schedule, what to recompute and where to split, so that none fits with fewer
+    /// IPUs, a shorter step and less memory. The recommended one comes first, each with the
+    /// command that gives it alone; the exit code says whether any fits
+    #[arg(long)]
+    pub plan: bool,
+
+    /// Find the best split points and print one JSON object for each stage; the
+    /// exit code says whether the model fits
+    #[arg(long)]
+    pub solve: bool,
+
+    /// Find the best split points, as --solve does, and print them as
+    /// configuration: layers_per_ipu (YAML), lines for PopTorch, PopART or Keras
+    /// (Python), or pipeline_splits (YAML). May be given several times
+    #[arg(long, value_name = "FORM")]
+    pub emit: Vec<Form>,
+
+    /// Print a row for each number of IPUs up to --num-ipus: does the model fit,
+    /// and what does its best split need
+    #[arg(long)]
+    pub sweep: bool,
+
+    /// Say on standard error for each stage what takes its memory, and for each
+    /// cut what moving a layer over it would do
+    #[arg(long)]
+    pub explain: bool,
+
+    /// Judge this split beside the best one: the last layer of each stage but
+    /// the final one, such as In,9,16. A comma in a name is written '\,'
+    #[arg(long, value_name = "LAYERS")]
+    pub check_splits: Option<LayerNames>,
+
+    /// Judge the split with these numbers of layers on the IPUs, such as
+    /// 3,7,7,7, beside the best one. 0 first is an IPU with In alone, 0 last
+    /// one with Out alone
+    #[arg(long, value_name = "COUNTS", conflicts_with = "check_splits")]
+    pub layers_per_ipu: Option<LayersPerIpu>,
+
+    /// Judge a profile as it was compiled, for any number of IPUs: for each IPU its
+    /// fullest tile, the tiles over the limit, and what they hold. The exit code says whether
+    /// all fit. DEBUG is only used to tell which layers an IPU has
+    #[arg(long, conflicts_with_all = [SPLITS, OF_SPLITS, FIT_KNOWS_NO].concat())]
+    pub fit: bool,
+
+    /// How results are written
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub format: Format,
+
+    /// Show what can be shown of a profile that contradicts itself, such as one
+    /// without some of its rows. There is no verdict on it: the exit code is 3
+    #[arg(long)]
+    pub allow_incomplete: bool,
+}
+
+impl Results {
+    /// The forms in which the split is to be printed, each once.
+    pub fn forms(&self) -> Vec<Form> {
+        let mut forms = Form::ALL.to_vec();
+        forms.retain(|form| self.emit.contains(form));
+        forms
+    }
+
+    /// Does the exit code say whether the model fits? With `--compare` alone
+    /// it says whether it still does.
+    pub fn wants_verdict(&self) -> bool {
+        self.solve || !self.emit.is_empty() || self.is_given()
+    }
+
+    /// Is a split given, to be judged?
+    pub fn is_given(&self) -> bool {
+        self.check_splits.is_some() || self.layers_per_ipu.is_some()
+    }
+}
+
+/// What the model's code calls its modules.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Names for --emit")]
+pub struct Modules {
+    /// What the model's code calls the module of a layer, with {} for the layer,
+    /// such as 'model.bert.encoder.layer[{}]'; --emit pipeline-splits
+    /// needs it, poptorch has placeholders without it, and keras can use it
+    #[arg(long, value_name = "TEMPLATE")]
+    pub module: Option<ModuleTemplate>,
+
+    /// What the model's code calls the first module that runs before the layers,
+    /// such as model.bert.embeddings: where a stage begins with In, --emit begins
+    /// a block there
+    #[arg(long, value_name = "NAME")]
+    pub module_in: Option<ModuleName>,
+
+    /// What the model's code calls the first module that runs after the layers, such as
+    /// model.cls: where a stage begins with Out, or Out runs on the first IPU,
+    /// --emit begins a block there
+    #[arg(long, value_name = "NAME")]
+    pub module_out: Option<ModuleName>,
+}
+
+/// Files to write, and an earlier one to compare with.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Exports")]
+pub struct Exports {
+    /// Write the report as one page for the browser, with charts; it needs no
+    /// network
+    #[arg(long, value_name = "FILE")]
+    pub export_html: Option<PathBuf>,
+
+    /// Compare with an earlier report, which --export-json wrote with --solve:
+    /// print the verdicts, stages, and layers that changed, and exit with 1 if
+    /// the model fitted and no longer does
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<PathBuf>,
+
+    /// Write the whole report as JSON, for programs; its schema is
+    /// schema/report-v2.schema.json. '-' is standard output
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+
+    /// Write a summary in Markdown, for a pull request or an issue
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+
+    /// Write a table of the stages, with the bytes over each cut, and one of the
+    /// layers, for a spreadsheet
+    #[arg(long, value_name = "FILE")]
+    pub export_csv: Option<PathBuf>,
+
+    /// Write the integer program of the objective in the LP format of CPLEX,
+    /// for another solver; what it finds should be the same number. '-' is
+    /// standard output
+    #[arg(long, value_name = "FILE")]
+    pub export_lp: Option<PathBuf>,
+}
+
+/// A prediction held against what was compiled.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Compiled pipelines")]
+pub struct Compiled {
+    /// Compare the compilation of --fit, stage by stage, with the report that --export-json
+    /// wrote when the split was predicted
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
+
+    /// Write what each IPU needed beyond what was predicted, for --calibration
+    #[arg(long, value_name = "FILE")]
+    pub calibrate: Option<PathBuf>,
+
+    /// Add to predictions what --calibrate found, in place of --reserve: the split
+    /// that was compiled is then predicted as it was recorded. For other splits it is
+    /// an estimate, by whether an IPU is the first, the last or between
+    #[arg(long, value_name = "FILE", conflicts_with = "reserve")]
+    pub calibration: Option<PathBuf>,
+}
+
+/// What is in the model and its recording.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Tables of the model")]
+pub struct ModelTables {
+    /// Print a row for each operation: its layer, why, its name, the bytes that
+    /// it needs, summed over tiles, the places that it is assigned to by which rule, and
+    /// its pass (forward, backward, update, or both)
+    #[arg(long)]
+    pub operation_breakdown: bool,
+
+    /// Print a row for each layer with the bytes that it needs, summed over
+    /// tiles; first In, what runs before the layers, and last Out, what runs after
+    /// them (None in the classic memory model). MB are 1,000,000 bytes
+    #[arg(long)]
+    pub layer_breakdown: bool,
+
+    /// Print the bytes of the whole model as one stage, and what the compiler
+    /// recorded for the 10 fullest tiles
+    #[arg(long)]
+    pub memory_totals: bool,
+
+    /// Tiles for --memory-totals in place of the fullest, such as 0,7,16-19
+    #[arg(long, value_name = "LIST")]
+    pub tiles: Option<Tiles>,
+
+    /// Print a matrix, layer by layer: bytes of the variables that both use
+    #[arg(long)]
+    pub memory_affinity: bool,
+
+    /// Print a matrix: bytes of the variables made in the row's layer and
+    /// used up in the column's
+    #[arg(long)]
+    pub interlayer_communication: bool,
+
+    /// Compare what the operations explain with what the compiler recorded:
+    /// programs, code, and the tile and step with the most memory
+    #[arg(long)]
+    pub diagnose: bool,
+}
