@@ -194,12 +194,13 @@ impl SearchResult {
             Vec::new()
         };
         let plain = alternatives::without_recomputation(memory)?;
-        let (of_stages, without_recomputation) = match &plain {
-            Some(plain) => memory.split_beside(plain, &stages),
-            None => (memory.split(&stages), None),
+        let highest = |plain: &MemoryModel<'_>| {
+            let stages = plain.split(&stages).into_iter();
+            stages.map(|stage| stage.max_tile_bytes()).max()
         };
         let mut result = Self {
-            memory: of_stages,
+            memory: memory.split(&stages),
+            without_recomputation: plain.as_ref().and_then(highest),
             stages,
             fewest_ipus: None,
             over_limit: over_limit
@@ -212,7 +213,6 @@ impl SearchResult {
             broken,
             sweep: None,
             too_large: Vec::new(),
-            without_recomputation,
             plan: None,
             alternatives: Vec::new(),
         };

@@ -3,7 +3,7 @@
 use crate::memory::lanes::{self, Bytes};
 use std::cmp::Ordering;
 
-/// The live bytes of some sums at one step, and the most so far, by lane.
+/// The live bytes of some stages at one step, and the most so far, by lane.
 #[derive(Debug)]
 pub(super) struct LiveSums<B, const N: usize> {
     /// By sum, without what every stage has.

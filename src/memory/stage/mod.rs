@@ -12,8 +12,8 @@ pub use parts::Parts;
 use super::pipeline::{PHASES, PlacedStage};
 use super::{MemoryModel, Rules};
 use crate::model::EVERYWHERE;
-use peaks::StagePeak;
-use plan::{Second, StagesToCompute, Wanted};
+use peaks::{PhasePeak, StagePeak};
+use plan::{StagesToCompute, Wanted};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -98,10 +98,6 @@ impl StageMemory {
 struct StageOnTile {
     parts: Parts,
     step: u32,
-    /// All bytes if the pipeline restores late what it stashed.
-    late: u64,
-    /// All bytes in the other pipeline.
-    beside: u64,
     update: Option<UpdateOnTile>,
 }
 
@@ -123,24 +119,6 @@ impl MemoryModel<'_> {
         self.compute(&PlacedStage::of_split(stages), Wanted::All)
     }
 
-    /// The same, with the bytes on the fullest tile of any stage if the pipeline were
-    /// that of `other`, which is the same model beside that. Both take one pass over
-    /// the variables.
-    pub fn split_beside(
-        &self,
-        other: &MemoryModel<'_>,
-        stages: &[Range<usize>],
-    ) -> (Vec<StageMemory>, Option<u64>) {
-        let placed = PlacedStage::of_split(stages);
-        let computed = self.compute_beside(Some(other), &placed, Wanted::All);
-        let peaks = computed.iter().filter_map(|&(_, peak)| peak);
-        let highest = peaks.max();
-        (
-            computed.into_iter().map(|(memory, _)| memory).collect(),
-            highest,
-        )
-    }
-
     /// The memory of each of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         self.compute(stages, Wanted::All)
@@ -155,25 +133,36 @@ impl MemoryModel<'_> {
     }
 
     fn compute(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
-        let computed = self.compute_beside(None, stages, wanted).into_iter();
-        computed.map(|(memory, _)| memory).collect()
-    }
-
-    /// Each stage, with the bytes on its fullest tile in the pipeline of `other`.
-    fn compute_beside(
-        &self,
-        other: Option<&MemoryModel<'_>>,
-        stages: &[PlacedStage],
-        wanted: Wanted,
-    ) -> Vec<(StageMemory, Option<u64>)> {
         let tiles = self.model.target.num_tiles as usize;
         let flows = self.flows.as_ref().map_or(0, |flows| flows.len());
         let of_stage = (tiles * size_of::<StagePeak>()).max(flows * size_of::<u64>());
         let at_once = (AT_ONCE / of_stage.max(1)).max(1);
         let parts = stages.chunks(at_once);
-        parts
-            .flat_map(|part| self.compute_at_once(other, part, wanted))
-            .collect()
+        let mut computed: Vec<_> = parts
+            .flat_map(|part| self.compute_at_once(part, wanted))
+            .collect();
+        if wanted == Wanted::All {
+            self.add_late_restores(stages, &mut computed);
+        }
+        computed
+    }
+
+    /// Computes once more the stages that keep copies of activations, as if they restored
+    /// them late.
+    fn add_late_restores(&self, stages: &[PlacedStage], computed: &mut [StageMemory]) {
+        let (keeping, computed): (Vec<_>, Vec<_>) = stages
+            .iter()
+            .zip(computed)
+            .filter(|(stage, _)| self.keeps_activations(stage))
+            .map(|(stage, computed)| (stage.clone(), computed))
+            .unzip();
+        if keeping.is_empty() {
+            return;
+        }
+        let late = self.compute(&keeping, Wanted::LateRestores);
+        for (computed, late) in computed.into_iter().zip(late) {
+            computed.late_restores = Some(late.max_tile_bytes());
+        }
     }
 
     /// What was learnt of a stage, in bytes on each tile.
@@ -182,13 +171,8 @@ impl MemoryModel<'_> {
         learnt.map_or(0, |learnt| learnt.bytes(stage))
     }
 
-    fn compute_at_once(
-        &self,
-        other: Option<&MemoryModel<'_>>,
-        stages: &[PlacedStage],
-        wanted: Wanted,
-    ) -> Vec<(StageMemory, Option<u64>)> {
-        let plan = StagesToCompute::new(self, other, stages, wanted);
+    fn compute_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
+        let plan = StagesToCompute::new(self, stages, wanted);
         let peaks = self.peaks_by_tile(&plan);
         let numbers = (0..stages.len()).into_par_iter();
         numbers
@@ -196,46 +180,35 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// One of the stages, from its peaks by tile; and its bytes on its fullest tile in
-    /// the other pipeline.
+    /// One of the stages, from its peaks by tile.
     fn stage_memory(
         &self,
         stage: usize,
         plan: &StagesToCompute<'_>,
         peaks: &[Vec<StagePeak>],
-    ) -> (StageMemory, Option<u64>) {
+    ) -> StageMemory {
         let placed = &plan.stages[stage];
         let mut tiles = self.code_of(&placed.positions, plan.with_overhead);
         let mut steps = Vec::with_capacity(tiles.len());
         let mut updates = Vec::new();
-        let (mut late, mut beside) = (0, 0);
         for (tile, (parts, peaks)) in tiles.iter_mut().zip(peaks).enumerate() {
-            let peak = &peaks[stage];
-            let on_tile = self.on_tile((tile, *parts), peak, plan);
-            late = late.max(on_tile.late);
-            beside = beside.max(on_tile.beside);
+            let on_tile = self.on_tile((tile, *parts), &peaks[stage], plan);
             updates.extend(on_tile.update);
             steps.push(plan.has_steps(stage).then_some(on_tile.step));
             *parts = on_tile.parts;
         }
-        let has_late = plan.second == Second::Late && self.keeps_activations(placed);
-        let learnt = match plan.wanted {
-            Wanted::All => self.learnt_of(placed),
-            Wanted::Layers => 0,
-        };
         let waiting = |peaks: &Vec<StagePeak>| peaks[stage].additions.waiting;
-        let with_learnt = |(other, _): &(&MemoryModel<'_>, _)| {
-            beside.saturating_add_signed(other.learnt_of(placed))
-        };
-        let memory = StageMemory {
-            late_restores: has_late.then(|| late.saturating_add_signed(learnt)),
-            learnt,
+        StageMemory {
+            late_restores: None,
+            learnt: match plan.wanted {
+                Wanted::All | Wanted::LateRestores => self.learnt_of(placed),
+                Wanted::Layers => 0,
+            },
             tiles,
             updates,
             peak_steps: steps,
             waiting: peaks.iter().map(waiting).collect(),
-        };
-        (memory, plan.other.as_ref().map(with_learnt))
+        }
     }
 
     /// A tile whose code this is, with what its peaks add.
@@ -252,8 +225,7 @@ impl MemoryModel<'_> {
         let taken = update.updating.taken;
         let live = (update.variables, update.overhead);
         let gaps = self.gaps_on(tile, code.total() + live.0 + live.1, plan);
-        let layers = of_layers(code, live, gaps, plan);
-        let mut parts = layers;
+        let mut parts = of_layers(code, live, gaps, plan);
         parts.add(&Parts::of_additions(&peak.additions.in_update(taken), 0));
         let bytes = parts.total();
         found.update = Some(UpdateOnTile {
@@ -263,8 +235,6 @@ impl MemoryModel<'_> {
             taken,
             update: update.updating.update.map(|own| own.0),
         });
-        found.late = found.late.max(bytes);
-        found.beside = found.beside.max(layers.total() + taken + update.beside);
         if bytes > found.parts.total() {
             found.parts = parts;
             found.step = update.updating.update.map_or(found.step, |own| own.1);
@@ -279,33 +249,20 @@ impl MemoryModel<'_> {
         peak: &StagePeak,
         plan: &StagesToCompute<'_>,
     ) -> StageOnTile {
-        let (most, most_second) = peak.most();
-        let gaps = |live: u64| self.gaps_on(tile, code.total() + live, plan);
-        let mut found: Option<StageOnTile> = None;
-        let (mut late, mut beside) = (0, 0);
-        for (phase, own) in peak.phases.iter().enumerate().filter(|own| plan.has(own.0)) {
-            let layers = of_layers(code, (own.variables, own.overhead), gaps(most), plan);
-            let mut parts = layers;
+        let gaps = self.gaps_on(tile, code.total() + peak.most_live(), plan);
+        let phases = peak.phases.iter().enumerate();
+        let in_phase = |(phase, own): (usize, &PhasePeak)| {
+            let mut parts = of_layers(code, (own.variables, own.overhead), gaps, plan);
             parts.add(&Parts::of_additions(&peak.additions, phase));
-            late = late.max(parts.total() - own.live() + own.second);
-            let layers = match plan.second {
-                Second::Other => code.total() + own.second + gaps(most_second),
-                Second::None | Second::Late => layers.total(),
-            };
-            beside = beside.max(layers + peak.beside[phase]);
-            if found.is_none_or(|found| parts.total() > found.parts.total()) {
-                found = Some(StageOnTile {
-                    parts,
-                    step: own.step,
-                    ..StageOnTile::default()
-                });
+            StageOnTile {
+                parts,
+                step: own.step,
+                update: None,
             }
-        }
-        StageOnTile {
-            late,
-            beside,
-            ..found.unwrap_or_default()
-        }
+        };
+        let phases = phases.filter(|(phase, _)| plan.has(*phase)).map(in_phase);
+        let highest = phases.rev().max_by_key(|found| found.parts.total());
+        highest.unwrap_or_default()
     }
 
     /// Gaps on a tile with these bytes, which are those of the one-IPU compilation.

@@ -2,8 +2,8 @@
 //! and all stages together, step by step.
 
 use super::LiveChanges;
-use super::live_sums::{Highest, LiveSums};
-use super::plan::{Second, StageRow, StagesToCompute, Wanted};
+use super::live_sums::LiveSums;
+use super::plan::{StageRow, StagesToCompute, Wanted};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{Bytes, LANES, add_up};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
@@ -19,10 +19,6 @@ pub(super) struct StagePeak {
     pub(super) phases: [PhasePeak; PHASES],
     /// What the pipeline adds.
     pub(super) additions: Additions,
-    /// By phase: all that the other pipeline adds.
-    pub(super) beside: [u64; PHASES],
-    /// What of that is there in the update too.
-    pub(super) beside_in_update: u64,
     /// The update, if it is a phase of its own.
     pub(super) update: Option<UpdatePeak>,
 }
@@ -35,8 +31,6 @@ pub(super) struct PhasePeak {
     /// Bytes of variables that every stage has.
     pub(super) overhead: u64,
     pub(super) step: u32,
-    /// Bytes of both when variables count in the second way; else the same.
-    pub(super) second: u64,
 }
 
 impl PhasePeak {
@@ -47,10 +41,9 @@ impl PhasePeak {
 }
 
 impl StagePeak {
-    /// The most that is live in any phase, and in the second way.
-    pub(super) fn most(&self) -> (u64, u64) {
-        let all = self.phases.iter().map(|own| (own.live(), own.second));
-        all.fold((0, 0), |most, own| (most.0.max(own.0), most.1.max(own.1)))
+    /// The maximum that is live in any phase.
+    pub(super) fn most_live(&self) -> u64 {
+        self.phases.iter().map(PhasePeak::live).max().unwrap_or(0)
     }
 }
 
@@ -62,8 +55,6 @@ pub(super) struct UpdatePeak {
     /// The same of those that every stage has.
     pub(super) overhead: u64,
     pub(super) updating: Updating,
-    /// All that the other pipeline adds in it.
-    pub(super) beside: u64,
 }
 
 type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<i64, 1>>;
@@ -76,9 +67,9 @@ struct StageScratch<B, const N: usize> {
     /// By entry of these.
     live: LiveRanges,
     changes: LiveChanges,
-    /// By stage, and then once more in the second way.
+    /// By stage.
     sums: LiveSums<B, N>,
-    /// The same: bytes live on every step, without what every stage has.
+    /// By stage: bytes live on every step, without what every stage has.
     always: Vec<[u64; N]>,
     /// Those of what every stage has.
     always_common: [u64; N],
@@ -190,7 +181,7 @@ impl MemoryModel<'_> {
         changes.load(plan.steps, live);
     }
 
-    /// Adds what the pipelines add to each stage.
+    /// Adds what the pipeline adds to each stage.
     fn add_pipeline<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToCompute<'_>,
@@ -207,17 +198,6 @@ impl MemoryModel<'_> {
                 peaks[number].additions = own;
             }
         }
-        let Some((other, of_stage)) = &plan.other else {
-            return;
-        };
-        let Some(flows) = &other.flows else { return };
-        for (number, stage) in of_stage.iter().enumerate() {
-            let additions = flows.additions(other, stage, &scratch.flows);
-            for (peaks, own) in peaks.iter_mut().zip(additions) {
-                peaks[number].beside = own.beside_least().map(|bytes| bytes + own.accumulators);
-                peaks[number].beside_in_update = own.stash + own.accumulators;
-            }
-        }
     }
 }
 
@@ -229,7 +209,11 @@ impl MemoryModel<'_> {
         scratch: &mut StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
-        let Some(phase) = self.update.as_ref().filter(|_| plan.wanted == Wanted::All) else {
+        let Some(phase) = self
+            .update
+            .as_ref()
+            .filter(|_| plan.wanted != Wanted::Layers)
+        else {
             return;
         };
         scratch.updates.load(self, phase, &scratch.uses);
@@ -239,13 +223,10 @@ impl MemoryModel<'_> {
                 let own = &mut peaks[number];
                 own.additions.state += updating.shares;
                 own.additions.accumulators += updating.loaded;
-                let always = updating.shares + updating.loaded;
-                own.beside = own.beside.map(|bytes| bytes + always);
                 own.update = self.update_apart().map(|_| UpdatePeak {
                     variables: scratch.always[number][lane] + updating.holes,
                     overhead: scratch.always_common[lane] + updating.common_holes,
                     updating,
-                    beside: own.beside_in_update + always,
                 });
             }
         }
@@ -264,12 +245,12 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
             ..
         } = self;
         always.clear();
-        always.resize(plan.sums(), [0; N]);
+        always.resize(plan.stages.len(), [0; N]);
         *always_common = [0; N];
         let numbered = rows.iter().enumerate();
         for (_, row) in numbered.filter(|&(number, _)| live.of(number).is_none()) {
             let bytes = uses.bytes(row.of_use as usize).map(u64::from);
-            plan.each_sum(row, |sum| match sum {
+            plan.each_stage(row, |sum| match sum {
                 None => add_up(always_common, &bytes),
                 Some(sum) => add_up(&mut always[sum], &bytes),
             });
@@ -298,13 +279,13 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
             for &row in changes.ends(step) {
                 let row = &rows[row as usize];
                 let bytes = uses.bytes(row.of_use as usize).map(B::change);
-                plan.each_sum(row, |sum| sums.end(sum, &bytes));
+                plan.each_stage(row, |stage| sums.end(stage, &bytes));
             }
             let mut is_common = begins_phase;
             for &row in changes.begins(step) {
                 let row = &rows[row as usize];
                 let bytes = uses.bytes(row.of_use as usize).map(B::change);
-                plan.each_sum(row, |sum| {
+                plan.each_stage(row, |sum| {
                     sums.begin(sum, &bytes);
                     match sum {
                         None => is_common = true,
@@ -320,7 +301,7 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
                 starting = rest;
             }
             if is_common {
-                let all = (0..plan.sums()).filter(|&sum| plan.is_looked_at(sum, step));
+                let all = (0..plan.stages.len()).filter(|&sum| plan.is_looked_at(sum, step));
                 all.for_each(|sum| sums.look(sum, step));
             }
         }
@@ -331,24 +312,18 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         if !plan.has_steps(stage) {
             return;
         }
-        let second = (plan.second != Second::None).then(|| plan.stages.len() + stage);
         for phase in 0..PHASES {
             let Some(highest) = self.sums.highest(phase, stage) else {
                 continue;
             };
-            let second = second.and_then(|sum| Some((sum, self.sums.highest(phase, sum)?)));
             for (lane, peaks) in peaks.iter_mut().enumerate() {
                 let common = highest.common[lane].sum();
                 let variables = highest.bytes[lane].sum() - common + self.always[stage][lane];
                 let overhead = common + self.always_common[lane];
-                let in_second = |(sum, highest): (usize, &Highest<B, N>)| {
-                    highest.bytes[lane].sum() + self.always[sum][lane] + self.always_common[lane]
-                };
                 peaks[stage].phases[phase] = PhasePeak {
                     variables,
                     overhead,
                     step: highest.step[lane],
-                    second: second.map_or(variables + overhead, in_second),
                 };
             }
         }

@@ -13,17 +13,8 @@ pub(super) enum Wanted {
     All,
     /// Layers, without what every stage has.
     Layers,
-}
-
-/// In which other way variables count in the same pass.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Second {
-    /// In none.
-    None,
-    /// As if stages restored late what they keep.
-    Late,
-    /// As in the other pipeline, which makes other variables again.
-    Other,
+    /// Everything, if stages restored late what they keep.
+    LateRestores,
 }
 
 /// Which stages are computed, and how.
@@ -36,16 +27,13 @@ pub(super) struct StagesToCompute<'a> {
     pub(super) steps: u32,
     /// The steps of each phase.
     pub(super) phases: [Range<u32>; PHASES],
-    /// By sum of variables: the steps that count; none where a stage has none.
+    /// By stage: the steps that count, none where it has none.
     windows: Vec<Range<u32>>,
-    /// The first step of each sum that has one, with the sum, by step.
+    /// The first step of each stage that has one, with the stage, by step.
     pub(super) starts: Vec<(u32, usize)>,
     pub(super) with_overhead: bool,
     /// By stage; empty where a pipeline adds nothing.
     pub(super) flows: Vec<StageFlows>,
-    pub(super) second: Second,
-    /// The other pipeline, with the same.
-    pub(super) other: Option<(&'a MemoryModel<'a>, Vec<StageFlows>)>,
 }
 
 /// How the variables of one use count, at some steps.
@@ -54,50 +42,34 @@ pub(super) struct StageRow {
     /// The row of the use.
     pub(super) of_use: u32,
     counted: PlaceSet,
-    /// Do stages count them that have their places?
-    counts: bool,
-    /// The same in the second way, but for what a stage keeps.
-    second: bool,
-    /// The flow of which a stage that restores late what it keeps has nothing in the
-    /// second way, if it keeps that.
+    /// The flow of which a stage that restores late what it keeps has nothing, if it keeps
+    /// that.
     kept_late: Option<u32>,
 }
 
 impl<'a> StagesToCompute<'a> {
-    pub(super) fn new(
-        memory: &MemoryModel<'_>,
-        other: Option<&'a MemoryModel<'a>>,
-        stages: &'a [PlacedStage],
-        wanted: Wanted,
-    ) -> Self {
+    pub(super) fn new(memory: &MemoryModel<'_>, stages: &'a [PlacedStage], wanted: Wanted) -> Self {
         let ranges: Vec<_> = stages.iter().map(|own| own.positions.clone()).collect();
         let window = |own: &Range<usize>| {
             let window = memory.window(own.clone());
             window.map_or(0..0, |(first, last)| first..last + 1)
         };
-        let second = memory.second(other, stages, wanted);
-        let ways = if second == Second::None { 1 } else { 2 };
-        let windows = vec![ranges.iter().map(window).collect::<Vec<_>>(); ways].concat();
-        let sums = windows.iter().enumerate();
-        let sums = sums.filter(|(_, window)| !window.is_empty());
-        let mut starts: Vec<_> = sums.map(|(sum, window)| (window.start, sum)).collect();
+        let windows: Vec<_> = ranges.iter().map(window).collect();
+        let numbered = windows.iter().enumerate();
+        let numbered = numbered.filter(|(_, window)| !window.is_empty());
+        let starts = numbered.map(|(stage, window)| (window.start, stage));
+        let mut starts: Vec<_> = starts.collect();
         starts.sort_unstable();
         Self {
             stages,
             wanted,
-            // That which runs layers again knows the sets of the other.
-            stages_of: match other.filter(|other| other.recomputes_layers()) {
-                Some(other) => other.stages_of_sets(&ranges),
-                None => memory.stages_of_sets(&ranges),
-            },
+            stages_of: memory.stages_of_sets(&ranges),
             steps: memory.model.steps(),
             phases: memory.phases(),
             windows,
             starts,
             flows: memory.stage_flows(stages, wanted),
-            second,
-            other: other.map(|other| (other, other.stage_flows(stages, wanted))),
-            with_overhead: wanted == Wanted::All && memory.rules == Rules::Full,
+            with_overhead: wanted != Wanted::Layers && memory.rules == Rules::Full,
         }
     }
 
@@ -111,92 +83,60 @@ impl<'a> StagesToCompute<'a> {
         !self.phases[phase].is_empty() || (phase == 0 && self.steps == 0)
     }
 
-    /// How many sums of variables there are: of each stage, and once more where they
-    /// count in another way.
-    pub(super) fn sums(&self) -> usize {
-        self.windows.len()
-    }
-
-    /// By sum: the first step that counts.
+    /// By stage: the first step that counts.
     pub(super) fn firsts(&self) -> impl Iterator<Item = u32> {
         self.windows.iter().map(|window| window.start)
     }
 
-    /// Does a step count for a sum?
-    pub(super) fn is_looked_at(&self, sum: usize, step: u32) -> bool {
-        self.windows[sum].contains(&step)
+    /// Does a step count for a stage?
+    pub(super) fn is_looked_at(&self, stage: usize, step: u32) -> bool {
+        self.windows[stage].contains(&step)
     }
 
-    /// Calls `visit` with each sum that has the variables, and with `None` if every stage
+    /// Calls `visit` with each stage that has the variables, and with `None` if every stage
     /// has them.
     #[inline]
-    pub(super) fn each_sum(&self, row: &StageRow, mut visit: impl FnMut(Option<usize>)) {
-        if self.with_overhead && row.counted == EVERYWHERE && row.counts {
+    pub(super) fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(Option<usize>)) {
+        if self.with_overhead && row.counted == EVERYWHERE {
             visit(None);
         }
         for &stage in &self.stages_of[row.counted.index()] {
             let stage = stage as usize;
-            if row.counts {
+            let is_late = row
+                .kept_late
+                .is_some_and(|flow| self.flows[stage].keeps(flow));
+            if !is_late {
                 visit(Some(stage));
-            }
-            if row.second
-                && !row
-                    .kept_late
-                    .is_some_and(|flow| self.flows[stage].keeps(flow))
-            {
-                visit(Some(self.stages.len() + stage));
             }
         }
     }
 
-    /// Calls `visit` with how the variables of a use count, and when they are live. More
-    /// than once where they are live at other steps in some stages, or in the other
-    /// pipeline.
+    /// Calls `visit` with how the variables of a use count, and when they are live: twice
+    /// where they are live at other steps in some stages.
     pub(super) fn each_row<'b>(
-        &'b self,
+        &self,
         memory: &'b MemoryModel<'_>,
         (of_use, number): (u32, u32),
         mut visit: impl FnMut(StageRow, Option<&'b [(u32, u32)]>),
     ) {
-        // A layer by itself has its state.
-        if self.wanted == Wanted::All && memory.is_away(number) {
+        // A layer by itself has its state, and all that it keeps.
+        if self.wanted != Wanted::Layers && memory.is_away(number) {
             return;
         }
         let flows = memory.flows.as_ref();
-        let late = flows.filter(|_| self.second == Second::Late);
+        let late = flows.filter(|_| self.wanted == Wanted::LateRestores);
         let row = StageRow {
             of_use,
             counted: memory.uses.known(number).counted,
-            counts: true,
-            second: self.second != Second::None,
             kept_late: late.and_then(|flows| flows.of(number)),
         };
-        let other = self.other.as_ref().filter(|_| row.second);
-        // A layer by itself has all that it keeps.
-        let own = memory.again(number).filter(|_| self.with_overhead);
-        let other = other.and_then(|(other, _)| other.again(number));
-        let as_recorded = StageRow {
-            counts: own.is_none(),
-            second: row.second && other.is_none(),
-            ..row
+        let Some(again) = memory.again(number).filter(|_| self.with_overhead) else {
+            return visit(row, memory.live_ranges(number));
         };
-        if as_recorded.counts || as_recorded.second {
-            visit(as_recorded, memory.live_ranges(number));
-        }
-        for (again, counts) in [(own, true), (other, false)] {
-            let Some(again) = again else { continue };
-            let (places, more) = &again.more;
-            for (counted, live) in [(row.counted, &again.always), (*places, more)] {
-                let second = row.second && !counts;
-                let row = StageRow {
-                    counted,
-                    counts,
-                    second,
-                    ..row
-                };
-                visit(row, Some(live));
-            }
-        }
+        let (places, more) = &again.more;
+        visit(row, Some(&again.always));
+        let counted = *places;
+        visit(StageRow { counted, ..row }, Some(more));
     }
 }
 
@@ -215,31 +155,12 @@ impl MemoryModel<'_> {
     /// What each stage does with each flow; empty where a pipeline adds nothing.
     fn stage_flows(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageFlows> {
         let flows = self.flows.as_ref();
-        let flows = flows.filter(|_| wanted == Wanted::All && self.rules == Rules::Full);
+        let flows = flows.filter(|_| wanted != Wanted::Layers && self.rules == Rules::Full);
         let in_stage = |flows: &Flows| {
             let stages = stages.iter().cloned();
             stages.map(|stage| flows.in_stage(stage)).collect()
         };
         flows.map_or(Vec::new(), in_stage)
-    }
-
-    /// The other way of counting variables in which stages are computed too.
-    fn second(
-        &self,
-        other: Option<&MemoryModel<'_>>,
-        stages: &[PlacedStage],
-        wanted: Wanted,
-    ) -> Second {
-        if wanted == Wanted::Layers || self.rules == Rules::Classic {
-            return Second::None;
-        }
-        if other.is_some_and(|other| other.recomputes_layers() != self.recomputes_layers()) {
-            return Second::Other;
-        }
-        if stages.iter().any(|stage| self.keeps_activations(stage)) {
-            return Second::Late;
-        }
-        Second::None
     }
 
     /// Does a stage keep copies of activations that it restores?
