@@ -82,21 +82,33 @@ pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut No
         text.push('\n');
         text += &options(pipeline, notes);
     }
-    if pipeline.training().is_none() {
-        notes.add("Training also needs gradient_accumulation_steps_per_replica in the options.");
-    }
     text
 }
 
-/// The options of the pipeline, as the stages were weighed for.
+/// The options of the pipeline that the memory of the stages was computed for.
 fn options(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
-    let Some(own) = pipeline.training() else {
+    let Some(steps) = pipeline.accumulation() else {
+        if !pipeline.is_inference() {
+            notes
+                .add("Training also needs gradient_accumulation_steps_per_replica in the options.");
+        }
         return "model.set_pipelining_options(device_mapping=device_mapping)\n".to_string();
     };
-    let least = own.schedule.least_accumulation(pipeline.forward_stages());
     let mut text = format!(
         "model.set_pipelining_options(\n    device_mapping=device_mapping,\n    \
-         gradient_accumulation_steps_per_replica={least},  # or a multiple\n"
+         gradient_accumulation_steps_per_replica={steps},  # or a multiple\n"
+    );
+    let Some(own) = pipeline.training() else {
+        return text + ")\n";
+    };
+    notes.schedule(
+        pipeline,
+        "Keras",
+        &[
+            Schedule::TfGrouped,
+            Schedule::TfInterleaved,
+            Schedule::Sequential,
+        ],
     );
     let schedule = match own.schedule {
         Schedule::TfGrouped => Some("Grouped"),
@@ -141,8 +153,8 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
     notes.add("model is the Keras model, config its IPUConfig, and ipu is tensorflow.python.ipu.");
     if own.recompute == Recompute::Layer {
         notes.add(
-            "Each layer was weighed as recomputed by itself: pass its output through \
-             ipu.ops.pipelining_ops.recomputation_checkpoint(...).",
+            "Pass the output of each layer through ipu.ops.pipelining_ops.recomputation_checkpoint\
+             (...), so that each is recomputed by itself.",
         );
     }
     text

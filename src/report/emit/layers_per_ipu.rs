@@ -49,17 +49,18 @@ pub(super) fn emit(pipeline: Pipeline<'_>, notes: &mut Notes) -> Result<String, 
     ))
 }
 
-/// Gradient accumulation and recomputation, as the stages were weighed for. The
-/// entries are those of Optimum's configurations.
+/// Gradient accumulation, recomputation, and where state is. The entries are those of Optimum's
+/// configurations.
 fn training(pipeline: Pipeline<'_>) -> String {
+    let mut text = String::new();
+    if let Some(steps) = pipeline.accumulation() {
+        text += &format!("gradient_accumulation_steps: {steps}\n");
+    }
     let Some(own) = pipeline.training() else {
-        return String::new();
+        return text;
     };
-    let least = own.schedule.least_accumulation(pipeline.forward_stages());
     let every_layer = own.recompute == Recompute::Layer;
-    let mut text = format!(
-        "gradient_accumulation_steps: {least}\nrecompute_checkpoint_every_layer: {every_layer}\n"
-    );
+    text += &format!("recompute_checkpoint_every_layer: {every_layer}\n");
     if own.state != StatePlace::OnChip {
         let is_off = own.state.is_off_chip();
         text += &format!("optimizer_state_offchip: {is_off}\n");

@@ -23,7 +23,7 @@ mod tests;
 pub use module::{ModuleName, ModuleTemplate};
 
 use super::{Report, Split, printable};
-use crate::memory;
+use crate::memory::{self, Recompute, Schedule};
 use crate::model::PseudoLayers;
 use clap::ValueEnum;
 use notes::Notes;
@@ -226,12 +226,54 @@ impl<'a> Pipeline<'a> {
         self.split.stages.len() + usize::from(self.out_returns())
     }
 
-    /// The pipeline that the stages were weighed for, if it trains the model.
+    /// The pipeline that the memory of the stages was computed for, if it trains the model.
     fn training(self) -> Option<memory::Pipeline> {
         let facts = self.report.pipeline.as_ref();
         facts
             .filter(|facts| facts.trains())
             .map(|facts| facts.pipeline())
+    }
+
+    /// The micro-batches that a training pipeline accumulates gradients over: as many as were
+    /// requested, or else the fewest that its schedule allows, that of PopART where none was
+    /// computed for. `None` for inference, and where it is not known what the model does.
+    fn accumulation(self) -> Option<u64> {
+        let facts = self.report.pipeline.as_ref();
+        let facts = facts.filter(|facts| facts.is_training)?;
+        let schedule = match facts.schedule {
+            Schedule::None => Schedule::Popart,
+            schedule => schedule,
+        };
+        let step = self.report.step.as_ref();
+        let requested = step.filter(|step| !step.micro_batches_by_default);
+        let least = schedule.least_accumulation(self.forward_stages()) as u64;
+        Some(requested.map_or(least, |step| step.micro_batches.max(least)))
+    }
+
+    /// Is the model known to be used for inference alone?
+    fn is_inference(self) -> bool {
+        let facts = self.report.pipeline.as_ref();
+        facts.is_some_and(|facts| !facts.is_training)
+    }
+
+    /// Do stages of training run one after the other?
+    fn is_sequential(self) -> bool {
+        self.training()
+            .is_some_and(|own| own.schedule == Schedule::Sequential)
+    }
+
+    /// The layers whose outputs are kept where others are recomputed: each, or in PopART without
+    /// a pipeline those that end a stage.
+    fn checkpoints(self) -> Vec<&'a str> {
+        match self.training().map(|own| (own.recompute, own.schedule)) {
+            Some((Recompute::Layer, _)) => self.layers().map(|(_, layer)| layer).collect(),
+            Some((Recompute::Stage, Schedule::Sequential)) => {
+                let ends = self.split.stages.iter().rev().skip(1).rev();
+                ends.filter_map(|stage| stage.named_layers().last())
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Does Out run on the first IPU, after the last stage was on another?

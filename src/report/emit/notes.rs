@@ -46,7 +46,7 @@ impl Notes {
                  last IPU.",
             );
         }
-        notes.weighed_for(pipeline);
+        notes.computed_for(pipeline);
         notes.add("Set the same available memory proportion on all IPUs: that of the profile.");
         notes
     }
@@ -55,28 +55,43 @@ impl Notes {
         self.lines.push(note.into());
     }
 
-    /// How many batches a pipeline needs at least, if it is one: in training what
-    /// its schedule needs, or else that of PopART.
+    /// How many batches a pipeline needs at least, if it is one, where the configuration does
+    /// not say it: `inference` and `training` are what the framework calls them.
     pub(super) fn batches(&mut self, pipeline: Pipeline<'_>, inference: &str, training: &str) {
         let stages = pipeline.forward_stages();
-        if stages > 1 {
-            let schedule = pipeline.training().map(|own| own.schedule);
-            let least = schedule
-                .unwrap_or(Schedule::Popart)
-                .least_accumulation(stages);
-            self.add(format!(
-                "The pipeline needs {inference} of at least {stages} for inference, and {training} \
-                 of at least {least} for training."
-            ));
+        if stages < 2 || pipeline.accumulation().is_some() {
+            return;
         }
+        let least = Schedule::Popart.least_accumulation(stages);
+        let both = format!(" for inference, and {training} of at least {least} for training");
+        let both = if pipeline.is_inference() { "" } else { &both };
+        self.add(format!(
+            "The pipeline needs {inference} of at least {stages}{both}."
+        ));
     }
 
-    /// Which pipeline the stages were weighed for.
-    pub(super) fn weighed_for(&mut self, pipeline: Pipeline<'_>) {
-        if let Some(own) = pipeline.training() {
+    /// Which pipeline the memory of the stages was computed for.
+    fn computed_for(&mut self, pipeline: Pipeline<'_>) {
+        let report = pipeline.report;
+        self.add(match &report.pipeline {
+            Some(facts) => {
+                let chosen = sentences::chosen(facts).capital();
+                format!("{}.", chosen.plain(Units::Bytes, report.pseudo_layers))
+            }
+            None => "Pipeline: none, since neither --memory-model classic nor --solver greedy \
+                     computes what a pipeline keeps."
+                .to_string(),
+        });
+    }
+
+    /// That a framework has no such schedule.
+    pub(super) fn schedule(&mut self, pipeline: Pipeline<'_>, framework: &str, own: &[Schedule]) {
+        let schedule = pipeline.training().map(|own| own.schedule);
+        let foreign = schedule.filter(|schedule| !own.contains(schedule));
+        if let (Some(schedule), Some(first)) = (foreign, own.first()) {
             self.add(format!(
-                "Weighed for training with schedule {} and recompute {}.",
-                own.schedule, own.recompute
+                "WARNING: {framework} has no schedule {schedule}. Compute the split with \
+                 --schedule {first}."
             ));
         }
     }

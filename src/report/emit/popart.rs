@@ -3,8 +3,9 @@
 //! hand. Pipelining on one IPU is an error there.
 
 use super::{ModuleName, Modules, Notes, Pipeline, printable};
-use crate::memory::{Recompute, Storage};
+use crate::memory::{Recompute, Schedule, Storage};
 use crate::model::PseudoLayers;
+use crate::wording::listed;
 use std::fmt::Write;
 
 pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut Notes) -> String {
@@ -15,7 +16,13 @@ pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut No
     }
     notes.add("The device needs as many IPUs as there are stages.");
     notes.batches(pipeline, "batchesPerStep", "accumulationFactor");
-    let pipelined = if stages > 1 { "True" } else { "False" };
+    notes.schedule(
+        pipeline,
+        "PopART",
+        &[Schedule::Popart, Schedule::Sequential],
+    );
+    let is_pipelined = stages > 1 && !pipeline.is_sequential();
+    let pipelined = if is_pipelined { "True" } else { "False" };
     let mut text = format!(
         "session_options = popart.SessionOptions()\n\
          session_options.virtualGraphMode = popart.VirtualGraphMode.Manual\n\
@@ -42,19 +49,23 @@ pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut No
     text
 }
 
-/// Gradient accumulation and recomputation, as the stages were weighed for.
+/// Gradient accumulation, recomputation, and where state is.
 fn training(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
+    let mut text = String::new();
+    if let Some(steps) = pipeline.accumulation() {
+        let _ = writeln!(
+            text,
+            "session_options.enableGradientAccumulation = True\n\
+             session_options.accumulationFactor = {steps}  # or more"
+        );
+    }
     let Some(own) = pipeline.training() else {
-        return String::new();
+        return text;
     };
-    let least = own.schedule.least_accumulation(pipeline.forward_stages());
-    let mut text = format!(
-        "session_options.enableGradientAccumulation = True\n\
-         session_options.accumulationFactor = {least}  # or more\n"
-    );
-    let recompute = match own.recompute {
-        Recompute::None => "NoRecompute",
-        Recompute::Stage | Recompute::Layer => "Pipeline",
+    let recompute = match (own.recompute, own.schedule) {
+        (Recompute::None, _) => "NoRecompute",
+        (_, Schedule::Sequential) => "RecomputeAll",
+        (Recompute::Stage | Recompute::Layer, _) => "Pipeline",
     };
     let _ = writeln!(
         text,
@@ -87,11 +98,14 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
             own.replicas
         );
     }
-    if own.recompute == Recompute::Layer {
-        notes.add(
-            "Each layer was weighed as recomputed by itself: pass its output through \
-             builder.checkpointOutput([...]).",
-        );
+    let checkpoints = pipeline.checkpoints();
+    if !checkpoints.is_empty() {
+        let layers: Vec<String> = checkpoints.iter().map(|own| own.to_string()).collect();
+        notes.add(format!(
+            "Pass the outputs of layers {} through builder.checkpointOutput([...]), so that \
+             recomputation begins there anew.",
+            listed(&layers)
+        ));
     }
     text
 }

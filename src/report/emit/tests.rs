@@ -146,9 +146,9 @@ fn a_module_begins_one_block() {
         &split(&[&["0"], &["1", "2"]], 2),
         &of_layers(&module),
     );
-    let expected = "poptorch.BeginBlock(model.layer[0], ipu_id=0)\n\
+    let expected = "\npoptorch.BeginBlock(model.layer[0], ipu_id=0)\n\
                     poptorch.BeginBlock(model.layer[1], ipu_id=1)\n";
-    assert_eq!(code(&text.unwrap()), expected);
+    assert!(code(&text.unwrap()).ends_with(expected));
     let twice = split(&[&["1"], &["01"]], 2);
     let error = emit(Form::Poptorch, &twice, &of_layers(&module)).unwrap_err();
     assert_eq!(error, EmitError::SameModule("model.layer[1]".into()));
@@ -186,11 +186,11 @@ fn in_and_out_alone_have_stages_of_their_own() {
     let text = written(Form::LayersPerIpu, &split, false);
     assert_eq!(code(&text), "layers_per_ipu: [0, 2, 1, 0]\n");
     let text = written(Form::Poptorch, &split, true);
-    let expected = "poptorch.BeginBlock(model.embedding, ipu_id=0)\n\
+    let expected = "\npoptorch.BeginBlock(model.embedding, ipu_id=0)\n\
                     poptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
                     poptorch.BeginBlock(model.layer[2], ipu_id=2)\n\
                     poptorch.BeginBlock(model.head, ipu_id=3)\n";
-    assert_eq!(code(&text), expected);
+    assert!(code(&text).ends_with(expected), "{text}");
     let text = written(Form::PipelineSplits, &split, true);
     let expected = "pipeline_splits: [\"model.layer[0]\", \"model.layer[2]\", \"model.head\"]\n";
     assert_eq!(code(&text), expected);
@@ -209,7 +209,7 @@ fn modules_without_a_name_have_a_placeholder() {
     let split = alone();
     let text = written(Form::Poptorch, &split, false);
     let head = "poptorch.BeginBlock(..., ipu_id=3)  # in place of ... write ";
-    assert_eq!(code(&text).lines().count(), 3, "{text}");
+    assert_eq!(code(&text).matches("BeginBlock").count(), 3, "{text}");
     assert!(code(&text).lines().last().unwrap().starts_with(head));
     let text = written(Form::PipelineSplits, &split, false);
     assert!(text.contains("# In place of <Out> write ") && text.contains(", \"<Out>\"]\n"));
@@ -240,10 +240,10 @@ fn out_returns_to_the_first_ipu() {
     assert_eq!(code(&text), "layers_per_ipu: [1, 1]\n");
     assert!(text.contains("Out (head, loss) on IPU 0: see"), "{text}");
     let text = written(Form::Poptorch, &split, true);
-    let expected = "poptorch.BeginBlock(model.embedding, ipu_id=0)\n\
+    let expected = "\npoptorch.BeginBlock(model.embedding, ipu_id=0)\n\
                     poptorch.BeginBlock(model.layer[1], ipu_id=1)\n\
                     poptorch.BeginBlock(model.head, ipu_id=0)\n";
-    assert_eq!(code(&text), expected);
+    assert!(code(&text).ends_with(expected), "{text}");
     // Three pipeline stages on two IPUs.
     assert!(text.contains("AutoStage.AutoIncrement"), "{text}");
     assert!(text.contains("at least 3 for inference"), "{text}");
@@ -275,9 +275,9 @@ fn the_classic_model_knows_no_out() {
     let text = written(Form::LayersPerIpu, &split, false);
     assert_eq!(code(&text), "layers_per_ipu: [0, 1, 1]\n");
     let text = written(Form::Poptorch, &split, false);
-    let expected = "poptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
+    let expected = "\npoptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
                     poptorch.BeginBlock(model.layer[1], ipu_id=2)\n";
-    assert_eq!(code(&text), expected);
+    assert!(code(&text).ends_with(expected), "{text}");
     for form in Form::ALL {
         let text = written(form, &split, false);
         assert!(!text.contains("None") && !text.contains("Out"), "{text}");

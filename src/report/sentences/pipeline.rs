@@ -74,18 +74,21 @@ fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
         .text(" are enough. Split into N parts (serialised), it would take an Nth of that")
 }
 
-fn chosen(facts: &PipelineFacts) -> Sentence {
+/// The pipeline that was chosen, and why.
+pub(in crate::report) fn chosen(facts: &PipelineFacts) -> Sentence {
     let framework = facts.framework;
     if facts.schedule == Schedule::None {
         let why = match (facts.schedule_by_default, facts.is_training) {
-            (false, _) => "stages are weighed as parts of the one-IPU compilation".to_string(),
-            (true, false) => "inference keeps nothing for several batches".to_string(),
+            (false, _) => " as requested: stages are parts of the one-IPU compilation, and keep \
+                           nothing for several micro-batches"
+                .to_string(),
+            (true, false) => " since inference keeps nothing for several batches".to_string(),
             (true, true) => format!(
-                "pipelines of {framework} are written by hand, and what they keep is not known"
+                " since pipelines of {framework} are written by hand, and what they keep is not known"
             ),
         };
         let elsewhere = elsewhere(facts);
-        let line = say(format!("pipeline: schedule none{elsewhere}, since {why}"));
+        let line = say(format!("pipeline: schedule none{elsewhere},{why}"));
         return match facts.schedule_by_default && facts.is_training {
             true => line.text("; see ").code("--schedule"),
             false => line,

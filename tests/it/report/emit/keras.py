@@ -6,6 +6,16 @@ import sys
 import types
 
 
+#: Arguments of the pipeline that Keras makes.
+PIPELINING = {
+    "pipeline_schedule",
+    "offload_weight_update_variables",
+    "replicated_optimizer_state_sharding",
+    "offload_gradient_accumulation_buffers",
+    "offload_activations",
+}
+
+
 class Model:
     """Has an embedding first, two Keras layers for each entry, and a head."""
 
@@ -27,15 +37,22 @@ class Model:
     def set_pipeline_stage_assignment(self, assignments):
         self.stages = [[a.layer.name, a.pipeline_stage] for a in assignments]
 
-    def set_pipelining_options(self, device_mapping, **training):
+    def set_pipelining_options(
+        self,
+        gradient_accumulation_steps_per_replica=None,
+        device_mapping=None,
+        **pipelining,
+    ):
+        assert set(pipelining) <= PIPELINING, pipelining
         self.mapping = device_mapping
-        self.training = training
+        self.options = {"steps": gradient_accumulation_steps_per_replica, **pipelining}
 
 
 source = sys.stdin.read()
 tree = ast.parse(source)
 stages = ast.literal_eval(tree.body[0].value)
-schedules = types.SimpleNamespace(Grouped=0, Interleaved=1, Sequential=2)
+names_of = ["Grouped", "Interleaved", "Sequential"]
+schedules = types.SimpleNamespace(**{name: name for name in names_of})
 ops = types.SimpleNamespace(
     pipelining_ops=types.SimpleNamespace(PipelineSchedule=schedules)
 )
@@ -48,4 +65,5 @@ model = names["model"]
 assert model.mapping in (None, names["device_mapping"])
 found = {"entries": list(stages.items()), "mapping": names["device_mapping"]}
 found["model"] = getattr(model, "stages", None)
+found["options"] = {**model.options, **vars(config)}
 print(json.dumps(found))

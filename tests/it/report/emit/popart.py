@@ -47,13 +47,54 @@ def note(name):
     parts.append([name, scopes["virtualGraph"], scopes["pipelineStage"]])
 
 
+class Slots:
+    """Has only the attributes that the framework has, and those that were set."""
+
+    def __setattr__(self, name, value):
+        assert name in self.NAMES, name
+        self.__dict__[name] = value
+
+
+class Location(Slots):
+    NAMES = ["storage", "replicatedTensorSharding"]
+
+
+class SessionOptions(Slots):
+    NAMES = [
+        "virtualGraphMode",
+        "enablePipelining",
+        "enableGradientAccumulation",
+        "accumulationFactor",
+        "autoRecomputation",
+        "enableReplicatedGraphs",
+        "replicatedGraphCount",
+        "optimizerStateTensorLocationSettings",
+        "accumulatorTensorLocationSettings",
+    ]
+
+    def __init__(self):
+        for place in self.NAMES[-2:]:
+            setattr(self, place, types.SimpleNamespace(location=Location()))
+
+    def found(self):
+        """Without the places where nothing was set."""
+        found = dict(vars(self))
+        for place in self.NAMES[-2:]:
+            location = vars(found.pop(place).location)
+            if location:
+                found[place] = location
+        return found
+
+
 popart = types.SimpleNamespace(
-    SessionOptions=types.SimpleNamespace,
+    SessionOptions=SessionOptions,
     VirtualGraphMode=types.SimpleNamespace(Manual="manual"),
+    TensorStorage=types.SimpleNamespace(OffChip="off-chip"),
+    ReplicatedTensorSharding=types.SimpleNamespace(On="on"),
     RecomputationType=types.SimpleNamespace(
-        NoRecompute="none", Pipeline="pipeline"
+        NoRecompute="none", RecomputeAll="all", Pipeline="pipeline"
     ),
 )
 names = {"builder": builder, "popart": popart, "note": note}
 exec(compile(tree, "emitted", "exec"), names)
-print(json.dumps({"options": vars(names["session_options"]), "parts": parts}))
+print(json.dumps({"options": names["session_options"].found(), "parts": parts}))
