@@ -100,8 +100,10 @@ pub const LAYERS: usize = 2048;
 /// Uses of variables by operation groups that are looked at to find places;
 /// real models have some 10^6.
 pub const LOOKS: usize = 1 << 28;
-/// Pairs of a layer and an operation group that share variables; real models
-/// have some 10^4.
+/// Ends of all edges of the flow of data; real models have some 10^5.
+pub const FLOW: usize = 1 << 24;
+/// Pairs of an operation group without a layer and the places of variables that it uses;
+/// real models have some 10^4.
 pub const PAIRS: usize = 1 << 22;
 /// Places of all sets of places together; real models have some 10^6.
 pub const PLACES: usize = 1 << 24;
@@ -184,8 +186,9 @@ pub fn table() -> Vec<(&'static str, String)> {
         ),
         ("layers", number(LAYERS)),
         ("uses of variables that places are found by", number(LOOKS)),
+        ("ends of all edges of the flow of data", number(FLOW)),
         (
-            "pairs of a layer and an operation without one that share variables",
+            "pairs of an operation without a layer and a group of layers that share variables",
             number(PAIRS),
         ),
         ("layers in all groups of layers", number(PLACES)),

@@ -72,9 +72,10 @@ pub enum ModelError {
     },
     /// Steps use variables more often than any real model's.
     #[error(
-        "table `depth_first_steps` or `eq_class_step`: steps use variables more than {} times, more \
-         than in any real model; {OVER_BOUND}",
-        limits::LOOKS
+        "table `depth_first_steps` or `eq_class_step`: steps use variables more than {} times or in \
+         more than {} ways, more than in any real model; {OVER_BOUND}",
+        limits::LOOKS,
+        limits::FLOW
     )]
     TooMuchFlow,
     /// Many operations with long names or inputs.

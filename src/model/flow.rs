@@ -14,6 +14,7 @@ use crate::limits;
 use crate::profile::{LiveClasses, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+use std::collections::hash_map::Entry;
 
 /// What runs without a break, and what flows from one such run to others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,9 @@ pub struct FlowEdge {
     /// Bytes over all tiles, of all ranges.
     pub bytes: u64,
 }
+
+/// The node that writes, and those that use what it wrote.
+type Edge = (u32, Box<[u32]>);
 
 /// Means that no node is known to write a variable.
 pub const NO_NODE: u32 = u32::MAX;
@@ -107,9 +111,9 @@ impl FlowUses {
         uses: &[VariableUse],
         is_weight: impl Fn(u32) -> bool,
     ) -> Result<Flow, ModelError> {
-        let mut edges: FxHashMap<(u32, Box<[u32]>), u64> = FxHashMap::default();
+        let mut edges: FxHashMap<Edge, u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
-        let mut left = limits::LOOKS;
+        let (mut left, mut ends_left) = (limits::LOOKS, limits::FLOW);
         for own in uses {
             let users = &self.by_set[own.set as usize];
             if classes.lasts(own.class) || is_weight(own.set) {
@@ -119,10 +123,14 @@ impl FlowUses {
             for &(from, to) in classes.ranges(own.class) {
                 let begin = users.partition_point(|user| user.step < from);
                 let end = users.partition_point(|user| user.step < to);
-                for edge in edges_of(&users[begin..end.max(begin)], from) {
+                for (edge, looks) in edges_of(&users[begin..end.max(begin)], from) {
+                    left = left.checked_sub(looks).ok_or(ModelError::TooMuchFlow)?;
                     let size = edge.1.len() + 1;
-                    left = left.checked_sub(size).ok_or(ModelError::TooMuchFlow)?;
-                    *edges.entry(edge).or_default() += own.bytes;
+                    let known = edges.entry(edge);
+                    if let Entry::Vacant(_) = known {
+                        ends_left = ends_left.checked_sub(size).ok_or(ModelError::TooMuchFlow)?;
+                    }
+                    *known.or_default() += own.bytes;
                 }
             }
         }
@@ -147,34 +155,31 @@ impl FlowUses {
     }
 }
 
-/// The edges of one live range that begins at `start`, from the steps that use it. A
-/// later destination of an exchange writes to it as well: what follows depends on
-/// both.
-fn edges_of(users: &[Use], start: u32) -> Vec<(u32, Box<[u32]>)> {
+/// The edges of one live range that begins at `start`, from the steps that use it, each with
+/// the number of steps that were looked at. A later destination of an exchange writes to it
+/// as well: what follows depends on both.
+fn edges_of(users: &[Use], start: u32) -> impl Iterator<Item = (Edge, usize)> {
     let early = users
         .iter()
         .take_while(|own| own.step - start < FIRST_STEPS);
     let is_hosts = users.first().is_some_and(|own| own.role == Role::Host);
-    let producer = early
-        .clone()
-        .position(|own| !is_hosts && matches!(own.role, Role::Computes | Role::Destination));
-    let Some(producer) = producer else {
-        let to = ascending(users.iter().map(|own| own.node));
-        return Vec::from_iter((!to.is_empty()).then_some((NO_NODE, to)));
-    };
-    let mut edges: Vec<(u32, Box<[u32]>)> = Vec::new();
-    for (position, own) in users.iter().enumerate().skip(producer) {
-        let writes = position == producer || own.role == Role::Destination;
-        if !writes || edges.last().is_some_and(|edge| edge.0 == own.node) {
-            continue;
+    let writes = |own: &Use| matches!(own.role, Role::Computes | Role::Destination);
+    let producer = early.clone().position(writes).filter(|_| !is_hosts);
+    let first = producer.map_or((NO_NODE, 0), |at| (users[at].node, at + 1));
+    let later = users.iter().enumerate().skip(first.1);
+    let later = later.filter(move |(_, own)| producer.is_some() && own.role == Role::Destination);
+    let writers = [first]
+        .into_iter()
+        .chain(later.map(|(at, own)| (own.node, at + 1)));
+    let mut last = None;
+    writers.filter_map(move |(from, at)| {
+        if last.replace(from) == Some(from) {
+            return None;
         }
-        let later = users[position + 1..].iter().map(|user| user.node);
-        let to = ascending(later.filter(|&node| node > own.node));
-        if !to.is_empty() {
-            edges.push((own.node, to));
-        }
-    }
-    edges
+        let nodes = users[at..].iter().map(|user| user.node);
+        let to = ascending(nodes.filter(|&node| from == NO_NODE || node > from));
+        (!to.is_empty()).then_some(((from, to), users.len() - at + 1))
+    })
 }
 
 fn ascending(nodes: impl Iterator<Item = u32>) -> Box<[u32]> {

@@ -4,9 +4,9 @@ use super::{Operation, OperationGroup, Pass, UseSets, VariableGroups};
 use crate::limits;
 use crate::profile::LiveClasses;
 
-/// Fewer bytes than this on each tile may outlive an update: numbers that several of
-/// them share, such as the scale of all gradients.
-const SHARED_BYTES: u64 = 16;
+/// Fewer bytes than this on each tile are a number that several operations share, such as the
+/// scale of all gradients.
+pub(super) const NUMBER_BYTES: u64 = 16;
 
 /// Marks the operations that update weights by what they do, where none has a name that
 /// tells: after the start of the backward pass they use a parameter and what is none, and
@@ -21,10 +21,10 @@ pub(super) fn mark(
         return;
     }
     let found = Uses::of_groups(groups, sets, (variables, classes), backward_start);
-    let shared = SHARED_BYTES * u64::from(variables.tiles());
+    let number = NUMBER_BYTES * u64::from(variables.tiles());
     for operation in operations {
         let own = &found[operation.group as usize];
-        if own.has_parameter && own.has_other && own.outliving < shared {
+        if own.has_parameter && own.has_other && own.outliving < number {
             operation.is_update = true;
             operation.pass = Pass::Update;
         }

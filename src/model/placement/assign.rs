@@ -21,12 +21,11 @@ pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOpti
     let (operations, preceding) = found.operations(&isolated, &mut sets);
     let is_at_end = |reason| matches!(reason, Reason::BeforeLayers | Reason::AfterLayers);
     let is_called = |reason| matches!(reason, Reason::Layer | Reason::Call);
-    let tied = found.users(&operations, &mut sets, |own| {
-        is_called(own) || is_at_end(own)
+    let is_seeded = |reason| is_called(reason) || is_at_end(reason) || reason == Reason::Variables;
+    let tied = found.users(&operations, &mut sets, |own, pass| {
+        is_called(own) || is_at_end(own) || own == Reason::Variables && pass == Pass::Forward
     });
-    let seeded = found.users(&operations, &mut sets, |own| {
-        is_called(own) || is_at_end(own) || own == Reason::Variables
-    });
+    let seeded = found.users(&operations, &mut sets, |own, _| is_seeded(own));
     let variables = VariablePlaces::new(
         model,
         layering,
@@ -42,7 +41,7 @@ pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOpti
             own.places = of_group[operation.group as usize];
         }
     }
-    let ties = weights::ties(model, &bytes, (&sets, &tied), &options.untie);
+    let ties = weights::ties((model, layering), &bytes, (&sets, &tied), &options.untie);
     let out_is_first = out_is_first(options.out_on, &ties, out);
     let named = of_named(model, layering, &mut sets);
     let named_sets = of_sets(&model.use_sets, &named, &mut sets);
@@ -266,10 +265,11 @@ impl<'a> FoundPlaces<'a> {
         &self,
         operations: &[OperationPlace],
         sets: &mut PlaceSets,
-        is_wanted: impl Fn(Reason) -> bool,
+        is_wanted: impl Fn(Reason, Pass) -> bool,
     ) -> Vec<PlaceSet> {
-        let wanted = operations.iter().map(|own| OperationPlace {
-            places: if is_wanted(own.reason) {
+        let all = operations.iter().zip(&self.model.operations);
+        let wanted = all.map(|(own, operation)| OperationPlace {
+            places: if is_wanted(own.reason, operation.pass) {
                 own.places
             } else {
                 NOWHERE

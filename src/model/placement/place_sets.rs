@@ -109,15 +109,6 @@ impl PlaceSets {
         }
     }
 
-    /// Is it one place, or two that are neighbours?
-    pub fn is_local(&self, set: PlaceSet) -> bool {
-        match *self.places(set) {
-            [_] => true,
-            [a, b] => b == a + 1 || (a, b) == (0, self.out),
-            _ => false,
-        }
-    }
-
     /// All places of both sets. Every stage and some places are every stage.
     pub fn union(&mut self, a: PlaceSet, b: PlaceSet) -> PlaceSet {
         let (a, b) = (a.min(b), a.max(b));
@@ -153,6 +144,32 @@ impl PlaceSets {
         }
         places.sort_unstable();
         places.dedup();
+        self.intern(&places)
+    }
+
+    /// The places that something touches which uses variables of these sets: fewest
+    /// first. What has one of these places already tells nothing more, such as a number
+    /// that many places share.
+    pub(super) fn touched(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
+        let mut distinct: Vec<PlaceSet> = of.into_iter().filter(|&own| own != NOWHERE).collect();
+        let size = |own: &PlaceSet| match *own {
+            EVERYWHERE => usize::MAX,
+            own => self.places(own).len(),
+        };
+        distinct.sort_unstable_by_key(|own| (size(own), *own));
+        distinct.dedup();
+        let mut places: Vec<u32> = Vec::new();
+        for alike in distinct.chunk_by(|a, b| size(a) == size(b)) {
+            if alike == [EVERYWHERE] && places.is_empty() {
+                return EVERYWHERE;
+            }
+            let new = alike.iter().map(|&own| self.places(own));
+            let new =
+                new.filter(|own| !own.iter().any(|place| places.binary_search(place).is_ok()));
+            places = [places.clone(), new.flatten().copied().collect()].concat();
+            places.sort_unstable();
+            places.dedup();
+        }
         self.intern(&places)
     }
 

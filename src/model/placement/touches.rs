@@ -1,9 +1,9 @@
 //! Which places an operation touches with its variables.
 
-use super::place_sets::{PlaceSet, PlaceSets};
+use super::place_sets::{EVERYWHERE, PlaceSet, PlaceSets};
 use crate::limits;
 use crate::model::{Model, TensorKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
 /// Bytes of the variables of one use set, over all tiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,92 +54,45 @@ pub(super) fn isolated(model: &Model, bytes: &[SetBytes], sets: &mut PlaceSets) 
     isolated
 }
 
-/// A place that an operation touches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Touch {
-    pub(super) place: u32,
-    /// Bytes of variables that are of this place, or of it and a neighbour;
-    /// 0 when only variables of many places lead there.
-    pub(super) local: SetBytes,
+/// By operation group that is wanted: the places that it touches with its variables, when use
+/// sets have the places `of_set`.
+pub(super) fn touched(
+    model: &Model,
+    bytes: &[SetBytes],
+    (sets, of_set): (&mut PlaceSets, &[PlaceSet]),
+    wanted: impl Fn(u32) -> bool,
+) -> Vec<PlaceSet> {
+    let groups = model.operation_groups.len();
+    let Some(pairs) = pairs(model, bytes, of_set, wanted) else {
+        sets.give_up();
+        return vec![EVERYWHERE; groups];
+    };
+    let mut used: Vec<Vec<PlaceSet>> = vec![Vec::new(); groups];
+    for (group, own) in pairs {
+        used[group as usize].push(own);
+    }
+    used.into_iter().map(|own| sets.touched(own)).collect()
 }
 
-/// By operation group: the places that it touches, ascending.
-#[derive(Debug)]
-pub(super) struct Touches {
-    by_group: Vec<Vec<Touch>>,
-}
-
-impl Touches {
-    /// What the operation groups that are `wanted` touch, when use sets have
-    /// the places `of_set`.
-    pub(super) fn new(
-        model: &Model,
-        bytes: &[SetBytes],
-        (sets, of_set): (&mut PlaceSets, &[PlaceSet]),
-        wanted: impl Fn(u32) -> bool,
-    ) -> Self {
-        let pairs = pairs(model, bytes, (sets, of_set), wanted).unwrap_or_else(|| {
-            sets.give_up();
-            FxHashMap::default()
-        });
-        let mut by_group = vec![Vec::new(); model.operation_groups.len()];
-        for ((group, place), local) in pairs {
-            by_group[group as usize].push(Touch { place, local });
-        }
-        for touches in &mut by_group {
-            touches.sort_unstable_by_key(|touch: &Touch| touch.place);
-        }
-        Self { by_group }
-    }
-
-    /// The places that an operation group touches.
-    pub(super) fn of(&self, group: u32) -> &[Touch] {
-        &self.by_group[group as usize]
-    }
-
-    /// All places that it touches, as a set: those of variables that belong to
-    /// one place or two, where there are such; what many places share has no
-    /// say then.
-    pub(super) fn places(&self, group: u32, sets: &mut PlaceSets) -> PlaceSet {
-        let touches = || self.of(group).iter();
-        let is_local = |touch: &&Touch| touch.local.all > 0;
-        let has_local = touches().any(|touch| is_local(&touch));
-        let wanted = touches().filter(|touch| !has_local || is_local(touch));
-        let places: Vec<u32> = wanted.map(|touch| touch.place).collect();
-        sets.intern(&places)
-    }
-}
-
-/// By operation group and place that it touches; `None` where these are more than in any
-/// real model.
+/// The operation groups that are wanted, with the places of the variables that each uses;
+/// `None` where these are more than in any real model.
 fn pairs(
     model: &Model,
     bytes: &[SetBytes],
-    (sets, of_set): (&PlaceSets, &[PlaceSet]),
+    of_set: &[PlaceSet],
     wanted: impl Fn(u32) -> bool,
-) -> Option<FxHashMap<(u32, u32), SetBytes>> {
+) -> Option<FxHashSet<(u32, PlaceSet)>> {
     let mut left = limits::LOOKS;
-    let mut pairs: FxHashMap<(u32, u32), SetBytes> = FxHashMap::default();
-    let used = (0u32..).zip(bytes).skip(1);
-    for (set, bytes) in used.filter(|(_, bytes)| bytes.all > 0) {
-        let of_set = of_set[set as usize];
-        let (places, is_local) = (sets.places(of_set), sets.is_local(of_set));
+    let mut pairs = FxHashSet::default();
+    for (set, _) in (0u32..).zip(bytes).filter(|(_, bytes)| bytes.all > 0) {
         for group in model.use_sets.groups(set) {
             left = left.checked_sub(1)?;
-            if !wanted(group) {
-                continue;
+            if wanted(group) {
+                pairs.insert((group, of_set[set as usize]));
             }
-            left = left.checked_sub(places.len())?;
-            for &place in places {
-                let sum = pairs.entry((group, place)).or_default();
-                if is_local {
-                    sum.all += bytes.all;
-                    sum.parameters += bytes.parameters;
-                }
-            }
-            if pairs.len() > limits::PAIRS {
-                return None;
-            }
+        }
+        if pairs.len() > limits::PAIRS {
+            return None;
         }
     }
     Some(pairs)

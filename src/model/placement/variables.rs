@@ -3,7 +3,7 @@
 use super::OperationPlace;
 use super::by_layer::{of_sets, places_of_groups};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
-use super::touches::{SetBytes, Touches};
+use super::touches::{SetBytes, touched};
 use crate::model::{Label, Layering, Model, NO_USERS};
 use rustc_hash::FxHashMap;
 
@@ -155,10 +155,7 @@ impl Reaching {
             is_reaching[operation.group as usize] |= own.is_open();
         }
         let wanted = |group: u32| is_reaching[group as usize];
-        let touches = Touches::new(model, bytes, (sets, seeded), wanted);
-        let groups = 0..model.operation_groups.len() as u32;
-        let touched = groups.map(|group| touches.places(group, sets));
-        let touched = touched.collect();
+        let touched = touched(model, bytes, (sets, seeded), wanted);
         Self {
             is_reaching,
             touched,
@@ -256,8 +253,7 @@ fn by_program(
     for (group, _) in groups.filter(|&(_, &is_reaching)| is_reaching) {
         for piece in &group.pieces {
             let used = piece.sets.iter().map(|&set| seeded[set as usize]);
-            let local: Vec<PlaceSet> = used.filter(|&set| sets.is_local(set)).collect();
-            let one = sets.union_of(local);
+            let one = sets.touched(used);
             if sets.only(one).is_none() {
                 continue;
             }
@@ -283,32 +279,23 @@ pub(super) fn code_places(
     let mut of_piece = vec![Vec::new(); of_group.len()];
     let is_reaching = &variables.reaching.is_reaching;
     let wanted = |group: u32| is_reaching[group as usize];
-    let touches = Touches::new(model, bytes, (sets, &variables.counted), wanted);
+    let all = touched(model, bytes, (sets, &variables.counted), wanted);
     for (number, group) in model.operation_groups.iter().enumerate() {
         if !is_reaching[number] {
             continue;
         }
-        let all = touches.places(number as u32, sets);
-        let own = sets.union(of_group[number], all);
+        let own = sets.union(of_group[number], all[number]);
         let whole = if own == NOWHERE { EVERYWHERE } else { own };
         of_group[number] = whole;
         for piece in &group.pieces {
-            let touched = touched(&piece.sets, &variables.counted, sets);
+            let used = piece
+                .sets
+                .iter()
+                .map(|&set| variables.counted[set as usize]);
+            let touched = sets.touched(used);
             let places = if touched == NOWHERE { whole } else { touched };
             of_piece[number].push(places);
         }
     }
     (of_group, of_piece)
-}
-
-/// The places of the variables that a piece uses: of those that belong to one
-/// place or two, where there are such; what many places share has no say then.
-fn touched(used: &[u32], counted: &[PlaceSet], sets: &mut PlaceSets) -> PlaceSet {
-    let places = used.iter().map(|&set| counted[set as usize]);
-    let local: Vec<PlaceSet> = places.clone().filter(|&set| sets.is_local(set)).collect();
-    if local.is_empty() {
-        sets.union_of(places.collect::<Vec<_>>())
-    } else {
-        sets.union_of(local)
-    }
 }

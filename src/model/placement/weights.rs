@@ -3,7 +3,8 @@
 use super::Positions;
 use super::place_sets::{PlaceSet, PlaceSets};
 use super::touches::SetBytes;
-use crate::model::{Model, TensorKind};
+use crate::model::updates::NUMBER_BYTES;
+use crate::model::{Layering, Model, TensorKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -60,15 +61,18 @@ impl Untied {
 
 /// The weights that several places use, the largest first. A weight is a
 /// variable of the framework by its context or, in profiles without such
-/// contexts, an always-live variable that one update uses.
+/// contexts, an always-live variable that one update uses, or that none does and
+/// that is named after a layer. Of the second kind numbers that each tile has are none:
+/// the compiler joins equal constants of several layers under the name of one.
 pub(super) fn ties(
-    model: &Model,
+    (model, layering): (&Model, &Layering),
     bytes: &[SetBytes],
     (sets, of_set): (&PlaceSets, &[PlaceSet]),
     untied: &Untied,
 ) -> Vec<WeightTie> {
     let has_kinds = model.tells_weights();
     let updates = model.updates_by_set();
+    let number = NUMBER_BYTES * u64::from(model.variables.tiles());
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
     for (set, bytes) in (0u32..)
         .zip(bytes)
@@ -78,9 +82,13 @@ pub(super) fn ties(
         let is_weight = if has_kinds {
             label.kind == TensorKind::Variable
         } else {
-            // What several updates use, such as a learning rate, is not a
-            // weight.
-            label.kind != TensorKind::Constant && updates[set as usize] == 1
+            label.kind != TensorKind::Constant
+                && match updates[set as usize] {
+                    0 => bytes.parameters >= number && layering.layer_in(label).is_some(),
+                    1 => true,
+                    // What several updates use, such as a learning rate, is not a weight.
+                    _ => false,
+                }
         };
         let name = label.weight_name();
         // Others of the same name are not the same weight.

@@ -382,6 +382,7 @@ impl<'a> Levels<'a> {
         let out = self.out;
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
+                (Some(_), _) if self.sums_gradients(node) => self.last_summed(node),
                 // The backward pass of Out, or of a head between layers.
                 (None, Some(after)) => {
                     Reach::At(self.most(node, (after, self.out)).unwrap_or(self.out))
@@ -401,15 +402,50 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Where the nearest gradient is that a node uses, if what it uses of the forward pass
-    /// is there too.
+    /// The nodes that write what a node uses, ascending.
+    fn distinct_producers(&self, node: usize) -> Vec<usize> {
+        let mut producers: Vec<usize> = self.producers(node).collect();
+        producers.sort_unstable();
+        producers.dedup();
+        producers
+    }
+
+    /// Does a node join gradients that nothing uses later, and use nothing else that others
+    /// use too? A norm leaves them to the updates.
+    fn sums_gradients(&self, node: usize) -> bool {
+        let producers = self.distinct_producers(node);
+        // Where no context tells the passes, the backward pass of Out is of the forward phase.
+        let is_gradient = |&from: &usize| {
+            self.phases[from] == Phase::Backward || self.found[from] == Reach::At(self.out)
+        };
+        let mut edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
+        let is_last = edges.all(|edge| edge.to.last() == Some(&(node as u32)));
+        let is_sum = producers.len() > 1 && is_last && producers.iter().all(is_gradient);
+        is_sum && self.shared_parameters(node).next().is_none()
+    }
+
+    /// Where the last is made of the gradients that a node joins.
+    fn last_summed(&self, node: usize) -> Reach {
+        let last = self.distinct_producers(node).pop();
+        last.map_or(Reach::Unknown, |last| self.found[last])
+    }
+
+    /// The parameters of a node that others use too: a constant of its own tells nothing.
+    fn shared_parameters(&self, node: usize) -> impl Iterator<Item = u32> + '_ {
+        let parameters = self.parameters[node].iter().copied();
+        parameters.filter(|&own| self.model.flow.parameters[own as usize].1.len() > 1)
+    }
+
+    /// Where the nearest gradient is that a node uses; those of weights, which updates use
+    /// later, may be from elsewhere.
     fn next_to_gradient(&self, node: usize) -> Reach {
-        let producers = self.producers(node);
+        let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
+        let is_late = |&to: &u32| self.phases[to as usize] == Phase::Late;
+        let edges = edges.filter(|edge| !edge.to.iter().any(is_late));
+        let producers = edges.map(|edge| edge.from as usize);
         let backward = producers.filter(|&from| self.phases[from] == Phase::Backward);
         let levels = backward.filter_map(|from| self.found[from].level());
-        let nearest = levels
-            .min()
-            .filter(|&level| self.uses_stash_of(node, level));
+        let nearest = levels.min().filter(|&level| self.can_be_at(node, level));
         nearest.map_or(Reach::Unknown, Reach::At)
     }
 }

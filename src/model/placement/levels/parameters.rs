@@ -101,10 +101,10 @@ impl Levels<'_> {
     /// works for all of them: every IPU has a state of its own.
     pub(super) fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            let is_state = !self.parameters[node].is_empty()
-                && self
-                    .parameters_of(node)
-                    .all(|found| found == Reach::Several)
+            let shared: Vec<u32> = self.shared_parameters(node).collect();
+            let is_several = |&own: &u32| self.parameter_found[own as usize] == Reach::Several;
+            let is_state = !shared.is_empty()
+                && shared.iter().all(is_several)
                 && self.incoming[node].is_empty()
                 && self.undirected[node].is_empty()
                 && self.outgoing(node).is_empty();

@@ -66,8 +66,6 @@ impl Levels<'_> {
             (Reach::Unknown | Reach::At(_), Some(_)) if is_late => {
                 descend.shared.map_or(Reach::Several, Reach::Shared)
             }
-            // The sum of gradients is where the last of them is made.
-            _ if !is_late && self.sums_gradients(node) => self.after_inputs(node),
             (Reach::Unknown, _) => self.after_inputs(node),
             (found, _) => found,
         }
@@ -83,17 +81,6 @@ impl Levels<'_> {
             },
             found => Descend::at(found),
         }
-    }
-
-    /// Does a node join gradients, and use nothing else?
-    fn sums_gradients(&self, node: usize) -> bool {
-        let from_backward = |from| self.phases[from] == Phase::Backward;
-        let mut producers: Vec<usize> = self.producers(node).collect();
-        producers.dedup();
-        self.before[node].is_some()
-            && self.parameters[node].is_empty()
-            && producers.len() > 1
-            && producers.into_iter().all(from_backward)
     }
 
     /// The updates that use the same variables later: a node may change them in place.

@@ -13,20 +13,14 @@ use super::{Errors, drawn, models, print};
 const MODELS: u64 = 64;
 
 /// By how much the fullest tile of a range may be predicted too high. What is aimed at
-/// is 15 %; single places with a norm over all gradients are beyond that.
+/// is 15 %. Of the 500 models 12 have an end that is beyond that where it stands alone: the code
+/// of a norm over all gradients counts as a whole in each place whose gradients it uses.
 const MOST_OVER: f64 = 0.40;
 
-/// How many of the operations without a layer may be found elsewhere, per cent, and with
-/// which part of the bytes. What is aimed at is 0.01 of these too: the gradient of a weight
-/// that two layers share is in both.
-const MOST_MISPLACED: usize = 1;
-const LARGE: f64 = 0.012;
-
-/// What is wrong with the operations without a layer of a model.
+/// The operations without a layer that were found elsewhere.
 fn misplaced(model: &Errors) -> impl Iterator<Item = String> {
     let wrong = model.operations.wrong.iter();
-    let large = wrong.filter(|operation| operation.share > LARGE);
-    large.map(|operation| format!("{operation}, {}", model.name))
+    wrong.map(|operation| format!("{operation}, {}", model.name))
 }
 
 fn too_high(model: &Errors) -> impl Iterator<Item = String> {
@@ -34,15 +28,14 @@ fn too_high(model: &Errors) -> impl Iterator<Item = String> {
     ranges.map(|range| format!("{range}, {}", model.name))
 }
 
-/// A range is at most 1 % under on any tile, and at most 5 % over in 95 of 100 cases;
-/// the split that is called best fits, and is at most 2 % worse than the best. A cast can
-/// hide that several layers use one weight.
+/// All operations are found where they were planted. A range is at most 1 % under on any
+/// tile, and at most 5 % over in 95 of 100 cases; the split that is called best fits, and is at
+/// most 2 % worse than the best.
 #[test]
 fn forms_are_placed_as_planted() {
     let all = models(MODELS, drawn::with_forms);
     print(&all);
     let mut misses: Vec<String> = all.iter().flat_map(Errors::misses).collect();
-    misses.retain(|miss| !(miss.contains("tears a weight apart") && miss.contains("casts")));
     misses.extend(all.iter().flat_map(too_high));
     misses.extend(all.iter().flat_map(misplaced));
     let mut over = Distribution::default();
@@ -51,15 +44,7 @@ fn forms_are_placed_as_planted() {
     }
     let over = over.per_mille("all", 950);
     let count: usize = all.iter().map(|model| model.operations.count).sum();
-    let wrong: usize = all.iter().map(|model| model.operations.wrong.len()).sum();
-    println!(
-        "{} misses, {wrong} of {count} operations, {over} over",
-        misses.len()
-    );
+    println!("{} misses, {count} operations, {over} over", misses.len());
     assert!(misses.is_empty(), "{}: {}", misses.len(), misses.join("\n"));
     assert!(over <= 0.05, "5 % of the ranges are more than {over} over");
-    assert!(
-        wrong * 100 <= count * MOST_MISPLACED,
-        "{wrong} of {count} operations"
-    );
 }
