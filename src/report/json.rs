@@ -105,8 +105,8 @@ fn written(value: &impl Serialize, layout: impl Formatter, out: &mut impl Write)
     writeln!(out, "{}", json(text))
 }
 
-/// A line for each field, but lists on one line: some have thousands of
-/// numbers.
+/// A line for each field, but lists on one line, since some have thousands of numbers, and
+/// so are objects within the third object.
 #[derive(Debug, Default)]
 struct Layout {
     depth: usize,
@@ -115,6 +115,9 @@ struct Layout {
 }
 
 impl Layout {
+    /// Fields of objects further inside are on one line.
+    const DEEPEST: usize = 3;
+
     fn line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
         writeln!(out)?;
         (0..self.depth).try_for_each(|_| out.write_all(b"  "))
@@ -129,8 +132,11 @@ impl Formatter for Layout {
     }
 
     fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        if !first {
-            out.write_all(b",")?;
+        match (first, self.depth > Self::DEEPEST) {
+            (true, true) => return Ok(()),
+            (false, true) => return out.write_all(b", "),
+            (true, false) => {}
+            (false, false) => out.write_all(b",")?,
         }
         self.line(out)
     }
@@ -146,7 +152,7 @@ impl Formatter for Layout {
 
     fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.depth -= 1;
-        if self.is_filled {
+        if self.is_filled && self.depth < Self::DEEPEST {
             self.line(out)?;
         }
         out.write_all(b"}")
@@ -187,7 +193,8 @@ mod tests {
 
     #[test]
     fn objects_break_lines_and_lists_do_not() {
-        let value = serde_json::json!({"a": [1, 2, {"b": {}, "c": []}], "d": [{}]});
+        let deep = serde_json::json!({"f": 3, "g": [{"h": 4}]});
+        let value = serde_json::json!({"a": [1, 2, {"b": {}, "c": []}], "d": [{}], "e": {"i": {"j": deep}}});
         let mut out = Vec::new();
         let mut serializer = Serializer::with_formatter(&mut out, Layout::default());
         value.serialize(&mut serializer).unwrap();
@@ -197,7 +204,12 @@ mod tests {
     \"b\": {},
     \"c\": []
   }],
-  \"d\": [{}]
+  \"d\": [{}],
+  \"e\": {
+    \"i\": {
+      \"j\": {\"f\": 3, \"g\": [{\"h\": 4}]}
+    }
+  }
 }";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }

@@ -1,5 +1,5 @@
-//! What is live on the fullest tile at chosen steps, for a page in which the reader
-//! goes from step to step.
+//! What is live at chosen steps on the fullest tile, and on others, for a page in which the
+//! reader goes from step to step.
 
 use super::LayerNames;
 use schemars::JsonSchema;
@@ -34,6 +34,29 @@ pub struct LiveSteps {
     pub in_every_stage: Vec<u64>,
     /// Of each step the 20 largest variables are among these, and the 10 largest of
     /// each layer: the largest first.
+    pub variables: Vec<VariableAtSteps>,
+    /// Bytes of all variables of the tile that are live on every step.
+    #[serde(default)]
+    pub always_live: u64,
+    /// The fullest tile of each stage, as far as there is room, or the next fullest ones of
+    /// the whole model; each once, and without `tile`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<TileAtSteps>,
+}
+
+/// The variables of another tile at the same steps. Lists are by chosen step unless they
+/// say otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TileAtSteps {
+    /// The tile.
+    pub tile: u32,
+    /// How many of its lowered variables are live.
+    pub counts: Vec<u64>,
+    /// Their bytes, those of code among them.
+    pub bytes: Vec<u64>,
+    /// Bytes of all its variables that are live on every step.
+    pub always_live: u64,
+    /// As of the fullest tile, or the largest of these.
     pub variables: Vec<VariableAtSteps>,
 }
 

@@ -73,7 +73,7 @@ pub use fit::{
 pub use html::{text as html, viewer};
 pub use json::{write_report as write_json, write_stages};
 pub use layer_list::layer_list;
-pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
+pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps};
 pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
 pub use markdown::text as markdown;
 pub use pipeline::{

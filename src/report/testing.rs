@@ -473,6 +473,14 @@ fn live_steps() -> LiveSteps {
             variable("weights#0", "variable", &["0"], (0, 5)),
             variable("activations#1", "message", &["0", "1"], (3, 3)),
         ],
+        always_live: always,
+        others: vec![TileAtSteps {
+            tile: 0,
+            counts: vec![1; 3],
+            bytes: vec![always; 3],
+            always_live: always,
+            variables: vec![variable("weights#0", "variable", &["0"], (0, 5))],
+        }],
     }
 }
 

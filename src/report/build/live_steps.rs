@@ -1,11 +1,11 @@
-//! What is live on the fullest tile at chosen steps.
+//! What is live at chosen steps on the fullest tile, and on those of the stages.
 
 use crate::memory::{LiveCurve, LiveCurves, MemoryModel};
 use crate::model::{Model, Positions, ProfileLookup, StepProgram, TileVariable};
 use crate::profile::LiveClasses;
 use crate::report::downsample::thin;
 use crate::report::layer_names::{layer_name, layer_names};
-use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, VariableAtSteps};
+use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -21,6 +21,12 @@ const MAX_LISTED: usize = 5000;
 const LARGEST_OF_STEP: usize = 20;
 /// And so many of the largest of each layer.
 const LARGEST_OF_LAYER: usize = 10;
+/// The maximum number of tiles beside the fullest: those of stages.
+const MAX_OTHERS: usize = 15;
+/// At least as many are there without stages.
+const MIN_OTHERS: usize = 3;
+/// So many variables of these tiles are listed, as many of each.
+const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
 /// What the steps are chosen from.
 pub(super) struct Whole<'a> {
@@ -33,20 +39,41 @@ pub(super) struct Whole<'a> {
     pub(super) stages: &'a [Option<LiveCurves>],
 }
 
-/// Chosen steps, and the variables of the tile at them.
+/// Chosen steps, and the variables of tiles at them.
 pub(super) struct ChosenSteps {
     steps: Vec<u32>,
     spans: Spans,
-    /// All of the tile, the largest first.
+    fullest: OfTile,
+    others: Vec<OfTile>,
+}
+
+/// The variables of a tile.
+struct OfTile {
+    tile: u32,
+    /// All of them, the largest first.
     variables: Vec<TileVariable>,
     /// Those of them that are listed.
     listed: Vec<TileVariable>,
 }
 
+impl OfTile {
+    /// How many variables are live at each chosen step, and their bytes.
+    fn totals(&self, spans: &Spans) -> [Vec<u64>; 2] {
+        let mut totals = [(); 2].map(|()| BytesBySteps::new(spans.steps));
+        for variable in &self.variables {
+            let live_spans = spans.of(variable);
+            totals[0].add(live_spans, 1);
+            totals[1].add(live_spans, variable.bytes);
+        }
+        totals.map(BytesBySteps::by_step)
+    }
+}
+
 impl ChosenSteps {
     /// The variables that need names.
-    pub(super) fn listed(&self) -> &[TileVariable] {
-        &self.listed
+    pub(super) fn listed(&self) -> impl Iterator<Item = &TileVariable> {
+        let tiles = [&self.fullest].into_iter().chain(&self.others);
+        tiles.flat_map(|own| &own.listed)
     }
 }
 
@@ -66,17 +93,58 @@ impl Whole<'_> {
             programs: runs.clone().map(program).collect(),
             operations: runs.map(|program| self.operation(program?)).collect(),
             not_always_live: steps.iter().map(moving).collect(),
-            variables: (chosen.listed.iter().zip(names))
-                .map(|(variable, name)| VariableAtSteps {
-                    name,
-                    category: lookup.category_of(variable).into(),
-                    ..self.variable(variable, chosen)
-                })
-                .collect(),
+            variables: self.variables(lookup, chosen, &chosen.fullest, names),
             steps: steps.clone(),
+            others: {
+                let others = chosen.others.iter();
+                let others = others.map(|own| self.other(lookup, chosen, own, names));
+                others.collect()
+            },
+            always_live: self.always_live(&chosen.fullest),
             ..LiveSteps::default()
         };
         self.with_sums(found, lookup, chosen)
+    }
+
+    /// A tile beside the fullest.
+    fn other(
+        &self,
+        lookup: &ProfileLookup,
+        chosen: &ChosenSteps,
+        own: &OfTile,
+        names: &mut impl Iterator<Item = String>,
+    ) -> TileAtSteps {
+        let [counts, bytes] = own.totals(&chosen.spans);
+        TileAtSteps {
+            tile: own.tile,
+            counts,
+            bytes,
+            always_live: self.always_live(own),
+            variables: self.variables(lookup, chosen, own, names),
+        }
+    }
+
+    /// Bytes of the variables of a tile that are live on every step.
+    fn always_live(&self, own: &OfTile) -> u64 {
+        let is_always = |own: &&TileVariable| self.model.classes.is_always_live(own.class);
+        let always = own.variables.iter().filter(is_always);
+        always.map(|own| own.bytes).sum()
+    }
+
+    /// The listed variables of a tile.
+    fn variables(
+        &self,
+        lookup: &ProfileLookup,
+        chosen: &ChosenSteps,
+        own: &OfTile,
+        names: &mut impl Iterator<Item = String>,
+    ) -> Vec<VariableAtSteps> {
+        let variable = |(variable, name): (&TileVariable, String)| VariableAtSteps {
+            name,
+            category: lookup.category_of(variable).into(),
+            ..self.variable(variable, chosen)
+        };
+        own.listed.iter().zip(names).map(variable).collect()
     }
 
     /// A variable without its name and category.
@@ -102,26 +170,60 @@ impl Whole<'_> {
         Some(operation.name.to_string())
     }
 
-    /// Chooses the steps: fewer where too many variables would be listed.
-    pub(super) fn chosen(&self, lookup: &ProfileLookup) -> ChosenSteps {
-        let variables: Vec<_> = (lookup.of_tiles(&[self.tile], usize::MAX).into_iter())
-            .flatten()
-            .collect();
+    /// The fullest tile, then those of `stages`, then of `all` as many as are missing.
+    fn tiles(&self, stages: &[u32], all: &[u32]) -> Vec<u32> {
+        let mut tiles = vec![self.tile];
+        for (others, most) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
+            for &tile in others {
+                if tiles.len() <= most && !tiles.contains(&tile) {
+                    tiles.push(tile);
+                }
+            }
+        }
+        tiles
+    }
+
+    /// Chooses the steps, fewer where too many variables would be listed, and what is at
+    /// these on the fullest tile, those of `stages` and some of `all`, the fullest first.
+    pub(super) fn chosen(
+        &self,
+        lookup: &ProfileLookup,
+        stages: &[u32],
+        all: &[u32],
+    ) -> Option<ChosenSteps> {
+        let tiles = self.tiles(stages, all);
+        let variables = lookup.of_tiles(&tiles, usize::MAX);
         let mut most = MAX_STEPS;
-        loop {
+        let (steps, spans) = loop {
             let steps = self.steps(most);
-            let spans = Spans::new(&self.model.classes, &steps, &variables);
-            let listed = self.listed(&variables, &spans);
-            if listed.len() <= MAX_LISTED || most <= MIN_STEPS {
-                return ChosenSteps {
-                    steps,
-                    spans,
-                    variables,
-                    listed,
-                };
+            let spans = Spans::new(&self.model.classes, &steps, variables.iter().flatten());
+            let listed = variables.first().map(|own| self.listed(own, &spans));
+            let count = listed.map_or(0, |listed| listed.len());
+            if count <= MAX_LISTED || most <= MIN_STEPS {
+                break (steps, spans);
             }
             most /= 2;
-        }
+        };
+        let most_of_others = MAX_LISTED_OF_OTHERS / tiles.len().saturating_sub(1).max(1);
+        let mut of_tiles = tiles.iter().zip(variables).map(|(&tile, variables)| {
+            let mut listed = self.listed(&variables, &spans);
+            if tile != self.tile {
+                listed.truncate(most_of_others);
+            }
+            OfTile {
+                tile,
+                variables,
+                listed,
+            }
+        });
+        let fullest = of_tiles.next()?;
+        let others = of_tiles.collect();
+        Some(ChosenSteps {
+            steps,
+            spans,
+            fullest,
+            others,
+        })
     }
 
     /// At most this number of steps, ascending: first those that everyone asks for, then the turns of the
@@ -200,11 +302,9 @@ impl Whole<'_> {
         let none = || BytesBySteps::new(spans.steps);
         let mut categories = vec![none(); lookup.category_names().len()];
         let mut layers = vec![none(); self.positions.len()];
-        let (mut all, mut counts, mut everywhere) = (none(), none(), none());
-        for variable in &chosen.variables {
+        let mut everywhere = none();
+        for variable in &chosen.fullest.variables {
             let live_spans = spans.of(variable);
-            all.add(live_spans, variable.bytes);
-            counts.add(live_spans, 1);
             categories[usize::from(variable.category)].add(live_spans, variable.bytes);
             match self.memory.layers_of(variable.set) {
                 [] => everywhere.add(live_spans, variable.bytes),
@@ -226,9 +326,10 @@ impl Whole<'_> {
             name: layer_name(self.positions, position),
             bytes: sums.by_step(),
         };
+        let [counts, bytes] = chosen.fullest.totals(spans);
         LiveSteps {
-            counts: counts.by_step(),
-            bytes: all.by_step(),
+            counts,
+            bytes,
             categories,
             layers: layers.into_iter().enumerate().map(layer).collect(),
             in_every_stage: everywhere.by_step(),
@@ -265,7 +366,11 @@ struct Spans {
 }
 
 impl Spans {
-    fn new(classes: &LiveClasses, steps: &[u32], variables: &[TileVariable]) -> Self {
+    fn new<'a>(
+        classes: &LiveClasses,
+        steps: &[u32],
+        variables: impl Iterator<Item = &'a TileVariable>,
+    ) -> Self {
         let mut by_class = FxHashMap::default();
         for variable in variables {
             let new_spans = || spans(classes.ranges(variable.class), steps);

@@ -29,8 +29,9 @@ impl PageVariables {
         peaks: &Peaks,
     ) -> Result<Self, ProfileError> {
         let whole = peaks.whole(model, memory, positions);
-        let at_steps = whole.map(|whole| (whole.chosen(lookup), whole));
         let tiles = TileVariables::tiles(model);
+        let stages = peaks.tiles_of_stages();
+        let at_steps = whole.and_then(|whole| Some((whole.chosen(lookup, stages, &tiles)?, whole)));
         let on_tiles = TileVariables::find(lookup, &tiles);
         let listed = at_steps.iter().flat_map(|(chosen, _)| chosen.listed());
         let mut names = lookup

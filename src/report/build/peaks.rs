@@ -33,6 +33,8 @@ pub struct Peaks {
     whole: Option<(u32, LiveCurves)>,
     /// By stage; `None` for one without steps.
     stages: Vec<Option<LiveCurves>>,
+    /// The fullest tile of each stage.
+    tiles_of_stages: Vec<u32>,
     /// What is live at the peak of the whole model, if that is known.
     live: Option<(LivePlace, LiveVariables)>,
     /// By stage, the same.
@@ -69,7 +71,9 @@ impl Peaks {
             let stages = found.stages.iter().zip(&found.memory);
             let stages = stages
                 .map(|(range, computed)| (range.clone(), computed, computed.max_tile() as u32));
-            peaks.stages = memory.curves(&stages.collect::<Vec<_>>());
+            let stages: Vec<_> = stages.collect();
+            peaks.tiles_of_stages = stages.iter().map(|&(.., tile)| tile).collect();
+            peaks.stages = memory.curves(&stages);
         }
         peaks
     }
@@ -127,6 +131,11 @@ impl Peaks {
             })?;
         }
         Ok(())
+    }
+
+    /// The fullest tile of each stage.
+    pub(super) fn tiles_of_stages(&self) -> &[u32] {
+        &self.tiles_of_stages
     }
 
     /// The whole model on its fullest tile; `None` without steps.

@@ -2,10 +2,10 @@
 //! from 0 without gaps, and `device_mapping` has the IPU of each stage. A model
 //! lists its calls in the order in which they run.
 
-use super::{Modules, Notes, Pipeline};
+use super::lines::{LAST_STAGE, Lines, STAGE};
+use super::{EmitError, Modules, Pipeline, notes as comments};
 use crate::escape::quoted;
 use crate::memory::{Recompute, Schedule, Storage};
-use std::fmt::Write;
 
 /// Gives each Keras layer of an existing model its stage.
 const ASSIGN: &str = r#"
@@ -17,99 +17,126 @@ for assignment in assignments:
         if name == layer or name.startswith((layer + "_", layer + "/")):
             stage = stage_of_layer
     assignment.pipeline_stage = stage
-model.set_pipeline_stage_assignment(assignments)
-"#;
+model.set_pipeline_stage_assignment(assignments)"#;
 
-pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut Notes) -> String {
-    let mut text = String::from("pipeline_stages = {\n");
-    let mut entry = |name: &str, stage: usize| {
-        let _ = writeln!(text, "    {}: {stage},", quoted(name));
-    };
-    let first = pipeline.split.stages.first();
-    let in_is_alone = first.is_some_and(|stage| stage.named_layers().next().is_none());
-    match modules.before {
-        Some(name) => entry(name.text(), 0),
-        None if in_is_alone => {
-            notes.add(placeholder(
-                "<In>",
-                "In, such as the embedding",
-                "--module-in",
-            ));
-            entry("<In>", 0);
-        }
-        None => {}
-    }
-    for (stage, layer) in pipeline.layers() {
-        match modules.layer {
-            Some(template) => entry(&template.text(layer), stage),
-            None => entry(layer, stage),
-        }
-    }
-    let mut ipus: Vec<usize> = (0..pipeline.split.stages.len()).collect();
-    let last = pipeline.split.stages.last();
-    let out_is_alone = last.is_some_and(|stage| stage.named_layers().next().is_none());
-    if pipeline.out_returns() {
-        ipus.push(0);
-    }
-    match modules.after {
-        Some(name) => entry(name.text(), ipus.len() - 1),
-        None if pipeline.out_returns() || (out_is_alone && ipus.len() > 1) => {
-            notes.add(placeholder(
-                "<Out>",
-                "Out, such as the head",
-                "--module-out",
-            ));
-            entry("<Out>", ipus.len() - 1);
-        }
-        None => {}
-    }
-    let ipus: Vec<String> = ipus.iter().map(usize::to_string).collect();
-    let _ = writeln!(text, "}}\ndevice_mapping = [{}]", ipus.join(", "));
+pub(super) fn write(
+    pipeline: Pipeline<'_>,
+    modules: &Modules<'_>,
+    notes: &mut Lines<'_>,
+    text: &mut Lines<'_>,
+) -> Result<(), EmitError> {
+    stages(pipeline, modules, notes, text)?;
     notes.add("Call each layer inside keras.ipu.PipelineStage(pipeline_stages[its name]).");
     match modules.layer {
         Some(_) => {
             notes.add("For a model that is there already, the loop below sets the stages:");
             notes.add("a Keras layer without an entry stays with the one that runs before it.");
-            text.push_str(ASSIGN);
-            text += &options(pipeline, notes);
+            text.add(ASSIGN);
         }
-        None => notes.add(
-            "Give --module with the names of Keras layers, such as 'block{}', for a loop that sets \
-             the stages of a model that is there already.",
-        ),
+        None => {
+            notes.add(
+                "Give --module with the names of Keras layers, such as 'block{}', for a loop that \
+                 sets the stages of a model that is there already.",
+            );
+            text.add("");
+        }
     }
-    if modules.layer.is_none() {
-        text.push('\n');
-        text += &options(pipeline, notes);
+    options(pipeline, notes, text);
+    Ok(())
+}
+
+/// The stage of each layer, and the IPU of each stage.
+fn stages(
+    pipeline: Pipeline<'_>,
+    modules: &Modules<'_>,
+    notes: &mut Lines<'_>,
+    text: &mut Lines<'_>,
+) -> Result<(), EmitError> {
+    let entry = |name: &str, stage: &str| format!("    {}: {stage},", quoted(name));
+    text.add("pipeline_stages = {");
+    let first = pipeline.layers().next().map(|(position, _)| position);
+    match (modules.before, first) {
+        (Some(name), _) => text.add(entry(name.text(), "0")),
+        // In is alone where a stage begins at the first layer.
+        (None, Some(first)) => {
+            let note = || {
+                Ok(placeholder(
+                    "<In>",
+                    "In, such as the embedding",
+                    "--module-in",
+                ))
+            };
+            notes.begin((first, true), note)?;
+            text.begin((first, true), || Ok(entry("<In>", "0")))?;
+        }
+        (None, None) => {}
     }
-    text
+    for (position, layer) in pipeline.layers() {
+        let name = modules.layer.map(|template| template.text(layer));
+        text.at(position, &entry(name.as_deref().unwrap_or(layer), STAGE));
+    }
+    let note = || {
+        Ok(placeholder(
+            "<Out>",
+            "Out, such as the head",
+            "--module-out",
+        ))
+    };
+    let last = |name: &str, stages: usize| {
+        let last = pipeline.forward_stages(stages).saturating_sub(1);
+        entry(name, &last.to_string())
+    };
+    match (modules.after, pipeline.out()) {
+        (Some(name), Some(_)) => text.add(entry(name.text(), LAST_STAGE)),
+        (Some(name), None) => text.by_stages(|stages| Some(last(name.text(), stages))),
+        (None, Some(out)) => {
+            notes.begin((out, true), note)?;
+            text.begin((out, true), || Ok(entry("<Out>", STAGE)))?;
+        }
+        (None, None) => {
+            notes.if_out_returns(note)?;
+            let entry = |stages| pipeline.out_returns(stages).then(|| last("<Out>", stages));
+            text.by_stages(entry);
+        }
+    }
+    text.add("}");
+    text.by_stages(|stages| {
+        let mut ipus: Vec<String> = (0..stages).map(|ipu| ipu.to_string()).collect();
+        if pipeline.out_returns(stages) {
+            ipus.push("0".into());
+        }
+        Some(format!("device_mapping = [{}]", ipus.join(", ")))
+    });
+    Ok(())
 }
 
 /// The options of the pipeline that the memory of the stages was computed for.
-fn options(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
-    let Some(steps) = pipeline.accumulation() else {
+fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+    if pipeline.accumulation(1).is_none() {
         if !pipeline.is_inference() {
             notes
                 .add("Training also needs gradient_accumulation_steps_per_replica in the options.");
         }
-        return "model.set_pipelining_options(device_mapping=device_mapping)\n".to_string();
-    };
-    let mut text = format!(
-        "model.set_pipelining_options(\n    device_mapping=device_mapping,\n    \
-         gradient_accumulation_steps_per_replica={steps},  # or a multiple\n"
-    );
+        text.add("model.set_pipelining_options(device_mapping=device_mapping)");
+        return;
+    }
+    text.add("model.set_pipelining_options(\n    device_mapping=device_mapping,");
+    text.by_stages(|stages| {
+        let steps = pipeline.accumulation(stages)?;
+        Some(format!(
+            "    gradient_accumulation_steps_per_replica={steps},  # or a multiple"
+        ))
+    });
     let Some(own) = pipeline.training() else {
-        return text + ")\n";
+        text.add(")");
+        return;
     };
-    notes.schedule(
-        pipeline,
-        "Keras",
-        &[
-            Schedule::TfGrouped,
-            Schedule::TfInterleaved,
-            Schedule::Sequential,
-        ],
-    );
+    let schedules = [
+        Schedule::TfGrouped,
+        Schedule::TfInterleaved,
+        Schedule::Sequential,
+    ];
+    comments::schedule(pipeline, notes, "Keras", &schedules);
     let schedule = match own.schedule {
         Schedule::TfGrouped => Some("Grouped"),
         Schedule::TfInterleaved => Some("Interleaved"),
@@ -117,10 +144,9 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
         Schedule::None | Schedule::Popart => None,
     };
     if let Some(schedule) = schedule {
-        let _ = writeln!(
-            text,
+        text.add(format!(
             "    pipeline_schedule=ipu.ops.pipelining_ops.PipelineSchedule.{schedule},"
-        );
+        ));
     }
     let elsewhere = [
         (own.state.is_off_chip(), "offload_weight_update_variables"),
@@ -135,9 +161,9 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
         (own.stash == Storage::OffChip, "offload_activations"),
     ];
     for (_, option) in elsewhere.into_iter().filter(|&(is_so, _)| is_so) {
-        let _ = writeln!(text, "    {option}=True,");
+        text.add(format!("    {option}=True,"));
     }
-    text.push_str(")\n");
+    text.add(")");
     if own.state.is_sharded() {
         notes.add(format!(
             "State is shared out by {} replicas: select as many times the IPUs of one.",
@@ -149,7 +175,7 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
     } else {
         "True"
     };
-    let _ = writeln!(text, "config.allow_recompute = {recomputes}");
+    text.add(format!("config.allow_recompute = {recomputes}"));
     notes.add("model is the Keras model, config its IPUConfig, and ipu is tensorflow.python.ipu.");
     if own.recompute == Recompute::Layer {
         notes.add(
@@ -157,7 +183,6 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
              (...), so that each is recomputed by itself.",
         );
     }
-    text
 }
 
 /// What to write where a name was not given.

@@ -4,11 +4,16 @@
 //! first IPU has only what runs before the layers, or the last one only what
 //! runs after them. `--layers-per-ipu` reads the same.
 
-use super::{EmitError, Notes, Pipeline};
+use super::lines::{COUNTS, FREE, LAST_STAGE, Lines};
+use super::{EmitError, Pipeline, printable};
 use crate::memory::{Recompute, StatePlace};
 use crate::model::PseudoLayers;
 
-pub(super) fn emit(pipeline: Pipeline<'_>, notes: &mut Notes) -> Result<String, EmitError> {
+pub(super) fn write(
+    pipeline: Pipeline<'_>,
+    notes: &mut Lines<'_>,
+    text: &mut Lines<'_>,
+) -> Result<(), EmitError> {
     let names: Vec<&str> = pipeline.layers().map(|(_, layer)| layer).collect();
     let numbers: Option<Vec<u64>> = names.iter().map(|name| number(name)).collect();
     match numbers {
@@ -21,57 +26,46 @@ pub(super) fn emit(pipeline: Pipeline<'_>, notes: &mut Notes) -> Result<String, 
         }
         None => notes.add(format!(
             "The layers have no numbers. They are counted in this order: {}",
-            names.join(" ")
+            printable(&names.join(" "))
         )),
     }
-    if pipeline.report.pseudo_layers != PseudoLayers::NoneFirst {
-        let out = if pipeline.out_returns() {
-            0
-        } else {
-            pipeline.split.stages.len().saturating_sub(1)
-        };
+    let out = match pipeline.report.pseudo_layers {
+        PseudoLayers::NoneFirst => None,
+        PseudoLayers::InAndOut => Some(LAST_STAGE),
+        PseudoLayers::OutWithIn => Some("0"),
+    };
+    if let Some(out) = out {
         notes.add(format!(
             "In (embedding and the like) belongs on IPU 0, Out (head, loss) on IPU {out}: see that \
              the model's code puts them there."
         ));
     }
-    let stages = pipeline.split.stages.iter();
-    let counts: Vec<usize> = stages.map(|stage| stage.named_layers().count()).collect();
-    let free = (pipeline.split.max_stages as usize).saturating_sub(counts.len());
-    if free > 0 {
-        notes.add(format!("IPUs that are left over: {free} (see --num-ipus)."));
-    }
-    let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
-    let training = training(pipeline);
-    Ok(format!(
-        "layers_per_ipu: [{}]\n{training}",
-        counts.join(", ")
-    ))
+    notes.add(format!("IPUs that are left over: {FREE} (see --num-ipus)."));
+    text.add(format!("layers_per_ipu: [{COUNTS}]"));
+    training(pipeline, text);
+    Ok(())
 }
 
 /// Gradient accumulation, recomputation, and where state is. The entries are those of Optimum's
 /// configurations.
-fn training(pipeline: Pipeline<'_>) -> String {
-    let mut text = String::new();
-    if let Some(steps) = pipeline.accumulation() {
-        text += &format!("gradient_accumulation_steps: {steps}\n");
-    }
+fn training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
+    text.by_stages(|stages| {
+        let steps = pipeline.accumulation(stages)?;
+        Some(format!("gradient_accumulation_steps: {steps}"))
+    });
     let Some(own) = pipeline.training() else {
-        return text;
+        return;
     };
     let every_layer = own.recompute == Recompute::Layer;
-    text += &format!("recompute_checkpoint_every_layer: {every_layer}\n");
+    text.add(format!("recompute_checkpoint_every_layer: {every_layer}"));
     if own.state != StatePlace::OnChip {
         let is_off = own.state.is_off_chip();
-        text += &format!("optimizer_state_offchip: {is_off}\n");
+        text.add(format!("optimizer_state_offchip: {is_off}"));
     }
     if own.state.is_sharded() {
-        text += &format!(
-            "replicated_tensor_sharding: true\nreplication_factor: {}\n",
-            own.replicas
-        );
+        text.add("replicated_tensor_sharding: true");
+        text.add(format!("replication_factor: {}", own.replicas));
     }
-    text
 }
 
 /// The number of a layer whose name is nothing else.

@@ -12,6 +12,7 @@
 
 mod keras;
 mod layers_per_ipu;
+mod lines;
 mod module;
 mod notes;
 mod pipeline_splits;
@@ -20,13 +21,14 @@ mod poptorch;
 #[cfg(test)]
 mod tests;
 
+pub use lines::Line;
 pub use module::{ModuleName, ModuleTemplate};
 
 use super::{Report, Split, printable};
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::PseudoLayers;
 use clap::ValueEnum;
-use notes::Notes;
+use lines::Lines;
 use thiserror::Error;
 
 /// In what form a split is written.
@@ -156,22 +158,73 @@ pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<String
     let Some(split) = &report.split else {
         return Ok(String::new());
     };
-    if modules.after.is_some() && report.pseudo_layers == PseudoLayers::NoneFirst {
+    let pipeline = Pipeline {
+        report,
+        split,
+        most_stages: None,
+    };
+    let lines = written(form, pipeline, modules)?;
+    let lines = lines.iter().filter_map(|line| line.of(pipeline));
+    Ok(lines.map(|line| line + "\n").collect())
+}
+
+/// The lines of every split of up to `most_stages` stages of the layers of a report's
+/// split; none without a split.
+///
+/// # Errors
+/// [`EmitError`] when the layers do not go with the form, or it names modules.
+pub(super) fn lines(
+    form: Form,
+    report: &Report,
+    most_stages: usize,
+) -> Result<Vec<Line>, EmitError> {
+    let modules = Modules::default();
+    form.check(&modules)?;
+    let pipeline = |split| Pipeline {
+        report,
+        split,
+        most_stages: Some(most_stages),
+    };
+    let split = report.split.as_ref();
+    split.map_or(Ok(Vec::new()), |split| {
+        written(form, pipeline(split), &modules)
+    })
+}
+
+fn written(
+    form: Form,
+    pipeline: Pipeline<'_>,
+    modules: &Modules<'_>,
+) -> Result<Vec<Line>, EmitError> {
+    if modules.after.is_some() && pipeline.report.pseudo_layers == PseudoLayers::NoneFirst {
         return Err(EmitError::NoOut);
     }
-    let pipeline = Pipeline { report, split };
-    let mut notes = Notes::new(pipeline);
-    if !split.unplaced.is_empty() {
-        return Ok(notes.to_string());
+    let mut notes = Lines::new(pipeline, true);
+    let mut text = Lines::new(pipeline, false);
+    notes::begin(pipeline, &mut notes);
+    if pipeline.split.unplaced.is_empty() {
+        match form {
+            Form::LayersPerIpu => layers_per_ipu::write(pipeline, &mut notes, &mut text)?,
+            Form::Poptorch => poptorch::write(pipeline, modules, &mut notes, &mut text)?,
+            Form::Popart => popart::write(pipeline, modules, &mut notes, &mut text),
+            Form::Keras => keras::write(pipeline, modules, &mut notes, &mut text)?,
+            Form::PipelineSplits => {
+                pipeline_splits::write(pipeline, modules, &mut notes, &mut text)?;
+            }
+        }
     }
-    let text = match form {
-        Form::LayersPerIpu => layers_per_ipu::emit(pipeline, &mut notes)?,
-        Form::Poptorch => poptorch::emit(pipeline, modules, &mut notes)?,
-        Form::Popart => popart::emit(pipeline, modules, &mut notes),
-        Form::Keras => keras::emit(pipeline, modules, &mut notes),
-        Form::PipelineSplits => pipeline_splits::emit(pipeline, modules, &mut notes)?,
-    };
-    Ok(format!("{notes}{text}"))
+    notes.all.append(&mut text.all);
+    Ok(notes.all)
+}
+
+/// The layers whose outputs are kept where others are recomputed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Checkpoints {
+    None,
+    /// Each.
+    Layers,
+    /// The last of each stage but the last, in PopART without a pipeline.
+    Stages,
 }
 
 /// A split to be written, and the report that it is in.
@@ -179,51 +232,35 @@ pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<String
 struct Pipeline<'a> {
     report: &'a Report,
     split: &'a Split,
-}
-
-/// A part of the model that begins a block of a pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start<'a> {
-    /// What runs before the layers, with or without layers of its stage; the
-    /// first of these.
-    In(Option<&'a str>),
-    /// A layer.
-    Layer(&'a str),
-    /// What runs after the layers.
-    Out,
+    /// With it, what is written is every split of the same layers with up to so many
+    /// stages.
+    most_stages: Option<usize>,
 }
 
 impl<'a> Pipeline<'a> {
-    /// Every layer with the number of its stage, in order, without pseudo-layers.
-    fn layers(self) -> impl Iterator<Item = (usize, &'a str)> {
-        let stages = self.split.stages.iter().enumerate();
-        stages.flat_map(|(number, stage)| stage.named_layers().map(move |layer| (number, layer)))
+    /// Every layer with its position, in order, without pseudo-layers.
+    fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
+        let stages = self.split.stages.iter();
+        let all = stages.flat_map(|stage| stage.positions.clone().zip(&stage.layers));
+        let named = all.filter_map(|(position, name)| Some((position, name.as_deref()?)));
+        named.filter(move |&(position, _)| Some(position) != self.out())
     }
 
-    /// What begins each block in the order in which they run, with its IPU: one
-    /// for each stage, and one for Out where it runs on the first IPU again.
-    fn starts(self) -> Vec<(usize, Start<'a>)> {
-        let stages = self.split.stages.iter().enumerate();
-        let mut starts: Vec<_> = stages
-            .map(|(number, stage)| {
-                let layer = stage.named_layers().next();
-                let start = match layer {
-                    layer if stage.has_in() => Start::In(layer),
-                    Some(layer) => Start::Layer(layer),
-                    None => Start::Out,
-                };
-                (number, start)
-            })
-            .collect();
-        if self.out_returns() {
-            starts.push((0, Start::Out));
-        }
-        starts
+    /// The position of Out, where it has one of its own.
+    fn out(self) -> Option<u32> {
+        let last = self.split.stages.last()?.positions.end.checked_sub(1);
+        last.filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
+    }
+
+    /// The fewest and the most stages of what is written.
+    fn numbers_of_stages(self) -> (usize, usize) {
+        let own = self.split.stages.len();
+        self.most_stages.map_or((own, own), |most| (1, most))
     }
 
     /// Forward pipeline stages: one for each IPU, and Out on the first IPU.
-    fn forward_stages(self) -> usize {
-        self.split.stages.len() + usize::from(self.out_returns())
+    fn forward_stages(self, stages: usize) -> usize {
+        stages + usize::from(self.out_returns(stages))
     }
 
     /// The pipeline that the memory of the stages was computed for, if it trains the model.
@@ -234,10 +271,11 @@ impl<'a> Pipeline<'a> {
             .map(|facts| facts.pipeline())
     }
 
-    /// The micro-batches that a training pipeline accumulates gradients over: as many as were
-    /// requested, or else the fewest that its schedule allows, that of PopART where none was
-    /// computed for. `None` for inference, and where it is not known what the model does.
-    fn accumulation(self) -> Option<u64> {
+    /// The micro-batches that a training pipeline of so many stages accumulates gradients over:
+    /// as many as were requested, or else the fewest that its schedule allows, that of PopART
+    /// where none was computed for. `None` for inference, and where it is not known what the
+    /// model does.
+    fn accumulation(self, stages: usize) -> Option<u64> {
         let facts = self.report.pipeline.as_ref();
         let facts = facts.filter(|facts| facts.is_training)?;
         let schedule = match facts.schedule {
@@ -246,7 +284,7 @@ impl<'a> Pipeline<'a> {
         };
         let step = self.report.step.as_ref();
         let requested = step.filter(|step| !step.micro_batches_by_default);
-        let least = schedule.least_accumulation(self.forward_stages()) as u64;
+        let least = schedule.least_accumulation(self.forward_stages(stages)) as u64;
         Some(requested.map_or(least, |step| step.micro_batches.max(least)))
     }
 
@@ -262,22 +300,17 @@ impl<'a> Pipeline<'a> {
             .is_some_and(|own| own.schedule == Schedule::Sequential)
     }
 
-    /// The layers whose outputs are kept where others are recomputed: each, or in PopART without
-    /// a pipeline those that end a stage.
-    fn checkpoints(self) -> Vec<&'a str> {
+    /// The layers whose outputs are kept where others are recomputed.
+    fn checkpoints(self) -> Checkpoints {
         match self.training().map(|own| (own.recompute, own.schedule)) {
-            Some((Recompute::Layer, _)) => self.layers().map(|(_, layer)| layer).collect(),
-            Some((Recompute::Stage, Schedule::Sequential)) => {
-                let ends = self.split.stages.iter().rev().skip(1).rev();
-                ends.filter_map(|stage| stage.named_layers().last())
-                    .collect()
-            }
-            _ => Vec::new(),
+            Some((Recompute::Layer, _)) => Checkpoints::Layers,
+            Some((Recompute::Stage, Schedule::Sequential)) => Checkpoints::Stages,
+            _ => Checkpoints::None,
         }
     }
 
-    /// Does Out run on the first IPU, after the last stage was on another?
-    fn out_returns(self) -> bool {
-        self.report.pseudo_layers == PseudoLayers::OutWithIn && self.split.stages.len() > 1
+    /// Does Out run on the first IPU, after the last of so many stages was on another?
+    fn out_returns(self, stages: usize) -> bool {
+        self.report.pseudo_layers == PseudoLayers::OutWithIn && stages > 1
     }
 }

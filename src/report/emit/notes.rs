@@ -1,107 +1,78 @@
 //! What is above a configuration, as comments.
 
-use super::{Pipeline, printable};
+use super::Pipeline;
+use super::lines::{FULLEST, Lines, SHORTFALL, STAGES};
 use crate::memory::Schedule;
 use crate::report::text::grouped;
 use crate::report::{NO_VERDICT, Units, sentences};
-use std::fmt;
 
-/// Lines of comment.
-pub(super) struct Notes {
-    lines: Vec<String>,
+/// What is to be said of a split in any form: first of all that it does not fit.
+pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
+    if pipeline.report.has_verdict() {
+        notes.add(format!(
+            "WARNING: the model does not fit. This split {SHORTFALL}."
+        ));
+    } else {
+        notes.add(format!("WARNING: {NO_VERDICT}."));
+    }
+    if !pipeline.split.unplaced.is_empty() {
+        notes.add("There is nothing to paste: layers are left over.");
+        return;
+    }
+    notes.add(format!(
+        "Stages: {STAGES}, one for each IPU. The fullest tile needs {FULLEST} of {} bytes.",
+        grouped(pipeline.split.limit)
+    ));
+    notes.by_stages(|stages| {
+        let text = "Out (what runs after the layers) is on IPU 0 with In, after the stage on the \
+                    last IPU.";
+        pipeline.out_returns(stages).then(|| text.into())
+    });
+    notes.add(match &pipeline.report.pipeline {
+        Some(facts) => {
+            let chosen = sentences::chosen(facts).capital();
+            let chosen = chosen.plain(Units::Bytes, pipeline.report.pseudo_layers);
+            format!("{chosen}.")
+        }
+        None => "Pipeline: none, since neither --memory-model classic nor --solver greedy \
+                 computes what a pipeline keeps."
+            .to_string(),
+    });
+    notes.add("Set the same available memory proportion on all IPUs: that of the profile.");
 }
 
-impl Notes {
-    /// What is to be said of a split in any form: first of all that it does
-    /// not fit.
-    pub(super) fn new(pipeline: Pipeline<'_>) -> Self {
-        let mut notes = Self { lines: Vec::new() };
-        if !pipeline.report.has_verdict() {
-            notes.add(format!("WARNING: {NO_VERDICT}."));
-        } else if !pipeline.split.fits {
-            let shortfall = sentences::shortfall(pipeline.report, pipeline.split);
-            let shortfall = shortfall.plain(Units::Bytes, pipeline.report.pseudo_layers);
-            notes.add(format!(
-                "WARNING: the model does not fit. This split {shortfall}."
-            ));
-        }
-        if !pipeline.split.unplaced.is_empty() {
-            notes.add("There is nothing to paste: layers are left over.");
-            return notes;
-        }
-        notes.add(format!(
-            "Stages: {}, one for each IPU. The fullest tile needs {} of {} bytes.",
-            pipeline.split.stages.len(),
-            grouped(
-                pipeline
-                    .split
-                    .fullest()
-                    .map_or(0, |own| own.fullest_tile.bytes)
-            ),
-            grouped(pipeline.split.limit)
-        ));
-        if pipeline.out_returns() {
-            notes.add(
-                "Out (what runs after the layers) is on IPU 0 with In, after the stage on the \
-                 last IPU.",
-            );
-        }
-        notes.computed_for(pipeline);
-        notes.add("Set the same available memory proportion on all IPUs: that of the profile.");
-        notes
-    }
-
-    pub(super) fn add(&mut self, note: impl Into<String>) {
-        self.lines.push(note.into());
-    }
-
-    /// How many batches a pipeline needs at least, if it is one, where the configuration does
-    /// not say it: `inference` and `training` are what the framework calls them.
-    pub(super) fn batches(&mut self, pipeline: Pipeline<'_>, inference: &str, training: &str) {
-        let stages = pipeline.forward_stages();
-        if stages < 2 || pipeline.accumulation().is_some() {
-            return;
-        }
-        let least = Schedule::Popart.least_accumulation(stages);
+/// How many batches a pipeline needs at least, if it is one, where the configuration does
+/// not say it: `inference` and `training` are what the framework calls them.
+pub(super) fn batches(
+    pipeline: Pipeline<'_>,
+    notes: &mut Lines<'_>,
+    inference: &str,
+    training: &str,
+) {
+    notes.by_stages(|stages| {
+        let all = pipeline.forward_stages(stages);
+        let least = Schedule::Popart.least_accumulation(all);
         let both = format!(" for inference, and {training} of at least {least} for training");
         let both = if pipeline.is_inference() { "" } else { &both };
-        self.add(format!(
-            "The pipeline needs {inference} of at least {stages}{both}."
-        ));
-    }
-
-    /// Which pipeline the memory of the stages was computed for.
-    fn computed_for(&mut self, pipeline: Pipeline<'_>) {
-        let report = pipeline.report;
-        self.add(match &report.pipeline {
-            Some(facts) => {
-                let chosen = sentences::chosen(facts).capital();
-                format!("{}.", chosen.plain(Units::Bytes, report.pseudo_layers))
-            }
-            None => "Pipeline: none, since neither --memory-model classic nor --solver greedy \
-                     computes what a pipeline keeps."
-                .to_string(),
-        });
-    }
-
-    /// That a framework has no such schedule.
-    pub(super) fn schedule(&mut self, pipeline: Pipeline<'_>, framework: &str, own: &[Schedule]) {
-        let schedule = pipeline.training().map(|own| own.schedule);
-        let foreign = schedule.filter(|schedule| !own.contains(schedule));
-        if let (Some(schedule), Some(first)) = (foreign, own.first()) {
-            self.add(format!(
-                "WARNING: {framework} has no schedule {schedule}. Compute the split with \
-                 --schedule {first}."
-            ));
-        }
-    }
+        let text = format!("The pipeline needs {inference} of at least {all}{both}.");
+        let is_said = all < 2 || pipeline.accumulation(stages).is_some();
+        (!is_said).then_some(text)
+    });
 }
 
-impl fmt::Display for Notes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for line in &self.lines {
-            writeln!(f, "# {}", printable(line))?;
-        }
-        Ok(())
+/// That a framework has no such schedule; `own` are those that it has.
+pub(super) fn schedule(
+    pipeline: Pipeline<'_>,
+    notes: &mut Lines<'_>,
+    framework: &str,
+    own: &[Schedule],
+) {
+    let schedule = pipeline.training().map(|own| own.schedule);
+    let foreign = schedule.filter(|schedule| !own.contains(schedule));
+    if let (Some(schedule), Some(first)) = (foreign, own.first()) {
+        notes.add(format!(
+            "WARNING: {framework} has no schedule {schedule}. Compute the split with --schedule \
+             {first}."
+        ));
     }
 }

@@ -2,75 +2,76 @@
 //! IPU) and a pipeline stage, and a session needs virtual graphs to be set by
 //! hand. Pipelining on one IPU is an error there.
 
-use super::{ModuleName, Modules, Notes, Pipeline, printable};
+use super::lines::{LAST_STAGE, Lines, STAGE};
+use super::{Checkpoints, ModuleName, Modules, Pipeline, notes as comments, printable};
 use crate::memory::{Recompute, Schedule, Storage};
 use crate::model::PseudoLayers;
-use crate::wording::listed;
-use std::fmt::Write;
 
-pub(super) fn emit(pipeline: Pipeline<'_>, modules: &Modules<'_>, notes: &mut Notes) -> String {
-    let stages = pipeline.split.stages.len();
+pub(super) fn write(
+    pipeline: Pipeline<'_>,
+    modules: &Modules<'_>,
+    notes: &mut Lines<'_>,
+    text: &mut Lines<'_>,
+) {
     notes.add("In place of each ... goes what builds that part of the model.");
     if pipeline.report.pseudo_layers == PseudoLayers::NoneFirst {
         notes.add("What comes after the last layer, the loss too, goes with it.");
     }
     notes.add("The device needs as many IPUs as there are stages.");
-    notes.batches(pipeline, "batchesPerStep", "accumulationFactor");
-    notes.schedule(
-        pipeline,
-        "PopART",
-        &[Schedule::Popart, Schedule::Sequential],
-    );
-    let is_pipelined = stages > 1 && !pipeline.is_sequential();
-    let pipelined = if is_pipelined { "True" } else { "False" };
-    let mut text = format!(
-        "session_options = popart.SessionOptions()\n\
-         session_options.virtualGraphMode = popart.VirtualGraphMode.Manual\n\
-         session_options.enablePipelining = {pipelined}\n"
-    );
-    text += &training(pipeline, notes);
-    text.push('\n');
-    let mut with = |ipu: usize, stage: usize, what: &str| {
-        let _ = writeln!(
-            text,
+    comments::batches(pipeline, notes, "batchesPerStep", "accumulationFactor");
+    let schedules = [Schedule::Popart, Schedule::Sequential];
+    comments::schedule(pipeline, notes, "PopART", &schedules);
+    text.add("session_options = popart.SessionOptions()");
+    text.add("session_options.virtualGraphMode = popart.VirtualGraphMode.Manual");
+    text.by_stages(|stages| {
+        let is_pipelined = stages > 1 && !pipeline.is_sequential();
+        let pipelined = if is_pipelined { "True" } else { "False" };
+        Some(format!("session_options.enablePipelining = {pipelined}"))
+    });
+    training(pipeline, notes, text);
+    text.add("");
+    let with = |ipu: &str, stage: &str, what: &str| {
+        format!(
             "with builder.virtualGraph({ipu}), builder.pipelineStage({stage}):\n    ...  # {what}"
-        );
+        )
     };
-    with(0, 0, &named("what runs before the layers", modules.before));
-    for (stage, layer) in pipeline.layers() {
-        with(stage, stage, &format!("layer {}", printable(layer)));
+    let before = named("what runs before the layers", modules.before);
+    text.add(with("0", "0", &before));
+    for (position, layer) in pipeline.layers() {
+        let what = format!("layer {}", printable(layer));
+        text.at(position, &with(STAGE, STAGE, &what));
     }
-    let out = named("what runs after the layers", modules.after);
+    let after = named("what runs after the layers", modules.after);
     match pipeline.report.pseudo_layers {
         PseudoLayers::NoneFirst => {}
-        PseudoLayers::OutWithIn if pipeline.out_returns() => with(0, stages, &out),
-        _ => with(stages - 1, stages - 1, &out),
+        PseudoLayers::InAndOut => text.add(with(LAST_STAGE, LAST_STAGE, &after)),
+        PseudoLayers::OutWithIn => text.by_stages(|stages| {
+            let last = pipeline.forward_stages(stages) - 1;
+            Some(with("0", &last.to_string(), &after))
+        }),
     }
-    text
 }
 
 /// Gradient accumulation, recomputation, and where state is.
-fn training(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
-    let mut text = String::new();
-    if let Some(steps) = pipeline.accumulation() {
-        let _ = writeln!(
-            text,
+fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+    text.by_stages(|stages| {
+        let steps = pipeline.accumulation(stages)?;
+        Some(format!(
             "session_options.enableGradientAccumulation = True\n\
              session_options.accumulationFactor = {steps}  # or more"
-        );
-    }
+        ))
+    });
     let Some(own) = pipeline.training() else {
-        return text;
+        return;
     };
     let recompute = match (own.recompute, own.schedule) {
         (Recompute::None, _) => "NoRecompute",
         (_, Schedule::Sequential) => "RecomputeAll",
         (Recompute::Stage | Recompute::Layer, _) => "Pipeline",
     };
-    let _ = writeln!(
-        text,
+    text.add(format!(
         "session_options.autoRecomputation = popart.RecomputationType.{recompute}"
-    );
+    ));
     for (settings, is_off, is_shared) in [
         (
             "optimizerState",
@@ -81,33 +82,30 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Notes) -> String {
     ] {
         let location = format!("session_options.{settings}TensorLocationSettings.location");
         if is_off {
-            let _ = writeln!(text, "{location}.storage = popart.TensorStorage.OffChip");
+            text.add(format!("{location}.storage = popart.TensorStorage.OffChip"));
         }
         if is_shared {
-            let _ = writeln!(
-                text,
+            text.add(format!(
                 "{location}.replicatedTensorSharding = popart.ReplicatedTensorSharding.On"
-            );
+            ));
         }
     }
     if own.state.is_sharded() {
-        let _ = writeln!(
-            text,
-            "session_options.enableReplicatedGraphs = True\n\
-             session_options.replicatedGraphCount = {}",
+        text.add("session_options.enableReplicatedGraphs = True");
+        text.add(format!(
+            "session_options.replicatedGraphCount = {}",
             own.replicas
-        );
-    }
-    let checkpoints = pipeline.checkpoints();
-    if !checkpoints.is_empty() {
-        let layers: Vec<String> = checkpoints.iter().map(|own| own.to_string()).collect();
-        notes.add(format!(
-            "Pass the outputs of layers {} through builder.checkpointOutput([...]), so that \
-             recomputation begins there anew.",
-            listed(&layers)
         ));
     }
-    text
+    let whose = match pipeline.checkpoints() {
+        Checkpoints::None => return,
+        Checkpoints::Layers => "each layer",
+        Checkpoints::Stages => "the last layer of each stage but the last",
+    };
+    notes.add(format!(
+        "Pass the output of {whose} through builder.checkpointOutput([...]), so that \
+         recomputation begins there anew."
+    ));
 }
 
 /// What to build, with the name of its first module.

@@ -34,6 +34,8 @@ const SCRIPT: &str = concat!(
     include_str!("scripts/plot.js"),
     include_str!("scripts/colours.js"),
     include_str!("scripts/cuts.js"),
+    include_str!("scripts/tried.js"),
+    include_str!("scripts/stage.js"),
     include_str!("scripts/split.js"),
     include_str!("scripts/blocks.js"),
     include_str!("scripts/tiles.js"),

@@ -14,7 +14,12 @@ const MAX_DATA: usize = 2_200_000;
 const SMALL: usize = 100_000;
 
 /// What of a report is left out, step by step, until the rest has room.
-const LESS: [fn(&mut Report); 6] = [
+const LESS: [fn(&mut Report); 7] = [
+    |report| {
+        if let Some(own) = &mut report.live_steps {
+            own.others.clear();
+        }
+    },
     |report| halve(&mut report.what_if, report.split.as_ref().map(ends)),
     |report| {
         let variables = report.memory.tile_map.as_mut();

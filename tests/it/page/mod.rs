@@ -4,7 +4,9 @@
 //! Without a Chromium in the PATH these tests say that they are skipped.
 
 mod accessible;
+mod blocks;
 mod browser;
+mod configuration;
 mod defects;
 mod tools;
 mod viewer;

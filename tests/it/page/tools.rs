@@ -6,15 +6,15 @@ use crate::support::profile;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-struct Page {
-    browser: Browser,
+pub(super) struct Page {
+    pub(super) browser: Browser,
     _folder: tempfile::TempDir,
     path: PathBuf,
-    report: Value,
+    pub(super) report: Value,
 }
 
 /// The page of a fixture at a view.
-fn page(fixture: &str, options: &[&str], hash: &str) -> Option<Page> {
+pub(super) fn page(fixture: &str, options: &[&str], hash: &str) -> Option<Page> {
     let program = find()?;
     let folder = tempfile::tempdir().expect("a folder");
     let (path, report) = export(&profile(fixture), options, folder.path());
@@ -29,25 +29,25 @@ fn page(fixture: &str, options: &[&str], hash: &str) -> Option<Page> {
 }
 
 impl Page {
-    fn focus(&mut self, id: &str) {
+    pub(super) fn focus(&mut self, id: &str) {
         self.browser
             .value(&format!("document.getElementById('{id}').focus()"));
     }
 
-    fn text(&mut self, selector: &str) -> String {
+    pub(super) fn text(&mut self, selector: &str) -> String {
         let text = self
             .browser
             .value(&format!("document.querySelector('{selector}').textContent"));
         text.as_str().expect("a text").to_string()
     }
 
-    fn hash(&mut self) -> String {
+    pub(super) fn hash(&mut self) -> String {
         let hash = self.browser.value("location.hash");
         hash.as_str().expect("a text").to_string()
     }
 
     /// What a drawing says is chosen.
-    fn now(&mut self, id: &str) -> u64 {
+    pub(super) fn now(&mut self, id: &str) -> u64 {
         let now = self
             .browser
             .value(&format!("+document.getElementById('{id}').ariaValueNow"));
@@ -73,14 +73,14 @@ impl Page {
             .value("new Promise((resolve) => setTimeout(resolve, 400))");
     }
 
-    fn numbers_are_those_of_the_report(&mut self) {
+    pub(super) fn numbers_are_those_of_the_report(&mut self) {
         let numbers = self.browser.value(super::NUMBERS);
         for number in numbers.as_array().expect("a list") {
             check_number(number, &self.report);
         }
     }
 
-    fn done(self) {
+    pub(super) fn done(self) {
         no_errors(&self.browser, &self.path);
     }
 }
@@ -346,29 +346,5 @@ fn tables_are_sorted_filtered_and_copied() {
         code["all_tiles"], code["fullest_tile"]
     );
     assert_eq!(page.browser.value("window.clipboard"), json!(expected));
-    page.done();
-}
-
-/// The forms of the page are those that `--emit` prints.
-#[test]
-fn the_configuration_is_that_of_emit() {
-    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=configuration") else {
-        return;
-    };
-    let profile = profile("training-pipeline");
-    for form in ["layers-per-ipu", "popart", "keras"] {
-        page.browser.value(&format!(
-            "(() => {{ const one = document.getElementById('configuration-form'); one.value = '{form}';
-              one.dispatchEvent(new Event('change')); }})()"
-        ));
-        let run = crate::support::popliner([
-            profile.as_os_str(),
-            "--num-ipus=4".as_ref(),
-            "-q".as_ref(),
-            "--emit".as_ref(),
-            form.as_ref(),
-        ]);
-        assert_eq!(page.text("#configuration-text"), run.out, "{form}");
-    }
     page.done();
 }

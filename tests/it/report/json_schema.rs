@@ -6,27 +6,30 @@
 
 use std::fs;
 
+use super::page_types;
 use crate::support::{FIXTURES, root, run_fixture};
 use popliner::report::{Calibration, Report};
 use serde_json::Value;
 
 const SCHEMA: &str = "schema/report-v2.schema.json";
 const CALIBRATION: &str = "schema/calibration-v2.schema.json";
+const PAGE_TYPES: &str = "src/report/html/report.d.ts";
 
 #[test]
 fn the_committed_schemas_are_those_of_the_code() {
-    let schemas = [
-        (SCHEMA, Report::schema()),
-        (CALIBRATION, Calibration::schema()),
+    let json = |schema| serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
+    let written = [
+        (SCHEMA, json(Report::schema())),
+        (CALIBRATION, json(Calibration::schema())),
+        (PAGE_TYPES, page_types::text()),
     ];
-    for (name, schema) in schemas {
-        let schema = serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
+    for (name, text) in written {
         let path = root().join(name);
         if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-            fs::write(&path, &schema).expect("a schema");
+            fs::write(&path, &text).expect("a file");
         }
-        let committed = fs::read_to_string(&path).expect("a schema");
-        assert!(committed == schema, "{name} is not that of the code");
+        let committed = fs::read_to_string(&path).expect("a file");
+        assert!(committed == text, "{name} is not that of the code");
     }
 }
 

@@ -4,3 +4,4 @@ mod comparisons;
 mod emit;
 mod exports;
 mod json_schema;
+mod page_types;

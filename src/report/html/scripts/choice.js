@@ -14,11 +14,26 @@ const NUMBERS = ['ipu', 'tile', 'step', 'layer', 'ipus', 'memory', 'reserve'];
 /** What is chosen now. Layers are positions of the layer order. @type {Choice} */
 let chosen = noChoice();
 
-/** Who follows, by what. @type {{keys: (keyof Choice)[], follow: () => void}[]} */
+/** Who follows, by what. @type {{keys: (keyof Choice)[], show: () => void, own?: Element}[]} */
 let followers = [];
 
-/** Calls `follow` whenever one of these changes. @param {(keyof Choice)[]} keys @param {() => void} follow */
-const onChoice = (keys, follow) => followers.push({ keys, follow });
+/** Calls `show` whenever one of these changes, as long as `own` is in the page.
+ * @param {(keyof Choice)[]} keys @param {() => void} show @param {Element} [own] */
+const onChoice = (keys, show, own) => followers.push({ keys, show, own });
+
+/** The same, and shows it now. @param {(keyof Choice)[]} keys @param {() => void} show @param {Element} [own] */
+const follow = (keys, show, own) => {
+  onChoice(keys, show, own);
+  show();
+};
+
+/** Lets all follow that depend on what is another than before. @param {Choice} before */
+const letFollow = (before) => {
+  followers = followers.filter(({ own }) => !own || own.isConnected);
+  for (const { keys, show, own } of [...followers]) {
+    if (keys.some((key) => chosen[key] !== before[key]) && (!own || own.isConnected)) show();
+  }
+};
 
 /** The hash of what is chosen. @param {Choice} own */
 const hashOf = (own) => '#' + Object.entries(own).filter(([, value]) => value !== null && value !== '')
@@ -46,7 +61,7 @@ const choose = (change) => {
   if (!keys.length) return;
   const hash = hashOf(chosen);
   if (keys.includes('view') && before.view) history.pushState(null, '', hash); else history.replaceState(null, '', hash);
-  for (const own of followers) if (own.keys.some((key) => keys.includes(key))) own.follow();
+  letFollow(before);
 };
 
 /** Follows an address that was entered, or gone back to. */
@@ -55,5 +70,5 @@ const followAddress = () => addEventListener('popstate', () => {
   if (!next.view) next.view = chosen.view;
   const before = chosen;
   chosen = next;
-  for (const own of followers) if (own.keys.some((key) => next[key] !== before[key])) own.follow();
+  letFollow(before);
 });

@@ -15,6 +15,9 @@ const lookOf = (category) => {
   return `tile-${place < 0 ? 'others' : place % 14}${place >= 14 ? ' second' : ''}`;
 };
 
+/** The colour of a cell that names a category. @param {Column} column @param {string} cell */
+const lookOfCategory = (column, cell) => column.name === 'Category' ? lookOf(cell) : '';
+
 /** The parts of a stage, each with its look and name. @type {[string, string, string][]} */
 const PARTS = [
   ['variables', 'tile-0', 'Variables'], ['vertex_code', 'tile-2', 'Vertex code'], ['vertex_state', 'tile-3', 'Vertex state'],

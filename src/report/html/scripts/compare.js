@@ -1,10 +1,10 @@
 // Reports that are opened in the page, and two of them beside each other. No file leaves
 // the browser.
 
-/** The report that the one shown is held against, if any. @type {any} */
+/** The report that the one shown is held against, if any. @type {?Json.Report} */
 let earlier = null;
 
-/** @param {string} text @returns {any} */
+/** @param {string} text @returns {Json.Report} */
 const readReport = (text) => {
   const own = parsed(text);
   if (own?.format !== 'popliner-report') throw new Error('it is no report of --export-json');
@@ -25,7 +25,7 @@ const openFiles = async (files) => {
     }
   }
   if (!all.length) return;
-  const next = /** @type {{own: any, name: string}} */ (all.at(-1));
+  const next = all[all.length - 1];
   earlier = all.length > 1 ? all[0].own : null;
   show(next.own);
   byId('opened').textContent = printable(all.length > 1 ? `Shown is ${next.name}, beside ${all[0].name}.` : `Shown is ${next.name}.`);
@@ -65,22 +65,21 @@ const addBoth = (parent, name, before, after) => {
 /** What moved between both reports. @param {HTMLElement} parent */
 const buildComparison = (parent) => {
   const part = addPart(parent, 'comparison', 'What moved');
-  const [before, after] = [earlier, report];
+  const [before, after] = [earlier ?? report, report];
   add(part, 'p', `${short(before.provenance.files.profile)} before, ${short(after.provenance.files.profile)} now.`, 'name');
-  /** @param {(own: any) => [string, any][]} read @returns {[Map<string, any>, Map<string, any>]} */
+  /** @param {(own: Json.Report) => [string, any][]} read @returns {[Map<string, any>, Map<string, any>]} */
   const both = (read) => {
-    /** @param {any} own */
+    /** @param {Json.Report} own */
     const of = (own) => new Map(read(own).filter(([, value]) => typeof value === 'number'));
     return [of(before), of(after)];
   };
-  const stages = (/** @type {any} */ own) => own.split?.stages ?? own.fit?.ipus ?? [];
   addBoth(part, 'Figure', ...both((own) => [
-    ['Stages', stages(own).length], ['Peak memory of any stage, bytes', Math.max(...stages(own).map((/** @type {any} */ one) => one.fullest_tile.bytes), 0)],
-    ['Limit, bytes', own.memory.limit], ['Bytes over all cuts', (own.cuts ?? []).reduce((/** @type {number} */ sum, /** @type {any} */ cut) => sum + cut.bytes, 0)],
+    ['Stages', stagesOf(own).length], ['Peak memory of any stage, bytes', Math.max(...stagesOf(own).map((one) => one.tile.bytes), 0)],
+    ['Limit, bytes', own.memory.limit], ['Bytes over all cuts', (own.cuts ?? []).reduce((sum, cut) => sum + cut.bytes, 0)],
     ['Cycles of a step', own.step?.cycles],
     ['Peak of the whole model on its fullest tile, bytes', own.liveness?.fullest_tile_curve.peak.bytes],
   ]));
-  addBoth(part, 'Stage', ...both((own) => stages(own).map((/** @type {any} */ one) => [`IPU ${one.stage ?? one.ipu}`, one.fullest_tile.bytes])));
-  addBoth(part, 'Layer', ...both((own) => own.layers.map((/** @type {any} */ one) => [one.name ?? 'In', one.total])));
-  addBoth(part, 'Category', ...both((own) => own.memory.categories.map((/** @type {any} */ one) => [one.name, one.all_tiles])));
+  addBoth(part, 'Stage', ...both((own) => stagesOf(own).map((one) => [`IPU ${one.ipu}`, one.tile.bytes])));
+  addBoth(part, 'Layer', ...both((own) => own.layers.map((one) => [one.name ?? 'In', one.total])));
+  addBoth(part, 'Category', ...both((own) => own.memory.categories.map((one) => [one.name, one.all_tiles])));
 };

@@ -1,21 +1,50 @@
-// What to paste.
+// What to paste, also for cuts that were moved: the report has the lines of all splits.
+
+/** A form for the split that is tried. @param {Json.Configuration} form @param {Known} own */
+const configurationOf = (form, own) => {
+  const now = own.tried();
+  const split = own.computed(now);
+  const count = split.stages.length;
+  const starts = split.stages.slice(1).map((one) => one.range[0]);
+  const faults = own.faults(now, split);
+  /** @type {Record<string, string | number | null>} */
+  const slots = {
+    stages: count, 'last-stage': count - 1, fullest: grouped(split.peak), free: Math.max(now.ipus - count, 0) || null,
+    counts: split.stages.map((one) => own.layersIn(one.range)).join(', '),
+    shortfall: faults.length ? `does not fit: ${faults.join('; ')}` : null,
+  };
+  const lines = (form.lines ?? []).flatMap(({ text, position, begins, stages }) => {
+    const at = position ?? 0;
+    if (stages && (count < stages[0] || stages[1] < count) || typeof begins === 'boolean' && starts.includes(at) !== begins) return [];
+    const stage = split.stages.findIndex((one) => at < one.range[1]);
+    const pieces = text.map((piece, place) => place % 2 ? { ...slots, stage }[piece] ?? null : piece);
+    return pieces.includes(null) ? [] : [`${pieces.join('')}\n`];
+  });
+  return lines.join('');
+};
 
 /** The whole view. @param {HTMLElement} parent */
 const buildConfiguration = (parent) => {
   const part = addPart(parent, 'configuration', 'Configuration');
   const forms = report.configuration ?? [];
-  if (!forms.length) {
-    add(part, 'p', 'The report has no split, so there is nothing to paste.');
-    return;
-  }
-  const select = addSelect(add(part, 'div', '', 'controls'), 'Form', 'configuration-form', forms.map((/** @type {any} */ own) => [own.form, own.form]));
+  const moved = addAs(part, 'p', 'configuration-moved');
+  const select = addSelect(add(part, 'div', '', 'controls'), 'Form', 'configuration-form', forms.map((own) => [own.form, own.form]));
   const text = addAs(part, 'pre', 'configuration-text');
   text.tabIndex = 0;
-  const show = () => {
-    const own = forms.find((/** @type {any} */ one) => one.form === select.value);
-    text.textContent = printable(own.text ?? own.problem);
-  };
   addCopy(add(part, 'p', '', 'copied'), () => text.textContent ?? '', 'Copy', 'configuration-copy', text);
+  const command = add(part, 'p', 'The same on the command line: ', 'copied');
+  const code = addAs(command, 'code', 'configuration-command');
+  command.append(' ');
+  addCopy(command, () => code.textContent ?? '', 'Copy', 'command-copy', code);
+  const show = () => {
+    const own = forms.find((one) => one.form === select.value) ?? forms[0];
+    const isMoved = !!known?.isMoved();
+    moved.textContent = isMoved ? 'This is the split as its cuts were moved, or its limits changed.' : '';
+    text.textContent = printable((known && isMoved && own.lines ? configurationOf(own, known) : own.text) ?? own.problem ?? '');
+    const line = known && !own.problem ? commandOf(known, known.tried()) : '';
+    command.hidden = !line;
+    code.textContent = `${line} --emit=${own.form}`;
+  };
   select.addEventListener('change', show);
-  show();
+  follow(TRIED, show);
 };

@@ -1,19 +1,23 @@
 // The numbers of a split whose cuts are moved. Nothing is searched here: they are sums and
 // comparisons of the bytes of ranges, which the report has for each.
 
-/** @typedef {{name: string, rule: string, position?: number, ipu?: number, first?: number, last?: number}} Constraint */
 /** @typedef {{cuts: number[], ipus: number, memories: number[], reserves: number[]}} Tried cuts are
  *   places in the list of boundaries */
 
+/** @typedef {NonNullable<ReturnType<typeof tryable>>} Known */
+
+/** What of a choice is tried. @type {(keyof Choice)[]} */
+const TRIED = ['cuts', 'ipus', 'memory', 'reserve'];
+
 /** All that is known of other splits; null where nothing is, or not exactly. */
 const tryable = () => {
-  const own = report.what_if;
-  if (!own || !report.split || isHuge) return null;
-  const last = own.boundaries.length - 1;
-  const positions = own.boundaries[last];
-  if (report.layers.length !== positions) return null;
-  /** Of a micro-batch by position. @type {?{once: number[], recomputed: number[], recomputed_last: number[], is_out_first: boolean}} */
-  const cycles = own.cycles ?? null;
+  const { what_if: data, split, layers } = report;
+  if (!data || !split || isHuge) return null;
+  const last = data.boundaries.length - 1;
+  const positions = data.boundaries[last];
+  if (layers.length !== positions) return null;
+  /** Of a micro-batch by position. */
+  const cycles = data.cycles ?? null;
   if (cycles && !Number.isSafeInteger([...cycles.once, ...cycles.recomputed].reduce((a, b) => a + b, 0))) return null;
 
   // Where the numbers of the ranges from one boundary to each later one begin.
@@ -21,7 +25,7 @@ const tryable = () => {
   const places = [];
   let count = 0;
   /** @param {number} end */
-  const inOne = (end) => own.by_stages_after && end < last ? Math.min(own.max_stages - 1, last - end) : 1;
+  const inOne = (end) => data.by_stages_after && end < last ? Math.min(data.max_stages - 1, last - end) : 1;
   for (let start = 0; start < last; start++) {
     places.push([]);
     for (let end = start + 1; end <= last; end++) {
@@ -31,14 +35,12 @@ const tryable = () => {
   }
 
   /** What a tile has and what is kept free of it, once or for each limit. */
-  const { limits: several, limit } = report.split;
-  const limits = several ?? [limit];
-  let said = (own.memories ?? []).map((/** @type {number} */ memory, /** @type {number} */ ipu) => [memory, own.reserves[ipu]]);
-  if (limits.length === 1) said = said.filter((/** @type {number[]} */ one, /** @type {number} */ place) => !place || String(one) !== String(said[0]));
-  const isSaid = String(said.map((/** @type {number[]} */ one) => one[0] - one[1])) === String(limits);
-  const pairs = isSaid ? said : limits.map((/** @type {number} */ one) => [one, 0]);
-  const memories = /** @type {number[]} */ (pairs.map((/** @type {number[]} */ one) => one[0]));
-  const reserves = /** @type {number[]} */ (pairs.map((/** @type {number[]} */ one) => one[1]));
+  const limits = split.limits ?? [split.limit];
+  let said = (data.memories ?? []).map((memory, ipu) => [memory, data.reserves?.[ipu] ?? 0]);
+  if (limits.length === 1) said = said.filter((one, place) => !place || String(one) !== String(said[0]));
+  const isSaid = String(said.map(([memory, reserve]) => memory - reserve)) === String(limits);
+  const pairs = isSaid ? said : limits.map((one) => [one, 0]);
+  const [memories, reserves] = [0, 1].map((place) => pairs.map((one) => one[place]));
 
   /** The limits of the IPUs that there are. @param {Tried} now */
   const limitsOf = (now) => {
@@ -61,9 +63,9 @@ const tryable = () => {
     const stages = ends.map((end, stage) => {
       const start = stage ? ends[stage - 1] : 0;
       const after = ends.length - 1 - stage;
-      const first = own.by_stages_after && end < last ? 1 : 0;
-      const bytes = /** @type {number} */ (own.bytes[places[start][end] + (own.by_stages_after ? after - first : 0)]);
-      const range = /** @type {[number, number]} */ ([own.boundaries[start], own.boundaries[end]]);
+      const first = data.by_stages_after && end < last ? 1 : 0;
+      const bytes = data.bytes[places[start][end] + (data.by_stages_after ? after - first : 0)];
+      const range = /** @type {[number, number]} */ ([data.boundaries[start], data.boundaries[end]]);
       const limit = all.length > 1 ? all[stage] ?? Math.max(...all) : all[0];
       const isFollowed = after > 0 || ends.length > 1 && !!cycles?.is_out_first;
       return { range, bytes, limit, cycles: cyclesOf(range, isFollowed) };
@@ -71,21 +73,20 @@ const tryable = () => {
     return {
       stages,
       peak: Math.max(...stages.map((stage) => stage.bytes)),
-      cuts: /** @type {number[]} */ (now.cuts.map((cut) => own.cut_bytes[cut - 1])),
-      cutBytes: now.cuts.reduce((sum, cut) => sum + own.cut_bytes[cut - 1], 0),
+      cuts: now.cuts.map((cut) => data.cut_bytes[cut - 1]),
+      cutBytes: now.cuts.reduce((sum, cut) => sum + data.cut_bytes[cut - 1], 0),
       slowest: cycles ? Math.max(...stages.map((stage) => stage.cycles ?? 0)) : null,
     };
   };
 
-  /** @param {Constraint} rule @param {ReturnType<typeof computed>} split */
+  /** @param {Json.CheckedConstraint} rule @param {ReturnType<typeof computed>} split */
   const isKept = (rule, split) => {
     const stage = (/** @type {number} */ position) => split.stages.findIndex((one) => position < one.range[1]);
-    const place = rule.position ?? 0;
     switch (rule.rule) {
-      case 'pin': return stage(place) === rule.ipu;
-      case 'together': return stage(rule.first ?? 0) === stage(rule.last ?? 0);
-      case 'cut-after': return stage(place) !== stage(place + 1);
-      default: return stage(place) === stage(place + 1);
+      case 'pin': return stage(rule.position) === rule.ipu;
+      case 'together': return stage(rule.first) === stage(rule.last);
+      case 'cut-after': return stage(rule.position) !== stage(rule.position + 1);
+      default: return stage(rule.position) === stage(rule.position + 1);
     }
   };
 
@@ -97,20 +98,67 @@ const tryable = () => {
     if (split.stages.length > now.ipus) {
       found.push(`it has ${counted(split.stages.length, 'stage')}, and the number of IPUs is ${now.ipus}`);
     }
-    return found;
+    const broken = data.constraints.filter((rule) => !isKept(rule, split));
+    return [...found, ...broken.map((rule) => `it breaks ${short(rule.name)}`)];
   };
 
-  /** @param {ReturnType<typeof computed>} split @returns {string[]} */
-  const broken = (split) => own.constraints.filter((/** @type {Constraint} */ rule) => !isKept(rule, split))
-    .map((/** @type {Constraint} */ rule) => short(rule.name));
-
   /** The places of the cuts of stages that end at these positions. @param {number[]} ends @returns {number[]} */
-  const cutsOf = (ends) => ends.slice(0, -1).map((end) => own.boundaries.indexOf(end));
+  const cutsOf = (ends) => ends.slice(0, -1).map((end) => data.boundaries.indexOf(end));
 
-  const ends = report.split.stages.map((/** @type {any} */ stage) => stage.positions.end);
-  const start = { cuts: cutsOf(ends), ipus: report.split.max_stages, memories, reserves };
-  return { own, last, positions, start, limitsOf, computed, faults, broken, cutsOf };
+  const ends = split.stages.map((stage) => stage.positions.end);
+  /** @type {Tried} */
+  const start = { cuts: cutsOf(ends), ipus: split.max_stages, memories, reserves };
+  const mostIpus = Math.max(start.ipus, ...data.best.map((one) => one.ipus));
+
+  /** What is kept free where nothing else is entered. @param {number[]} now the memory of tiles */
+  const reservesOf = (now) => String(now) === String(memories) ? reserves : [common(reserves) ?? 0];
+
+  /** What is chosen to be tried; what of it is not known here is that of the run. @returns {Tried} */
+  const tried = () => {
+    const places = (chosen.cuts ?? '').split(',').map((one) => data.boundaries.indexOf(Number(one)));
+    const isKnown = places.every((one, place) => one > (places[place - 1] ?? 0) && one < last) && places.length < data.max_stages;
+    const own = chosen.memory ? [chosen.memory] : memories;
+    const now = {
+      cuts: chosen.cuts === 'none' ? [] : isKnown ? places : start.cuts,
+      ipus: chosen.ipus && chosen.ipus <= mostIpus ? chosen.ipus : start.ipus,
+      memories: own, reserves: chosen.reserve === null ? reservesOf(own) : own.map(() => chosen.reserve ?? 0),
+    };
+    return Math.min(...limitsOf(now)) > 0 ? now : { ...now, memories, reserves };
+  };
+
+  /** What of it is chosen: nothing where it is that of the run. @param {Tried} now */
+  const choiceOf = (now) => ({
+    cuts: String(now.cuts) === String(start.cuts) ? null : now.cuts.map((cut) => data.boundaries[cut]).join(',') || 'none',
+    ipus: now.ipus === start.ipus ? null : now.ipus,
+    memory: String(now.memories) === String(memories) ? null : now.memories[0],
+    reserve: String(now.reserves) === String(reservesOf(now.memories)) ? null : common(now.reserves),
+  });
+  let news = '';
+  const names = layers.map((own) => layerName(own.name));
+  return {
+    data, last, positions, start, mostIpus, limitsOf, computed, faults, cutsOf, tried,
+    /** The best split for the number of IPUs, if it is known. */
+    best: () => data.best.find((own) => own.ipus === tried().ipus),
+    /** Tries something else. @param {Partial<Tried>} change @param {string} [said] what was done, for who hears the verdict */
+    choose: (change, said = '') => {
+      news = said;
+      choose(choiceOf({ ...tried(), ...change }));
+    },
+    news: () => news,
+    /** Are cuts or limits others than those of the run? */
+    isMoved: () => Object.entries(choiceOf(tried())).some(([key, value]) => key !== 'ipus' && value !== null),
+    /** The layers of a stage in a few words. @param {[number, number]} range */
+    layersOf: (range) => layerList(names.slice(...range)),
+    /** How many layers a stage has, without In and Out. @param {[number, number]} range */
+    layersIn: ([start, end]) => end - start - Number(start === 0) - Number(end === positions && report.pseudo_layers === 'in-and-out'),
+  };
 };
+
+/** The one number of a list where all are the same; null where they differ. @param {number[]} list */
+const common = (list) => list.every((one) => one === list[0]) ? list[0] : null;
+
+/** All that is known of other splits of the report. @type {?Known} */
+let known = null;
 
 /** As a shell reads it back. @param {string} word */
 const quoted = (word) => /^[\w/.,:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
@@ -118,26 +166,26 @@ const quoted = (word) => /^[\w/.,:=@%+-]+$/.test(word) ? word : `'${word.replace
 /** The names of positions as `--check-splits` reads them; null where one cannot be typed,
  * or no command made the report. */
 const typedNames = () => {
-  const words = report.what_if.arguments;
+  const words = report.what_if?.arguments ?? [];
   const first = report.pseudo_layers === 'none-first' ? 'None' : 'In';
-  const names = report.layers.map((/** @type {any} */ own) => own.name ?? first);
+  const names = report.layers.map((own) => own.name ?? first);
   const isPlainWord = (/** @type {string} */ word) => printable(word) === word && !/[\n\ufffd]/.test(word);
-  const isRead = (/** @type {string} */ name) => name && name.trim() === name && isPlainWord(name);
+  const isRead = (/** @type {string} */ name) => !!name && name.trim() === name && isPlainWord(name);
   if (!words.length || new Set(names).size < names.length || !names.every(isRead) || !words.every(isPlainWord)) return null;
-  return names.map((/** @type {string} */ name) => name.replaceAll('\\', '\\\\').replaceAll(',', '\\,'));
+  return names.map((name) => name.replaceAll('\\', '\\\\').replaceAll(',', '\\,'));
 };
 
 /** The command line that judges a split; empty where there is none.
- * @param {NonNullable<ReturnType<typeof tryable>>} known @param {Tried} now */
+ * @param {Known} known @param {Tried} now */
 const commandOf = (known, now) => {
   const names = typedNames();
   if (!names) return '';
-  const words = /** @type {string[]} */ (known.own.arguments);
+  const words = known.data.arguments;
   const ofIpus = (/** @type {number[]} */ list) => list.length > 1 ? list.slice(0, now.ipus) : list;
   const isCommon = now.reserves.every((own) => own === now.reserves[0]);
   const memory = !isCommon || words.some((word) => word.startsWith('--calibration'))
     ? [`--mem-per-tile=${known.limitsOf(now)}`]
     : [`--mem-per-tile=${ofIpus(now.memories)}`, ...(now.reserves[0] ? [`--reserve=${now.reserves[0]}`] : [])];
-  const splits = now.cuts.map((cut) => names[known.own.boundaries[cut] - 1]).join(',');
+  const splits = now.cuts.map((cut) => names[known.data.boundaries[cut] - 1]).join(',');
   return ['popliner', ...words, `--num-ipus=${now.ipus}`, ...memory, `--check-splits=${splits}`].map(quoted).join(' ');
 };

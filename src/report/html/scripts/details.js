@@ -28,7 +28,7 @@ const addCoverage = (parent) => {
   const part = addPart(parent, 'coverage', 'Coverage');
   addSentences(part, 'coverage');
   const columns = columnsOf([['Part', 'text'], ['What it is', 'text'], ['Bytes', 'bytes', '{}']]);
-  const rows = /** @type {[string, string, string][]} */ ([
+  const rows = /** @type {[string, string, keyof Json.CoverageFacts][]} */ ([
     ['Layers', 'operations that have a layer by their names', 'layers'], ['Assigned', 'other operations, in the place where they count', 'assigned'],
     ['By touch', 'of the assigned, in every place that touches it', 'by_touch'], ['Overhead', 'what every stage needs', 'overhead'], ['Rest', 'what nothing explains', 'rest'],
   ]).map(([name, what, key]) => ({ at: `/memory/coverage/${key}`, cells: [name, what, own[key]] }));
@@ -63,7 +63,7 @@ const addSummary = (parent) => {
   fact('Compiled', made.compiled ?? 'not recorded');
   if (report.fit) {
     fact('Replicas', grouped(report.fit.replicas));
-    fact('Lowered variables', report.fit.variables === null ? 'not recorded' : grouped(report.fit.variables));
+    fact('Lowered variables', typeof report.fit.variables === 'number' ? grouped(report.fit.variables) : 'not recorded');
     if (report.fit.against) fact('Predicted from', report.fit.against.profile);
   } else fact('Memory model', made.memory_model);
   fact('Arguments', made.arguments.map(quoted).join(' '));

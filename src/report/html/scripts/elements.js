@@ -33,6 +33,13 @@ const addNumber = (parent, kind, number, pointer, look) => {
   return own;
 };
 
+/** Adds a figure with its name, and returns where it goes. @param {HTMLElement} list @param {string} name */
+const addFigure = (list, name) => {
+  const own = add(list, 'div');
+  add(own, 'dt', name);
+  return add(own, 'dd');
+};
+
 /** Adds a button. @param {Element} parent @param {string} text @param {() => void} press
  * @param {string} [id] */
 const addButton = (parent, text, press, id) => {
@@ -143,7 +150,7 @@ const addBar = (parent, parts, whole, limit, unit = 'bytes') => {
   if (limit) draw(svg, 'line', { class: 'limit', x1: `${limit / whole * 100}%`, x2: `${limit / whole * 100}%`, y1: -3, y2: 23 });
 };
 
-/** Adds a sentence of the report. @param {Element} parent @param {any[]} phrases */
+/** Adds a sentence of the report. @param {Element} parent @param {Json.Sentence} phrases */
 const addSentence = (parent, phrases) => {
   for (const [place, phrase] of phrases.entries()) {
     const [kind, own] = Object.entries(phrase)[0];

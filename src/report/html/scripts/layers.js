@@ -6,14 +6,14 @@ const buildLayers = (parent) => {
   const { layers } = report;
   add(part, 'p', 'Each layer as if it stood alone, without what comes with every stage. Choose one to see it everywhere.', 'soft');
   if (!isHuge) {
-    addPartsLegend(part, layers.map((/** @type {any} */ own) => own.parts));
+    addPartsLegend(part, layers.map((own) => own.parts));
     addPlot(part, {
       id: 'layer-bytes', label: 'Bytes of each layer', unit: 'layer', height: 240, first: 0, last: Math.max(layers.length - 1, 0),
       named: (place) => short(printable(layerName(layers[place]?.name ?? null)), 10),
-      bands: (report.split?.stages ?? []).map((/** @type {any} */ own, /** @type {number} */ place) => ({ from: own.positions.start, to: own.positions.end - 1, name: `IPU ${own.stage}`, isOther: place % 2 === 1 })),
+      bands: (report.split?.stages ?? []).map((own, place) => ({ from: own.positions.start, to: own.positions.end - 1, name: `IPU ${own.stage}`, isOther: place % 2 === 1 })),
       value: () => chosen.layer, choose: (layer) => choose({ layer }),
       said: (place) => `${layerName(layers[place].name)}\n${grouped(layers[place].total)} bytes over all tiles\n${grouped(layers[place].fullest_tile_bytes)} on its fullest, tile ${layers[place].fullest_tile}`,
-      range: (from, to) => [0, Math.max(...layers.slice(from, to + 1).map((/** @type {any} */ own) => own.total), 1)],
+      range: (from, to) => [0, Math.max(...layers.slice(from, to + 1).map((own) => own.total), 1)],
       paint: (inner, scale) => {
         for (let place = scale.from; place <= scale.to; place++) {
           const [x, width] = [round(scale.x(place + .08)), round(Math.max(scale.x(place + .92) - scale.x(place + .08), .5))];

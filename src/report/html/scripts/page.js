@@ -8,7 +8,7 @@ const VIEWS = [
   ['split', 'Split', () => !!report.split, (parent) => buildSplit(parent)],
   ['ipus', 'IPUs', () => !!report.fit, (parent) => buildIpus(parent)],
   ['memory', 'Memory', () => true, (parent) => buildMemory(parent)],
-  ['time', 'Time', () => !report.fit || report.fit.ipus.some((/** @type {any} */ own) => own.cycles !== null), (parent) => buildTime(parent)],
+  ['time', 'Time', () => !report.fit || report.fit.ipus.some((own) => typeof own.cycles === 'number'), (parent) => buildTime(parent)],
   ['layers', 'Layers', () => report.layers.length > 0, (parent) => buildLayers(parent)],
   ['configuration', 'Configuration', () => !!report.split, (parent) => buildConfiguration(parent)],
   ['details', 'Details', () => true, (parent) => buildDetails(parent)],
@@ -25,20 +25,12 @@ const buildPlan = (parent) => {
   if (report.sweep) {
     const sweep = addPart(parent, 'sweep', 'Numbers of IPUs');
     add(sweep, 'p', 'The best split for each number of IPUs; where none fits, the one that would need the least.', 'soft');
-    const known = report.split ? tryable() : null;
     addTablesOf(sweep, 'sweep', undefined, known ? { choose: (row) => {
-      const best = known.own.best.find((/** @type {any} */ own) => own.ipus === row.cells[0]);
+      const best = known?.data.best.find((own) => own.ipus === row.cells[0]);
       if (best) choose({ view: 'split', ipus: row.cells[0], cuts: best.ends.slice(0, -1).join(',') || 'none' });
     } } : {});
     if (known) add(sweep, 'p', 'Press a number of IPUs to see that split, and to move its cuts.', 'soft');
   }
-};
-
-/** One of the first answers. @param {HTMLElement} list @param {string} name */
-const addFigure = (list, name) => {
-  const own = add(list, 'div');
-  add(own, 'dt', name);
-  return add(own, 'dd');
 };
 
 /** The first answers: does it fit, on how many IPUs, how near is each to its limit, how
@@ -55,7 +47,7 @@ const showHead = () => {
   const stages = stagesOf();
   const figures = add(head, 'dl', '', 'figures');
   if (stages.length) {
-    const near = stages.reduce((/** @type {any} */ a, /** @type {any} */ b) => Number(b.tile.free) < Number(a.tile.free) ? b : a);
+    const near = nearestOf(stages);
     const peak = addFigure(figures, 'Nearest to its limit');
     peak.append(ofLimit(near.tile.bytes, near.tile.limit));
     const more = add(peak, 'small', '');
@@ -80,9 +72,10 @@ const showHead = () => {
   if (report.step) {
     const own = addFigure(figures, 'A step');
     const { milliseconds, slowest_stage: slowest } = report.step;
-    if (milliseconds !== null) own.append(`${digits(milliseconds)} ms`);
+    const isTimed = typeof milliseconds === 'number';
+    if (isTimed) own.append(`${digits(milliseconds)} ms`);
     else addNumber(own, 'span', report.step.cycles, '/step/cycles');
-    const more = add(own, 'small', milliseconds === null ? 'cycles; slowest is IPU ' : 'slowest is IPU ');
+    const more = add(own, 'small', isTimed ? 'slowest is IPU ' : 'cycles; slowest is IPU ');
     addNumber(more, 'span', slowest, '/step/slowest_stage');
   } else if (report.liveness) {
     const own = addFigure(figures, 'Steps of the program');
@@ -97,7 +90,7 @@ const showHead = () => {
   addPaste(head);
 };
 
-/** How near each IPU is to its limit. @param {HTMLElement} parent @param {any[]} stages */
+/** How near each IPU is to its limit. @param {HTMLElement} parent @param {OneIpu[]} stages */
 const addNearness = (parent, stages) => {
   if (!stages.length) return;
   const list = add(parent, 'div', '', 'nearness');
@@ -115,13 +108,13 @@ const addNearness = (parent, stages) => {
 
 /** What to paste, in the shortest form. @param {HTMLElement} parent */
 const addPaste = (parent) => {
-  const own = (report.configuration ?? []).find((/** @type {any} */ one) => one.form === 'layers-per-ipu' && one.text);
-  const line = own?.text.split('\n').find((/** @type {string} */ one) => one.startsWith('layers_per_ipu'));
-  if (!line) return;
+  const text = report.configuration?.find((one) => one.form === 'layers-per-ipu')?.text;
+  const line = text?.split('\n').find((one) => one.startsWith('layers_per_ipu'));
+  if (!text || !line) return;
   const paste = add(parent, 'p', 'To paste: ', 'copied');
   addAs(paste, 'code', 'paste', line);
   paste.append(' ');
-  addCopy(paste, () => own.text, 'Copy', 'paste-copy', byId('paste'));
+  addCopy(paste, () => text, 'Copy', 'paste-copy', byId('paste'));
   paste.append(' ');
   addButton(paste, 'Other forms', () => choose({ view: 'configuration' })).className = 'link';
 };
@@ -163,9 +156,10 @@ const showBar = () => {
   }
 };
 
-/** Shows a report. @param {any} own */
+/** Shows a report. @param {Json.Report} own */
 const show = (own) => {
   report = own;
+  known = tryable();
   followers = [];
   chosen = choiceOf(location.hash);
   showHead();

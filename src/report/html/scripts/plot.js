@@ -26,7 +26,7 @@
  * @property {string[]} [lanes] the names of rows, from above; then nothing is measured upwards
  */
 /** @typedef {{x: (place: number) => number, y: (bytes: number) => number, from: number, to: number,
- *   width: number, top: number, bottom: number, low: number}} Scale */
+ *   width: number, top: number, bottom: number, low: number, most: number}} Scale */
 
 /** Round numbers between two numbers, at most `most` of them. @param {number} low
  * @param {number} high @param {number} most */
@@ -86,17 +86,24 @@ const addPlot = (parent, plot) => {
   const lanes = (plot.marks?.length ? 18 : 0) + (plot.bands?.length ? 18 : 0);
   const TOP = lanes + 8, BOTTOM = plot.height - 24;
   let [from, to, isLow] = [plot.first, plot.last, !!plot.isLow];
+  /** What of the height is enlarged, if any of it. @type {?[number, number]} */
+  let part = null;
   /** @type {Scale} */
   let now;
 
+  /** The lowest and the highest of what is upwards, with some room. @param {boolean} [isAll] */
+  const upwards = (isAll) => {
+    const [low, high] = plot.range(from, to, !isAll && isLow);
+    return [low, low + Math.max(high - low, 1) * 1.06];
+  };
+
   const show = () => {
     const width = Math.max(svg.clientWidth, 50);
-    const [low, high] = plot.range(from, to, isLow);
-    const most = low + Math.max(high - low, 1) * 1.06;
+    const [low, most] = part ?? upwards();
     now = {
-      from, to, width, top: TOP, bottom: BOTTOM, low,
+      from, to, width, top: TOP, bottom: BOTTOM, low, most,
       x: (place) => (place - from) / (to + 1 - from) * width,
-      y: (bytes) => round(Math.min(TOP + (BOTTOM - TOP) * (1 - (bytes - low) / (most - low)), BOTTOM)),
+      y: (bytes) => round(Math.min(Math.max(TOP + (BOTTOM - TOP) * (1 - (bytes - low) / (most - low)), TOP - 6), BOTTOM)),
     };
     svg.replaceChildren();
     drawScale(low, most);
@@ -112,8 +119,10 @@ const addPlot = (parent, plot) => {
     draw(draw(svg, 'svg', { class: 'pointer' }), 'path', { d: `M-5 ${BOTTOM + 8}h10l-5 -8Z` });
     showCursor();
     zoomIn.disabled = to - from < FEWEST;
-    zoomOut.disabled = whole.disabled = from === plot.first && to === plot.last;
-    if (vertical) vertical.setAttribute('aria-pressed', String(isLow));
+    zoomOut.disabled = from === plot.first && to === plot.last;
+    whole.disabled = zoomOut.disabled && !part;
+    if (flatter) flatter.disabled = !part;
+    vertical?.setAttribute('aria-pressed', String(isLow && !part));
   };
 
   /** @param {number} low @param {number} most */
@@ -210,6 +219,30 @@ const addPlot = (parent, plot) => {
     zoom(middle - count / 2, count);
   };
 
+  /** Enlarges a part of the height; all of it where the part is no smaller. @param {number} low @param {number} high */
+  const enlarge = (low, high) => {
+    const [least, most] = upwards(true);
+    const count = Math.max(high - low, 16);
+    const start = Math.min(Math.max(low, least), most - count);
+    part = plot.lanes || count >= most - least ? null : [start, start + count];
+    show();
+  };
+
+  /** @param {number} factor @param {number} [around] */
+  const enlargeBy = (factor, around = (now.low + now.most) / 2) =>
+    enlarge(around - (around - now.low) * factor, around + (now.most - around) * factor);
+
+  /** How many bytes high the pointer is. @param {MouseEvent} event */
+  const heightOf = (event) => {
+    const y = event.clientY - svg.getBoundingClientRect().top;
+    return now.low + (now.most - now.low) * (1 - (y - TOP) / (BOTTOM - TOP));
+  };
+
+  const showWhole = () => {
+    part = null;
+    zoom(plot.first, Infinity);
+  };
+
   /** Shows a place that may be out of sight. @param {number} place */
   const reveal = (place) => {
     if (place >= from && place <= to) showCursor(); else zoom(place - (to - from) / 2, to - from + 1);
@@ -226,54 +259,76 @@ const addPlot = (parent, plot) => {
     const place = places ? placeOf(places, own) : own;
     const far = Math.max(Math.round((places ? last + 1 : to - from + 1) / 10), 1);
     const goal = goalOf(event, place, far, first, last);
-    if (goal !== undefined) plot.choose(places ? places[goal] : goal);
+    const up = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (event.shiftKey && up && part) enlarge(now.low + up * (now.most - now.low) / 4, now.most + up * (now.most - now.low) / 4);
+    else if (goal !== undefined) plot.choose(places ? places[goal] : goal);
     else if (event.key === '+' || event.key === '=') zoomBy(0.5);
     else if (event.key === '-') zoomBy(2);
-    else if (event.key === '0') zoom(plot.first, Infinity);
+    else if (event.key === 't') enlargeBy(0.5);
+    else if (event.key === 'f') enlargeBy(2);
+    else if (event.key === '0') showWhole();
     else return;
     event.preventDefault();
   });
-  /** Where the mouse went down. @type {?number} */
+  /** Where the mouse went down. @type {?MouseEvent} */
   let down = null;
   let isDragged = false;
+  /** What is dragged over: places, and heights where it is high enough. @param {MouseEvent} event */
+  const dragged = (event) => {
+    if (!down || Math.hypot(event.clientX - down.clientX, event.clientY - down.clientY) <= 12) return null;
+    const box = svg.getBoundingClientRect();
+    const [left, right] = [down.clientX, event.clientX].sort((a, b) => a - b).map((x) => x - box.left);
+    const [top, bottom] = Math.abs(event.clientY - down.clientY) > 40 && !plot.lanes
+      ? [down.clientY, event.clientY].sort((a, b) => a - b).map((y) => y - box.top) : [TOP, BOTTOM];
+    return { left, right, top, bottom };
+  };
   svg.addEventListener('pointerdown', (event) => {
     isDragged = false;
-    down = event.pointerType === 'mouse' ? event.clientX : null;
+    down = event.pointerType === 'mouse' ? event : null;
   });
   svg.addEventListener('pointerup', (event) => {
-    if (down !== null && Math.abs(event.clientX - down) > 12) {
-      const box = svg.getBoundingClientRect();
-      const [left, right] = [down, event.clientX].sort((a, b) => a - b)
-        .map((x) => from + (x - box.left) / box.width * (to + 1 - from));
-      isDragged = true;
-      zoom(left, right - left);
-    }
+    const own = dragged(event);
+    const start = down;
     down = null;
+    svg.querySelector('.dragged')?.remove();
+    if (!own || !start) return;
+    isDragged = true;
+    if (own.bottom - own.top < BOTTOM - TOP) enlarge(...(/** @type {[number, number]} */ ([start, event].map(heightOf).sort((a, b) => a - b))));
+    if (own.right - own.left > 12) zoom(from + own.left / now.width * (to + 1 - from), (own.right - own.left) / now.width * (to + 1 - from));
   });
   svg.addEventListener('click', (event) => {
     if (!isDragged) plot.choose(under(event));
   });
   svg.addEventListener('pointermove', (event) => {
     const box = svg.getBoundingClientRect();
+    const own = dragged(event);
+    svg.querySelector('.dragged')?.remove();
+    if (own) draw(svg, 'rect', { class: 'dragged', x: own.left, width: own.right - own.left, y: own.top, height: own.bottom - own.top });
     svg.dataset.tip = plot.said(under(event), Math.min(Math.max((event.clientY - box.top) / box.height, 0), 1));
   });
   svg.addEventListener('wheel', (event) => {
     if (!event.ctrlKey) return;
     event.preventDefault();
-    zoomBy(event.deltaY < 0 ? 0.8 : 1.25, under(event));
+    const factor = event.deltaY < 0 ? 0.8 : 1.25;
+    if (event.shiftKey) enlargeBy(factor, heightOf(event)); else zoomBy(factor, under(event));
   }, { passive: false });
 
   const zoomIn = addButton(tools, 'Zoom in', () => zoomBy(0.5), `${plot.id}-in`);
   const zoomOut = addButton(tools, 'Zoom out', () => zoomBy(2), `${plot.id}-out`);
-  const whole = addButton(tools, 'Whole', () => zoom(plot.first, Infinity), `${plot.id}-whole`);
-  const [lowest, highest] = [plot.range(from, to, true)[0], plot.range(from, to, false)[0]];
-  const vertical = lowest !== highest
-    ? addButton(tools, 'Enlarge what changes', () => { isLow = !isLow; show(); }, `${plot.id}-low`) : null;
+  const [lowest, highest] = [upwards(true)[0], plot.range(from, to, true)[0]];
+  const isTall = !plot.lanes && lowest !== highest;
+  if (isTall) addButton(tools, 'Taller', () => enlargeBy(0.5), `${plot.id}-taller`);
+  const flatter = isTall ? addButton(tools, 'Flatter', () => enlargeBy(2), `${plot.id}-flatter`) : null;
+  const whole = addButton(tools, 'Whole', showWhole, `${plot.id}-whole`);
+  const vertical = isTall ? addButton(tools, 'Enlarge what changes', () => {
+    [isLow, part] = [part ? isLow : !isLow, null];
+    show();
+  }, `${plot.id}-low`) : null;
   addFolded(figure, `Table: ${plot.label[0].toLowerCase()}${plot.label.slice(1)}`, plot.table);
   onChoice([/** @type {keyof Choice} */ (plot.follows ?? plot.unit)], () => {
     const own = plot.value();
     if (own !== null) reveal(own); else showCursor();
-  });
+  }, svg);
   show();
   if (plot.value() !== null) reveal(/** @type {number} */ (plot.value()));
   onResize(svg, show);
@@ -282,8 +337,8 @@ const addPlot = (parent, plot) => {
 
 /** The layers over the steps as bands. @param {(band: any) => boolean} [isMeant] */
 const layerBands = (isMeant = () => true) => (report.liveness?.bands ?? []).filter(isMeant)
-  .map((/** @type {any} */ own) => {
-    const place = report.layers.findIndex((/** @type {any} */ layer) => layer.name === own.layer);
+  .map((own) => {
+    const place = report.layers.findIndex((layer) => layer.name === own.layer);
     const stage = stageOfPosition(place);
     return { from: own.from, to: own.to, name: layerName(own.layer), isOther: (stage < 0 ? place : stage) % 2 === 1 };
   });

@@ -1,8 +1,8 @@
 // The report: how it is read, and how numbers and names of it are written. Names come
 // from files and may be anything: all texts go through `printable`.
 
-/** The report that is shown. @type {any} */
-let report = null;
+/** The report that is shown. @type {Json.Report} */
+let report = /** @type {any} */ (null);
 /** Has it numbers that a browser does not add up exactly? They are texts then. */
 let isHuge = false;
 
@@ -78,7 +78,7 @@ const shares = (parts) => {
 const digits = (number) => number >= 1000 ? grouped(Math.round(number))
   : number.toFixed(number >= 100 ? 0 : number >= 10 ? 1 : number >= 1 ? 2 : 3);
 
-/** One position of the layer order. @param {?string} layer */
+/** One position of the layer order. @param {?string} [layer] */
 const layerName = (layer) => layer ?? { 'none-first': 'None', 'out-with-in': 'In Out' }[
   /** @type {'none-first'} */ (report.pseudo_layers)] ?? 'In';
 
@@ -96,14 +96,15 @@ const layerList = (layers) => {
 const stageList = (stages) => stages.length > 6
   ? `${stages.map((own) => own.length).join(', ')} positions` : stages.map(layerList).join(' | ');
 
-/** A section of what is said to people, if the report has it. @param {string} id @returns {any} */
-const sectionOf = (id) => (report.sections ?? []).find((/** @type {any} */ own) => own.id === id);
+/** A section of what is said to people, if the report has it. @param {string} id */
+const sectionOf = (id) => report.sections?.find((own) => own.id === id);
 
-/** The sentences of a section, in phrases. @param {string} id @returns {any[][]} */
-const sentencesOf = (id) => (sectionOf(id)?.blocks ?? []).map((/** @type {any} */ own) => own.line ?? own.under ?? own.paragraph).filter(Boolean);
+/** The sentences of a section, in phrases. @param {string} id */
+const sentencesOf = (id) => (sectionOf(id)?.blocks ?? []).flatMap((own) =>
+  'line' in own ? [own.line] : 'under' in own ? [own.under] : 'paragraph' in own ? [own.paragraph] : []);
 
-/** The tables of a section. @param {string} id @returns {any[]} */
-const tablesOf = (id) => (sectionOf(id)?.blocks ?? []).map((/** @type {any} */ own) => own.table).filter(Boolean);
+/** The tables of a section. @param {string} id */
+const tablesOf = (id) => (sectionOf(id)?.blocks ?? []).flatMap((own) => 'table' in own ? [own.table] : []);
 
 /** The place of the last entry of an ascending list that is not above a value; 0 where
  * all are. @param {ArrayLike<number>} list @param {number} value */
@@ -116,20 +117,22 @@ const placeOf = (list, value) => {
   return from;
 };
 
-/** The bytes of a curve at a step. @param {any} curve @param {number} step */
+/** The bytes of a curve at a step. @param {Json.Curve} curve @param {number} step */
 const bytesAt = (curve, step) => curve.fixed + curve.always_live
   + (curve.steps.length ? curve.bytes[placeOf(curve.steps, step)] : 0);
 
-/** Stages of a split, or the IPUs of a compilation, in one form. */
-const stagesOf = () => {
-  const stages = report.split?.stages ?? report.fit?.ipus ?? [];
-  const root = report.split ? '/split/stages' : '/fit/ipus';
-  return stages.map((/** @type {any} */ own, /** @type {number} */ place) => ({
-    own, at: `${root}/${place}`, ipu: own.stage ?? own.ipu, tile: own.fullest_tile,
-    curve: own.fullest_tile_curve ?? own.curve,
-  }));
-};
+/** @typedef {{tile: number, bytes: number, limit: number, free: number, peak_step?: ?number, parts: Record<string, any>}} OneTile */
+/** @typedef {{ipu: number, at: string, tile: OneTile, curve?: ?Json.Curve, stage?: Json.Stage, compiled?: Json.IpuFit}} OneIpu
+ *   `at` is its place in the report */
+
+/** Stages of a split, or the IPUs of a compilation, in one form. @param {Json.Report} [own] @returns {OneIpu[]} */
+const stagesOf = (own = report) => own.split
+  ? own.split.stages.map((stage, place) => ({ stage, at: `/split/stages/${place}`, ipu: stage.stage, tile: { limit: 0, ...stage.fullest_tile }, curve: stage.fullest_tile_curve }))
+  : (own.fit?.ipus ?? []).map((compiled, place) => ({ compiled, at: `/fit/ipus/${place}`, ipu: compiled.ipu, tile: compiled.fullest_tile, curve: compiled.curve }));
+
+/** The one of them that is nearest to its limit. @param {OneIpu[]} all */
+const nearestOf = (all) => all.reduce((a, b) => Number(b.tile.free) < Number(a.tile.free) ? b : a);
 
 /** The stage that a position is in. @param {number} position */
 const stageOfPosition = (position) => (report.split?.stages ?? []).findIndex(
-  (/** @type {any} */ own) => own.positions.start <= position && position < own.positions.end);
+  ({ positions }) => positions.start <= position && position < positions.end);

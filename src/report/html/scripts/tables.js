@@ -44,10 +44,9 @@ const columnsOf = (all) => all.map(([name, kind, place]) => ({ name, kind, at: p
  * their cells are. @param {string} pointer @param {Column[]} columns
  * @param {(own: any) => boolean} [isMeant] @returns {Row[]} */
 const rowsAt = (pointer, columns, isMeant = () => true) => {
-  const rows = (at(pointer) ?? []).map((/** @type {any} */ own, /** @type {number} */ place) => ({
-    own, at: `${pointer}/${place}`, cells: columns.map((column) => at(column.at, own)),
-  }));
-  return rows.filter((/** @type {any} */ row) => isMeant(row.own));
+  const all = /** @type {any[]} */ (at(pointer) ?? []);
+  const rows = all.map((own, place) => ({ own, at: `${pointer}/${place}`, cells: columns.map((column) => at(column.at, own)) }));
+  return rows.filter((row) => isMeant(row.own));
 };
 
 /** A table that goes sideways where it is wide, and says so.
@@ -168,7 +167,7 @@ const addTablesOf = (parent, id, only, manner) => {
   for (const own of tablesOf(id)) {
     const places = [...own.columns.keys()].filter((place) => !only || only.includes(own.columns[place].name));
     const rows = own.rows.map((/** @type {Row} */ row) => ({ at: row.at, cells: places.map((place) => row.cells[place]) }));
-    addTable(parent, sectionOf(id).title, places.map((place) => own.columns[place]), rows, manner);
+    addTable(parent, sectionOf(id)?.title ?? '', places.map((place) => own.columns[place]), rows, manner);
   }
 };
 

@@ -5,10 +5,10 @@ const ipusOfTiles = () => {
   const count = report.memory.tiles?.total.length ?? 0;
   if (!report.fit) return [{ ipu: null, first: 0, end: count, limit: report.memory.limit, at: '/memory/limit' }];
   const each = Math.max(report.fit.tiles_per_ipu, 1);
-  const all = report.fit.ipus.map((/** @type {any} */ own, /** @type {number} */ place) => ({
+  const all = report.fit.ipus.map((own, place) => ({
     ipu: own.ipu, first: place * each, end: Math.min((place + 1) * each, count), limit: own.fullest_tile.limit, at: `/fit/ipus/${place}/fullest_tile/limit`,
   }));
-  return all.filter((/** @type {any} */ own) => own.first < own.end);
+  return all.filter((own) => own.first < own.end);
 };
 
 /** @param {HTMLElement} parent */
@@ -23,10 +23,9 @@ const addTileMap = (parent) => {
   }
   /** @type {number[]} */
   const total = tiles.total;
-  /** @type {?number[]} */
-  const withGaps = tiles.with_gaps;
-  const categories = /** @type {any[]} */ (map?.categories ?? []);
-  /** Bytes of a category at addresses of its own. @param {any} own @param {number} tile */
+  const withGaps = tiles.with_gaps ?? null;
+  const categories = map?.categories ?? [];
+  /** Bytes of a category at addresses of its own. @param {Json.TileCategory} own @param {number} tile */
   const alone = (own, tile) => Math.max((own.bytes[tile] ?? 0) - (own.overlapped?.[tile] ?? 0), 0);
   const drawn = categories.slice(0, 14);
   const rest = categories.slice(14);
@@ -136,12 +135,12 @@ const addTileMap = (parent) => {
     detail.replaceChildren();
     const name = nameOf(tile);
     addAs(detail, 'h3', 'tile-map-name', name[0].toUpperCase() + name.slice(1));
-    addTileFacts(detail, tile, ipus[Math.max(ipuOf(tile), 0)]);
+    addTileFacts(detail, tile, tiles, ipus[Math.max(ipuOf(tile), 0)]);
     const pair = add(detail, 'div', '', 'pair');
     const [left, right] = [add(pair, 'div'), add(pair, 'div')];
     const columns = columnsOf([['Category', 'text'], ['Bytes', 'bytes', `/bytes/${tile}`], ['Not overlapped', 'bytes'], ['Overlapped', 'bytes']]);
     const rows = categories.map((one, place) => ({ at: `/memory/tile_map/categories/${place}`, cells: [one.name, one.bytes[tile] ?? 0, alone(one, tile), one.overlapped?.[tile] ?? 0] }));
-    if (map) addTable(left, 'Categories of the tile', columns, rows.filter((row) => row.cells[1] > 0).sort((a, b) => b.cells[1] - a.cells[1]), { most: 30, look: (column, cell) => column.name === 'Category' ? lookOf(cell) : '' });
+    if (map) addTable(left, 'Categories of the tile', columns, rows.filter((row) => Number(row.cells[1]) > 0).sort((a, b) => Number(b.cells[1]) - Number(a.cells[1])), { most: 30, look: lookOfCategory });
     addTileVariables(right, tile);
   };
   ipu.addEventListener('change', () => {
@@ -155,9 +154,8 @@ const addTileMap = (parent) => {
   onChoice(['tile'], show);
 };
 
-/** @param {HTMLElement} parent @param {number} tile @param {{limit: number, at: string}} ipu */
-const addTileFacts = (parent, tile, ipu) => {
-  const { tiles } = report.memory;
+/** @param {HTMLElement} parent @param {number} tile @param {Json.TileTotals} tiles @param {{limit: number, at: string}} ipu */
+const addTileFacts = (parent, tile, tiles, ipu) => {
   const list = add(parent, 'dl', '', 'facts');
   /** @param {string} name @param {number | undefined} bytes @param {string} [pointer] */
   const fact = (name, bytes, pointer = '') => {
@@ -195,6 +193,6 @@ const addTileVariables = (parent, tile) => {
     return { at: `/memory/tile_map/variables/largest/${place}/${number}`, cells: [name, category, always ? 'always' : 'at some steps', bytes] };
   });
   addTable(parent, `The ${own.most} largest variables of the tile`, columns, rows, {
-    choose: (row) => choose({ variable: row.cells[0] }), look: (column, cell) => column.name === 'Category' ? lookOf(cell) : '',
+    choose: (row) => choose({ variable: row.cells[0] }), look: lookOfCategory,
   });
 };

@@ -10,7 +10,8 @@ const MOST_BATCHES = 64;
 const stepPieces = () => {
   const { step, execution, pipeline } = report;
   const stages = execution?.stages ?? [];
-  if (!step || !stages.length || isHuge || stages.some((/** @type {any} */ own) => !own.passes)) return null;
+  const passes = /** @type {Json.PassCycles[]} */ (stages.map((own) => own.passes).filter(Boolean));
+  if (!step || !stages.length || isHuge || passes.length < stages.length) return null;
   if (report.pseudo_layers === 'out-with-in' && stages.length > 1) return null;
   const schedule = pipeline?.schedule ?? 'none';
   const trains = !!pipeline?.is_training && schedule !== 'none';
@@ -21,12 +22,13 @@ const stepPieces = () => {
   const last = stages.length - 1;
   /** @type {Piece[][]} */
   const slots = [];
-  /** @param {number} slot @param {number} ipu @param {string[]} kinds @param {number} batch */
+  /** @param {number} slot @param {number} ipu @param {(keyof Json.PassCycles)[]} kinds @param {number} batch */
   const work = (slot, ipu, kinds, batch) => {
-    const pieces = kinds.map((kind) => ({ ipu, from: 0, to: stages[ipu].passes[kind], kind, batch, slot }));
+    const pieces = kinds.map((kind) => ({ ipu, from: 0, to: passes[ipu][kind], kind, batch, slot }));
     (slots[slot] ??= []).push(...pieces.filter((own) => own.to > 0));
   };
   for (let batch = 0; batch < batches; batch++) {
+    /** @type {(keyof Json.PassCycles)[]} */
     const back = trains || pipeline?.is_training ? ['recomputed', 'backward'] : [];
     if (isSerial) {
       const each = stages.length * (back.length ? 2 : 1);
@@ -58,7 +60,7 @@ const stepPieces = () => {
   return { pieces: slots.flat().filter(Boolean), starts, cycles, batches, stages: stages.length };
 };
 
-/** What each kind of work looks like, and is called. @type {[string, string, string][]} */
+/** What each kind of work looks like, and is called. @type {[keyof Json.PassCycles, string, string][]} */
 const WORK = [
   ['forward', 'tile-0', 'Forward'], ['backward', 'tile-1', 'Backward'], ['recomputed', 'recomputed', 'Recomputed'],
 ];
@@ -66,8 +68,9 @@ const WORK = [
 /** @param {HTMLElement} parent */
 const addStepStrip = (parent) => {
   const known = stepPieces();
-  if (!known) {
-    if (report.step) add(parent, 'p', 'The step is not drawn: what each stage does in each pass is not known, or Out runs on the first IPU.', 'soft');
+  const { step } = report;
+  if (!known || !step) {
+    if (step) add(parent, 'p', 'The step is not drawn: what each stage does in each pass is not known, or Out runs on the first IPU.', 'soft');
     return;
   }
   const { pieces, starts, cycles, batches, stages } = known;
@@ -120,9 +123,9 @@ const addStepStrip = (parent) => {
   });
   plot.figure.dataset.cycles = String(cycles);
   const rest = [];
-  if (report.step.copy_cycles) rest.push(`${grouped(report.step.copy_cycles)} cycles of copies between IPUs`);
-  if (report.step.update_cycles) rest.push(`${grouped(report.step.update_cycles)} of the update`);
-  add(plot.figure, 'figcaption', `Numbers are micro-batches. A slot ends with its last IPU. Drawn are ${counted(batches, 'micro-batch').replace('batchs', 'batches')}${batches < report.step.micro_batches ? ` of ${grouped(report.step.micro_batches)}; the others are like those in the middle` : ''}, ${grouped(cycles)} cycles${rest.length ? `, without ${rest.join(' and ')}` : ''}.`);
+  if (step.copy_cycles) rest.push(`${grouped(step.copy_cycles)} cycles of copies between IPUs`);
+  if (step.update_cycles) rest.push(`${grouped(step.update_cycles)} of the update`);
+  add(plot.figure, 'figcaption', `Numbers are micro-batches. A slot ends with its last IPU. Drawn are ${counted(batches, 'micro-batch').replace('batchs', 'batches')}${batches < step.micro_batches ? ` of ${grouped(step.micro_batches)}; the others are like those in the middle` : ''}, ${grouped(cycles)} cycles${rest.length ? `, without ${rest.join(' and ')}` : ''}.`);
 };
 
 /** Columns of the cycles of something. @param {any[]} all @returns {[string, string, string?][]} */
@@ -134,17 +137,17 @@ const cycleColumns = (all) => {
     ...(has('exchange') ? [/** @type {[string, string, string]} */ (['Exchange', 'count', '/exchange'])] : []), ...passes];
 };
 
-/** The cycles of all layers as columns, each of compute and exchange. @param {HTMLElement} parent */
-const addLayerCycles = (parent) => {
-  const all = report.execution.layers;
+/** The cycles of all layers as columns, each of compute and exchange. @param {HTMLElement} parent
+ * @param {Json.LayerCycles[]} all */
+const addLayerCycles = (parent, all) => {
   addLegend(parent, [['tile-0', 'Compute sets'], ['exchange', 'Exchanges between tiles']]);
   addPlot(parent, {
     id: 'layer-cycles', label: 'Cycles of each layer', unit: 'layer', height: 220, first: 0, last: Math.max(all.length - 1, 0),
     named: (place) => short(printable(layerName(all[place]?.name ?? null)), 10),
-    bands: (report.split?.stages ?? []).map((/** @type {any} */ own, /** @type {number} */ place) => ({ from: own.positions.start, to: own.positions.end - 1, name: `IPU ${own.stage}`, isOther: place % 2 === 1 })),
+    bands: (report.split?.stages ?? []).map((own, place) => ({ from: own.positions.start, to: own.positions.end - 1, name: `IPU ${own.stage}`, isOther: place % 2 === 1 })),
     value: () => chosen.layer, choose: (layer) => choose({ layer }),
     said: (place) => `${layerName(all[place].name)}\n${grouped(all[place].cycles)} cycles${typeof all[place].exchange === 'number' ? `\n${grouped(all[place].exchange)} of them exchanges` : ''}`,
-    range: (from, to) => [0, Math.max(...all.slice(from, to + 1).map((/** @type {any} */ own) => own.cycles), 1)],
+    range: (from, to) => [0, Math.max(...all.slice(from, to + 1).map((own) => own.cycles), 1)],
     paint: (inner, scale) => {
       for (let place = scale.from; place <= scale.to; place++) {
         const own = all[place];
@@ -164,11 +167,11 @@ const buildTime = (parent) => {
   const part = addPart(parent, 'execution', 'Time');
   if (!execution) {
     add(part, 'p', 'The profile has no cycles. Record it with "profiler.includeCycleEstimates":"true", or run the model.');
-    addTableAt(part, 'Cycles by IPU', '/fit/ipus', [['IPU', 'count', '/ipu'], ['Executed cycles', 'count', '/cycles']], {}, (own) => own.cycles !== null);
+    addTableAt(part, 'Cycles by IPU', '/fit/ipus', [['IPU', 'count', '/ipu'], ['Executed cycles', 'count', '/cycles']], {}, (own) => typeof own.cycles === 'number');
     return;
   }
   const line = add(part, 'p', `Cycles as ${execution.source === 'executed-steps' ? 'measured when the model ran' : 'estimated by the compiler'}.`);
-  if (execution.total !== null) {
+  if (typeof execution.total === 'number') {
     line.append(' All together: ');
     addNumber(line, 'span', execution.total, '/execution/total');
     line.append('.');
@@ -180,17 +183,18 @@ const buildTime = (parent) => {
     addBalance(stages, execution.stages);
     addTableAt(stages, 'Cycles by stage', '/execution/stages', [['Stage', 'count', '/stage'], ...cycleColumns(execution.stages)], { choose: (_, ipu) => choose({ ipu }) });
   }
-  if (execution.layers.length && !isHuge) addLayerCycles(addPart(parent, 'cycles-by-layer', 'Layers'));
+  if (execution.layers.length && !isHuge) addLayerCycles(addPart(parent, 'cycles-by-layer', 'Layers'), execution.layers);
   const rest = add(parent, 'p', '', 'soft');
-  for (const [name, key] of [['In no layer', 'unplaced'], ['of them exchange', 'unplaced_exchange'], ['stream copies, syncs and control flow', 'other']]) {
-    if (!execution[key]) continue;
+  for (const [name, key] of /** @type {[string, 'unplaced' | 'unplaced_exchange' | 'other'][]} */ ([['In no layer', 'unplaced'], ['of them exchange', 'unplaced_exchange'], ['stream copies, syncs and control flow', 'other']])) {
+    const cycles = execution[key];
+    if (!cycles) continue;
     rest.append(`${rest.hasChildNodes() ? '; ' : ''}${name}: `);
-    addNumber(rest, 'span', execution[key], `/execution/${key}`);
+    addNumber(rest, 'span', cycles, `/execution/${key}`);
   }
   if (rest.hasChildNodes()) rest.append(' cycles.');
 };
 
-/** Which stage the others wait for. @param {HTMLElement} parent @param {any[]} stages */
+/** Which stage the others wait for. @param {HTMLElement} parent @param {Json.StageCycles[]} stages */
 const addBalance = (parent, stages) => {
   if (isHuge) return;
   const cycles = stages.map((own) => own.micro_batch_cycles ?? own.cycles);
@@ -198,13 +202,13 @@ const addBalance = (parent, stages) => {
   const slowest = cycles.indexOf(most);
   const all = cycles.reduce((a, b) => a + b, 0);
   const line = add(parent, 'p', `The slowest stage sets the pace of a pipeline: IPU ${stages[slowest].stage} with `);
-  addNumber(line, 'span', most, `/execution/stages/${slowest}/${stages[slowest].micro_batch_cycles === undefined ? 'cycles' : 'micro_batch_cycles'}`);
+  addNumber(line, 'span', most, `/execution/stages/${slowest}/${stages[slowest].micro_batch_cycles ? 'micro_batch_cycles' : 'cycles'}`);
   line.append(` cycles for a micro-batch. All stages together work ${ofLimit(all, most * stages.length)} of the time that it takes for each of them.`);
   const bars = add(parent, 'div', '', 'bars');
   stages.forEach((own, place) => {
     add(bars, 'div', `IPU ${own.stage}`, 'label');
-    const passes = own.passes && own.micro_batch_cycles !== undefined
-      ? WORK.map(([kind, look, name]) => ({ look, name, bytes: own.passes[kind] })) : [{ look: 'tile-0', name: 'All', bytes: cycles[place] }];
+    const all = typeof own.micro_batch_cycles === 'number' ? own.passes : null;
+    const passes = all ? WORK.map(([kind, look, name]) => ({ look, name, bytes: all[kind] })) : [{ look: 'tile-0', name: 'All', bytes: cycles[place] }];
     addBar(bars, passes, most || 1, undefined, 'cycles');
     add(bars, 'div', ofLimit(cycles[place], most), 'value');
   });

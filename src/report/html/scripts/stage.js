@@ -1,0 +1,106 @@
+// The stage or IPU that is chosen: what is on its fullest tile, and over the steps.
+
+/** The stage or IPU that is chosen, alone. @param {HTMLElement} parent */
+const addChosenStage = (parent) => {
+  const stages = stagesOf();
+  if (!stages.length) return;
+  const box = addPart(parent, 'stage', '');
+  follow(['ipu'], () => {
+    const one = stages.find((own) => own.ipu === chosen.ipu) ?? nearestOf(stages);
+    const { tile, ipu } = one;
+    box.replaceChildren();
+    add(box, 'h2', `IPU ${ipu}`);
+    const select = addSelect(add(box, 'div', '', 'controls'), 'Show', 'stage-ipu', stages.map((each) => [String(each.ipu), `IPU ${each.ipu}`]));
+    select.value = String(ipu);
+    select.addEventListener('change', () => { choose({ ipu: Number(select.value) }); byId('stage-ipu').focus(); });
+    addFullestTile(box, one);
+    const { stage, compiled } = one;
+    if (compiled) addFolded(box, 'All its categories', (inner) => addTableAt(inner, `Categories of IPU ${ipu}`, `${one.at}/categories`,
+      [['Category', 'text', '/name'], ['All tiles', 'bytes', '/all_tiles'], ['Fullest tile', 'bytes', '/fullest_tile']],
+      { look: lookOfCategory }, (each) => Number(each.all_tiles) > 0));
+    addHistogram(box, (stage ?? compiled)?.tiles, `${one.at}/tiles`, Number(tile.limit));
+    const bands = stage ? layerBands((band) => stage.layers.includes(band.layer ?? null)) : [];
+    if (one.curve) {
+      add(box, 'h3', stage ? `Tile ${tile.tile} over the steps` : 'All its tiles over the steps');
+      addCurve(box, 'stage-curve', `Bytes of IPU ${ipu} over the steps`, one.curve, `${one.at}/${stage ? 'fullest_tile_curve' : 'curve'}`, stage ? tile.limit : undefined, bands);
+    }
+    if (!stage) return;
+    if (stage.all_tiles_curve) addFolded(box, 'All its tiles together over the steps', (inner) => addCurve(inner, 'stage-all',
+      `Bytes of all tiles of IPU ${ipu} over the steps`, stage.all_tiles_curve, `${one.at}/all_tiles_curve`, undefined, bands));
+    addPeakVariables(box, stage.peak_variables, `${one.at}/peak_variables`);
+    const { pipeline } = stage;
+    if (!pipeline?.copies) return;
+    add(box, 'p', `With ${counted(pipeline.depth, 'pipeline stage')} after it, it keeps ${grouped(pipeline.copies)} more ${pipeline.copies === 1 ? 'copy' : 'copies'} of what it stashes.`);
+    addTableAt(box, 'Largest stashed variables', `${one.at}/pipeline/stashed`, [['Variable', 'name', '/name'], ['Bytes of one copy', 'bytes', '/bytes'], ['Layers', 'layers', '/layers']]);
+  });
+};
+
+/** What is on the tile that decides whether an IPU fits. @param {HTMLElement} box @param {OneIpu} one */
+const addFullestTile = (box, { stage, compiled, tile, at: root }) => {
+  const layers = (stage ?? compiled)?.layers;
+  const line = add(box, 'p', layers ? `Layers ${layerList(layers)}. Tile ` : 'Tile ');
+  addNumber(line, 'span', tile.tile, `${root}/fullest_tile/tile`);
+  line.append(' is its fullest, with ');
+  addNumber(line, 'span', tile.bytes, `${root}/fullest_tile/bytes`);
+  line.append(` bytes, ${ofLimit(tile.bytes, tile.limit)} of the limit`);
+  const step = tile.peak_step ?? null;
+  if (step !== null) {
+    line.append(', at step ');
+    addNumber(line, 'span', step, `${root}/fullest_tile/peak_step`);
+  }
+  line.append('. ');
+  addButton(line, 'Show this tile in Memory', () => choose({ view: 'memory', tile: tile.tile, step: step ?? chosen.step }));
+  addPartsLegend(box, [tile.parts]);
+  const parts = partsOf(tile.parts);
+  const all = parts.reduce((sum, part) => sum + Number(part.bytes), 0);
+  addBar(box, parts, Math.max(all, Number(tile.limit)), Number(tile.limit));
+  const percent = shares(parts.map((part) => Number(part.bytes)));
+  addTable(box, `What is on tile ${tile.tile}`, columnsOf([['Part', 'text'], ['Bytes', 'bytes', ''], ['Share of all', 'text']]),
+    parts.map((part, place) => ({ at: '', cells: [part.name, part.bytes, percent[place]] })),
+    { look: (column, cell) => column.name === 'Part' ? parts.find((part) => part.name === cell)?.look ?? '' : '' });
+};
+
+/** How many tiles are how full. @param {Element} parent @param {Json.Fullness | undefined} tiles
+ * @param {string} pointer @param {number} limit */
+const addHistogram = (parent, tiles, pointer, limit) => {
+  if (!tiles?.histogram?.length) return;
+  const buckets = tiles.histogram;
+  const most = Math.max(...buckets.map((own) => own.tiles), 1);
+  add(parent, 'h3', 'Tiles by how full they are');
+  const svg = draw(parent, 'svg', { class: 'histogram', height: 96, role: 'img', 'aria-label': 'Number of tiles by their bytes' });
+  buckets.forEach((own, place) => {
+    const each = 100 / buckets.length;
+    const height = own.tiles / most * 74;
+    const column = draw(svg, 'rect', { class: own.from > limit ? 'over' : 'tile-0', x: `${(place + .06) * each}%`, width: `${each * .88}%`, y: 74 - height, height: Math.max(height, own.tiles ? 1.5 : 0) });
+    column.dataset.tip = `${counted(own.tiles, 'tile')}\nwith ${grouped(own.from)} to ${grouped(own.to)} bytes`;
+    if (place % 5 === 0 && own.from <= limit) draw(svg, 'text', { class: 'axis', x: `${place * each}%`, y: 92 }, `${place * 5} %`);
+  });
+  const caption = add(parent, 'p', 'Half of the tiles have at most ', 'soft');
+  addNumber(caption, 'span', tiles.median, `${pointer}/median`);
+  caption.append(' bytes, 95 % at most ');
+  addNumber(caption, 'span', tiles.percentile_95, `${pointer}/percentile_95`);
+  caption.append('. Columns are parts of the limit.');
+  addFolded(parent, 'Table of the tiles', (inner) => addTableAt(inner, 'Tiles by their bytes', `${pointer}/histogram`,
+    [['From', 'bytes', '/from'], ['To', 'bytes', '/to'], ['Tiles', 'count', '/tiles']], {}, (own) => own.tiles > 0));
+};
+
+/** The largest variables at a peak. @param {Element} parent @param {?Json.PeakVariables | undefined} live
+ * @param {string} pointer */
+const addPeakVariables = (parent, live, pointer) => {
+  if (!live) return;
+  add(parent, 'h3', 'Variables that are live at the peak');
+  const line = add(parent, 'p', 'On tile ', 'soft');
+  addNumber(line, 'span', live.tile, `${pointer}/tile`);
+  line.append(' at step ');
+  addNumber(line, 'span', live.step, `${pointer}/step`);
+  line.append(' ');
+  addNumber(line, 'span', live.count, `${pointer}/count`);
+  line.append(' variables are live with ');
+  addNumber(line, 'span', live.bytes, `${pointer}/bytes`);
+  line.append(' bytes.');
+  addTableAt(parent, 'Largest live variables', `${pointer}/largest`,
+    [['Variable', 'name', '/name'], ['Category', 'text', '/category'], ['Layers', 'layers', '/layers'], ['Bytes', 'bytes', '/bytes']],
+    { most: 10, choose: (row) => choose({ variable: row.cells[0], view: 'memory' }), look: lookOfCategory });
+  if (live.categories?.length) addFolded(parent, 'By category', (inner) => addTableAt(inner, 'Live bytes by category', `${pointer}/categories`,
+    [['Category', 'text', '/name'], ['Bytes', 'bytes', '/bytes']], { look: lookOfCategory }));
+};

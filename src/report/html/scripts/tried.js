@@ -1,0 +1,399 @@
+// The split: the cuts that are drawn are those that are moved. What is tried is what is
+// chosen, so that a link and the other views have it.
+
+/** @param {HTMLElement} parent */
+const addTriedSplit = (parent) => {
+  if (!known) {
+    add(parent, 'p', 'Cuts cannot be moved here: the report has no numbers of other splits, or they are too large. '
+      + '--check-splits judges any split.', 'soft').id = 'what-if-without';
+    return;
+  }
+  const own = known;
+  const tool = addAs(parent, 'div', 'what-if-tool');
+  addTriedFields(tool, own);
+  addTriedStrip(tool, own);
+  if (own.data.boundaries.length <= own.positions) {
+    add(tool, 'p', 'The model has too many ranges of layers: cuts can be moved near those of the split and of the best splits only.', 'soft').id = 'what-if-some';
+  }
+  addTriedVerdict(tool, own);
+  addTriedStages(tool, own);
+  addTriedBest(tool, own);
+  const command = add(tool, 'p', 'The same on the command line: ', 'copied');
+  const code = addAs(command, 'code', 'what-if-command');
+  command.append(' ');
+  addCopy(command, () => code.textContent ?? '', 'Copy', 'what-if-copy', code);
+  follow(TRIED, () => {
+    code.textContent = commandOf(own, own.tried()) || 'not known: the report was made by no command, or a name in it cannot be typed';
+  });
+};
+
+/** The fields of what an IPU has. @param {HTMLElement} tool @param {Known} own */
+const addTriedFields = (tool, own) => {
+  const controls = add(tool, 'div', '', 'controls');
+  const ipus = addField(controls, 'IPUs', 'number', 'what-if-ipus', { min: 1, max: own.mostIpus, step: 1 });
+  const memory = addField(controls, 'Memory of a tile in bytes', 'number', 'what-if-memory', { min: 1, max: 2 ** 40, step: 1 });
+  const reserve = addField(controls, 'Reserve in bytes', 'number', 'what-if-reserve', { min: 0, max: 2 ** 40, step: 1 });
+  ipus.addEventListener('input', () => {
+    if (ipus.validity.valid && ipus.value) own.choose({ ipus: ipus.valueAsNumber });
+  });
+
+  /** What was entered; an empty field means what the run had. */
+  const readMemory = () => {
+    const { start } = own;
+    const isOne = memory.value && (start.memories.length > 1 || memory.valueAsNumber !== start.memories[0]);
+    const memories = isOne ? [memory.valueAsNumber] : start.memories;
+    const before = isOne ? [common(start.reserves) ?? 0] : start.reserves;
+    const isOther = reserve.value && String(memories.map(() => reserve.valueAsNumber)) !== String(before);
+    const reserves = isOther ? memories.map(() => reserve.valueAsNumber) : before;
+    const isEnough = Math.min(...own.limitsOf({ ...own.tried(), memories, reserves })) > 0;
+    reserve.setCustomValidity(isEnough ? '' : 'This leaves nothing of a tile: keep less free.');
+    if (memory.validity.valid && reserve.validity.valid) own.choose({ memories, reserves });
+  };
+  memory.addEventListener('input', readMemory);
+  reserve.addEventListener('input', readMemory);
+  follow(['ipus', 'memory', 'reserve'], () => {
+    const now = own.tried();
+    if (document.activeElement !== ipus) ipus.value = String(now.ipus);
+    if (document.activeElement === memory || document.activeElement === reserve) return;
+    memory.value = now.memories.length > 1 ? '' : String(now.memories[0]);
+    reserve.value = String(common(now.reserves) ?? '');
+    reserve.setCustomValidity('');
+  });
+};
+
+/** The stages side by side, with handles at the cuts. @param {HTMLElement} tool @param {Known} own */
+const addTriedStrip = (tool, own) => {
+  const { data, last, positions } = own;
+  const strip = addAs(tool, 'div', 'what-if-strip');
+  strip.setAttribute('role', 'group');
+  strip.setAttribute('aria-label', 'Stages, and the cuts between them');
+  addLayerColumns(tool);
+  const buttons = add(tool, 'div', '', 'controls');
+  const adding = addButton(buttons, 'Add a cut', () => halve(stageToCut()), 'what-if-add');
+  const removing = addButton(buttons, 'Remove this cut', () => {
+    if (chosenCut !== null) removeCut(chosenCut);
+    // A button that is disabled loses the focus.
+    if (chosenCut === null) adding.focus();
+  }, 'what-if-remove');
+  const taking = addButton(buttons, 'Show the best for this number of IPUs', () => own.choose({ cuts: own.cutsOf(own.best()?.ends ?? [positions]) }), 'what-if-take');
+  addButton(buttons, 'Reset', () => own.choose(own.start), 'what-if-reset');
+  const most = addAs(buttons, 'span', 'what-if-most', '', 'soft');
+  add(tool, 'p', 'Drag a cut, or give it the focus and press the arrow keys, Page Up, Page Down, Home or End; Delete removes it. '
+    + 'Double-click a stage, or give it the focus and press Enter, to cut it in two. A stage is filled as far as its fullest tile is.', 'soft hint');
+
+  /** @type {HTMLElement[]} */
+  let boxes = [];
+  /** @type {HTMLElement[]} */
+  let handles = [];
+  /** What had the focus last of the strip: a cut or a stage. @type {?number} */
+  let chosenCut = null;
+  /** @type {?number} */
+  let chosenStage = null;
+
+  /** Where a boundary is on the strip. @param {number} place */
+  const left = (place) => `${(data.boundaries[place] / positions) * 100}%`;
+  /** Between which boundaries a cut can be. @param {number} cut @returns {[number, number]} */
+  const room = (cut) => {
+    const { cuts } = own.tried();
+    return [(cuts[cut - 1] ?? 0) + 1, (cuts[cut + 1] ?? last) - 1];
+  };
+  /** Which layers a boundary is between. @param {number} place */
+  const between = (place) => {
+    const [before, after] = [-1, 0].map((far) => short(layerName(report.layers[data.boundaries[place] + far].name), 60));
+    return `after ${before}, before ${after}`;
+  };
+  /** The boundaries inside of a stage. @param {number} stage */
+  const inside = (stage) => {
+    const { cuts } = own.tried();
+    const [from, to] = [cuts[stage - 1] ?? 0, cuts[stage] ?? last];
+    return Array.from({ length: Math.max(to - from - 1, 0) }, (_, place) => from + 1 + place);
+  };
+  /** Are the bytes known of a split with a stage more? */
+  const hasRoom = () => own.tried().cuts.length + 1 < data.max_stages;
+
+  /** Which stage the button cuts in two: the chosen one, or the fullest that can be; -1
+   * where none can. */
+  const stageToCut = () => {
+    if (!hasRoom()) return -1;
+    if (chosenStage !== null && inside(chosenStage).length) return chosenStage;
+    const fill = own.computed(own.tried()).stages.map((one, stage) => inside(stage).length ? one.bytes / one.limit : -1);
+    const highest = Math.max(...fill);
+    return highest < 0 ? -1 : fill.indexOf(highest);
+  };
+
+  const showButtons = () => {
+    adding.disabled = stageToCut() < 0;
+    removing.disabled = chosenCut === null;
+    removing.textContent = chosenCut === null
+      ? 'Remove this cut' : `Remove the cut between IPU ${chosenCut} and IPU ${chosenCut + 1}`;
+    taking.disabled = !own.best();
+    most.textContent = hasRoom() ? '' : `Splits of more than ${data.max_stages} stages are not known here.`;
+    handles.forEach((handle, cut) => handle.classList.toggle('is-chosen', cut === chosenCut));
+    boxes.forEach((box, stage) => box.classList.toggle('is-chosen', chosen.ipu === stage));
+  };
+
+  const showStages = () => {
+    const { cuts } = own.tried();
+    const split = own.computed(own.tried());
+    boxes.forEach((box, stage) => {
+      const one = split.stages[stage];
+      box.style.left = left(cuts[stage - 1] ?? 0);
+      box.style.width = `${((one.range[1] - one.range[0]) / positions) * 100}%`;
+      box.classList.toggle('is-over', one.bytes > one.limit);
+      const share = ofLimit(one.bytes, one.limit);
+      const [fill, label] = [...box.children].map((part) => /** @type {HTMLElement} */ (part));
+      /** @type {HTMLElement} */ (fill.firstChild).style.height = `${Math.min(one.bytes / one.limit, 1) * 100}%`;
+      const width = box.clientWidth;
+      label.textContent = width > 90 ? `IPU ${stage}: ${share}` : width > 46 ? `IPU ${stage}` : width > 14 ? String(stage) : '';
+      const layers = own.layersOf(one.range);
+      box.dataset.tip = `IPU ${stage}: ${layers}\n${grouped(one.bytes)} of ${grouped(one.limit)} bytes, ${share}`;
+      box.setAttribute('aria-label', printable(`IPU ${stage}: ${share}, ${layers}: ${grouped(one.bytes)} of ${grouped(one.limit)} bytes; cut it in two`));
+    });
+    handles.forEach((handle, cut) => {
+      const [from, to] = room(cut);
+      handle.style.left = left(cuts[cut]);
+      handle.setAttribute('aria-valuemin', String(data.boundaries[from]));
+      handle.setAttribute('aria-valuemax', String(data.boundaries[to]));
+      handle.setAttribute('aria-valuenow', String(data.boundaries[cuts[cut]]));
+      handle.setAttribute('aria-valuetext', printable(between(cuts[cut])));
+    });
+  };
+
+  const show = () => {
+    const { cuts } = own.tried();
+    if (boxes.length !== cuts.length + 1) {
+      [chosenCut, chosenStage] = [null, null];
+      strip.replaceChildren();
+      boxes = [...cuts, last].map((_, stage) => stageOf(stage));
+      handles = cuts.map((_, cut) => handleOf(cut));
+    }
+    showStages();
+    showButtons();
+  };
+
+  /** @param {number} cut @param {number} place */
+  const move = (cut, place) => {
+    const [from, to] = room(cut);
+    own.choose({ cuts: own.tried().cuts.with(cut, Math.min(Math.max(place, from), to)) });
+  };
+
+  /** @param {number} place */
+  const addCut = (place) => {
+    if (!hasRoom()) return;
+    const cuts = [...own.tried().cuts, place].sort((a, b) => a - b);
+    own.choose({ cuts }, `Cut added ${between(place)}. `);
+    handles[cuts.indexOf(place)].focus();
+  };
+
+  /** Cuts a stage in two where the fuller half is least full. @param {number} stage */
+  const halve = (stage) => {
+    const now = own.tried();
+    const peak = (/** @type {number} */ place) => {
+      const { stages } = own.computed({ ...now, cuts: now.cuts.toSpliced(stage, 0, place) });
+      return Math.max(stages[stage].bytes, stages[stage + 1].bytes);
+    };
+    const all = stage >= 0 && hasRoom() ? inside(stage).map((place) => ({ place, peak: peak(place) })) : [];
+    if (all.length) addCut(all.reduce((best, one) => one.peak < best.peak ? one : best).place);
+  };
+
+  /** @param {number} cut */
+  const removeCut = (cut) => {
+    const { cuts } = own.tried();
+    own.choose({ cuts: cuts.toSpliced(cut, 1) }, `Cut removed ${between(cuts[cut])}. `);
+    chosenCut = handles.length ? Math.min(cut, handles.length - 1) : null;
+    showButtons();
+  };
+
+  /** @param {KeyboardEvent} event @param {number} cut */
+  const press = (event, cut) => {
+    const goal = goalOf(event, own.tried().cuts[cut], 5, ...room(cut));
+    if (!isPlain(event)) return;
+    if (event.key === 'Delete' || event.key === 'Backspace') {
+      removeCut(cut);
+      (chosenCut === null ? adding : handles[chosenCut]).focus();
+    } else if (goal !== undefined) move(cut, goal);
+    else return;
+    event.preventDefault();
+  };
+
+  /** Of some boundaries that which is nearest to the pointer.
+   * @param {MouseEvent} event @param {number[]} all */
+  const nearest = (event, all) => {
+    const place = shareOf(strip, event) * positions;
+    const far = (/** @type {number} */ one) => Math.abs(data.boundaries[one] - place);
+    return all.reduce((near, one) => far(one) < far(near) ? one : near);
+  };
+
+  /** @param {?number} cut @param {?number} stage */
+  const pick = (cut, stage) => {
+    [chosenCut, chosenStage] = [cut, stage];
+    if (stage !== null) choose({ ipu: stage });
+    showButtons();
+  };
+
+  /** @param {number} cut */
+  const handleOf = (cut) => {
+    const handle = add(strip, 'div', '', 'handle');
+    handle.tabIndex = 0;
+    handle.setAttribute('role', 'slider');
+    handle.setAttribute('aria-label', `Cut between IPU ${cut} and IPU ${cut + 1}`);
+    handle.addEventListener('focus', () => pick(cut, null));
+    handle.addEventListener('keydown', (event) => press(event, cut));
+    handle.addEventListener('pointerdown', (event) => {
+      handle.setPointerCapture(event.pointerId);
+      handle.focus();
+      event.preventDefault();
+    });
+    handle.addEventListener('pointermove', (event) => {
+      if (handle.hasPointerCapture(event.pointerId)) move(cut, nearest(event, [...data.boundaries.keys()]));
+    });
+    return handle;
+  };
+
+  /** @param {number} stage */
+  const stageOf = (stage) => {
+    const box = add(strip, 'div', '', 'stage');
+    add(add(box, 'div', '', 'level'), 'div', '', 'fill');
+    add(box, 'span', '');
+    box.tabIndex = 0;
+    box.setAttribute('role', 'button');
+    box.addEventListener('focus', () => pick(null, stage));
+    box.addEventListener('keydown', (event) => {
+      if (!isPlain(event) || !['Enter', ' '].includes(event.key)) return;
+      event.preventDefault();
+      halve(stage);
+    });
+    box.addEventListener('dblclick', (event) => {
+      const free = inside(stage);
+      if (free.length) addCut(nearest(event, free));
+    });
+    return box;
+  };
+
+  follow(TRIED, show);
+  onChoice(['ipu'], showButtons);
+  onResize(strip, showStages);
+};
+
+/** @param {HTMLElement} tool @param {Known} own */
+const addTriedVerdict = (tool, own) => {
+  const verdict = addAs(tool, 'p', 'what-if-verdict');
+  verdict.setAttribute('role', 'status');
+  const totals = addAs(tool, 'dl', 'what-if-totals', '', 'figures');
+  follow(TRIED, () => {
+    const now = own.tried();
+    const split = own.computed(now);
+    const reasons = own.faults(now, split);
+    verdict.className = reasons.length ? 'bad' : 'good';
+    verdict.dataset.fits = String(!reasons.length);
+    verdict.textContent = printable(own.news() + (reasons.length ? `This split does not fit: ${reasons.join('; ')}.` : 'This split fits.'));
+    totals.replaceChildren();
+    /** @param {string} name @param {number} number @param {string} unit */
+    const total = (name, number, unit) => {
+      const value = addFigure(totals, name);
+      value.append(grouped(number));
+      add(value, 'small', unit);
+    };
+    total('Peak memory of any stage', split.peak, 'bytes');
+    total('Over all cuts', split.cutBytes, 'bytes');
+    if (split.slowest !== null) total('Slowest stage', split.slowest, 'cycles');
+  });
+};
+
+/** @param {HTMLElement} tool @param {Known} own */
+const addTriedStages = (tool, own) => {
+  const hasCycles = !!own.data.cycles;
+  const columns = columnsOf([
+    ['IPU', 'text'], ['Layers', 'layers'], ['Peak memory', 'bytes', '/fullest_tile/bytes'], ['Limit', 'bytes', '/fullest_tile/limit'],
+    ['Of the limit', 'share'], ['Free', 'free', '/fullest_tile/free'], ...(hasCycles ? [/** @type {[string, string]} */ (['Cycles of a micro-batch', 'count'])] : []),
+    ['Bytes over the cut after it', 'bytes'],
+  ]);
+  const table = addTable(addAs(tool, 'div', 'what-if-table'), 'Stages of the split', columns, [], {
+    id: 'what-if-stages', choose: (_, ipu) => choose({ ipu }), isChosen: (_, ipu) => ipu === chosen.ipu,
+  });
+  const show = () => {
+    const now = own.tried();
+    const split = own.computed(now);
+    const isSame = !own.isMoved();
+    table.set(split.stages.map((one, stage) => ({
+      at: isSame ? `/split/stages/${stage}` : '',
+      cells: [`IPU ${stage}`, own.layersOf(one.range), one.bytes, one.limit, [one.bytes, one.limit], one.limit - one.bytes,
+        ...(hasCycles ? [one.cycles] : []), split.cuts[stage] ?? null],
+    })));
+    // Where the number is in the report of a run that judges this split.
+    document.querySelectorAll('#what-if-stages tbody tr').forEach((row, stage) => {
+      const pointers = ['', '', `/split/stages/${stage}/fullest_tile/bytes`, `/split/stages/${stage}/fullest_tile/limit`, '',
+        `/split/stages/${stage}/fullest_tile/free`, ...(hasCycles ? [`/execution/stages/${stage}/micro_batch_cycles`] : []),
+        stage < split.cuts.length ? `/cuts/${stage}/bytes` : ''];
+      row.classList.toggle('is-over', split.stages[stage].bytes > split.stages[stage].limit);
+      [...row.children].forEach((cell, place) => {
+        if (pointers[place]) /** @type {HTMLElement} */ (cell).dataset.now = pointers[place];
+      });
+    });
+  };
+  follow([...TRIED, 'ipu'], show);
+};
+
+/** What the best split for the number of IPUs needs. @param {HTMLElement} tool @param {Known} own */
+const addTriedBest = (tool, own) => {
+  const row = add(tool, 'p', '', 'soft');
+  row.id = 'what-if-best';
+  follow(TRIED, () => {
+    const now = own.tried();
+    const best = own.best();
+    row.replaceChildren();
+    if (!best) {
+      row.textContent = `For ${counted(now.ipus, 'IPU')} no split is known here.`;
+      return;
+    }
+    const isSame = String(own.limitsOf(now)) === String(own.limitsOf({ ...own.start, ipus: now.ipus }));
+    const isLowest = report.proof?.objective === 'peak' && own.start.memories.length === 1;
+    const tried = { ...now, cuts: own.cutsOf(best.ends) };
+    const split = own.computed(tried);
+    const fits = !own.faults(tried, split).length;
+    row.dataset.fits = String(fits);
+    const rank = isLowest || (isSame && !best.fits) ? 'with the lowest peak'
+      : isSame ? 'that is the best' : 'that is the best within the limits of the run';
+    /** @param {number} number @param {string} pointer */
+    const number = (number, pointer) => { add(row, 'span', grouped(number)).dataset.now = pointer; };
+    row.append(`The split for at most ${counted(now.ipus, 'IPU')} ${rank} needs `);
+    number(split.peak, '/given/best_fullest_tile_bytes');
+    row.append(` bytes on its fullest tile and ${fits ? 'fits' : 'does not fit'}; over all cuts `);
+    number(split.cutBytes, '/given/best_cut_bytes');
+    row.append(' bytes');
+    if (split.slowest !== null) {
+      row.append('; its slowest stage takes ');
+      number(split.slowest, '/given/best_slowest_stage_cycles');
+      row.append(' cycles');
+    }
+    row.append(isSame || isLowest ? '.' : '. Within other limits another may be better: run the command.');
+  });
+};
+
+/** The layers below the stages, as high as each has bytes. @param {HTMLElement} parent */
+const addLayerColumns = (parent) => {
+  const { layers } = report;
+  const HEIGHT = 74, BASE = 54;
+  const svg = draw(parent, 'svg', { class: 'layer-columns', height: HEIGHT, role: 'img', 'aria-label': 'Bytes of each layer over all tiles' });
+  const highest = Math.max(...layers.map((own) => Number(own.total)), 1);
+  const show = () => {
+    svg.replaceChildren();
+    const width = Math.max(svg.clientWidth, 50);
+    const each = 100 / layers.length;
+    const names = layers.map((own, place) => {
+      const height = Number(own.total) / highest * BASE;
+      const column = draw(svg, 'rect', {
+        class: chosen.layer === place ? 'layer is-chosen' : 'layer', x: `${place * each + each * .08}%`, width: `${each * .84}%`, y: BASE - height, height: Math.max(height, 1),
+      });
+      column.dataset.tip = `${layerName(own.name)}\n${grouped(own.total)} bytes over all tiles\n${grouped(own.fullest_tile_bytes)} on its fullest, tile ${own.fullest_tile}`;
+      column.addEventListener('click', () => choose({ layer: place }));
+      return { x: (place + .5) / layers.length * width, text: short(printable(layerName(own.name)), 12) };
+    });
+    for (const own of apart(names, width)) {
+      draw(svg, 'text', { class: 'axis', x: `${own.x / width * 100}%`, y: HEIGHT - 6, 'text-anchor': 'middle' }, own.text);
+    }
+  };
+  show();
+  onChoice(['layer'], show);
+  onResize(svg, show);
+};

@@ -1,0 +1,108 @@
+//! What is pasted from the page is what `--emit` prints, for any cuts.
+
+use super::tools::{Page, page};
+use crate::support::{finish, root};
+use serde_json::json;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+impl Page {
+    /// Shows a form, and gives what it says with the command line that prints the same.
+    fn form(&mut self, form: &str) -> [String; 2] {
+        self.browser.value(&format!(
+            "(() => {{ const one = document.getElementById('configuration-form'); one.value = '{form}';
+              one.dispatchEvent(new Event('change')); }})()"
+        ));
+        ["#configuration-text", "#configuration-command"].map(|place| self.text(place))
+    }
+}
+
+/// Runs a command line as a user would who has the tool in the PATH.
+fn typed(line: &str) -> String {
+    let tool = Path::new(env!("CARGO_BIN_EXE_popliner"));
+    let folder = tool.parent().expect("a folder").display();
+    let path = std::env::var("PATH").expect("a path");
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &format!("{line} -q")])
+        .current_dir(root())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let run = finish(shell.env("PATH", format!("{folder}:{path}")));
+    assert!([0, 1].contains(&run.code), "{line}: {run:?}");
+    run.out
+}
+
+/// A configuration without the warning that it does not fit: the page does not know the tile.
+fn without_warning(text: &str) -> String {
+    let rest = text.split_once('\n').map_or("", |(_, rest)| rest);
+    match text.starts_with("# WARNING: the model does not fit. This split ") {
+        true => format!("# does not fit\n{rest}"),
+        false => text.into(),
+    }
+}
+
+const FORMS: [&str; 4] = ["layers-per-ipu", "poptorch", "popart", "keras"];
+
+#[test]
+fn the_configuration_is_that_of_emit() {
+    let options = ["--solve", "--num-ipus=4"];
+    let Some(mut page) = page("training-pipeline", &options, "#view=configuration") else {
+        return;
+    };
+    for form in FORMS {
+        let [shown, line] = page.form(form);
+        assert_eq!(shown, typed(&line), "{line}");
+    }
+    let [shown, _] = page.form("pipeline-splits");
+    assert!(shown.contains("--module"), "{shown}");
+    assert_eq!(
+        page.browser
+            .value("document.getElementById('configuration-command').checkVisibility()"),
+        json!(false)
+    );
+    page.done();
+}
+
+#[test]
+fn the_configuration_of_moved_cuts_is_that_of_emit() {
+    let cases: [(&str, &[&str]); 4] = [
+        ("training-pipeline", &["--num-ipus=5"]),
+        ("tensorflow-cnn", &["--num-ipus=4", "--out-on=first"]),
+        (
+            "popart-bert-inference",
+            &["--num-ipus=4", "--memory-model=classic"],
+        ),
+        ("impossible", &["--num-ipus=3"]),
+    ];
+    for (fixture, options) in cases {
+        let options = [options, &["--solve"]].concat();
+        let Some(mut page) = page(fixture, &options, "#view=configuration") else {
+            return;
+        };
+        let what_if = &page.report["what_if"];
+        let boundaries = what_if["boundaries"].as_array().expect("a list").len() as u64;
+        let last = boundaries - 2;
+        // In alone, Out alone, both, and one stage.
+        let all = [vec![1], vec![last], vec![1, 2, last], vec![2, 3], vec![]];
+        for cuts in all {
+            let cuts: Vec<String> = cuts.iter().map(u64::to_string).collect();
+            let cuts = if cuts.is_empty() {
+                "none".into()
+            } else {
+                cuts.join(",")
+            };
+            page.browser.value(&format!("choose({{ cuts: '{cuts}' }})"));
+            for form in FORMS {
+                let [shown, line] = page.form(form);
+                let expected = typed(&line);
+                assert_eq!(
+                    without_warning(&shown),
+                    without_warning(&expected),
+                    "{line}"
+                );
+            }
+        }
+        page.done();
+    }
+}

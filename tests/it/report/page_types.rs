@@ -1,0 +1,99 @@
+//! The types of the report for the scripts of the page, which are those of its schema.
+//!
+//! `BLESS=1 cargo test json_schema::` writes them anew.
+
+use popliner::report::Report;
+use serde_json::{Map, Value};
+use std::fmt::Write;
+
+/// All types of the report, in a namespace: browsers have a `Report` of their own.
+pub fn text() -> String {
+    let schema = serde_json::to_value(Report::schema()).expect("JSON");
+    let mut text = String::from(
+        "// The report as its schema has it: written by `BLESS=1 cargo test json_schema::`.\n\
+         declare namespace Json {\n",
+    );
+    let report = ("Report", schema.as_object().expect("a schema"));
+    let others = schema["$defs"].as_object().expect("types").iter();
+    let others = others.map(|(name, own)| (name.as_str(), own.as_object().expect("a schema")));
+    for (name, own) in [report].into_iter().chain(others) {
+        writeln!(text, "  type {name} = {};", shape(own)).expect("a text");
+    }
+    text + "}\n"
+}
+
+/// A schema as a type.
+fn shape(schema: &Map<String, Value>) -> String {
+    let all = |name: &str| {
+        let list = schema.get(name)?.as_array()?.iter();
+        let list = list.filter_map(Value::as_object).map(shape);
+        Some(list.collect::<Vec<_>>())
+    };
+    if let Some(name) = schema.get("$ref") {
+        let name = name.as_str().expect("a name");
+        return name.rsplit('/').next().expect("a name").to_string();
+    }
+    if let Some(value) = schema.get("const") {
+        return value.to_string();
+    }
+    let either = all("anyOf")
+        .or_else(|| all("oneOf"))
+        .map(|all| all.join(" | "));
+    let own = schema.get("type").map(|kind| match kind {
+        Value::Array(kinds) => {
+            let kinds = kinds.iter().map(|kind| plain(kind, schema));
+            kinds.collect::<Vec<_>>().join(" | ")
+        }
+        kind => plain(kind, schema),
+    });
+    match (own, either) {
+        (Some(own), Some(either)) if own != "{ }" => format!("{own} & ({either})"),
+        (_, Some(either)) => either,
+        (Some(own), None) => own,
+        (None, None) => "any".into(),
+    }
+}
+
+/// One kind of value.
+fn plain(kind: &Value, schema: &Map<String, Value>) -> String {
+    match kind.as_str().expect("a kind") {
+        "integer" | "number" => "number".into(),
+        "array" => match schema.get("prefixItems").and_then(Value::as_array) {
+            Some(places) => {
+                let places = places.iter().map(inner);
+                format!("[{}]", places.collect::<Vec<_>>().join(", "))
+            }
+            None => {
+                let each = schema.get("items").map_or("any".into(), inner);
+                match schema.get("maxItems").and_then(Value::as_u64) {
+                    Some(count) => format!("[{}]", vec![each; count as usize].join(", ")),
+                    None if each.contains(' ') => format!("({each})[]"),
+                    None => format!("{each}[]"),
+                }
+            }
+        },
+        "object" => object(schema),
+        other => other.into(),
+    }
+}
+
+fn object(schema: &Map<String, Value>) -> String {
+    let Some(fields) = schema.get("properties").and_then(Value::as_object) else {
+        return match schema.get("additionalProperties") {
+            Some(Value::Object(own)) => format!("Record<string, {}>", shape(own)),
+            _ => "Record<string, any>".into(),
+        };
+    };
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|own| own == name));
+    let mut text = String::from("{ ");
+    for (name, own) in fields {
+        let sign = if is_required(name) { "" } else { "?" };
+        write!(text, "{name}{sign}: {}; ", inner(own)).expect("a text");
+    }
+    text + "}"
+}
+
+fn inner(schema: &Value) -> String {
+    schema.as_object().map_or("any".into(), shape)
+}
