@@ -13,6 +13,19 @@ pub fn grouped(number: u64) -> String {
     grouped
 }
 
+/// A number of things: `1 IPU`, `1,472 tiles`, `7 micro-batches`.
+pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
+    // No number of things is beyond that.
+    let number = number.try_into().unwrap_or(u64::MAX);
+    let things = match thing.strip_suffix('y') {
+        _ if number == 1 => thing.to_string(),
+        Some(start) => format!("{start}ies"),
+        None if thing.ends_with("ch") => format!("{thing}es"),
+        None => format!("{thing}s"),
+    };
+    format!("{} {things}", grouped(number))
+}
+
 /// Names in a sentence: `a`, `a and b`, `a, b and c`; of more than a reader wants,
 /// the first and how many more there are.
 pub fn listed(names: &[String]) -> String {
@@ -32,9 +45,49 @@ pub fn joined(names: &[String], last: &str) -> String {
     }
 }
 
+/// A text with a capital letter, to begin a sentence, also where it is indented.
+pub fn capital(text: &str) -> String {
+    let start = text.len() - text.trim_start().len();
+    let (indent, words) = text.split_at(start);
+    let mut characters = words.chars();
+    match characters.next() {
+        Some(first) => format!("{indent}{}{}", first.to_uppercase(), characters.as_str()),
+        None => text.to_string(),
+    }
+}
+
 /// In tenths of a per cent, rounded up: what is over the whole never shows as
 /// 100 %.
 pub fn share(bytes: u64, whole: u64) -> String {
     let tenths = (u128::from(bytes) * 1000).div_ceil(u128::from(whole.max(1)));
     format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thing_is_not_many() {
+        let cases = [
+            (0, "IPU", "0 IPUs"),
+            (1, "IPU", "1 IPU"),
+            (1472, "tile", "1,472 tiles"),
+            (1, "micro-batch", "1 micro-batch"),
+            (7, "micro-batch", "7 micro-batches"),
+            (2, "more copy", "2 more copies"),
+        ];
+        for (number, thing, text) in cases {
+            assert_eq!(counted(number, thing), text);
+        }
+    }
+
+    #[test]
+    fn lists_end_with_the_last_or_with_how_many_more() {
+        let names = |count: u32| (0..count).map(|own| own.to_string()).collect::<Vec<_>>();
+        assert_eq!(listed(&names(0)), "");
+        assert_eq!(listed(&names(3)), "0, 1 and 2");
+        assert_eq!(joined(&names(2), "or"), "0 or 1");
+        assert_eq!(listed(&names(10)), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+    }
 }

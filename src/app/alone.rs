@@ -6,7 +6,7 @@ use super::{Options, next, request};
 use crate::model::Model;
 use crate::profile::Outline;
 use crate::report::terminal::Severity;
-use crate::wording::grouped;
+use crate::wording::counted;
 use anyhow::Result;
 
 /// Was it compiled for several IPUs? A profile that cannot be looked at says later why.
@@ -75,8 +75,8 @@ fn what(model: &Model) -> String {
         None => "inference",
     };
     format!(
-        "A profile of {work} with {}, compiled for one IPU of {} tiles",
+        "A profile of {work} with {}, compiled for one IPU of {}",
         model.recording.framework,
-        grouped(model.target.num_tiles.into())
+        counted(model.target.num_tiles, "tile")
     )
 }

@@ -7,6 +7,7 @@ use super::{Options, usage};
 use crate::message::{GIVE_PROFILE, shown};
 use crate::profile::Outline;
 use crate::saved::is_saved;
+use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::fs;
 use std::io;
@@ -126,9 +127,11 @@ fn only_answer(folder: &Path, several: &[PathBuf], is_fit: bool) -> Result<PathB
 
 fn described(own: &Outline) -> String {
     let ipus = match (own.ipus, own.replicas) {
-        (1, 0..=1) => "1 IPU".to_string(),
-        (ipus, 0..=1) => format!("{ipus} IPUs"),
-        (ipus, replicas) => format!("{ipus} IPUs, {replicas} replicas"),
+        (ipus, 0..=1) => counted(ipus, "IPU"),
+        (ipus, replicas) => {
+            let (ipus, replicas) = (counted(ipus, "IPU"), counted(replicas, "replica"));
+            format!("{ipus}, {replicas}")
+        }
     };
     let variables = if own.has_variables { "with" } else { "without" };
     let executed = if own.is_executed { ", executed" } else { "" };

@@ -11,6 +11,7 @@ use crate::limits;
 use crate::report::{
     Against, Calibration, CalibrationError, Form, Format, Report, Table, tables_of,
 };
+use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::Path;
@@ -85,9 +86,10 @@ fn limits_of(options: &Options, compilation: &Compilation) -> Result<Vec<u64>> {
     let ipus = profile.ipus.count as usize;
     if limits.len() > 1 && limits.len() != ipus {
         return Err(usage(format!(
-            "--mem-per-tile has {} amounts, but the profile has {ipus} IPUs; give one amount, or \
-             one for each IPU",
-            limits.len()
+            "--mem-per-tile has {} amounts, but the profile has {}; give one amount, or one for \
+             each IPU",
+            limits.len(),
+            counted(ipus, "IPU")
         )));
     }
     Ok(limits)

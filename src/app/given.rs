@@ -4,6 +4,7 @@ use super::{Options, usage};
 use crate::model::{Positions, PseudoLayers};
 use crate::report::printable;
 use crate::solve::Plan;
+use crate::wording::counted;
 use anyhow::Result;
 use std::ops::Range;
 
@@ -85,8 +86,9 @@ fn ends_of_counts(counts: &[usize], positions: &Positions) -> Result<Vec<usize>>
         .fold(0usize, |sum, &count| sum.saturating_add(count));
     if sum != layers {
         return Err(usage(format!(
-            "--layers-per-ipu: the counts add up to {sum} layers, but the model has {layers}; give \
-             counts that add up to these"
+            "--layers-per-ipu: the counts add up to {sum}, but the model has {}; give counts that \
+             add up to these",
+            counted(layers, "layer")
         )));
     }
     let last = counts.len() - 1;
@@ -200,7 +202,7 @@ mod tests {
             (&[2, 0, 2][..], "IPU 1 would"),
             (&[0, 0, 4], "IPU 1 would"),
             (&[2, 2, 0, 0], "IPU 2 would"),
-            (&[2, 1], "add up to 3 layers, but the model has 4"),
+            (&[2, 1], "add up to 3, but the model has 4 layers"),
             (&[usize::MAX, 2], "but the model has 4"),
         ] {
             let error = stages(counts, &apart);

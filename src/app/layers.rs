@@ -6,6 +6,7 @@ use crate::analysis::Layers;
 use crate::escape::{printable, shell};
 use crate::limits;
 use crate::model::{LayerCandidate, LayerOptions, Layering, Model, Operation};
+use crate::wording::counted;
 use anyhow::Result;
 
 /// The layers by the regex that was given, or by the best candidate.
@@ -45,11 +46,11 @@ pub(super) fn describe(model: &Model, layers: &Layers<'_>, options: &Options, me
     let layering = &layers.layering;
     let layered = layering.layers.iter().filter(|&&layer| layer > 0).count();
     messages.info(format_args!(
-        "{} operations, {layered} of them in {} layers, {} steps, {} tiles",
-        model.operations.len(),
-        layering.len() - 1,
-        model.steps(),
-        model.target.num_tiles
+        "{}, {layered} of them in {}, {}, {}",
+        counted(model.operations.len(), "operation"),
+        counted(layering.len() - 1, "layer"),
+        counted(model.steps(), "step"),
+        counted(model.target.num_tiles, "tile")
     ));
     // Without layers a search ends with an error that says more.
     if layering.is_empty() && options.wants_search() {
@@ -63,7 +64,7 @@ pub(super) fn describe(model: &Model, layers: &Layers<'_>, options: &Options, me
     }
     let all = model.layer_candidates(&LayerOptions::default());
     if !all.is_empty() {
-        let head = "what the layers may be called, the most likely first:";
+        let head = "possible layers, the most likely first:";
         messages.summary(format_args!("{head}{}", listed(&all)));
     }
 }
@@ -133,10 +134,10 @@ fn described(candidate: &LayerCandidate) -> String {
     let [operations, bytes] = candidate.per_cent();
     let [first, last] = candidate.samples.each_ref().map(|name| shortened(name));
     format!(
-        "--layer-name-regex {} finds {} layers, {operations:.1} % of operations and {bytes:.1} % \
-         of bytes, such as {first} and {last}",
+        "--layer-name-regex {} finds {}, {operations:.1} % of operations and {bytes:.1} % of \
+         bytes, such as {first} and {last}",
         shell(candidate.regex.as_str()),
-        candidate.layers,
+        counted(candidate.layers, "layer"),
     )
 }
 

@@ -4,6 +4,7 @@ use crate::message::Warning;
 use crate::progress::{Progress, bars};
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
 use crate::report::{Part, Report, Section, Units, printable};
+use crate::wording::capital;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
@@ -54,7 +55,7 @@ impl Messages {
 
     /// A result for people.
     pub fn summary(&self, text: impl Display) {
-        self.write(0, format_args!("{text}"));
+        self.write(0, capital(&text.to_string()));
     }
 
     /// What is to be copied, in one piece however wide it is.
@@ -66,7 +67,7 @@ impl Messages {
 
     /// What was read and found (`-v`).
     pub fn info(&self, text: impl Display) {
-        self.write(1, format_args!("{text}"));
+        self.write(1, capital(&text.to_string()));
     }
 
     /// How long things took (`-vv`).
@@ -85,7 +86,7 @@ impl Messages {
         done
     }
 
-    fn write(&self, level: i8, text: std::fmt::Arguments<'_>) {
+    fn write(&self, level: i8, text: impl Display) {
         if self.level >= level {
             let text = self.look.fitted(&text.to_string());
             let _ = writeln!(io::stderr().lock(), "{text}");

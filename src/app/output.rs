@@ -12,6 +12,7 @@ use crate::report::{
     Form, Format, Part, PlanFacts, Report, Section, Table, plan_table, sweep_table, terminal,
 };
 use crate::search::{Outcome, SearchResult};
+use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::Path;
@@ -222,10 +223,10 @@ impl<'a> Outputs<'a> {
         let (report, messages) = (&self.report, self.messages);
         if let Some(Outcome::Greedy(greedy)) = self.found.as_ref().map(|found| &found.outcome) {
             messages.summary(format_args!(
-                "greedy: {} at {} of the memory of a tile and at least {} layers in a stage",
+                "the greedy search {} at {} of the memory of a tile and at least {} in a stage",
                 if greedy.fits { "settled" } else { "gave up" },
                 greedy.proportion,
-                greedy.min_layers
+                counted(greedy.min_layers, "layer")
             ));
         }
         messages.sections(report, |own| own.part == Part::Verdict);
@@ -246,8 +247,12 @@ impl<'a> Outputs<'a> {
             return Ok(false);
         };
         let comparison = Comparison::new(earlier, &self.report);
-        for table in comparison.tables() {
-            sections.table(&table)?;
+        let tables = match self.options.results.format {
+            Format::Table => comparison.changes(),
+            _ => comparison.tables().to_vec(),
+        };
+        for table in &tables {
+            sections.table(table)?;
         }
         let messages = self.messages;
         for warning in &comparison.warnings {

@@ -4,26 +4,36 @@ use super::Report;
 use super::sections::{Block, SECTIONS};
 use super::sentences::{Phrase, Sentence};
 use super::table::{Cell, Form, Table};
-use super::text::{capital, grouped, shown};
+use super::text::{grouped, shown};
 use crate::escape::markdown;
 
 /// The verdict, then all sections that documents have.
 pub fn text(report: &Report) -> String {
-    let blocks = SECTIONS
-        .iter()
-        .flat_map(|own| own.blocks(report, Form::Markdown));
+    let blocks = SECTIONS.iter().flat_map(|section| {
+        let blocks = section.blocks(report, Form::Markdown).into_iter();
+        blocks.map(move |block| (section.id, block))
+    });
     let mut text = heading(report);
-    let mut in_list = false;
-    for block in blocks {
+    // The section of the list that was written last, and whether it goes on.
+    let (mut list, mut in_list) = ("", false);
+    let mut marks = ['-', '*'];
+    for (section, block) in blocks {
         let is_item = matches!(block, Block::Line(_) | Block::Under(_));
-        if is_item && !in_list {
+        if is_item && (!in_list || list != section) {
+            // With the same mark, the lists of two sections would be one.
+            if in_list {
+                marks.reverse();
+            }
+            list = section;
             text.push('\n');
         }
         in_list = is_item;
         text += &match block {
             // It is the heading.
             Block::Verdict(..) => String::new(),
-            Block::Line(own) | Block::Under(own) => format!("- {}\n", said(report, &own)),
+            Block::Line(own) | Block::Under(own) => {
+                format!("{} {}\n", marks[0], said(report, &own))
+            }
             Block::Paragraph(own) => format!("\n{}.\n", said(report, &own)),
             Block::Label(own) => format!("\n{own}:\n"),
             Block::Table(own) => table(&own),
@@ -80,18 +90,17 @@ fn table(table: &Table) -> String {
 
 /// A sentence that begins with a capital letter.
 fn said(report: &Report, sentence: &Sentence) -> String {
-    let phrase = |(place, phrase): (usize, &Phrase)| match phrase {
+    let phrase = |phrase: &Phrase| match phrase {
         Phrase::Text(text) => text.clone(),
         Phrase::Amount(bytes) => format!("{} bytes", grouped(*bytes)),
         Phrase::Bytes(number) | Phrase::Count(number) => grouped(*number),
-        Phrase::Name(name) if place == 0 => markdown(&capital(&shown(name))),
         Phrase::Name(name) | Phrase::Code(name) => markdown(&shown(name)),
         Phrase::List(list) => markdown(list),
         Phrase::Layers(layers) => markdown(&report.pseudo_layers.shown_list(layers)),
         Phrase::Stages(stages) => markdown(&report.pseudo_layers.shown_stages(stages)),
     };
     let sentence = sentence.clone().capital();
-    sentence.phrases.iter().enumerate().map(phrase).collect()
+    sentence.phrases.iter().map(phrase).collect()
 }
 
 #[cfg(test)]
@@ -109,6 +118,18 @@ mod tests {
         for letter in ["a", "b", "c"] {
             assert!(text.contains(&long(letter)), "{letter} in {text}");
         }
+    }
+
+    #[test]
+    fn lists_of_two_sections_are_two() {
+        let shown = text(&report());
+        let lines: Vec<&str> = shown.lines().collect();
+        let mark = |line: &str| line.starts_with(['-', '*']).then(|| line[..1].to_string());
+        let beside = lines.windows(3).filter(|lines| lines[1].is_empty());
+        let pairs = beside.filter_map(|lines| mark(lines[0]).zip(mark(lines[2])));
+        let pairs: Vec<_> = pairs.collect();
+        assert!(!pairs.is_empty(), "{shown}");
+        assert!(pairs.iter().all(|(one, next)| one != next), "{shown}");
     }
 
     #[test]

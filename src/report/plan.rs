@@ -4,7 +4,7 @@ use super::fields::{Field, fields, items};
 use super::sentences::{Sentence, say};
 use super::step::three_digits;
 use super::table::{Cell, ForPeople, Table};
-use super::text::ipus;
+use super::text::counted;
 use super::{LayerNames, Report};
 use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::wording::listed;
@@ -155,7 +155,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     if plan.rows.is_empty() {
         lines.push(say(format!(
             "no configuration fits on {}",
-            ipus(plan.max_ipus.into())
+            counted(plan.max_ipus, "IPU")
         )));
     }
     if plan.rows.iter().any(|row| row.cycles.is_none()) {
@@ -183,11 +183,10 @@ fn apart(plan: &PlanFacts) -> Option<Sentence> {
     }
     (count > 0 && !why.is_empty()).then(|| {
         say(format!(
-            "the last {}, not compared with others: not counted is the time of {}",
-            match count {
-                1 => "row has optimizer state elsewhere".to_string(),
-                count => format!("{count} rows have optimizer state elsewhere"),
-            },
+            "the last {} with optimizer state elsewhere {} not compared with others: not counted is \
+             the time of {}",
+            counted(count, "row"),
+            if count == 1 { "is" } else { "are" },
             why.join(", and that of ")
         ))
     })
@@ -206,8 +205,7 @@ fn bottlenecks(row: &PlanRow) -> Sentence {
         line = line.text(format!("; stage {stage} is the slowest"));
     }
     let batches = match row.micro_batches {
-        Some(1) => "1 micro-batch".to_string(),
-        Some(batches) => format!("{batches} micro-batches"),
+        Some(batches) => counted(batches, "micro-batch"),
         None => return line,
     };
     match row.milliseconds {
@@ -270,7 +268,8 @@ pub(super) fn recommended(report: &Report) -> Option<Sentence> {
     let replicas = match row.replicas {
         0 | 1 => String::new(),
         replicas => {
-            format!(", {replicas} replicas (the exchange of gradients between them is not counted)")
+            let replicas = counted(replicas, "replica");
+            format!(", {replicas} (the exchange of gradients between them is not counted)")
         }
     };
     let why = match row.cycles {
@@ -279,7 +278,7 @@ pub(super) fn recommended(report: &Report) -> Option<Sentence> {
     };
     Some(line.text(format!(
         " fits on {}{pipeline}{replicas}: {why} on {}",
-        ipus(row.ipus.into()),
-        ipus(plan.max_ipus.into())
+        counted(row.ipus, "IPU"),
+        counted(plan.max_ipus, "IPU")
     )))
 }

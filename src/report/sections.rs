@@ -304,8 +304,13 @@ fn differences(report: &Report, _: Form) -> Vec<Block> {
     lines(against.flat_map(of_fit::against))
 }
 
+/// Who reads Markdown wants to see what differs.
 fn parts(report: &Report, form: Form) -> Vec<Block> {
-    table_if(says_something(report, form), || fit_tables::parts(report))
+    let parts = match form {
+        Form::Markdown => fit_tables::changed_parts,
+        _ => fit_tables::parts,
+    };
+    table_if(says_something(report, form), || parts(report))
 }
 
 fn cuts(report: &Report, _: Form) -> Vec<Block> {

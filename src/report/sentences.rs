@@ -15,7 +15,7 @@ pub(super) use learnt::learnt;
 pub(super) use pipeline::{alternatives, chosen, pipeline};
 pub(super) use refusal::{given, help, refusal};
 
-use super::text::{self, grouped, ipus, share};
+use super::text::{self, counted, grouped, share};
 use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, TiedWeightFacts, Units};
 use crate::model::{Framework, PseudoLayers};
 use crate::wording::listed;
@@ -144,14 +144,14 @@ pub(super) fn verdict(report: &Report) -> String {
         return "Memory of the model".to_string();
     };
     let stages = split.stages.len() as u64;
-    let most = ipus(split.max_stages.into());
+    let most = counted(split.max_stages, "IPU");
     if split.fits {
-        format!("The model fits on {}", ipus(stages))
+        format!("The model fits on {}", counted(stages, "IPU"))
     } else if !split.unplaced.is_empty() {
         let unplaced = split.unplaced.len();
         format!("The search found no room on {most} for {unplaced} of the layers")
     } else if stages > u64::from(split.max_stages) {
-        let ipus = ipus(stages);
+        let ipus = counted(stages, "IPU");
         format!("The split needs {ipus}, and there are {}", split.max_stages)
     } else {
         format!("The model does not fit on {most}")
@@ -171,7 +171,7 @@ pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Sente
 /// On how many IPUs a split fits.
 fn fits_on(report: &Report, split: &Split) -> Sentence {
     let stages = split.stages.len();
-    let line = say(format!("fits on {}", ipus(stages as u64)));
+    let line = say(format!("fits on {}", counted(stages, "IPU")));
     let framework = report.pipeline.as_ref().map(|own| own.framework);
     match framework {
         _ if stages == 1 => line.text(": a pipeline is not needed"),
@@ -203,7 +203,7 @@ pub(super) fn fewer_ipus(report: &Report) -> Option<Sentence> {
     let fewest = split.fewest_ipus?;
     let are = if fewest == 1 { "is" } else { "are" };
     (usize::try_from(fewest).ok()? < split.stages.len()).then(|| {
-        say(format!("{} {are} enough (", ipus(fewest.into())))
+        say(format!("{} {are} enough (", counted(fewest, "IPU")))
             .code(format!("--num-ipus {fewest}"))
             .text(")")
     })
@@ -216,8 +216,8 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
     }
     let stages = split.stages.len();
     if stages > split.max_stages as usize {
-        let most = ipus(split.max_stages.into());
-        return say(format!("has {stages} stages for {most}"));
+        let most = counted(split.max_stages, "IPU");
+        return say(format!("has {} for {most}", counted(stages, "stage")));
     }
     let broken = report.given.as_ref().map(|given| &given.broken_constraints);
     if let Some(broken) = broken.filter(|broken| !broken.is_empty()) {
@@ -250,7 +250,7 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
         let meaning = report.pseudo_layers.meaning(&layer.name);
         let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
         Sentence::default()
-            .name(report.pseudo_layers.named(&layer.name))
+            .name(text::capital(&report.pseudo_layers.named(&layer.name)))
             .text(format!("{meaning} alone needs "))
             .amount(layer.fullest_tile_bytes)
             .text(format!(" on tile {}, ", layer.fullest_tile))
@@ -271,7 +271,7 @@ pub(super) fn tied_weights(report: &Report) -> Vec<Sentence> {
         .map(|own| tied_weight(own, report.pseudo_layers))
         .collect();
     if let Some(more @ 1..) = all.len().checked_sub(MAX_TIED) {
-        lines.push(say(format!("and {more} more tied weights")));
+        lines.push(say(format!("and {} more", counted(more, "tied weight"))));
     }
     lines
 }
@@ -340,7 +340,7 @@ pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
         .name(numbers.join(", "));
     let lower = proof.bottlenecks.iter().map(|own| {
         let needs = match own.stages_needed {
-            Some(stages) => format!(" needs {stages} stages"),
+            Some(stages) => format!(" needs {}", counted(stages, "stage")),
             None => " is too little for any split".to_string(),
         };
         Sentence::default()

@@ -5,6 +5,7 @@ use super::sentences::{Sentence, say};
 use super::text::grouped;
 use crate::search::SearchResult;
 use crate::time::{StageTimes, StepTime, narrow};
+use crate::wording::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -168,10 +169,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
 }
 
 fn time(step: &StepFacts) -> Sentence {
-    let batches = match step.micro_batches {
-        1 => "1 micro-batch".to_string(),
-        batches => format!("{} micro-batches", grouped(batches)),
-    };
+    let batches = counted(step.micro_batches, "micro-batch");
     let why = match step.micro_batches_by_default && step.micro_batches > 1 {
         true => " (the fewest possible; --micro-batches takes more)",
         false => "",

@@ -181,7 +181,7 @@ impl<'a> Words<'a> {
         match block {
             Block::Verdict(fits, sentence) => Some(self.verdict(fits, sentence)),
             Block::Line(sentence) | Block::Paragraph(sentence) => Some(self.say(sentence)),
-            Block::Under(sentence) => Some(format!("  {}", self.part(&sentence))),
+            Block::Under(sentence) => Some(format!("  {}", self.say(sentence))),
             Block::Table(table) => Some(with_bars(&table, self.look, self.report.memory.limit)),
             Block::Label(_) => None,
         }
@@ -288,7 +288,7 @@ mod tests {
         let report = report();
         let expected = "\
 FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
-  layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
+  Layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
         assert_eq!(shown(&report, "verdict", &PLAIN), expected);
         let text = text(
             &complete(),

@@ -1,7 +1,7 @@
 //! Numbers and names in text for people.
 
 pub use crate::escape::printable;
-pub use crate::wording::{grouped, share};
+pub use crate::wording::{capital, counted, grouped, share};
 
 use super::LayerNames;
 use crate::model::PseudoLayers;
@@ -38,24 +38,6 @@ pub fn shown(name: &str) -> String {
     match name.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}\u{2026}", printable(&name[..end])),
         None => printable(name),
-    }
-}
-
-/// A text with a capital letter, to begin a sentence.
-pub fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    match characters.next() {
-        Some(first) => first.to_uppercase().chain(characters).collect(),
-        None => String::new(),
-    }
-}
-
-/// `1 IPU`, or `4 IPUs`.
-pub fn ipus(count: u64) -> String {
-    if count == 1 {
-        "1 IPU".to_string()
-    } else {
-        format!("{count} IPUs")
     }
 }
 

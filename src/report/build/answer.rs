@@ -193,9 +193,11 @@ fn hint(ipus: usize, stages: usize) -> Option<String> {
         _ => None,
     };
     let idle = ipus - stages.min(ipus);
-    match (size, idle) {
-        (size, 0) => size.map(str::to_string),
-        (Some(size), idle) => Some(format!("{size}; {idle} stay empty")),
-        (None, idle) => Some(format!("{idle} stay empty")),
-    }
+    let empty = match idle {
+        0 => None,
+        1 => Some("1 stays empty".to_string()),
+        idle => Some(format!("{idle} stay empty")),
+    };
+    let both: Vec<String> = size.map(str::to_string).into_iter().chain(empty).collect();
+    (!both.is_empty()).then(|| both.join("; "))
 }

@@ -100,6 +100,13 @@ impl Comparison {
         }
     }
 
+    /// Is all that is compared what it was?
+    pub fn is_unchanged(&self) -> bool {
+        self.before == self.now
+            && self.stages.iter().all(|own| own.before == own.now)
+            && self.layers.iter().all(|own| own.before == own.now)
+    }
+
     /// Does the model no longer fit? One that never did is not worse; where
     /// the earlier report has no verdict, it must fit.
     pub fn is_worse(&self) -> bool {

@@ -14,6 +14,16 @@ impl Comparison {
     /// How many tables there are.
     pub const TABLES: usize = 3;
 
+    /// For people: the rows that changed, without tables that have none.
+    pub fn changes(&self) -> Vec<Table> {
+        let mut changed = self.clone();
+        changed.stages.retain(|own| own.before != own.now);
+        let [mut verdict, stages, layers] = changed.tables();
+        verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
+        let tables = [verdict, stages, layers].into_iter();
+        tables.filter(|own| !own.rows.is_empty()).collect()
+    }
+
     fn verdict_table(&self) -> Table {
         let columns = ["Of the split", "Before", "Now"].map(Column::text);
         let mut table = Table::new("compare-verdict", &columns);
@@ -97,7 +107,11 @@ impl Comparison {
             ),
             _ => String::new(),
         };
-        format!("compared: {verdict}{tiles}; {}", self.growth(look))
+        let changes = match self.is_unchanged() {
+            true => "verdict, stages and layers are what they were".to_string(),
+            false => self.growth(look),
+        };
+        format!("compared: {verdict}{tiles}; {changes}")
     }
 
     fn growth(&self, look: &TextStyle) -> String {

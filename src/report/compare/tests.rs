@@ -26,21 +26,27 @@ fn what_was_written_is_read_and_nothing_changed() {
     assert!(comparison.warnings.is_empty() && !comparison.is_worse());
     assert_eq!(comparison.grown().count(), 0);
     let [_, stages, layers] = comparison.tables();
-    assert!(layers.rows.is_empty());
+    assert!(layers.rows.is_empty() && comparison.changes().is_empty());
     assert!(stages.plain_rows().iter().all(|row| row[5] == "0"));
     assert!(
         comparison
             .summary(&TextStyle::default())
-            .ends_with("no layer grew")
+            .ends_with("; verdict, stages and layers are what they were")
     );
 }
 
 #[test]
 fn layers_grow_shrink_come_and_go() {
     let (earlier, mut later) = (report(), report());
+    assert!(later.layers.len() >= 3, "the report for tests");
+    later.layers[0].fullest_tile_bytes += 5;
+    let changes = Comparison::new(&earlier, &later).changes();
+    let names: Vec<_> = changes
+        .iter()
+        .map(|own| (own.name, own.rows.len()))
+        .collect();
+    assert_eq!(names, [("compare-layers", 1)]);
     let layers = &mut later.layers;
-    assert!(layers.len() >= 3, "the report for tests");
-    layers[0].fullest_tile_bytes += 5;
     layers[1].total += 7;
     let (gone, twin) = (layers[2].name.clone(), layers[1].clone());
     layers[2].name = Some("new".into());

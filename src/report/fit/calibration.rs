@@ -7,9 +7,10 @@ use crate::limits;
 use crate::memory::{Learnt, Pipeline, PlacedStage};
 use crate::message::{GIVE_CALIBRATION, Warning};
 use crate::model::{Model, Positions};
-use crate::report::text::{grouped, printable, shown, signed_share};
+use crate::report::text::{printable, shown, signed_share};
 use crate::report::{LayerNames, Report, Stage};
 use crate::witnesses::TOLERATED;
+use crate::wording::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -334,11 +335,11 @@ impl fmt::Display for CalibratedModel {
         };
         write!(
             f,
-            "{} layers{ends} with {} bytes on {} tiles of {} bytes each",
-            self.layers.len(),
-            grouped(self.bytes),
-            grouped(self.tiles.into()),
-            grouped(self.bytes_per_tile)
+            "{}{ends} with {} on {} of {} each",
+            counted(self.layers.len(), "layer"),
+            counted(self.bytes, "byte"),
+            counted(self.tiles, "tile"),
+            counted(self.bytes_per_tile, "byte")
         )
     }
 }

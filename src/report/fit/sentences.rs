@@ -2,16 +2,19 @@
 
 use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
 use crate::report::sentences::{Sentence, say};
-use crate::report::text::{ipus, signed_share};
+use crate::report::text::{counted, signed_share};
 use crate::wording::listed;
 
 /// The heading of a report on a compilation.
 pub(in crate::report) fn verdict(fit: &Fit) -> String {
     let all = fit.ipus.len() as u64;
     match fit.over().count() as u64 {
-        0 => format!("The compiled model fits on {}", ipus(all)),
+        0 => format!("The compiled model fits on {}", counted(all, "IPU")),
         _ if all == 1 => "The compiled model does not fit on its IPU".to_string(),
-        over => format!("The compiled model does not fit on {over} of {}", ipus(all)),
+        over => format!(
+            "The compiled model does not fit on {over} of {}",
+            counted(all, "IPU")
+        ),
     }
 }
 
@@ -133,9 +136,9 @@ fn elsewhere(cut: &CutElsewhere, against: &Against) -> Sentence {
     let stages: Vec<String> = cut.stages.iter().map(u32::to_string).collect();
     let line = match (cut.ipus, stages.len()) {
         (Some(count), _) => line.text(format!(
-            "it has {} and the prediction {} stages",
-            ipus(count.into()),
-            against.predicted_stages
+            "it has {} and the prediction {}",
+            counted(count, "IPU"),
+            counted(against.predicted_stages, "stage")
         )),
         (None, 1) => line.text(format!("stage {} has other layers", stages[0])),
         (None, _) => line.text(format!("stages {} have other layers", listed(&stages))),

@@ -144,6 +144,14 @@ pub(in crate::report) fn parts(report: &Report) -> Table {
     table
 }
 
+/// Those of them whose bytes are not as predicted.
+pub(in crate::report) fn changed_parts(report: &Report) -> Table {
+    let mut table = parts(report);
+    let is_changed = |cell: Option<&Cell>| cell.is_some_and(|own| *own != Cell::Number(0));
+    table.rows.retain(|row| is_changed(row.cells.last()));
+    table
+}
+
 fn part_rows(own: &StageAgainst) -> Vec<Vec<Cell>> {
     let (predicted, recorded) = (own.predicted_parts.bytes(), own.recorded_parts.bytes());
     let differences = own.part_differences();

@@ -2,7 +2,7 @@
 
 use super::{
     Against, AgainstError, Calibration, CalibrationError, CutElsewhere, Fit, IpuFit, MatchedBy,
-    StageAgainst,
+    StageAgainst, tables,
 };
 use crate::memory::{Pipeline, PlacedStage, Schedule};
 use crate::model::{Layering, Positions};
@@ -294,4 +294,14 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
                     stages; the IPUs have the layers [ 0 | 1 2 | 3 ] (predict the split that was \
                     compiled, with --layers-per-ipu or --check-splits, and compare with that)";
     assert!(lines.ends_with(expected), "{lines}");
+}
+
+/// All parts for programs; for people that read Markdown those that differ.
+#[test]
+fn parts_as_predicted_are_left_out_for_people() {
+    let all = tables::parts(&compiled()).plain_rows();
+    let changed = tables::changed_parts(&compiled()).plain_rows();
+    let differs = |row: &&Vec<String>| row.last().is_some_and(|last| last != "0");
+    assert!(!changed.is_empty() && changed.len() < all.len(), "{all:?}");
+    assert!(changed.iter().eq(all.iter().filter(differs)), "{changed:?}");
 }

@@ -5,6 +5,7 @@ use super::{Sentence, alternatives, of_limit, say};
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
 use crate::report::{Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage};
+use crate::wording::counted;
 
 /// How many of the variables at a peak are named.
 const VARIABLES: usize = 5;
@@ -36,8 +37,13 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let step = full
         .peak_step
         .map_or(String::new(), |step| format!(" at step {step}"));
+    let layers = if stage.layers.len() == 1 {
+        "layer"
+    } else {
+        "layers"
+    };
     let mut lines = vec![
-        say(format!("stage {}, layers ", stage.stage))
+        say(format!("stage {}, {layers} ", stage.stage))
             .layers(&stage.layers)
             .text(format!(": tile {}{step} is fullest with ", full.tile))
             .amount(full.bytes)
@@ -92,8 +98,9 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
         return Vec::new();
     };
     let head = say(format!(
-        "  with {} pipeline stages after it, it keeps {} more copies of what it stashes",
-        own.depth, own.copies
+        "  with {} after it, it keeps {} of what it stashes",
+        counted(own.depth, "pipeline stage"),
+        counted(own.copies, "more copy")
     ));
     let head = match own.late_restores {
         Some(bytes) => head

@@ -5,6 +5,7 @@ use crate::memory::{Accumulator, Recompute, Schedule, StatePlace, Storage};
 use crate::model::Framework;
 use crate::report::step::three_digits;
 use crate::report::{PipelineAlternative, PipelineFacts, Report, StageUpdate};
+use crate::wording::counted;
 
 /// What was chosen and why, and how the profile was recorded.
 pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
@@ -200,7 +201,8 @@ fn with_time(line: Sentence, own: &PipelineAlternative) -> Sentence {
         return line;
     };
     let line = line.text(format!(
-        ", and a step of {batches} micro-batches takes {} ms",
+        ", and a step of {} takes {} ms",
+        counted(batches, "micro-batch"),
         three_digits(milliseconds)
     ));
     match own.streamed_bytes {

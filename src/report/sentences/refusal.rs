@@ -1,7 +1,7 @@
 //! Why nothing fits, and what would help; and a split that was given.
 
 use super::{Sentence, alternatives, say};
-use crate::report::text::ipus;
+use crate::report::text::counted;
 use crate::report::{OverLimit, Refusal, RefusalReason, RelaxationFacts, Report};
 
 /// What prevents a split.
@@ -17,14 +17,7 @@ pub(in crate::report) struct Obstacles {
 /// What prevents every split.
 pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     let proves = match (refusal.reason, refusal.stages_needed) {
-        (RefusalReason::TooFewIpus, Some(needed)) => say("at least ")
-            .count(needed)
-            .text(format!(
-                " IPUs are needed: {} ranges of layers are over the limit of ",
-                refusal.ranges.len()
-            ))
-            .amount(refusal.limit)
-            .text(", each by itself, and meet only at their ends"),
+        (RefusalReason::TooFewIpus, Some(needed)) => too_few(refusal, needed),
         (RefusalReason::PinsOrLimits, Some(needed)) => Sentence::default().count(needed).text(
             " IPUs would be enough with the highest limit and without pins: these, or the \
                  lower limits of some IPUs, stand in the way",
@@ -58,6 +51,21 @@ pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     }
 }
 
+/// How many IPUs are needed, by ranges of layers of which no two go on one.
+fn too_few(refusal: &Refusal, needed: u32) -> Sentence {
+    let (are, end) = match refusal.ranges.len() {
+        1 => ("is", ""),
+        _ => ("are", ", each by itself, and meet only at their ends"),
+    };
+    say(format!(
+        "at least {} are needed: {} of layers {are} over the limit of ",
+        counted(needed, "IPU"),
+        counted(refusal.ranges.len(), "range")
+    ))
+    .amount(refusal.limit)
+    .text(end)
+}
+
 fn over_limit(range: &OverLimit) -> Sentence {
     let sentence = Sentence::default()
         .layers(&range.layers)
@@ -79,7 +87,7 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
     let split = report.split.as_ref();
     match refusal.fewest_ipus {
         Some(fewest) => lines.push(
-            say(format!("with {} it would fit (", ipus(fewest.into())))
+            say(format!("with {} it would fit (", counted(fewest, "IPU")))
                 .code(format!("--num-ipus {fewest}"))
                 .text(")"),
         ),
@@ -94,7 +102,7 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
                 .amount(memory)
                 .text(format!(
                     " on each tile it would fit on {} (",
-                    ipus(split.stages.len() as u64)
+                    counted(split.stages.len(), "IPU")
                 ))
                 .code(format!("--mem-per-tile {memory}"))
                 .text(")"),

@@ -36,7 +36,7 @@ fn a_model_that_does_not_fit_ends_with_1_and_names_bytes_and_layers() {
     let said = run.err.replace(',', "");
     assert!(said.contains("FAILURE: ["), "{said}");
     assert!(said.contains(&missing), "{missing} in {said}");
-    for layer in ["In (what runs before the layers) alone", "layer 1 alone"] {
+    for layer in ["In (what runs before the layers) alone", "Layer 1 alone"] {
         assert!(said.contains(layer), "{layer} in {said}");
     }
 }

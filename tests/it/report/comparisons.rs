@@ -47,7 +47,7 @@ fn the_same_again_is_no_change() {
     for row in rows(&run, "compare-verdict") {
         assert_eq!(row[1], row[2], "{row:?}");
     }
-    assert!(run.err.contains("compared: it fits; "), "{}", run.err);
+    assert!(run.err.contains("\nCompared: it fits; "), "{}", run.err);
 }
 
 #[test]

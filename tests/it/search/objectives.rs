@@ -261,7 +261,7 @@ fn what_cannot_be_asked_is_wrong_usage() {
         (&["--check-splits=2,1"], "in the order of the model"),
         (
             &["--layers-per-ipu=1,1"],
-            "add up to 2 layers, but the model has 5",
+            "add up to 2, but the model has 5 layers",
         ),
         (
             &["--layers-per-ipu=5", "--check-splits=1"],

@@ -437,14 +437,14 @@ fn names() -> Vec<Row> {
             files: renamed("poplar-mlp", |name| name.replace("Layer", "Unit")),
             options: &["--list-layers"],
             kind: Note,
-            says: &["what the layers may be called, the most likely first:"],
+            says: &["Possible layers, the most likely first:"],
         },
         Row {
             what: "the same, found by themselves",
             files: renamed("poplar-mlp", |name| name.replace("Layer", "Unit")),
             options: AUTO,
             kind: Note,
-            says: &[r"layers: --layer-name-regex 'Unit(\d+)' finds 5 layers"],
+            says: &[r"Layers: --layer-name-regex 'Unit(\d+)' finds 5 layers"],
         },
         Row {
             what: "names without numbers",
