@@ -258,6 +258,9 @@ impl Layers<'_> {
         arguments: Vec<String>,
     ) -> Result<Report> {
         let Analysis { model, lookup, .. } = self.analysis;
+        // Names come with the bytes of the profile, not with those of another micro-batch.
+        let is_recorded = found.is_none_or(|found| found.estimate.is_none());
+        let lookup = lookup.as_ref().filter(|_| is_recorded);
         let mut peaks = Peaks::new(model, memory, found, detail);
         if let Some(lookup) = lookup {
             let named = peaks.name_variables(lookup, model, memory, found);

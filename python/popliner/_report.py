@@ -12,6 +12,7 @@ from ._values import (
     Against,
     Bytes,
     Cut,
+    Estimate,
     IpuFit,
     LayerMemory,
     Layers,
@@ -101,6 +102,7 @@ class SplitReport(Report):
     - ``too_large``: the layers that are alone over the limit
     - ``unplaced``: names of layers that the search gave up on
     - ``refusal``: why nothing fits
+    - ``estimate``: for which micro-batch all is estimated, with ``at_micro_batch``
     - ``step``: what a step takes with its number of micro-batches, where the profile has
       cycles
     - ``sweep``: the best split for each number of IPUs, with ``sweep=True``
@@ -114,6 +116,7 @@ class SplitReport(Report):
     too_large: Tuple[LayerMemory, ...]
     unplaced: Layers
     refusal: Optional[Refusal] = None
+    estimate: Optional[Estimate] = None
     step: Optional[Step] = None
     sweep: Optional[Sweep] = None
     plan: Optional[Plan] = None

@@ -8,6 +8,7 @@
 //! [`Pipeline`] keep, for as many stages as come after them;
 //! [`MemoryModel::learning`] adds what compiled pipelines needed beyond that.
 
+mod advice;
 mod breakdown;
 mod code;
 mod costs;
@@ -17,6 +18,7 @@ mod lanes;
 mod layer_spans;
 mod learnt;
 mod liveness;
+mod micro_batch;
 mod neighbours;
 mod one_stage;
 mod overhead;
@@ -30,11 +32,13 @@ mod update;
 mod uses;
 
 pub use crate::model::Rules;
+pub use advice::Reducible;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
 pub use layer_spans::LayerSpan;
 pub use learnt::Learnt;
+pub use micro_batch::MicroBatchScale;
 pub use one_stage::contradiction;
 pub use overhead::Overhead;
 pub use pipeline::{

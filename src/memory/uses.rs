@@ -8,17 +8,38 @@ use super::liveness::ClassLife;
 use crate::model::{
     Model, PlaceSet, Placement, TileUse, VariableGroup, VariableGroups, VariableUse,
 };
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// The variables that count. Uses of data have the first numbers, and then those of code.
 #[derive(Debug, Clone)]
 pub(super) struct CountedUses<'a> {
-    data: &'a VariableGroups,
+    data: Data<'a>,
     /// Where they count: by the full rules, code is counted by what was recorded of it
     /// and not as variables.
     code: Option<&'a VariableGroups>,
     /// By number.
     known: Arc<[KnownUse]>,
+}
+
+/// The variables that hold data.
+#[derive(Debug, Clone)]
+enum Data<'a> {
+    /// As they were recorded.
+    Recorded(&'a VariableGroups),
+    /// With other bytes.
+    Estimated(Arc<VariableGroups>),
+}
+
+impl Deref for Data<'_> {
+    type Target = VariableGroups;
+
+    fn deref(&self) -> &VariableGroups {
+        match self {
+            Data::Recorded(own) => own,
+            Data::Estimated(own) => own,
+        }
+    }
 }
 
 /// What is known of a use, whatever tile and stage.
@@ -35,7 +56,7 @@ impl<'a> CountedUses<'a> {
         let has_code = placement.rules == Rules::Classic;
         let (data, code) = (&model.variables, &model.code_variables);
         let mut uses = Self {
-            data,
+            data: Data::Recorded(data),
             code: has_code.then_some(code),
             known: Arc::default(),
         };
@@ -48,8 +69,21 @@ impl<'a> CountedUses<'a> {
         uses
     }
 
+    /// The variables that hold data.
+    pub(super) fn data(&self) -> &VariableGroups {
+        &self.data
+    }
+
+    /// The same uses with the bytes of `data`.
+    pub(super) fn with_data(&self, data: VariableGroups) -> Self {
+        Self {
+            data: Data::Estimated(data.into()),
+            ..self.clone()
+        }
+    }
+
     /// All uses by number, with their bytes over all tiles.
-    pub(super) fn all(&self) -> impl Iterator<Item = &'a VariableUse> + use<'a> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &VariableUse> {
         let code = self.code.map_or(&[][..], VariableGroups::uses);
         self.data.uses().iter().chain(code)
     }
@@ -67,13 +101,13 @@ impl<'a> CountedUses<'a> {
     }
 
     /// The variables on `tile`.
-    pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + use<'a> {
+    pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
         let code = self.code.map(|code| code.on_tile(tile));
         self.data.on_tile(tile).chain(code.into_iter().flatten())
     }
 
     /// These by the numbers of their uses, with their bytes.
-    pub(super) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + use<'a> {
+    pub(super) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         let lists = self.lists(tile).into_iter();
         lists.flat_map(|(first, uses)| {
             let numbered = uses.iter();
@@ -83,7 +117,7 @@ impl<'a> CountedUses<'a> {
 
     /// The uses on `tile` in two lists, each in order; with the number that the first
     /// one would have in the second list.
-    pub(super) fn lists(&self, tile: u32) -> [(u32, &'a [TileUse]); 2] {
+    pub(super) fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         let first = self.data.uses().len() as u32;
         [(0, self.data.uses_on_tile(tile)), (first, code)]

@@ -397,6 +397,19 @@ impl Model {
         of_set
     }
 
+    /// By use set: do updates alone use its variables, or nothing?
+    pub(crate) fn sets_of_updates_alone(&self) -> Vec<bool> {
+        let mut is_update = vec![true; self.operation_groups.len()];
+        for operation in &self.operations {
+            is_update[operation.group as usize] &= operation.is_update;
+        }
+        let mut of_set = vec![true; self.use_sets.len()];
+        for (set, smaller, group) in self.use_sets.iter() {
+            of_set[set as usize] = of_set[smaller as usize] && is_update[group as usize];
+        }
+        of_set
+    }
+
     /// How many liveness steps the program has.
     pub fn steps(&self) -> u32 {
         self.classes.steps()

@@ -1,6 +1,7 @@
 //! What the search says of its answer, or of why there is none; how a split
 //! that was given compares; and the best split for each number of IPUs.
 
+use crate::search::Advice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +79,22 @@ pub struct Refusal {
     /// What would fit without some constraints or with some weights untied; empty
     /// when nothing would, or when there are neither constraints nor tied weights.
     pub relaxations: Vec<RelaxationFacts>,
+    /// What would free memory where the most is lacking, if nothing fits on any number of IPUs
+    /// nor in another pipeline that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<AdviceFacts>,
+}
+
+/// What would free memory, and where.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AdviceFacts {
+    /// The layer that is too large alone or else those of the stage that is the furthest over
+    /// its limit.
+    pub layers: LayerNames,
+    /// Their bytes on the fullest tile.
+    pub bytes: u64,
+    /// The changes, the most certain first.
+    pub changes: Vec<Advice>,
 }
 
 /// Constraints and tied weights that prevent every split, and the best split

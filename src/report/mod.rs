@@ -25,6 +25,7 @@ mod csv;
 mod diagnosis;
 mod downsample;
 pub mod emit;
+mod estimate;
 mod fields;
 mod fit;
 #[cfg(test)]
@@ -58,13 +59,14 @@ mod units;
 mod what_if;
 
 pub use answer::{
-    GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective, Refusal,
-    RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow, TiedWeightFacts,
+    AdviceFacts, GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
+    Refusal, RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow, TiedWeightFacts,
 };
 pub use breakdown::{affinity, communication, layers, operations, totals};
 pub use build::{Detail, Inputs, PageVariables, Peaks};
 pub use csv::write as write_csv;
 pub use diagnosis::tables as diagnosis;
+pub use estimate::EstimateFacts;
 pub use fit::{
     Against, AgainstError, CalibratedIpu, CalibratedModel, Calibration, CalibrationError,
     CalibrationFormat, CutElsewhere, Fit, FitInputs, IpuFit, LearntPart, MatchedBy, NamedBytes,
@@ -97,6 +99,7 @@ pub use units::Units;
 pub use what_if::{BestSplit, CheckedConstraint, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;
+pub use crate::search::{Advice, Change};
 
 use crate::message::Warning;
 use crate::model::PseudoLayers;
@@ -141,6 +144,10 @@ pub struct Report {
     /// The split and its verdict, when one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
+    /// What all numbers of stages and steps were estimated for, where that is not the
+    /// micro-batch of the profile (`--at-micro-batch`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<EstimateFacts>,
     /// What shows that the split is the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
@@ -213,6 +220,7 @@ impl Report {
             layers: Vec::new(),
             pipeline: None,
             split: None,
+            estimate: None,
             proof: None,
             refusal: None,
             given: None,
@@ -276,7 +284,10 @@ impl Report {
         match &self.fit {
             _ if !self.has_verdict() => NO_VERDICT.to_string(),
             Some(fit) => fit::sentences::verdict(fit),
-            None => sentences::verdict(self),
+            None => match self.estimate {
+                Some(own) => own.of_heading(&sentences::verdict(self)),
+                None => sentences::verdict(self),
+            },
         }
     }
 
@@ -293,7 +304,10 @@ mod tests {
 
     #[test]
     fn a_report_with_all_sections_keeps_to_the_schema_and_reads_back() {
-        let report = testing::report();
+        let report = Report {
+            estimate: Some(EstimateFacts::default()),
+            ..testing::report()
+        };
         let json = serde_json::to_value(&report).unwrap();
         let schema = serde_json::to_value(Report::schema()).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();

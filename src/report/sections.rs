@@ -5,7 +5,7 @@
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::sentences::{self, Sentence, say};
 use super::table::{Form, Table};
-use super::{Report, plan, step, tables};
+use super::{EstimateFacts, Report, plan, step, tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -75,11 +75,12 @@ const SCREENS: &[Form] = &[Form::Terminal, Form::Page];
 const CSV: &[Form] = &[Form::Csv];
 
 /// All sections, in order.
-pub(super) static SECTIONS: [Section; 24] = [
+pub(super) static SECTIONS: [Section; 25] = [
     Section::new("verdict", "Verdict", Part::Verdict, PEOPLE, verdict),
     Section::new("split", "Split", Part::Table, ALL, split),
     Section::new("ipus", "IPUs", Part::Table, ALL, ipus),
     Section::new("categories", "Categories", Document, CSV, categories),
+    Section::new("estimate", "Estimate", Answer, PEOPLE, estimate),
     Section::new("step", "Step", Answer, PEOPLE, step_of),
     Section::new("pipeline", "Pipeline", Answer, PEOPLE, pipeline),
     Section::new("proof", "Proof", Proof, SCREENS, proof),
@@ -224,6 +225,10 @@ fn verdict(report: &Report, _: Form) -> Vec<Block> {
     if let Some(split) = &report.split {
         let fits = report.has_verdict().then_some(split.fits);
         let sentence = sentences::split(report, split, fits);
+        let sentence = match report.estimate {
+            Some(_) => sentence.text(", by an estimate"),
+            None => sentence,
+        };
         blocks.push(Block::Verdict(fits, Some(sentence)));
         let too_large = sentences::too_large(report).into_iter();
         blocks.extend(too_large.filter(|_| fits == Some(false)).map(Block::Under));
@@ -233,6 +238,10 @@ fn verdict(report: &Report, _: Form) -> Vec<Block> {
 
 fn categories(report: &Report, _: Form) -> Vec<Block> {
     table_if(report.fit.is_some(), || fit_tables::categories(report))
+}
+
+fn estimate(report: &Report, _: Form) -> Vec<Block> {
+    lines(report.estimate.iter().flat_map(EstimateFacts::sentences))
 }
 
 /// Where the most memory is, what a step takes, and whether fewer IPUs would be enough.
@@ -276,6 +285,10 @@ fn refusal(report: &Report, _: Form) -> Vec<Block> {
         blocks.push(Block::Paragraph(obstacles.proves));
         let under = obstacles.ranges.into_iter().chain(obstacles.others);
         blocks.extend(under.map(Block::Under));
+    }
+    if let Some((where_to, changes)) = sentences::advice(refusal) {
+        blocks.push(Block::Paragraph(where_to));
+        blocks.extend(changes.into_iter().map(Block::Under));
     }
     blocks.extend(lines(sentences::help(report, refusal)));
     blocks

@@ -13,7 +13,7 @@ mod refusal;
 pub(super) use explain::explain;
 pub(super) use learnt::learnt;
 pub(super) use pipeline::{alternatives, chosen, pipeline};
-pub(super) use refusal::{given, help, refusal};
+pub(super) use refusal::{advice, given, help, refusal};
 
 use super::text::{self, counted, grouped, share};
 use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, TiedWeightFacts, Units};

@@ -194,6 +194,7 @@ pub(crate) fn report() -> Report {
             layer(Some("2"), 1, 700_024),
             layer(Some("Out"), 1, 400),
         ],
+        estimate: None,
         split: Some(Split {
             fewest_ipus: None,
             limits: Some(vec![limit, limit - 1000]),
@@ -355,6 +356,7 @@ fn refusal(limit: u64) -> Refusal {
                 vec![name("1"), name("2"), name("Out")],
             ],
         }],
+        advice: None,
     }
 }
 

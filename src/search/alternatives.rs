@@ -152,7 +152,7 @@ pub(super) fn others<'a>(
 
 /// Where the state of the optimizer may be instead: nowhere else if it is not on the chip, or
 /// all places were tried.
-fn other_states(
+pub(super) fn other_states(
     costed: &CostedRequest,
     memory: &MemoryModel<'_>,
 ) -> Result<Vec<StatePlace>, SearchError> {

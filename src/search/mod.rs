@@ -5,8 +5,10 @@
 //! costs of the ranges of layers that can fit, asks the solver, and computes the stages
 //! that it found in full: once, for everything that is shown of them.
 
+mod advice;
 mod alternatives;
 mod costed;
+mod estimate;
 mod front;
 mod request;
 mod rough;
@@ -14,8 +16,10 @@ mod states;
 mod swept;
 mod ties;
 
+pub use advice::{Advice, AdviceFor, Change};
 pub use alternatives::Alternative;
 pub use costed::CostedRequest;
+pub use estimate::Estimate;
 pub use front::{Configuration, Front};
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 pub(crate) use states::search_states;
@@ -94,6 +98,11 @@ pub struct SearchResult {
     pub plan: Option<Front>,
     /// What other pipelines would need, when nothing fits or moves were requested.
     pub alternatives: Vec<Alternative>,
+    /// What would free memory, where nothing fits on any number of IPUs and in any pipeline
+    /// that was tried.
+    pub advice: Option<AdviceFor>,
+    /// What all this was estimated for, if not for the micro-batch of the profile.
+    pub estimate: Option<Estimate>,
 }
 
 /// The answer of a solver.
@@ -163,7 +172,17 @@ pub(crate) fn search_with(
     let fewest_ipus = costed.fewest_beside(&outcome, sweep.as_deref(), memory.framework())?;
     let _task = progress.begin("computing stages", Unit::Rows, 0);
     let result = SearchResult::new(costed, outcome, memory)?;
+    let no_number_fits = match &result.outcome {
+        Outcome::Infeasible(infeasible) => infeasible.fewest.is_none(),
+        Outcome::Best(_) | Outcome::Greedy(_) => false,
+    };
+    let is_hopeless = no_number_fits && alternatives.iter().all(|own| !own.fits);
+    let advice = match is_hopeless && result.costed.request.split {
+        true => AdviceFor::new(&result, memory)?,
+        false => None,
+    };
     Ok(SearchResult {
+        advice,
         alternatives,
         fewest_ipus,
         plan,
@@ -215,6 +234,8 @@ impl SearchResult {
             too_large: Vec::new(),
             plan: None,
             alternatives: Vec::new(),
+            advice: None,
+            estimate: None,
         };
         if result.costed.request.split && !result.fits() {
             let alone = result.costed.positions_over_limit();

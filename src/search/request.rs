@@ -1,6 +1,6 @@
 //! The question to a search.
 
-use crate::memory::PipelineOptions;
+use crate::memory::{MicroBatchScale, PipelineOptions};
 use crate::message::BadValue;
 use crate::model::CyclesByLayer;
 use crate::solve::{Constraint, Goal, Limits, Plan};
@@ -37,6 +37,9 @@ pub struct SearchRequest {
     pub cycles: Option<CyclesByLayer>,
     /// What a step depends on beside these.
     pub step: StepOptions,
+    /// The samples of a micro-batch that the answer is to be estimated for; then those of
+    /// `step` are of the profile.
+    pub at_micro_batch: Option<u64>,
     /// A split to be judged beside the best one.
     pub given: Option<Plan>,
     /// Is a split wanted? Else only what the other fields ask for.
@@ -64,6 +67,7 @@ impl Default for SearchRequest {
             constraints: Vec::new(),
             cycles: None,
             step: StepOptions::default(),
+            at_micro_batch: None,
             given: None,
             split: true,
             sweep: false,
@@ -78,6 +82,25 @@ impl SearchRequest {
     /// The maximum that a stage may take on any IPU.
     pub fn highest_limit(&self) -> u64 {
         Limits::new(&self.limits).highest()
+    }
+
+    /// From the micro-batch of the profile to the one that is asked for, if that is another
+    /// and both are known.
+    pub fn scale(&self) -> Option<MicroBatchScale> {
+        let (recorded, wanted) = self.step.micro_batch.zip(self.at_micro_batch)?;
+        Some(MicroBatchScale { recorded, wanted })
+    }
+
+    /// The same question with the cycles and samples of another micro-batch.
+    pub(super) fn at(self, scale: MicroBatchScale) -> Self {
+        Self {
+            cycles: self.cycles.map(|own| scale.cycles(own)),
+            step: StepOptions {
+                micro_batch: Some(scale.wanted),
+                ..self.step
+            },
+            ..self
+        }
     }
 
     /// Are the costs of ranges over the limit needed too?

@@ -1,18 +1,35 @@
-//! Where the state of the optimizer is: the first place where the model fits.
+//! Where the state of the optimizer is: the first place where the model fits; and for which
+//! micro-batch.
 
 use super::alternatives::in_other;
-use super::{SearchError, SearchRequest, SearchResult, search_with};
+use super::{Estimate, SearchError, SearchRequest, SearchResult, search_with};
 use crate::memory::MemoryModel;
 use crate::model::Placement;
 use crate::progress::Progress;
 
-/// Answers `request` with the state of the optimizer in the first of the places that it
-/// leaves open where the split fits, else in the first of all. With the model whose state is
-/// there.
+/// Answers `request` for the micro-batch that it asks for, with the state of the optimizer in
+/// the first of the places that it leaves open where the split fits, else in the first of
+/// all. With the model that was found so.
 ///
 /// # Errors
 /// As [`search`](super::search()).
 pub(crate) fn search_states<'a>(
+    memory: &MemoryModel<'a>,
+    placement: &Placement,
+    request: SearchRequest,
+    progress: &Progress,
+) -> Result<(MemoryModel<'a>, SearchResult), SearchError> {
+    let Some(scale) = request.scale() else {
+        return in_states(memory, placement, request, progress);
+    };
+    let estimated = memory.at_micro_batch(scale);
+    let (estimated, mut found) = in_states(&estimated, placement, request.at(scale), progress)?;
+    let recorded = in_other(memory, estimated.pipeline())?;
+    found.estimate = Some(Estimate::new(scale, &recorded, placement, &found)?);
+    Ok((estimated, found))
+}
+
+fn in_states<'a>(
     memory: &MemoryModel<'a>,
     placement: &Placement,
     request: SearchRequest,

@@ -160,6 +160,14 @@ fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a>
     }
 }
 
+/// Is there a plan? Told by the dynamic program alone, without a proof.
+///
+/// # Errors
+/// A problem that contradicts itself, and constraints that do.
+pub fn fits(problem: &Problem<'_>) -> Result<bool, SolveError> {
+    has_plan(problem, problem.constraints)
+}
+
 fn has_plan(problem: &Problem<'_>, constraints: &[Constraint]) -> Result<bool, SolveError> {
     let checked = CheckedProblem::new(&with(problem, constraints))?;
     Ok(dynamic_program::solve(&checked).is_some())

@@ -67,7 +67,7 @@ pub use fastest::StepProof;
 pub use fitting::{Fitting, fitting};
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{
-    Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, plan_of_lowest_peak,
+    Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, fits, plan_of_lowest_peak,
 };
 pub use integer_program::{BottleneckProof, Refused};
 pub use lp::lp;

@@ -253,7 +253,8 @@ class Schema(unittest.TestCase):
 
     #: What the module calls otherwise.
     OTHER_NAMES = {"RecordedTile": "RecordedTileFacts", "Relaxation": "RelaxationFacts",
-                   "Plan": "PlanFacts", "Step": "StepFacts"}
+                   "Estimate": "EstimateFacts", "Plan": "PlanFacts",
+                   "Step": "StepFacts"}
     #: Made of several parts of the document.
     OF_DOCUMENT = {"Report", "SplitReport", "FitReport"}
     OF_RUN = {"json", "output", "messages", "exit_code", "_page"}

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 /// The options that say what is split and what a split must keep. The limits and the
 /// number of IPUs are not among them: they go with a split.
-const QUESTION: [&str; 30] = [
+const QUESTION: [&str; 31] = [
     "profile",
     "debug",
     "trust_debug_info",
@@ -22,6 +22,7 @@ const QUESTION: [&str; 30] = [
     "stash",
     "micro_batches",
     "micro_batch",
+    "at_micro_batch",
     "replicas",
     "ipu_link_bandwidth",
     "streaming_bandwidth",

@@ -89,7 +89,7 @@ pub const EFFECTS: &[Effect] = &[
         on: &[&["optimizer_state", "accumulators", "stash", "plan"]],
     },
     Effect {
-        options: &["micro_batch", "max_step_ms"],
+        options: &["at_micro_batch", "micro_batch", "max_step_ms"],
         on: &[SHOWN_SPLITS],
     },
     // A plan has as many replicas as there are IPUs for.

@@ -165,7 +165,10 @@ impl Options {
         let asked = [
             (self.search.objective.needs_cycles(), &*objective),
             (self.time.micro_batches.is_some(), "--micro-batches"),
-            (self.time.micro_batch.is_some(), "--micro-batch"),
+            (
+                self.time.micro_batch.is_some() && self.time.at_micro_batch.is_none(),
+                "--micro-batch",
+            ),
             (
                 self.time.streaming_bandwidth.is_some(),
                 "--streaming-bandwidth",

@@ -65,10 +65,17 @@ pub struct Time {
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
     pub micro_batches: Option<u64>,
 
-    /// The samples of a micro-batch, for samples a second
+    /// The samples of a micro-batch, for samples a second and --at-micro-batch
     #[arg(long, value_name = "B",
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
     pub micro_batch: Option<u64>,
+
+    /// Estimate everything for a micro-batch of so many samples, where the profile's has those
+    /// of --micro-batch: activations and cycles go with the samples, weights, state and code
+    /// stay. It also says the largest that fits. Only a compilation proves it
+    #[arg(long, value_name = "B", requires = "micro_batch",
+          value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
+    pub at_micro_batch: Option<u64>,
 
     /// How many replicas of the model run side by side, for samples a second
     #[arg(long, value_name = "R", default_value = "1",

@@ -3,10 +3,10 @@
 use super::Inputs;
 use crate::report::step;
 use crate::report::{
-    GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective, Refusal,
-    RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
+    AdviceFacts, GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
+    Refusal, RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
 };
-use crate::search::{IpuCount, Outcome, SearchResult, SweepAnswer};
+use crate::search::{AdviceFor, IpuCount, Outcome, SearchResult, SweepAnswer};
 use crate::solve::{Cause, Constraint, Infeasible, Needed, Plan, Refused, Relaxation, Solution};
 use crate::time::narrow;
 
@@ -93,7 +93,16 @@ impl Inputs<'_> {
             fewest_ipus: infeasible.fewest.map(|ipus| ipus as u32),
             kept_together: infeasible.kept_together.iter().map(kept_by).collect(),
             relaxations: relaxations.map(|own| self.relaxation(own)).collect(),
+            advice: found.advice.as_ref().map(|own| self.advice(own)),
         })
+    }
+
+    fn advice(&self, advice: &AdviceFor) -> AdviceFacts {
+        AdviceFacts {
+            layers: self.names(advice.stage.positions.clone()),
+            bytes: advice.bytes,
+            changes: advice.advice.clone(),
+        }
     }
 
     fn relaxation(&self, relaxation: &Relaxation) -> RelaxationFacts {

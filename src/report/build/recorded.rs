@@ -45,7 +45,9 @@ impl RecordedMemory {
 impl Inputs<'_> {
     pub(super) fn recorded(&self) -> RecordedMemory {
         let Recorded { tiles, categories } = &self.model.recorded;
-        let coverage = self.memory.coverage();
+        // What is estimated for another micro-batch is not what was recorded.
+        let is_recorded = self.search.is_none_or(|found| found.estimate.is_none());
+        let coverage = self.memory.coverage().filter(|_| is_recorded);
         let tile_map = if self.detail >= Detail::Page {
             TileMap::new(tiles, categories, self.page.of_tiles.clone())
         } else {
@@ -82,6 +84,11 @@ impl Inputs<'_> {
     /// Cycles of layers, and of stages as the sum of their layers'.
     pub(super) fn execution(&self) -> Option<Execution> {
         let cycles = self.model.layer_cycles(self.placement)?;
+        let estimate = self.search.and_then(|found| found.estimate);
+        let cycles = match estimate {
+            Some(estimate) => estimate.scale.cycles(cycles),
+            None => cycles,
+        };
         let milliseconds = |own: u64| {
             let clock = cycles.clock_hertz.filter(|&clock| clock > 0)?;
             Some(own as f64 * 1e3 / clock as f64)

@@ -4,7 +4,7 @@ use super::Pipeline;
 use super::lines::{FULLEST, Lines, SHORTFALL, STAGES};
 use crate::memory::Schedule;
 use crate::report::text::grouped;
-use crate::report::{NO_VERDICT, Units, sentences};
+use crate::report::{EstimateFacts, NO_VERDICT, Units, sentences};
 
 /// What is to be said of a split in any form: first of all that it does not fit.
 pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
@@ -14,6 +14,16 @@ pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
         ));
     } else {
         notes.add(format!("WARNING: {NO_VERDICT}."));
+    }
+    for sentence in pipeline
+        .report
+        .estimate
+        .iter()
+        .flat_map(EstimateFacts::sentences)
+    {
+        let text = sentence.capital();
+        let text = text.plain(Units::Bytes, pipeline.report.pseudo_layers);
+        notes.add(format!("{text}."));
     }
     if !pipeline.split.unplaced.is_empty() {
         notes.add("There is nothing to paste: layers are left over.");

@@ -1,7 +1,9 @@
 // The report as its schema has it: written by `BLESS=1 cargo test json_schema::`.
 declare namespace Json {
-  type Report = { configuration?: Configuration[]; constraints?: string[]; contradictions?: Contradiction[]; cuts: Cut[]; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables?: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights?: TiedWeightFacts[]; version: 2; warnings: string[]; what_if?: WhatIf | null; };
+  type Report = { configuration?: Configuration[]; constraints?: string[]; contradictions?: Contradiction[]; cuts: Cut[]; estimate?: EstimateFacts | null; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables?: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights?: TiedWeightFacts[]; version: 2; warnings: string[]; what_if?: WhatIf | null; };
   type Accumulator = "as-weight" | "float16" | "float32";
+  type Advice = { change: Change; frees: number; weight?: string | null; };
+  type AdviceFacts = { bytes: number; changes: Advice[]; layers: (string | null)[]; };
   type Against = { cut_elsewhere?: CutElsewhere | null; matched_by: MatchedBy; predicted_fits: boolean; predicted_stages: number; profile: string; stages: StageAgainst[]; };
   type Band = { from: number; layer?: string | null; to: number; };
   type BestSplit = { ends: number[]; fits: boolean; ipus: number; };
@@ -12,6 +14,7 @@ declare namespace Json {
   type CategoryBytes = { all_tiles: number; fullest_tile?: number | null; name: string; };
   type CategorySum = { bytes: number; name: string; };
   type Cell = null | string | boolean | number | string | Record<string, string | null> | (string | null)[] | ((string | null)[])[] | [number, number];
+  type Change = "state-off-chip" | "checkpoints" | "interleaved" | "serialized-weight" | "memory-proportion" | "half-micro-batch" | "half-precision";
   type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-after"; } | { position: number; rule: "no-cut-after"; });
   type Column = { at: string; kind: Kind; name: string; };
   type Configuration = { form: string; lines?: Line[]; problem?: string | null; text?: string | null; };
@@ -21,6 +24,7 @@ declare namespace Json {
   type Cut = { after_stage: number; bytes: number; duplicated?: number; layer_after?: string | null; layer_before?: string | null; moves?: Move[]; };
   type CutElsewhere = { ipus?: number | null; recorded: ((string | null)[])[]; stages: number[]; };
   type DocumentFormat = "popliner-report";
+  type EstimateFacts = { largest_micro_batch?: number | null; micro_batch: number; recorded_micro_batch: number; };
   type Execution = { layers: LayerCycles[]; other?: number | null; source: ExecutionSource; stages: StageCycles[]; total?: number | null; unplaced?: number | null; unplaced_exchange?: number | null; };
   type ExecutionSource = "executed-steps" | "compile-time-estimates";
   type Files = { debug?: string | null; profile: string; saved_model: boolean; };
@@ -63,7 +67,7 @@ declare namespace Json {
   type Recompute = "none" | "stage" | "layer";
   type RecordedMemory = { categories: CategoryBytes[]; coverage?: CoverageFacts | null; limit: number; tile_map?: TileMap | null; tiles?: TileTotals | null; };
   type RecordedTileFacts = { always_live: number; bytes: number; free: number; limit: number; not_always_live: number; overflowed: number; parts: TileParts; peak_step?: number | null; tile: number; tile_of_ipu: number; with_gaps?: number | null; };
-  type Refusal = { cuts_after: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; limit: number; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
+  type Refusal = { advice?: AdviceFacts | null; cuts_after: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; limit: number; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
   type RefusalReason = "too-large" | "too-few-ipus" | "pins-or-limits" | "pipeline" | "learnt";
   type RelaxationFacts = { constraints: string[]; stages: ((string | null)[])[]; weights: string[]; };
   type Row = { at: string; cells: Cell[]; };

@@ -2,7 +2,7 @@
 
 use super::{Sentence, alternatives, say};
 use crate::report::text::counted;
-use crate::report::{OverLimit, Refusal, RefusalReason, RelaxationFacts, Report};
+use crate::report::{Advice, Change, OverLimit, Refusal, RefusalReason, RelaxationFacts, Report};
 
 /// What prevents a split.
 pub(in crate::report) struct Obstacles {
@@ -111,6 +111,47 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
     let relaxed = refusal.relaxations.iter();
     lines.extend(relaxed.map(|own| without(own).text(" it fits: ").stages(&own.stages)));
     lines
+}
+
+/// Where the most is lacking, and what would free memory there: each change with its bytes.
+pub(in crate::report) fn advice(refusal: &Refusal) -> Option<(Sentence, Vec<Sentence>)> {
+    let own = refusal.advice.as_ref();
+    let own = own.filter(|own| !own.changes.is_empty())?;
+    let head = say("where the most is lacking, ")
+        .layers(&own.layers)
+        .text(" with ")
+        .amount(own.bytes)
+        .text(", these would free memory");
+    let changes = own.changes.iter();
+    let changes = changes.map(|change| frees(change).amount(change.frees));
+    Some((head, changes.collect()))
+}
+
+/// What a change is, up to the bytes that it frees.
+fn frees(own: &Advice) -> Sentence {
+    match own.change {
+        Change::StateOffChip => say("state of the optimizer outside the IPUs (")
+            .code("--optimizer-state off-chip")
+            .text(") frees "),
+        Change::Checkpoints => say("a checkpoint a layer (")
+            .code("--recompute layer")
+            .text(") frees "),
+        Change::Interleaved => say("the interleaved schedule (")
+            .code("--schedule tf-interleaved")
+            .text(") frees "),
+        Change::SerializedWeight => say("the operations of ")
+            .name(own.weight.as_deref().unwrap_or_default())
+            .text(" in two parts (")
+            .code("poptorch.serializedMatMul")
+            .text(", ")
+            .code("embedding_serialization_factor")
+            .text(") free at most "),
+        Change::MemoryProportion => say("a lower ")
+            .code("availableMemoryProportion")
+            .text(" (0.6 by default, not below 0.05) frees at most "),
+        Change::HalfMicroBatch => say("half the micro-batch frees, by an estimate, "),
+        Change::HalfPrecision => say("16 bits for weights and state of 32 free at most "),
+    }
 }
 
 /// The constraints that prevent a split: `without --pin 1=0 and with wte

@@ -103,6 +103,7 @@ impl Files {
             "objective" => "fewest",
             "micro_batches" => "30",
             "micro_batch" | "replicas" => "4",
+            "at_micro_batch" => "3",
             "ipu_link_bandwidth" => "0.5",
             "max_step_ms" => "1",
             "pin" => "1=0",
@@ -160,6 +161,9 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
     let mut alone = vec![given(result)];
     if result == "emit" && option != "module" {
         alone.push(given("module"));
+    }
+    if option == "at_micro_batch" {
+        alone.push(given("micro_batch"));
     }
     // The best split on as many IPUs as there are stages shows what constraints change; with
     // more, objectives differ, and Out is alone.

@@ -1,8 +1,10 @@
 //! The best split, and the program that is written for other solvers.
 
+mod advice;
 mod every_configuration;
 mod facts;
 mod lp_files;
+mod micro_batch;
 mod objectives;
 mod pipelines;
 mod plan;

@@ -1,0 +1,59 @@
+//! What of a stage that is too large could be less (docs/model.md, "Advice").
+
+use super::{MemoryModel, PlacedStage, StageMemory};
+use crate::model::{NO_USERS, TensorKind, VariableGroup};
+use rustc_hash::FxHashMap;
+
+/// Bytes on the fullest tile of a stage, at its fullest step, that could be less.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reducible {
+    /// What single operations have for themselves: temporaries, which a lower available memory
+    /// proportion bounds.
+    pub temporaries: u64,
+    /// The weight whose operations have the most of these, and how much.
+    pub by_weight: Option<(String, u64)>,
+    /// What lasts and has elements of 32 bits, as far as that is known.
+    pub wide: u64,
+}
+
+impl MemoryModel<'_> {
+    /// What of `stage`, whose memory is known, could be less.
+    pub fn reducible(&self, stage: &PlacedStage, memory: &StageMemory) -> Reducible {
+        let Some(step) = memory.peak_step() else {
+            return Reducible::default();
+        };
+        let positions = &stage.positions;
+        let is_live =
+            |own: &VariableGroup| self.is_live_in(positions, (own.class, own.set), (step, false));
+        let on_tile = self.uses.on_tile(memory.max_tile() as u32);
+        let live: Vec<VariableGroup> = on_tile.filter(is_live).collect();
+        let sets = &self.model.use_sets;
+        let (mut found, mut temporaries) = (Reducible::default(), FxHashMap::default());
+        for own in live.iter().filter(|own| own.set != NO_USERS) {
+            let mut groups = sets.groups(own.set);
+            let bytes = u64::from(own.bytes);
+            match (groups.next(), groups.next()) {
+                _ if self.model.classes.lasts(own.class) => {
+                    let is_wide = self.model.label_of(own.set).element_bytes == Some(4);
+                    found.wide += if is_wide { bytes } else { 0 };
+                }
+                (Some(group), None) => {
+                    found.temporaries += bytes;
+                    *temporaries.entry(group).or_insert(0) += bytes;
+                }
+                _ => {}
+            }
+        }
+        let weights = live.iter().filter_map(|own| {
+            let label = self.model.label_of(own.set);
+            let is_weight = label.kind == TensorKind::Variable && !label.weight_name().is_empty();
+            let of_groups = sets
+                .groups(own.set)
+                .filter_map(|group| temporaries.get(&group));
+            is_weight.then(|| (of_groups.sum::<u64>(), label.weight_name()))
+        });
+        let most = weights.max().filter(|&(bytes, _)| bytes > 0);
+        found.by_weight = most.map(|(bytes, name)| (name.to_string(), bytes));
+        found
+    }
+}

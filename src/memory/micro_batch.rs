@@ -1,0 +1,82 @@
+//! The memory of another micro-batch than that of the profile (docs/model.md, "Another
+//! micro-batch").
+
+use super::MemoryModel;
+use crate::model::{CyclesByLayer, TensorKind, VariableUse};
+
+/// From the micro-batch that a profile was recorded with to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MicroBatchScale {
+    /// The samples of the recorded one; at least 1.
+    pub recorded: u64,
+    /// The samples of the other one.
+    pub wanted: u64,
+}
+
+impl MicroBatchScale {
+    /// An amount that goes with the samples, rounded up; what is beyond 64 bits stays at the
+    /// highest number.
+    fn of(self, amount: u64) -> u64 {
+        let product = u128::from(amount) * u128::from(self.wanted);
+        u64::try_from(product.div_ceil(self.recorded.max(1).into())).unwrap_or(u64::MAX)
+    }
+
+    /// Cycles by layer: those of updates stay, all others go with the samples.
+    pub(crate) fn cycles(self, mut cycles: CyclesByLayer) -> CyclesByLayer {
+        let layers = cycles.passes_by_layer.iter_mut();
+        for passes in layers.chain([&mut cycles.out_in_first]) {
+            for own in [
+                &mut passes.forward,
+                &mut passes.backward,
+                &mut passes.recomputed,
+            ] {
+                *own = self.of(*own);
+            }
+        }
+        let totals = cycles.passes_by_layer.iter().map(|own| own.total());
+        let exchange = cycles.exchange_by_layer.iter().zip(totals.clone());
+        let exchange = exchange.map(|(&own, total)| self.of(own).min(total));
+        cycles.exchange_by_layer = exchange.collect();
+        cycles.by_layer = totals.collect();
+        cycles
+    }
+}
+
+impl<'a> MemoryModel<'a> {
+    /// The same model with an estimate of what its variables would be for another
+    /// micro-batch: what lasts (weights, state, accumulators), what only updates or no
+    /// operation uses, and code stay; all other variables go with the samples.
+    pub fn at_micro_batch(&self, scale: MicroBatchScale) -> Self {
+        let model = self.model;
+        let of_updates = model.sets_of_updates_alone();
+        let stays = |own: &VariableUse| {
+            let kind = model.label_of(own.set).kind;
+            model.classes.lasts(own.class)
+                || [TensorKind::Variable, TensorKind::Constant].contains(&kind)
+                || of_updates[own.set as usize]
+        };
+        let stays: Vec<bool> = model.variables.uses().iter().map(stays).collect();
+        let bytes = |number: u32, bytes: u32| match stays[number as usize] {
+            true => bytes,
+            false => u32::try_from(scale.of(bytes.into())).unwrap_or(u32::MAX),
+        };
+        Self {
+            uses: self.uses.with_data(model.variables.with_bytes(bytes)),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_rounded_up_and_never_overflow() {
+        let scale = |recorded, wanted| MicroBatchScale { recorded, wanted };
+        assert_eq!(scale(8, 8).of(7), 7);
+        assert_eq!(scale(8, 12).of(7), 11);
+        assert_eq!(scale(8, 1).of(7), 1);
+        assert_eq!(scale(1, u64::MAX).of(3), u64::MAX);
+    }
+}

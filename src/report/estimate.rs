@@ -1,0 +1,56 @@
+//! For which micro-batch the numbers of a report are an estimate.
+
+use super::sentences::{Sentence, say};
+use super::text::grouped;
+use crate::search::Estimate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// All bytes and cycles of stages are an estimate for another micro-batch than that of the
+/// profile, which only a compilation can prove.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EstimateFacts {
+    /// The samples of a micro-batch of the profile.
+    pub recorded_micro_batch: u64,
+    /// The samples that the numbers are estimated for.
+    pub micro_batch: u64,
+    /// The most samples, up to 1,048,576, with which the split that was given, or any on as
+    /// many IPUs in this pipeline, fits by the same estimate; `null` where not even one does.
+    pub largest_micro_batch: Option<u64>,
+}
+
+impl From<Estimate> for EstimateFacts {
+    fn from(own: Estimate) -> Self {
+        Self {
+            recorded_micro_batch: own.scale.recorded,
+            micro_batch: own.scale.wanted,
+            largest_micro_batch: own.largest,
+        }
+    }
+}
+
+impl EstimateFacts {
+    /// A heading that says that it is an estimate.
+    pub(super) fn of_heading(self, heading: &str) -> String {
+        format!(
+            "{heading}, by an estimate for micro-batches of {}",
+            grouped(self.micro_batch)
+        )
+    }
+
+    /// What was estimated, and the largest micro-batch that fits.
+    pub(super) fn sentences(&self) -> [Sentence; 2] {
+        let what = say("this is an estimate for micro-batches of ")
+            .count(self.micro_batch)
+            .text(", and the profile is of ")
+            .count(self.recorded_micro_batch)
+            .text(": compile with that to be sure");
+        let largest = match self.largest_micro_batch {
+            Some(largest) => {
+                say("the largest micro-batch that fits, by the same estimate, is ").count(largest)
+            }
+            None => say("not even a micro-batch of 1 fits, by the same estimate"),
+        };
+        [what, largest]
+    }
+}

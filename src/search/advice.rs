@@ -1,0 +1,160 @@
+//! What to change in the model where nothing fits, whatever pipeline (docs/model.md,
+//! "Advice").
+
+use super::alternatives::{in_other, other_states};
+use super::{CostedRequest, SearchError, SearchResult};
+use crate::memory::{
+    MemoryModel, MicroBatchScale, Pipeline, PlacedStage, Recompute, Schedule, StageMemory,
+    StatePlace,
+};
+use crate::model::Framework;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Less than this part of the bytes changes nothing that anybody sees.
+const MIN_SHARE: u64 = 1000;
+
+/// A change that frees memory where it is over the limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    /// What to change.
+    pub change: Change,
+    /// Of which weight, where it is of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<String>,
+    /// The bytes that it frees on the fullest tile; at most, where it is no option of
+    /// `popliner`.
+    pub frees: u64,
+}
+
+/// What can be changed, what is the most certain to help first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// `--optimizer-state off-chip`.
+    #[default]
+    StateOffChip,
+    /// `--recompute layer`.
+    Checkpoints,
+    /// `--schedule tf-interleaved`.
+    Interleaved,
+    /// The operations of a weight in two parts, one after the other.
+    SerializedWeight,
+    /// A lower available memory proportion.
+    MemoryProportion,
+    /// Half the samples of a micro-batch, by an estimate.
+    HalfMicroBatch,
+    /// 16 bits in place of 32 for weights and state.
+    HalfPrecision,
+}
+
+/// What a search advises, and of which positions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdviceFor {
+    /// The layer that is too large alone or else the stage of the split that is the furthest
+    /// over its limit.
+    pub stage: PlacedStage,
+    /// Its bytes on its fullest tile.
+    pub bytes: u64,
+    /// What frees memory there.
+    pub advice: Vec<Advice>,
+}
+
+impl AdviceFor {
+    /// For a split that does not fit; `None` where no stage is over its limit.
+    pub(super) fn new(
+        found: &SearchResult,
+        memory: &MemoryModel<'_>,
+    ) -> Result<Option<Self>, SearchError> {
+        let Some((stage, own)) = furthest_over(found) else {
+            return Ok(None);
+        };
+        let stages = std::slice::from_ref(&stage);
+        let bytes = own.max_tile_bytes();
+        let mut advice = Vec::new();
+        let mut add = |change, weight, frees| {
+            advice.push(Advice {
+                change,
+                weight,
+                frees,
+            });
+        };
+        let less_in = |other: &MemoryModel<'_>| {
+            let of_stage = other.placed_stages(stages);
+            let left = of_stage.first().map(|own| own.max_tile_bytes());
+            bytes.saturating_sub(left.unwrap_or(bytes))
+        };
+        for (change, pipeline) in pipelines(&found.costed, memory)? {
+            add(change, None, less_in(&in_other(memory, pipeline)?));
+        }
+        let reducible = memory.reducible(&stage, own);
+        let (weight, of_weight) = reducible.by_weight.unzip();
+        add(Change::SerializedWeight, weight, of_weight.unwrap_or(0) / 2);
+        add(Change::MemoryProportion, None, reducible.temporaries);
+        let half = MicroBatchScale {
+            recorded: 2,
+            wanted: 1,
+        };
+        add(
+            Change::HalfMicroBatch,
+            None,
+            less_in(&memory.at_micro_batch(half)),
+        );
+        add(Change::HalfPrecision, None, reducible.wide / 2);
+        advice.retain(|own| own.frees > bytes / MIN_SHARE);
+        Ok(Some(Self {
+            stage,
+            bytes,
+            advice,
+        }))
+    }
+}
+
+/// The layer that is the most over the limit alone or, where each layer alone would fit, the
+/// stage that is the most over its own.
+fn furthest_over(found: &SearchResult) -> Option<(PlacedStage, &StageMemory)> {
+    let alone = found.too_large.iter();
+    let alone = alone.max_by_key(|(_, memory)| memory.max_tile_bytes());
+    if let Some((position, memory)) = alone {
+        return Some((PlacedStage::alone(*position..position + 1), memory));
+    }
+    let over = |ipu: usize| {
+        let bytes = found.memory[ipu].max_tile_bytes();
+        bytes.saturating_sub(found.costed.limit_of(ipu))
+    };
+    let furthest = (0..found.memory.len()).rev().max_by_key(|&ipu| over(ipu))?;
+    let stage = PlacedStage::of_split(&found.stages)
+        .into_iter()
+        .nth(furthest)?;
+    (over(furthest) > 0).then(|| (stage, &found.memory[furthest]))
+}
+
+/// The pipelines that keep less.
+fn pipelines(
+    costed: &CostedRequest,
+    memory: &MemoryModel<'_>,
+) -> Result<Vec<(Change, Pipeline)>, SearchError> {
+    let own = memory.pipeline();
+    let state = own.with_state(StatePlace::OffChip, costed.request.pipeline.replicas);
+    let mut layer = own;
+    layer.recompute = Recompute::Layer;
+    let mut interleaved = own;
+    interleaved.schedule = Schedule::TfInterleaved;
+    let has_state = other_states(costed, memory)?.contains(&StatePlace::OffChip);
+    let is_grouped = own.schedule == Schedule::TfGrouped;
+    let is_tensorflow = memory.framework() == Framework::Tensorflow && is_grouped;
+    let is_on = own.is_on() && memory.is_training();
+    let all = [
+        (has_state, Change::StateOffChip, state),
+        (
+            is_on && own.recompute != Recompute::Layer,
+            Change::Checkpoints,
+            layer,
+        ),
+        (is_on && is_tensorflow, Change::Interleaved, interleaved),
+    ];
+    let possible = all.into_iter().filter(|(is_possible, ..)| *is_possible);
+    Ok(possible
+        .map(|(_, change, pipeline)| (change, pipeline))
+        .collect())
+}

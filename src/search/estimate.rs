@@ -1,0 +1,105 @@
+//! How many samples a micro-batch may have, by an estimate.
+
+use super::{CostedRequest, IpuCount, SearchError, SearchRequest, SearchResult};
+use crate::memory::{MemoryModel, MicroBatchScale};
+use crate::model::Placement;
+use crate::progress::Progress;
+use crate::solve::{self, Goal};
+
+/// More samples of a micro-batch are not looked for.
+const MAX_SAMPLES: u64 = 1 << 20;
+
+/// What an answer was estimated for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    /// From the micro-batch of the profile to that of the answer.
+    pub scale: MicroBatchScale,
+    /// The most samples of a micro-batch with which the split that was given, or any on as
+    /// many IPUs, fits; `None` where not even one does. Up to 2^20.
+    pub largest: Option<u64>,
+}
+
+impl Estimate {
+    /// For what was `found`, whose pipeline `memory` has with the recorded micro-batch.
+    pub(super) fn new(
+        scale: MicroBatchScale,
+        memory: &MemoryModel<'_>,
+        placement: &Placement,
+        found: &SearchResult,
+    ) -> Result<Self, SearchError> {
+        let fits = |samples: u64| {
+            let scale = MicroBatchScale {
+                wanted: samples,
+                ..scale
+            };
+            fits(&memory.at_micro_batch(scale), placement, found)
+        };
+        Ok(Self {
+            scale,
+            largest: largest(scale.wanted, fits)?,
+        })
+    }
+}
+
+/// The largest number that fits, which all smaller ones do, found from `start` on.
+fn largest<E>(start: u64, fits: impl Fn(u64) -> Result<bool, E>) -> Result<Option<u64>, E> {
+    // What fits, and what is more than that.
+    let (mut fitting, mut beyond) = (0, start.clamp(1, MAX_SAMPLES));
+    while fits(beyond)? {
+        fitting = beyond;
+        if beyond == MAX_SAMPLES {
+            return Ok(Some(fitting));
+        }
+        beyond = beyond.saturating_mul(2).min(MAX_SAMPLES);
+    }
+    while beyond - fitting > 1 {
+        let middle = fitting + (beyond - fitting) / 2;
+        match fits(middle)? {
+            true => fitting = middle,
+            false => beyond = middle,
+        }
+    }
+    Ok(Some(fitting).filter(|&own| own > 0))
+}
+
+/// Does the split that was given fit, or else any on the IPUs of what was found?
+fn fits(
+    memory: &MemoryModel<'_>,
+    placement: &Placement,
+    found: &SearchResult,
+) -> Result<bool, SearchError> {
+    let request = &found.costed.request;
+    if let Some(plan) = &request.given {
+        let stages = memory.split(plan.stages());
+        let mut stages = stages.iter().enumerate();
+        return Ok(stages.all(|(ipu, own)| own.max_tile_bytes() <= found.costed.limit_of(ipu)));
+    }
+    let question = SearchRequest {
+        ipus: IpuCount::Exactly(found.costed.ipus),
+        limits: request.limits.clone(),
+        constraints: request.constraints.clone(),
+        goal: Goal::Peak,
+        ..SearchRequest::default()
+    };
+    let mut costed = CostedRequest::new(memory, placement, question)?;
+    let limit = costed.request.highest_limit();
+    costed.compute_costs(memory, limit, &mut [], &Progress::new())?;
+    Ok(solve::fits(&costed.problem())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_that_fits_is_found_from_anywhere() {
+        for start in [1, 2, 3, 7, 50, u64::MAX] {
+            for most in [0, 1, 2, 6, 7, 100, MAX_SAMPLES - 1, MAX_SAMPLES, u64::MAX] {
+                let found = largest(start, |own| Ok::<_, ()>(own <= most));
+                let expected = Some(most.min(MAX_SAMPLES)).filter(|&own| own > 0);
+                assert_eq!(found, Ok(expected), "{start} {most}");
+            }
+        }
+        assert_eq!(largest(4, |_| Err::<bool, _>("no")), Err("no"));
+    }
+}
